@@ -1,0 +1,218 @@
+"""Sources: where a value came from, as a path from the roots of a frame, so that it can be read again at every call."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The roots that sources start from: a frame's arguments, free variables and globals, at function entry."""
+
+    locals: Mapping[str, Any]
+    globals: Mapping[str, Any]
+    closure: Mapping[str, Any] = field(default_factory=dict)
+    builtins: Mapping[str, Any] = field(default_factory=lambda: vars(sys.modules["builtins"]))
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Base of all sources. ``fetch`` reads the value again; ``expression`` is the Python text a user recognises."""
+
+    @property
+    def base(self) -> Source | None:
+        """The source this one reads from, or None for a root."""
+        return None
+
+    def step(self, value: Any) -> Any:
+        """Read this source's value from its base's value (roots: from a Scope)."""
+        raise NotImplementedError
+
+    def fetch(self, scope: Scope) -> Any:
+        """Read the value, starting from the roots. Raises what the reads raise (KeyError, AttributeError, ...)."""
+        base = self.base
+        return self.step(scope if base is None else base.fetch(scope))
+
+    @property
+    def expression(self) -> str:
+        """The path as Python text."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return self.expression
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSource(Source):
+    """An argument of the compiled frame (``*args`` and ``**kwargs`` included, as tuple and dict)."""
+
+    name: str
+
+    def step(self, value: Any) -> Any:
+        return value.locals[self.name]
+
+    @property
+    def expression(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class GlobalSource(Source):
+    """A global of the compiled frame's own module namespace."""
+
+    name: str
+
+    def step(self, value: Any) -> Any:
+        return value.globals[self.name]
+
+    @property
+    def expression(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ClosureSource(Source):
+    """The content of a free variable's cell of the compiled frame."""
+
+    name: str
+
+    def step(self, value: Any) -> Any:
+        return value.closure[self.name]
+
+    @property
+    def expression(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class BuiltinSource(Source):
+    """A name of the ``builtins`` module."""
+
+    name: str
+
+    def step(self, value: Any) -> Any:
+        return value.builtins[self.name]
+
+    @property
+    def expression(self) -> str:
+        return self.name
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedModuleSource(Source):
+    """An imported module, by its key in ``sys.modules``. Globals of inlined functions hang below it."""
+
+    name: str
+
+    def step(self, value: Any) -> Any:
+        return sys.modules[self.name]
+
+    @property
+    def expression(self) -> str:
+        return f"sys.modules[{self.name!r}]"
+
+
+@dataclass(frozen=True, slots=True)
+class _Derived(Source):
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+
+@dataclass(frozen=True, slots=True)
+class AttrSource(_Derived):
+    """``getattr(parent, name)``, descriptors included."""
+
+    name: str
+
+    def step(self, value: Any) -> Any:
+        return getattr(value, self.name)
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class InstanceDictSource(_Derived):
+    """``parent.__dict__``: the instance dictionary itself, without descriptors or ``__getattr__``."""
+
+    def step(self, value: Any) -> Any:
+        return value.__dict__
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}.__dict__"
+
+
+@dataclass(frozen=True, slots=True)
+class ItemSource(_Derived):
+    """``parent[key]`` of a dict, list or tuple (exactly or a subclass that keeps the builtin ``__getitem__``)."""
+
+    key: Any
+
+    def step(self, value: Any) -> Any:
+        return value[self.key]
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}[{self.key!r}]"
+
+
+@dataclass(frozen=True, slots=True)
+class DictKeySource(_Derived):
+    """The ``index``-th key of a dict, in insertion order, for keys that are not constants."""
+
+    index: int
+
+    def step(self, value: Any) -> Any:
+        return list(value)[self.index]
+
+    @property
+    def expression(self) -> str:
+        return f"list({self.parent.expression})[{self.index}]"
+
+
+@dataclass(frozen=True, slots=True)
+class TypeSource(_Derived):
+    """``type(parent)``."""
+
+    def step(self, value: Any) -> Any:
+        return type(value)
+
+    @property
+    def expression(self) -> str:
+        return f"type({self.parent.expression})"
+
+
+@dataclass(frozen=True, slots=True)
+class SizeSource(_Derived):
+    """``parent.size(dim)`` of a tensor: an int."""
+
+    dim: int
+
+    def step(self, value: Any) -> Any:
+        return value.size(self.dim)
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}.size({self.dim})"
+
+
+@dataclass(frozen=True, slots=True)
+class StrideSource(_Derived):
+    """``parent.stride(dim)`` of a tensor: an int."""
+
+    dim: int
+
+    def step(self, value: Any) -> Any:
+        return value.stride(self.dim)
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}.stride({self.dim})"

@@ -1,0 +1,251 @@
+"""What is known of symbols: their ranges, hints and sources, and the relations that a compilation relied on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from fx_interface.errors import UnbackedSymbolError, UserLocation
+from fx_interface.source import Source
+from fx_interface.symbols.expr import Apply, Expr, IntLike, Symbol, evaluate, substitute, symbol
+
+RelationOp = Literal["==", "!=", "<", "<="]
+_NEGATED: dict[RelationOp, tuple[RelationOp, bool]] = {
+    "==": ("!=", False),
+    "!=": ("==", False),
+    "<": ("<=", True),
+    "<=": ("<", True),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Relation:
+    """A fact about sizes: ``lhs op rhs``. What a guard on shapes checks; both sides may be symbolic."""
+
+    op: RelationOp
+    lhs: IntLike
+    rhs: IntLike
+
+    def holds(self, values: Mapping[Symbol, int]) -> bool:
+        """Whether the fact is true of these values."""
+        return _compare(self.op, evaluate(self.lhs, values) - evaluate(self.rhs, values))
+
+    def negated(self) -> Relation:
+        """The opposite fact: not (a < b) is b <= a."""
+        op, swap = _NEGATED[self.op]
+        return Relation(op, self.rhs, self.lhs) if swap else Relation(op, self.lhs, self.rhs)
+
+    @property
+    def symbols(self) -> frozenset[Symbol]:
+        """Every symbol on either side."""
+        return frozenset().union(*(side.symbols for side in (self.lhs, self.rhs) if isinstance(side, Expr)))
+
+    def __str__(self) -> str:
+        return f"{self.lhs} {self.op} {self.rhs}"
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The integers from ``low`` to ``high``, both included; ``None`` is unbounded."""
+
+    low: int | None = 0
+    high: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolInfo:
+    """A symbol's origin. ``hint`` is the value seen while compiling, or None when it comes from data (unbacked)."""
+
+    hint: int | None
+    range: Range
+    source: Source | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShapeGuard:
+    """A relation that the compiled code relies on, with the user's line that needed it, if known."""
+
+    relation: Relation
+    where: UserLocation | None = None
+
+
+def _compare(op: RelationOp, difference: int) -> bool:
+    match op:
+        case "==":
+            return difference == 0
+        case "!=":
+            return difference != 0
+        case "<":
+            return difference < 0
+    return difference <= 0
+
+
+class ShapeEnv:
+    """Owner of one compilation's symbols. Mutable; shared by capture, autograd and codegen of that compilation.
+
+    ``decide`` answers a question about sizes: from ranges alone if they settle it, else from the hints, and then the
+    answer is recorded in ``guards``. Whoever called the backend turns ``guards`` into guards of the compiled code after
+    the backend has returned.
+    """
+
+    def __init__(self) -> None:
+        self.symbols: dict[Symbol, SymbolInfo] = {}
+        self.guards: list[ShapeGuard] = []
+        self.replacements: dict[Symbol, IntLike] = {}
+        self.location: UserLocation | None = None
+        self._seen: set[Relation] = set()
+
+    def create_symbol(
+        self, hint: int | None, source: Source | None = None, *, low: int | None = 2, high: int | None = None
+    ) -> Expr:
+        """A new symbol. Sizes default to at least 2, because 0 and 1 behave specially under broadcasting."""
+        made = symbol(f"{'s' if hint is not None else 'u'}{len(self.symbols)}")
+        self.add_symbol(made, SymbolInfo(hint, Range(low, high), source))
+        return made
+
+    def add_symbol(self, made: Expr, info: SymbolInfo) -> None:
+        """Adopt a symbol with a given name, as when an artifact is loaded."""
+        atom = made.as_symbol
+        assert atom is not None, made
+        self.symbols[atom] = info
+
+    def simplify(self, value: IntLike) -> IntLike:
+        """``value`` after the equalities recorded so far."""
+        if isinstance(value, int) or not self.replacements:
+            return value
+        return substitute(value, self.replacements)
+
+    def hint(self, value: IntLike) -> int:
+        """The value seen while compiling, without recording anything. UnbackedSymbolError if it comes from data."""
+        if isinstance(value, int):
+            return value
+        hints: dict[Symbol, int] = {}
+        for atom in value.symbols:
+            hint = self.symbols[atom].hint
+            if hint is None:
+                raise UnbackedSymbolError(
+                    "FXI401",
+                    f"the value of {value} is known only when the program runs",
+                    where=self.location,
+                    action="avoid branching on sizes that come from data, or state what holds with torch._check",
+                )
+            hints[atom] = hint
+        return evaluate(value, hints)
+
+    def bounds(self, value: IntLike) -> Range:
+        """A range that surely contains ``value``, by interval arithmetic."""
+        if isinstance(value, int):
+            return Range(value, value)
+        low: int | None = 0
+        high: int | None = 0
+        for monomial, coefficient in value.terms:
+            product = Range(coefficient, coefficient)
+            for atom in monomial:
+                product = _multiply(product, self._atom_bounds(atom))
+            low = None if low is None or product.low is None else low + product.low
+            high = None if high is None or product.high is None else high + product.high
+        return Range(low, high)
+
+    def _atom_bounds(self, atom: Symbol | Apply) -> Range:
+        if isinstance(atom, Symbol):
+            return self.symbols[atom].range if atom in self.symbols else Range(None, None)
+        lhs, rhs = (self.bounds(arg) for arg in atom.args)
+        match atom.function:
+            case "min":
+                highs = [r.high for r in (lhs, rhs) if r.high is not None]
+                low = None if lhs.low is None or rhs.low is None else min(lhs.low, rhs.low)
+                return Range(low, min(highs) if highs else None)
+            case "max":
+                lows = [r.low for r in (lhs, rhs) if r.low is not None]
+                high = None if lhs.high is None or rhs.high is None else max(lhs.high, rhs.high)
+                return Range(max(lows) if lows else None, high)
+            case "mod" if rhs.low is not None and rhs.low > 0:
+                return Range(0, None if rhs.high is None else rhs.high - 1)
+            case "floordiv" if rhs.low is not None and rhs.low > 0 and lhs.low is not None and lhs.low >= 0:
+                low = 0 if rhs.high is None else lhs.low // rhs.high
+                return Range(low, None if lhs.high is None else lhs.high // rhs.low)
+        return Range(None, None)
+
+    def known(self, relation: Relation) -> bool | None:
+        """True or False where ranges and recorded equalities settle the question, else None. Records nothing."""
+        difference = self.simplify(relation.lhs) - self.simplify(relation.rhs)
+        if isinstance(difference, int):
+            return _compare(relation.op, difference)
+        if relation in self._seen:
+            return True
+        if relation.negated() in self._seen:
+            return False
+        span = self.bounds(difference)
+        match relation.op:
+            case "==" | "!=":
+                if (span.low is not None and span.low > 0) or (span.high is not None and span.high < 0):
+                    return relation.op == "!="
+            case "<":
+                if span.high is not None and span.high < 0:
+                    return True
+                if span.low is not None and span.low >= 0:
+                    return False
+            case "<=":
+                if span.high is not None and span.high <= 0:
+                    return True
+                if span.low is not None and span.low > 0:
+                    return False
+        return None
+
+    def decide(self, relation: Relation) -> bool:
+        """The answer for this compilation; what ranges do not settle is answered from hints and recorded as a guard."""
+        settled = self.known(relation)
+        if settled is not None:
+            return settled
+        answer = _compare(relation.op, self.hint(relation.lhs - relation.rhs))
+        self.require(relation if answer else relation.negated())
+        return answer
+
+    def require(self, relation: Relation) -> None:
+        """Record a relation that the compiled code relies on; an equality also simplifies later expressions."""
+        if relation in self._seen:
+            return
+        self._seen.add(relation)
+        self.guards.append(ShapeGuard(relation, self.location))
+        if relation.op == "==":
+            self._learn_equality(self.simplify(relation.lhs), self.simplify(relation.rhs))
+
+    def specialize(self, value: IntLike) -> int:
+        """The hint as a plain integer, recording that the compiled code is for this value only."""
+        if isinstance(value, int):
+            return value
+        simplified = self.simplify(value)
+        if isinstance(simplified, int):
+            return simplified
+        hint = self.hint(simplified)
+        self.require(Relation("==", simplified, hint))
+        return hint
+
+    def _learn_equality(self, lhs: IntLike, rhs: IntLike) -> None:
+        for one, other in ((lhs, rhs), (rhs, lhs)):
+            atom = one.as_symbol if isinstance(one, Expr) else None
+            if atom is not None and not (isinstance(other, Expr) and atom in other.symbols):
+                step: dict[Symbol, IntLike] = {atom: other}
+                self.replacements = {key: substitute(value, step) for key, value in self.replacements.items()}
+                self.replacements[atom] = other
+                return
+
+    def unbacked(self) -> Iterator[Symbol]:
+        """Symbols whose value comes from data."""
+        return (atom for atom, info in self.symbols.items() if info.hint is None)
+
+
+def _multiply(lhs: Range, rhs: Range) -> Range:
+    if lhs.low is not None and lhs.high is not None and rhs.low is not None and rhs.high is not None:
+        corners = [a * b for a in (lhs.low, lhs.high) for b in (rhs.low, rhs.high)]
+        return Range(min(corners), max(corners))
+    if lhs.low is not None and lhs.low >= 0 and rhs.low is not None and rhs.low >= 0:
+        both = lhs.high is not None and rhs.high is not None
+        return Range(lhs.low * rhs.low, lhs.high * rhs.high if both else None)  # type: ignore[operator]
+    if lhs.low is not None and lhs.low == lhs.high and lhs.low < 0:
+        flipped = _multiply(Range(-lhs.low, -lhs.low), rhs)
+        return Range(
+            None if flipped.high is None else -flipped.high, None if flipped.low is None else -flipped.low
+        )
+    return Range(None, None)

@@ -1,0 +1,357 @@
+"""Symbolic integers: interned, normalised sums of products over symbols, floor division, modulo, minimum and maximum.
+
+A size is ``IntLike``: a plain ``int`` or an ``Expr``. Arithmetic never builds an ``Expr`` for a constant, so
+``isinstance(x, int)`` tells static from symbolic. Equal expressions are the same object, so ``is`` and ``==`` agree and
+hashing costs nothing.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Mapping
+from math import gcd
+from typing import ClassVar, TypeAlias, Union
+
+IntLike: TypeAlias = Union[int, "Expr"]
+
+
+class Symbol:
+    """An atom: an unknown integer, known by its name only. Range and hint live in a ``ShapeEnv``."""
+
+    __slots__ = ("_key", "name")
+    _interned: ClassVar[dict[str, Symbol]] = {}
+    _key: tuple[str, str]
+    name: str
+
+    def __new__(cls, name: str) -> Symbol:
+        found = cls._interned.get(name)
+        if found is None:
+            made = object.__new__(cls)
+            made.name = name
+            made._key = ("0", name)
+            found = cls._interned.setdefault(name, made)
+        return found
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[type[Symbol], tuple[str]]:
+        return (Symbol, (self.name,))
+
+
+class Apply:
+    """An atom: one of ``floordiv``, ``mod``, ``min``, ``max`` applied to two integers that do not simplify further."""
+
+    __slots__ = ("_key", "args", "function")
+    _interned: ClassVar[dict[tuple[str, IntLike, IntLike], Apply]] = {}
+    _key: tuple[str, str]
+    function: str
+    args: tuple[IntLike, IntLike]
+
+    def __new__(cls, function: str, lhs: IntLike, rhs: IntLike) -> Apply:
+        key = (function, lhs, rhs)
+        found = cls._interned.get(key)
+        if found is None:
+            made = object.__new__(cls)
+            made.function = function
+            made.args = (lhs, rhs)
+            made._key = ("1", f"{function}({lhs}, {rhs})")
+            found = cls._interned.setdefault(key, made)
+        return found
+
+    def __repr__(self) -> str:
+        lhs, rhs = self.args
+        match self.function:
+            case "floordiv":
+                return f"({lhs})//({rhs})"
+            case "mod":
+                return f"({lhs})%({rhs})"
+        return f"{self.function}({lhs}, {rhs})"
+
+    def __reduce__(self) -> tuple[type[Apply], tuple[str, IntLike, IntLike]]:
+        return (Apply, (self.function, *self.args))
+
+
+Atom: TypeAlias = Symbol | Apply
+Monomial: TypeAlias = tuple[Atom, ...]
+"""A product of atoms, sorted; the empty product is the constant 1."""
+
+
+def _monomial_key(monomial: Monomial) -> tuple[int, tuple[tuple[str, str], ...]]:
+    return (-len(monomial), tuple(atom._key for atom in monomial))
+
+
+class Expr:
+    """A sum of integer multiples of monomials, in canonical order; never a constant (that is a plain ``int``)."""
+
+    __slots__ = ("_hash", "_symbols", "terms")
+    _interned: ClassVar[dict[tuple[tuple[Monomial, int], ...], Expr]] = {}
+    _lock: ClassVar[threading.Lock] = threading.Lock()
+    terms: tuple[tuple[Monomial, int], ...]
+    _hash: int
+    _symbols: frozenset[Symbol] | None
+
+    def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> Expr:
+        found = cls._interned.get(terms)
+        if found is None:
+            with cls._lock:
+                found = cls._interned.get(terms)
+                if found is None:
+                    found = object.__new__(cls)
+                    found.terms = terms
+                    found._hash = hash(terms)
+                    found._symbols = None
+                    cls._interned[terms] = found
+        return found
+
+    def __reduce__(self) -> tuple[Callable[..., IntLike], tuple[object, ...]]:
+        return (_from_terms, (self.terms,))
+
+    def __deepcopy__(self, memo: object) -> Expr:
+        return self
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the truth of the symbolic integer {self} is not known; ask a ShapeEnv")
+
+    def __add__(self, other: IntLike) -> IntLike:
+        return _add(self, other, 1)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: IntLike) -> IntLike:
+        return _add(self, other, -1)
+
+    def __rsub__(self, other: int) -> IntLike:
+        return _add(-self, other, 1)
+
+    def __neg__(self) -> IntLike:
+        return Expr(tuple((m, -c) for m, c in self.terms))
+
+    def __mul__(self, other: IntLike) -> IntLike:
+        return _mul(self, other)
+
+    __rmul__ = __mul__
+
+    def __floordiv__(self, other: IntLike) -> IntLike:
+        return floordiv(self, other)
+
+    def __rfloordiv__(self, other: int) -> IntLike:
+        return floordiv(other, self)
+
+    def __mod__(self, other: IntLike) -> IntLike:
+        return mod(self, other)
+
+    def __rmod__(self, other: int) -> IntLike:
+        return mod(other, self)
+
+    def __repr__(self) -> str:
+        parts: list[str] = []
+        for monomial, coefficient in self.terms:
+            product = "*".join(str(atom) for atom in monomial)
+            if not monomial:
+                text = str(abs(coefficient))
+            elif abs(coefficient) == 1:
+                text = product
+            else:
+                text = f"{abs(coefficient)}*{product}"
+            if parts:
+                parts.append(f" {'-' if coefficient < 0 else '+'} {text}")
+            else:
+                parts.append(f"-{text}" if coefficient < 0 else text)
+        return "".join(parts)
+
+    @property
+    def symbols(self) -> frozenset[Symbol]:
+        """Every symbol that occurs anywhere in the expression."""
+        if self._symbols is None:
+            self._symbols = frozenset(_atom_symbols(atom for monomial, _ in self.terms for atom in monomial))
+        return self._symbols
+
+    @property
+    def as_symbol(self) -> Symbol | None:
+        """The symbol, when the expression is exactly one."""
+        if len(self.terms) == 1:
+            monomial, coefficient = self.terms[0]
+            if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], Symbol):
+                return monomial[0]
+        return None
+
+
+def _atom_symbols(atoms: Iterable[Atom]) -> Iterable[Symbol]:
+    for atom in atoms:
+        if isinstance(atom, Symbol):
+            yield atom
+        else:
+            for arg in atom.args:
+                if isinstance(arg, Expr):
+                    yield from arg.symbols
+
+
+def symbol(name: str) -> Expr:
+    """The expression that consists of the symbol ``name``."""
+    return Expr((((Symbol(name),), 1),))
+
+
+def _terms(value: IntLike) -> tuple[tuple[Monomial, int], ...]:
+    if isinstance(value, Expr):
+        return value.terms
+    return (((), int(value)),) if value else ()
+
+
+def _from_terms(terms: Iterable[tuple[Monomial, int]]) -> IntLike:
+    ordered = tuple(sorted((t for t in terms if t[1]), key=lambda t: _monomial_key(t[0])))
+    if not ordered:
+        return 0
+    if len(ordered) == 1 and not ordered[0][0]:
+        return ordered[0][1]
+    return Expr(ordered)
+
+
+def _add(lhs: IntLike, rhs: IntLike, sign: int) -> IntLike:
+    if not isinstance(rhs, (int, Expr)):
+        return NotImplemented
+    total = dict(_terms(lhs))
+    for monomial, coefficient in _terms(rhs):
+        total[monomial] = total.get(monomial, 0) + sign * coefficient
+    return _from_terms(total.items())
+
+
+def _mul(lhs: IntLike, rhs: IntLike) -> IntLike:
+    if not isinstance(rhs, (int, Expr)):
+        return NotImplemented
+    total: dict[Monomial, int] = {}
+    for left, a in _terms(lhs):
+        for right, b in _terms(rhs):
+            product = tuple(sorted(left + right, key=lambda atom: atom._key)) if left and right else left or right
+            total[product] = total.get(product, 0) + a * b
+    return _from_terms(total.items())
+
+
+def _atom(function: str, lhs: IntLike, rhs: IntLike) -> Expr:
+    return Expr((((Apply(function, lhs, rhs),), 1),))
+
+
+def _divide_exactly(lhs: IntLike, rhs: IntLike) -> IntLike | None:
+    """``lhs / rhs`` when ``rhs`` is one term that divides every term of ``lhs``, as in (4*s0*s1) / (2*s0) = 2*s1."""
+    divisor = _terms(rhs)
+    if len(divisor) != 1:
+        return 1 if lhs is rhs else None
+    factors, scale = divisor[0]
+    quotient: list[tuple[Monomial, int]] = []
+    for monomial, coefficient in _terms(lhs):
+        if coefficient % scale:
+            return None
+        remaining = list(monomial)
+        for factor in factors:
+            if factor not in remaining:
+                return None
+            remaining.remove(factor)
+        quotient.append((tuple(remaining), coefficient // scale))
+    return _from_terms(quotient)
+
+
+def floordiv(lhs: IntLike, rhs: IntLike) -> IntLike:
+    """Python's ``lhs // rhs``; the divisor must not be zero."""
+    if isinstance(lhs, int) and isinstance(rhs, int):
+        return lhs // rhs
+    exact = _divide_exactly(lhs, rhs)
+    if exact is not None:
+        return exact
+    if isinstance(rhs, int) and isinstance(lhs, Expr):
+        whole = _from_terms((m, c // rhs) for m, c in lhs.terms if c % rhs == 0)
+        if whole != 0:
+            rest = _from_terms((m, c) for m, c in lhs.terms if c % rhs)
+            return whole + floordiv(rest, rhs)
+        common = gcd(rhs, *(c for _, c in lhs.terms))
+        if common > 1:
+            reduced = _from_terms((m, c // common) for m, c in lhs.terms)
+            return floordiv(reduced, rhs // common)
+    return _atom("floordiv", lhs, rhs)
+
+
+def mod(lhs: IntLike, rhs: IntLike) -> IntLike:
+    """Python's ``lhs % rhs``; the divisor must not be zero."""
+    if isinstance(lhs, int) and isinstance(rhs, int):
+        return lhs % rhs
+    if _divide_exactly(lhs, rhs) is not None:
+        return 0
+    if isinstance(rhs, int) and isinstance(lhs, Expr):
+        lhs = _from_terms((m, c % rhs) for m, c in lhs.terms)
+        if isinstance(lhs, int):
+            return lhs % rhs
+    return _atom("mod", lhs, rhs)
+
+
+def minimum(lhs: IntLike, rhs: IntLike) -> IntLike:
+    """The smaller of two integers."""
+    return _extreme("min", lhs, rhs)
+
+
+def maximum(lhs: IntLike, rhs: IntLike) -> IntLike:
+    """The larger of two integers."""
+    return _extreme("max", lhs, rhs)
+
+
+def _extreme(function: str, lhs: IntLike, rhs: IntLike) -> IntLike:
+    difference = lhs - rhs
+    if isinstance(difference, int):
+        smaller, larger = (lhs, rhs) if difference <= 0 else (rhs, lhs)
+        return smaller if function == "min" else larger
+    first, second = sorted((lhs, rhs), key=str)
+    return _atom(function, first, second)
+
+
+def evaluate(value: IntLike, values: Mapping[Symbol, int]) -> int:
+    """The integer that ``value`` has when each symbol has the given value; KeyError names a missing symbol."""
+    if isinstance(value, int):
+        return value
+    total = 0
+    for monomial, coefficient in value.terms:
+        product = coefficient
+        for atom in monomial:
+            product *= values[atom] if isinstance(atom, Symbol) else _evaluate_apply(atom, values)
+        total += product
+    return total
+
+
+def _evaluate_apply(atom: Apply, values: Mapping[Symbol, int]) -> int:
+    lhs, rhs = (evaluate(arg, values) for arg in atom.args)
+    match atom.function:
+        case "floordiv":
+            return lhs // rhs
+        case "mod":
+            return lhs % rhs
+        case "min":
+            return min(lhs, rhs)
+    return max(lhs, rhs)
+
+
+_FUNCTIONS: dict[str, Callable[[IntLike, IntLike], IntLike]] = {
+    "floordiv": floordiv,
+    "mod": mod,
+    "min": minimum,
+    "max": maximum,
+}
+
+
+def substitute(value: IntLike, replacements: Mapping[Symbol, IntLike]) -> IntLike:
+    """``value`` with symbols replaced, normalised again."""
+    if isinstance(value, int) or not (value.symbols & replacements.keys()):
+        return value
+    total: IntLike = 0
+    for monomial, coefficient in value.terms:
+        product: IntLike = coefficient
+        for atom in monomial:
+            if isinstance(atom, Symbol):
+                product = product * replacements.get(atom, Expr((((atom,), 1),)))
+            else:
+                lhs, rhs = (substitute(arg, replacements) for arg in atom.args)
+                product = product * _FUNCTIONS[atom.function](lhs, rhs)
+        total = total + product
+    return total
