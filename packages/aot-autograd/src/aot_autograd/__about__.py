@@ -1,0 +1,3 @@
+"""The version of the aot-autograd distribution."""
+
+__version__ = "0.1.0"
