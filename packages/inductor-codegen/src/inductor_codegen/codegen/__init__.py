@@ -1,0 +1,1 @@
+"""Text from programs and kernels: C++, Triton, and the wrapper around them."""

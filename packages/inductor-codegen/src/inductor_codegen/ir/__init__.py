@@ -1,0 +1,1 @@
+"""The intermediate forms: loop IR of kernels, and programs of steps."""

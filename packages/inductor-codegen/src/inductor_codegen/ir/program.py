@@ -1,0 +1,180 @@
+"""The program: what the scheduler produces and a wrapper generator consumes, a flat list of steps over named buffers.
+
+A program is straight-line: ``steps`` run in order, every name is defined once (by an input or a step) before it is used,
+and sizes are integer expressions over the symbols that ``inputs`` bind. Nothing here knows C++ or Triton.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import TypeAlias
+
+import torch
+from fx_interface.errors import UserLocation
+from fx_interface.symbols import IntLike, Symbol
+from inductor_codegen.ir.kernel import Kernel
+from torch._ops import OpOverload
+
+
+@dataclass(frozen=True, slots=True)
+class Buffer:
+    """A strided tensor by name. ``sizes`` and ``strides`` count elements of ``dtype``; ``name`` is unique in a program."""
+
+    name: str
+    sizes: tuple[IntLike, ...]
+    strides: tuple[IntLike, ...]
+    dtype: torch.dtype
+    device: torch.device
+
+
+@dataclass(frozen=True, slots=True)
+class SymbolInput:
+    """An input that is a Python int, and binds ``symbol``."""
+
+    symbol: Symbol
+
+
+@dataclass(frozen=True, slots=True)
+class FloatInput:
+    """An input that is a Python float, known as ``name``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedInput:
+    """An input that no step reads; of any type, never unwrapped."""
+
+
+ProgramInput: TypeAlias = Buffer | SymbolInput | FloatInput | UnusedInput
+
+
+class Storage(Enum):
+    """Whose memory an allocation must be."""
+
+    TENSOR = "tensor"
+    """An output shares this memory: it must belong to torch and may outlive the call."""
+    SCRATCH = "scratch"
+    """Dead when the call ends at the latest: any memory, uninitialised, aligned to 64 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allocate:
+    """New uninitialised memory for ``buffer``; it spans 1 + sum((size - 1) * stride) elements, none if a size is 0."""
+
+    buffer: Buffer
+    storage: Storage
+
+
+@dataclass(frozen=True, slots=True)
+class Reuse:
+    """``buffer`` takes over the memory of the scratch or tensor buffer ``of``, which is dead from here on and is never freed
+    by its own name. Both span the same number of bytes; the dtype may differ."""
+
+    buffer: Buffer
+    of: str
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """``buffer`` is a strided view of ``of``: same dtype, starting ``offset`` elements behind ``of``'s first element
+    (``of``'s data pointer, not its storage's start). ``of`` may be an input. The view keeps ``of``'s memory alive."""
+
+    buffer: Buffer
+    of: str
+    offset: IntLike
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """``name`` is not used again. Memory goes back once the owner and all its views are freed (the owner comes last)."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunKernel:
+    """Call a kernel of the program with data pointers of ``buffers``, then the integers ``sizes``, then the Python floats
+    ``floats`` (names of ``FloatInput``), in the order of ``Kernel.parameters``, and last the number of threads."""
+
+    kernel: str
+    buffers: tuple[str, ...]
+    sizes: tuple[IntLike, ...]
+    floats: tuple[str, ...] = ()
+    where: UserLocation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BufferRef:
+    """An argument or output that is the tensor ``name``."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FloatRef:
+    """An argument that is the run-time Python float ``name``."""
+
+    name: str
+
+
+Argument: TypeAlias = BufferRef | FloatRef | IntLike | float | complex | bool | str | None | torch.dtype | torch.device | torch.layout | torch.memory_format | torch.Generator | tuple["Argument", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallExtern:
+    """Call a library operator as the schema of ``op`` says.
+
+    ``results`` has one entry for each tensor of the flattened result, in order; None marks a tensor that nobody reads.
+    Each result is new memory (never an alias of an argument) with exactly the given sizes and strides; the wrapper chooses
+    the functional or an out variant.
+    """
+
+    op: OpOverload
+    args: tuple[Argument, ...]
+    kwargs: tuple[tuple[str, Argument], ...]
+    results: tuple[Buffer | None, ...]
+    where: UserLocation | None = None
+
+
+Step: TypeAlias = Allocate | Reuse | View | Free | RunKernel | CallExtern
+
+Output: TypeAlias = BufferRef | FloatRef | IntLike | None
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One compiled graph, before any text is made of it.
+
+    ``outputs`` in order: a tensor (an input's own name means that very input is returned; a name may come twice), an integer
+    over the symbols, or None. ``kernels`` are the distinct kernels that ``RunKernel`` steps name.
+    """
+
+    inputs: tuple[ProgramInput, ...]
+    kernels: tuple[Kernel, ...]
+    steps: tuple[Step, ...]
+    outputs: tuple[Output, ...]
+
+    def defined(self, step: Step) -> Iterator[Buffer]:
+        """The buffers that ``step`` brings into being."""
+        match step:
+            case Allocate(buffer) | Reuse(buffer) | View(buffer):
+                yield buffer
+            case CallExtern(results=results):
+                yield from (buffer for buffer in results if buffer is not None)
+
+    def buffers(self) -> dict[str, Buffer]:
+        """Every buffer by name: inputs and all that steps define."""
+        named = {item.name: item for item in self.inputs if isinstance(item, Buffer)}
+        named.update((buffer.name, buffer) for step in self.steps for buffer in self.defined(step))
+        return named
+
+    def escaping(self) -> frozenset[str]:
+        """Names of buffers whose memory an output shares: they must be torch's own."""
+        found = {output.name for output in self.outputs if isinstance(output, BufferRef)}
+        for step in reversed(self.steps):
+            if isinstance(step, View | Reuse) and step.buffer.name in found:
+                found.add(step.of)
+        return frozenset(found)

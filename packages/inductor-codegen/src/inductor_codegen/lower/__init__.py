@@ -1,0 +1,1 @@
+"""From a graph of primitives to loop IR."""

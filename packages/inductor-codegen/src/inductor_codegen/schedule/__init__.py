@@ -1,0 +1,1 @@
+"""From loop IR to fused kernels and a program of steps."""
