@@ -28,12 +28,12 @@ def call_block(body: Callable[..., Any], *args: Any) -> Any:
 
 def size_min(lhs: int, rhs: int) -> int:
     """The smaller of two sizes."""
-    return lhs if lhs <= rhs else rhs
+    return min(lhs, rhs)
 
 
 def size_max(lhs: int, rhs: int) -> int:
     """The larger of two sizes."""
-    return lhs if lhs >= rhs else rhs
+    return max(lhs, rhs)
 
 
 SizeRule: TypeAlias = Callable[[IntLike, IntLike], IntLike]
@@ -101,7 +101,7 @@ def placeholders(graph: Graph) -> list[Node]:
 
 def output_node(graph: Graph) -> Node:
     """The graph's output node. InvalidGraphError FXI107 for a graph without one."""
-    last = next(iter(reversed(graph.nodes)), None)
+    last: Node | None = next(iter(reversed(graph.nodes)), None)
     if last is None or last.op != "output":
         raise InvalidGraphError("FXI107", "the graph does not end in an output node")
     return last
@@ -135,7 +135,9 @@ def block_of(node: Node, owner: GraphModule) -> GraphModule:
         body = getattr(owner, str(source.target), None)
     if not isinstance(body, GraphModule):
         raise InvalidGraphError(
-            "FXI113", f"node {node.name} does not name a sub-graph of its module", where=location_of_node(node)
+            "FXI113",
+            f"node {node.name} does not name a sub-graph of its module",
+            where=location_of_node(node),
         )
     return body
 

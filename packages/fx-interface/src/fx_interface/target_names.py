@@ -35,9 +35,22 @@ _NAMESPACES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("torch._C.TensorBase", vars(torch._C.TensorBase)),
     ("torch._C._VariableFunctions", vars(type(torch._C._VariableFunctions))),
 )
-_BUILTINS: tuple[Callable[..., Any], ...] = (abs, divmod, float, bool, int, len, max, min, pow, round, sum, getattr)
+_BUILTINS: tuple[Callable[..., Any], ...] = (
+    abs,
+    divmod,
+    float,
+    bool,
+    int,
+    len,
+    max,
+    min,
+    pow,
+    round,
+    sum,
+    getattr,
+)
 _INTERFACE: tuple[Callable[..., Any], ...] = (graph.call_block, graph.size_min, graph.size_max)
-_BARRED = frozenset({"torch.compile", "torch.load", "torch.save", "torch.import_ir_module"})
+_BARRED = frozenset({"operator.call", "torch.compile", "torch.load", "torch.save", "torch.import_ir_module"})
 
 
 @cache
@@ -45,7 +58,7 @@ def _functions() -> Mapping[str, Any]:
     found: dict[str, Any] = {f"builtins.{f.__name__}": f for f in _BUILTINS}
     found.update({f"fx_interface.graph.{f.__name__}": f for f in _INTERFACE})
     for prefix, namespace in _NAMESPACES:
-        for name in sorted(namespace):
+        for name in sorted(namespace, key=lambda name: (name.startswith("_"), name)):
             value = namespace[name]
             full = f"{prefix}.{name}"
             if callable(value) and not isinstance(value, (type, ModuleType)) and full not in _BARRED:

@@ -157,7 +157,10 @@ where = _prim(
     "where", PrimKind.POINTWISE, "where(Tensor(bool) c, Tensor|Number x, Tensor|Number y) -> Tensor", _where
 )
 convert_dtype = _prim(
-    "convert_dtype", PrimKind.POINTWISE, "convert_dtype(Tensor x, dtype d) -> Tensor", lambda x, dtype: x.to(dtype)
+    "convert_dtype",
+    PrimKind.POINTWISE,
+    "convert_dtype(Tensor x, dtype d) -> Tensor",
+    lambda x, dtype: x.to(dtype),
 )
 clone = _prim("clone", PrimKind.POINTWISE, "clone(Tensor x) -> Tensor", torch.clone)
 
@@ -180,9 +183,14 @@ broadcast_in_dim = _prim(
     _broadcast_in_dim,
 )
 reshape = _prim(
-    "reshape", PrimKind.VIEW, "reshape(Tensor x, size[] sizes) -> Tensor", lambda x, sizes: x.reshape(list(sizes))
+    "reshape",
+    PrimKind.VIEW,
+    "reshape(Tensor x, size[] sizes) -> Tensor",
+    lambda x, sizes: x.reshape(list(sizes)),
 )
-permute = _prim("permute", PrimKind.VIEW, "permute(Tensor x, int[] dims) -> Tensor", lambda x, dims: x.permute(*dims))
+permute = _prim(
+    "permute", PrimKind.VIEW, "permute(Tensor x, int[] dims) -> Tensor", lambda x, dims: x.permute(*dims)
+)
 slice_ = _prim(
     "slice",
     PrimKind.VIEW,
@@ -203,7 +211,9 @@ pad = _prim(
     "pad(Tensor x, size[] low, size[] high, Number value) -> Tensor: constant borders, widths >= 0",
     _pad,
 )
-cat = _prim("cat", PrimKind.INDEXING, "cat(Tensor[] xs, int dim) -> Tensor", lambda xs, dim: torch.cat(list(xs), dim))
+cat = _prim(
+    "cat", PrimKind.INDEXING, "cat(Tensor[] xs, int dim) -> Tensor", lambda xs, dim: torch.cat(list(xs), dim)
+)
 index = _prim(
     "index",
     PrimKind.INDEXING,
@@ -217,7 +227,9 @@ gather = _prim(
 
 
 def _reduction(name: str, reference: Callable[..., Any], result: str = "Tensor") -> PrimOp:
-    return _prim(name, PrimKind.REDUCTION, f"{name}(Tensor x, int[] dims) -> {result}: dims are removed", reference)
+    return _prim(
+        name, PrimKind.REDUCTION, f"{name}(Tensor x, int[] dims) -> {result}: dims are removed", reference
+    )
 
 
 def _reduce_each(function: Callable[[Tensor, int], Tensor]) -> Callable[[Tensor, Sequence[int]], Tensor]:
@@ -256,5 +268,7 @@ iota = _prim(
     "iota",
     PrimKind.CREATION,
     "iota(size length, size start, size step, dtype d, device v) -> Tensor: start + i * step, integer dtype",
-    lambda length, start, step, dtype, device: torch.arange(length, device=device).mul(step).add(start).to(dtype),
+    lambda length, start, step, dtype, device: (
+        torch.arange(length, device=device).mul(step).add(start).to(dtype)
+    ),
 )

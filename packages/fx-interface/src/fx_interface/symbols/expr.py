@@ -228,7 +228,9 @@ def _mul(lhs: IntLike, rhs: IntLike) -> IntLike:
     total: dict[Monomial, int] = {}
     for left, a in _terms(lhs):
         for right, b in _terms(rhs):
-            product = tuple(sorted(left + right, key=lambda atom: atom._key)) if left and right else left or right
+            product = (
+                tuple(sorted(left + right, key=lambda atom: atom._key)) if left and right else left or right
+            )
             total[product] = total.get(product, 0) + a * b
     return _from_terms(total.items())
 
