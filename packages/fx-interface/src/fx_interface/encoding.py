@@ -56,7 +56,10 @@ def corrupt(what: str) -> NoReturn:
 
 
 def encode(value: Any, number: Callable[[Node], int] | None = None) -> Any:
-    """An argument as JSON data; ``number`` gives the position of a node. UnsupportedProgramError FXI302 if impossible."""
+    """An argument as JSON data; ``number`` gives the position of a node.
+
+    UnsupportedProgramError FXI302 for a value without a stored form.
+    """
     match value:
         case None | bool() | int() | str():
             return value
@@ -151,7 +154,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 
 
 def encode_expr(value: IntLike) -> Any:
-    """An int as itself; an expression as ``[[coefficient, atom, ...], ...]``, an atom as a name or ``[function, x, y]``."""
+    """An int as itself; an expression as ``[[coefficient, atom, ...], ...]``; an atom is a name or ``[function, x, y]``."""
     if isinstance(value, int):
         return value
     return [[coefficient, *map(_encode_atom, monomial)] for monomial, coefficient in value.terms]
@@ -228,7 +231,7 @@ def decode_spec(data: Any) -> ValueSpec:
 
 
 def encode_source(value: Source | None) -> Any:
-    """A source as ``[class, field, ...]``, its base first. UnsupportedProgramError FXI302 for a foreign class of source."""
+    """A source as ``[class, field, ...]``, its base first. UnsupportedProgramError FXI302 for a class unknown here."""
     if value is None:
         return None
     name = type(value).__name__

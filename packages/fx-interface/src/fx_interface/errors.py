@@ -53,6 +53,10 @@ class UnknownBackendError(StackError):
     """No backend of that name is known (code FXI202)."""
 
 
+class PluginLoadError(StackError):
+    """A registered plug-in cannot be loaded (FXI203), or two claim one name (FXI204)."""
+
+
 class CorruptArtifactError(StackError):
     """A stored graph or artifact cannot be read back (code FXI301)."""
 

@@ -1,9 +1,9 @@
 """The canonical hash of a graph: equal for graphs that compute the same thing in the same way, in every process.
 
 It depends on call targets, arguments, specs, the kinds of inputs and outputs, the ranges of symbols and the relations
-between them that were recorded so far (so take it before a backend adds to them). It does not depend on node, symbol and
-attribute names, on object identities, on the order of dicts, on hints, on sources or on the user's lines. Symbols and
-alias sets are numbered in order of appearance. Whoever reuses what was compiled for an equal hash must still check the
+between them that were recorded so far (so take it before a backend adds to them). It does not depend on node, symbol
+and attribute names, on object identities, on the order of dicts, on hints, on sources or on the user's lines. Symbols
+and alias sets are numbered in order of appearance. Whoever reuses what was compiled for an equal hash must still check the
 shape guards that its compilation recorded, since those were answered from that compilation's hints.
 """
 
@@ -34,7 +34,7 @@ HASH_VERSION = 1
 
 
 def canonical_hash(graph_module: GraphModule) -> str:
-    """The graph's hash as 64 hexadecimal digits. UnsupportedProgramError FXI302 where an argument has no stable form."""
+    """The graph's hash, 64 hexadecimal digits. UnsupportedProgramError FXI302 where an argument has no stable form."""
     return hashlib.sha256(canonical_form(graph_module).encode()).hexdigest()
 
 
