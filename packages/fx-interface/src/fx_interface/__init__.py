@@ -2,10 +2,13 @@
 
 from fx_interface.__about__ import __version__
 from fx_interface.backend import ENTRY_POINT_GROUP, INTERFACE_VERSION, Backend, CompiledGraph
+from fx_interface.builder import GraphBuilder
+from fx_interface.dead_code import remove_dead_code
 from fx_interface.errors import (
     CorruptArtifactError,
     IncompatibleInterfaceError,
     InvalidGraphError,
+    PluginLoadError,
     StackError,
     UnbackedSymbolError,
     UnknownBackendError,
@@ -32,7 +35,11 @@ from fx_interface.graph import (
     symbol_nodes,
 )
 from fx_interface.guard import Guard
+from fx_interface.hashing import canonical_hash
 from fx_interface.operators import OperatorLibrary, SpecRule
+from fx_interface.plugins import BackendInfo, list_backends, load_backend
+from fx_interface.printer import print_graph, print_spec
+from fx_interface.serialize import from_data, from_json, to_data, to_json
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,
@@ -55,29 +62,33 @@ from fx_interface.tensor_spec import (
     contiguous_strides,
     spec_of,
 )
+from fx_interface.verify import verify
 
 __all__ = [
+    "Backend",
+    "BackendInfo",
+    "CompiledGraph",
+    "CorruptArtifactError",
     "DIALECT_KEY",
     "ENTRY_POINT_GROUP",
+    "GraphBuilder",
+    "Guard",
     "INTERFACE_VERSION",
+    "IncompatibleInterfaceError",
+    "InputDecl",
+    "InputKind",
+    "InvalidGraphError",
     "LOCATION_KEY",
+    "ObjectSpec",
+    "OperatorLibrary",
+    "OutputDecl",
+    "OutputKind",
+    "PluginLoadError",
     "SHAPE_ENV_KEY",
     "SIGNATURE_KEY",
     "SIZE_ARITHMETIC",
     "SPEC_KEY",
     "STACK_KEY",
-    "Backend",
-    "CompiledGraph",
-    "CorruptArtifactError",
-    "Guard",
-    "IncompatibleInterfaceError",
-    "InputDecl",
-    "InputKind",
-    "InvalidGraphError",
-    "ObjectSpec",
-    "OperatorLibrary",
-    "OutputDecl",
-    "OutputKind",
     "Scope",
     "Signature",
     "Source",
@@ -94,12 +105,20 @@ __all__ = [
     "__version__",
     "block_of",
     "call_block",
+    "canonical_hash",
     "contiguous_strides",
+    "from_data",
+    "from_json",
+    "list_backends",
+    "load_backend",
     "location_of_node",
     "materialize",
     "output_node",
     "outputs",
     "placeholders",
+    "print_graph",
+    "print_spec",
+    "remove_dead_code",
     "set_spec",
     "signature_of",
     "size_max",
@@ -109,4 +128,7 @@ __all__ = [
     "spec_of_node",
     "stack_of_node",
     "symbol_nodes",
+    "to_data",
+    "to_json",
+    "verify",
 ]

@@ -154,7 +154,7 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 
 
 def encode_expr(value: IntLike) -> Any:
-    """An int as itself; an expression as ``[[coefficient, atom, ...], ...]``; an atom is a name or ``[function, x, y]``."""
+    """An int as is; an expression as ``[[coefficient, atom, ...], ...]``; atoms are names or ``[function, x, y]``."""
     if isinstance(value, int):
         return value
     return [[coefficient, *map(_encode_atom, monomial)] for monomial, coefficient in value.terms]

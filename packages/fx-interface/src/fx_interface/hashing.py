@@ -1,10 +1,10 @@
 """The canonical hash of a graph: equal for graphs that compute the same thing in the same way, in every process.
 
-It depends on call targets, arguments, specs, the kinds of inputs and outputs, the ranges of symbols and the relations
-between them that were recorded so far (so take it before a backend adds to them). It does not depend on node, symbol
-and attribute names, on object identities, on the order of dicts, on hints, on sources or on the user's lines. Symbols
-and alias sets are numbered in order of appearance. Whoever reuses what was compiled for an equal hash must still check the
-shape guards that its compilation recorded, since those were answered from that compilation's hints.
+It depends on call targets, arguments, specs, kinds of inputs and outputs, ranges of symbols and the relations between
+them that were recorded so far (so take it before a backend adds to them). It does not depend on names of nodes, symbols
+and attributes, on object identities, the order of dicts, hints, sources or the user's lines. Symbols and alias sets are
+numbered in order of appearance. Whoever reuses what was compiled for an equal hash must still check the shape guards
+that its compilation recorded, since those were answered from that compilation's hints.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Discovery of backends: installed distributions register them under an entry-point group, each with a version check."""
+"""Discovery of backends that installed distributions register as entry points, with a check of their version."""
 
 from __future__ import annotations
 
