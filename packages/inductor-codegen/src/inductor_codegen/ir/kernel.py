@@ -1,4 +1,14 @@
-"""The kernel: one fused piece of loop IR with its parameters, named by its content."""
+"""Kernels: one fused piece of loop IR, named by its content.
+
+    kernel ::= parameters, outer loops, inner loops, passes
+    for every point of the outer loops (a row), in parallel:
+        for each pass, in order:
+            for every point of the inner loops: keep*, accumulate*, store*        (``Pass.points``)
+            once for the row, when that is over:  store*                          (``Pass.row``)
+
+A scalar of ``points`` may use ``Total``s and ``Kept``s of earlier passes; a scalar of ``row`` also the totals of its own
+pass, but no inner loop variable. Every reduction runs over all inner loops. A kernel without reductions has one pass.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +17,10 @@ from enum import Enum
 from typing import TypeAlias
 
 import torch
+from fx_interface.symbols import IntLike
+
+from inductor_codegen.ir.index import Index, LoopVar
+from inductor_codegen.ir.scalar import Scalar
 
 
 class Access(Enum):
@@ -19,7 +33,7 @@ class Access(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BufferParameter:
-    """A data pointer. ``name`` is local to the kernel (``in0``, ``out1``)."""
+    """A data pointer. ``name`` is local to the kernel."""
 
     name: str
     dtype: torch.dtype
@@ -28,7 +42,7 @@ class BufferParameter:
 
 @dataclass(frozen=True, slots=True)
 class SizeParameter:
-    """A 64-bit integer known when the kernel is called."""
+    """A 64-bit integer known when the kernel is called: the symbol ``name`` of the kernel's sizes."""
 
     name: str
 
@@ -43,14 +57,85 @@ class FloatParameter:
 Parameter: TypeAlias = BufferParameter | SizeParameter | FloatParameter
 
 
-@dataclass(frozen=True, slots=True)
+class Vector(Enum):
+    """Which loop runs along memory, and so is the one to vectorise."""
+
+    INNER = "inner"
+    """The last inner loop: a row's totals are scalars."""
+    OUTER = "outer"
+    """The last outer loop: neighbouring rows are reduced side by side, as for a sum over the batch."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Store:
+    """``buffer[index] = value``, converted to the buffer's dtype. No other point stores to the same element."""
+
+    buffer: str
+    index: Index
+    value: Scalar
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Accumulate:
+    """Reduce ``value`` over the inner loops into ``Total(accumulator)``. ``kind`` is a reduction primitive's name.
+
+    ``position`` is the value that argmax and argmin select, the row-major position in the reduced dimensions.
+    """
+
+    accumulator: int
+    kind: str
+    value: Scalar
+    dtype: torch.dtype
+    position: Index | None = None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Keep:
+    """Remember ``value`` for the same point of later passes as ``Kept(slot)``: worth more than computing it again."""
+
+    slot: int
+    value: Scalar
+
+
+Statement: TypeAlias = Store | Accumulate | Keep
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Pass:
+    """One run over the inner loops, and what follows it once a row."""
+
+    points: tuple[Statement, ...]
+    row: tuple[Store, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Kernel:
     """A function on memory. Equal kernels have equal names, in every program and process.
 
-    As C++ its symbol is ``name`` and its signature ``void(pointers..., int64_t sizes..., double floats..., int64_t threads)``:
-    the parameters in order, buffers first, then sizes, then floats, then the number of threads that it may use. Pointers of one
-    call may be equal only where the program's ``Reuse`` made them so.
+    As C++ its symbol is ``name`` and its signature
+    ``int32_t(pointers..., int64_t sizes..., double floats..., int64_t threads)``: the parameters in order, buffers first, then
+    sizes, then floats, then the number of threads that it may use. It returns 0, or 1 when an index that came from data was
+    out of range (nothing outside of any buffer was touched; the caller raises IndexError). Pointers of one call may be equal
+    only where the program's ``Reuse`` made them so.
     """
 
     name: str
     parameters: tuple[Parameter, ...]
+    outer: tuple[LoopVar, ...]
+    inner: tuple[LoopVar, ...]
+    vector: Vector
+    passes: tuple[Pass, ...]
+    comments: tuple[str, ...] = ()
+
+    @property
+    def buffers(self) -> tuple[BufferParameter, ...]:
+        """The pointer parameters."""
+        return tuple(p for p in self.parameters if isinstance(p, BufferParameter))
+
+
+def extent_product(loops: tuple[LoopVar, ...]) -> IntLike:
+    """How many points the loops have."""
+    total: IntLike = 1
+    for loop in loops:
+        total = total * loop.extent
+    return total

@@ -97,7 +97,8 @@ class Free:
 @dataclass(frozen=True, slots=True)
 class RunKernel:
     """Call a kernel of the program with data pointers of ``buffers``, then the integers ``sizes``, then the Python floats
-    ``floats`` (names of ``FloatInput``), in the order of ``Kernel.parameters``, and last the number of threads."""
+    ``floats`` (names of ``FloatInput``), in the order of ``Kernel.parameters``, and last the number of threads. A result other
+    than 0 is an IndexError of the user's program."""
 
     kernel: str
     buffers: tuple[str, ...]
@@ -128,8 +129,9 @@ class CallExtern:
     """Call a library operator as the schema of ``op`` says.
 
     ``results`` has one entry for each tensor of the flattened result, in order; None marks a tensor that nobody reads.
-    Each result is new memory (never an alias of an argument) with exactly the given sizes and strides; the wrapper chooses
-    the functional or an out variant.
+    Each result has exactly the given sizes and strides; the wrapper chooses the functional or an out variant. It is new
+    memory, except where the schema says that it may alias an argument (``as_strided``): then the arguments stay alive as long
+    as the results.
     """
 
     op: OpOverload

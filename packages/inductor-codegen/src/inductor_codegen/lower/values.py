@@ -1,0 +1,190 @@
+"""Lowered values: what a graph's nodes become before any fusion is decided.
+
+Shape-only primitives leave no value behind: they are views on an ``Operand``. What remains has memory (an input, a library
+call's result) or is a computation whose element at any index can be written down (``Computed``).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import torch
+from fx_interface.errors import UserLocation
+from fx_interface.symbols import IntLike
+from torch._ops import OpOverload
+
+from inductor_codegen.ir.program import ProgramInput
+from inductor_codegen.lower.views import Layout, Sizes, View
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """The value number ``source`` seen through ``views``, the first of which is nearest to the source."""
+
+    source: int
+    views: tuple[View, ...]
+    sizes: Sizes
+    dtype: torch.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A scalar argument: a Python number, or an integer expression over sizes."""
+
+    value: bool | float | IntLike
+
+
+@dataclass(frozen=True, slots=True)
+class RuntimeFloat:
+    """A Python float that is an input of the graph."""
+
+    name: str
+
+
+Argument: TypeAlias = Operand | Number | RuntimeFloat
+
+
+@dataclass(frozen=True, slots=True)
+class Pointwise:
+    """A pointwise primitive on operands of the value's own sizes; numbers and operands are converted to ``compute``."""
+
+    op: str
+    args: tuple[Argument, ...]
+    compute: torch.dtype
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """One number everywhere."""
+
+    value: Number | RuntimeFloat
+
+
+@dataclass(frozen=True, slots=True)
+class Iota:
+    """``start + i * step``."""
+
+    start: IntLike
+    step: IntLike
+
+
+@dataclass(frozen=True, slots=True)
+class Pad:
+    """The operand with ``low[k]`` elements of ``value`` before and some after it in dimension k."""
+
+    operand: Operand
+    low: Sizes
+    value: bool | float
+
+
+@dataclass(frozen=True, slots=True)
+class Cat:
+    """Operands one after the other along ``dim``; ``starts[k]`` is where operand k begins."""
+
+    operands: tuple[Operand, ...]
+    starts: Sizes
+    dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """``operand`` at its own position, except in dimensions with an index: there ``indices[k]`` says where, wrapped if negative.
+
+    ``indices[k]`` is None, or an integer operand whose dimensions are ``index_dims`` of the result. ``rest`` gives for each
+    operand dimension without an index the result's dimension that runs along it.
+    """
+
+    operand: Operand
+    indices: tuple[Operand | None, ...]
+    index_dims: tuple[int, ...]
+    rest: tuple[int | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduction:
+    """``kind`` over the dimensions ``dims`` of the operand, which the result lacks."""
+
+    kind: str
+    operand: Operand
+    dims: tuple[int, ...]
+
+
+Formula: TypeAlias = Pointwise | Fill | Iota | Pad | Cat | Gather | Reduction
+
+
+@dataclass(frozen=True, slots=True)
+class ExternalCall:
+    """A library call. Operands inside ``args`` are strided views of realised values."""
+
+    op: OpOverload
+    args: tuple[object, ...]
+    kwargs: tuple[tuple[str, object], ...]
+    results: tuple[int | None, ...]
+    aliases: bool
+
+
+@dataclass(slots=True, eq=False)
+class Value:
+    """One tensor of the graph. ``number`` is its place in the order of the graph; sizes and strides are those it has in memory."""
+
+    number: int
+    name: str
+    sizes: Sizes
+    strides: Sizes
+    dtype: torch.dtype
+    device: torch.device
+    formula: Formula | None
+    where: UserLocation | None = None
+    origin: str = ""
+
+    @property
+    def layout(self) -> Layout:
+        """Where its elements lie once it is in memory."""
+        return Layout(self.sizes, self.strides, 0)
+
+    @property
+    def domain(self) -> Sizes:
+        """The sizes that its computation runs over: a reduction's operand's, else its own."""
+        return self.formula.operand.sizes if isinstance(self.formula, Reduction) else self.sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """The strided view ``layout`` of value ``source`` in memory: a library call's argument or an output."""
+
+    source: int
+    layout: Layout
+
+    @property
+    def whole(self) -> bool:
+        """Whether the layout must be compared with the source's own to see that no view is needed."""
+        return isinstance(self.layout.offset, int) and self.layout.offset == 0
+
+
+@dataclass(slots=True)
+class Lowered:
+    """A graph of values in topological order.
+
+    ``calls`` maps a value's number to the call that makes it. ``order`` lists value numbers and calls as the graph had them.
+    """
+
+    inputs: list[ProgramInput] = field(default_factory=list)
+    values: list[Value] = field(default_factory=list)
+    calls: list[tuple[int, ExternalCall]] = field(default_factory=list)
+    outputs: list[object] = field(default_factory=list)
+
+
+def operands_of(formula: Formula) -> tuple[Operand, ...]:
+    """The tensors that a formula reads."""
+    match formula:
+        case Pointwise(args=args):
+            return tuple(arg for arg in args if isinstance(arg, Operand))
+        case Fill() | Iota():
+            return ()
+        case Pad(operand=operand) | Reduction(operand=operand):
+            return (operand,)
+        case Cat(operands=operands):
+            return operands
+        case Gather(operand, indices):
+            return (operand, *(index for index in indices if index is not None))
