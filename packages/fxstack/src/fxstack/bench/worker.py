@@ -1,0 +1,165 @@
+"""One measurement in a fresh process: ``python -m fxstack.bench.worker '<json request>'`` prints one JSON line."""
+
+from __future__ import annotations
+
+import json
+import statistics
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+Step = Callable[[], Any]
+
+
+def _compile(system: str, target: Any, **kwargs: Any) -> Any:
+    """``target`` under one of the systems; stock is the peer that a benchmark may use."""
+    if system == "eager":
+        return target
+    if system == "stock":
+        import torch
+
+        return torch.compile(target, **kwargs)
+    import fxstack
+
+    return fxstack.compile(target, **kwargs)
+
+
+def _step(model: Any, inputs: dict[str, Any], training: bool) -> Step:
+    import torch
+
+    from fxstack.bench.models import loss_of
+
+    def infer() -> Any:
+        with torch.no_grad():
+            return model(**inputs)
+
+    def train() -> Any:
+        for parameter in model.parameters():
+            parameter.grad = None
+        loss = loss_of(model(**inputs))
+        loss.backward()
+        return loss
+
+    return train if training else infer
+
+
+def first_call(model: str, training: bool, system: str) -> dict[str, float]:
+    """Seconds from asking for compilation to the end of the first step."""
+    from fxstack.bench.models import WORKLOADS
+
+    built, inputs = WORKLOADS[model].build(training=training)
+    _step(built, inputs, training)()  # torch's own lazy initialisation is nobody's compile time
+    started = time.perf_counter()
+    _step(_compile(system, built), inputs, training)()
+    return {"seconds": time.perf_counter() - started}
+
+
+def steps(model: str, training: bool, rounds: int, stock: bool = True) -> dict[str, float]:
+    """Median seconds a step of eager, stock (unless left out) and fxstack, interleaved in one process."""
+    from fxstack.bench.models import WORKLOADS
+
+    runs: dict[str, Step] = {}
+    for system in ("eager", "stock", "fxstack") if stock else ("eager", "fxstack"):
+        built, inputs = WORKLOADS[model].build(training=training)
+        runs[system] = _step(_compile(system, built), inputs, training)
+    return _interleaved(runs, rounds, 1)
+
+
+def errors(model: str) -> dict[str, float]:
+    """Relative errors to eager, in inference and in training."""
+    import fxstack
+    from fxstack.bench.compare import inference_error, training_error
+    from fxstack.bench.models import WORKLOADS
+
+    workload = WORKLOADS[model]
+    return {
+        "inference_error": inference_error(workload, fxstack.compile),
+        "training_error": training_error(workload, fxstack.compile),
+    }
+
+
+def _interleaved(runs: dict[str, Step], rounds: int, calls: int) -> dict[str, float]:
+    for run in runs.values():
+        for _ in range(3):
+            run()
+    times: dict[str, list[float]] = {name: [] for name in runs}
+    for _ in range(rounds):
+        for name, run in runs.items():
+            started = time.perf_counter()
+            for _ in range(calls):
+                run()
+            times[name].append((time.perf_counter() - started) / calls)
+    return {name: statistics.median(measured) for name, measured in times.items()}
+
+
+def call_overhead(rounds: int) -> dict[str, float]:
+    """Median seconds of a call of a five-operator function on tiny tensors, without gradients."""
+    import torch
+
+    def five(x: Any, weight: Any, bias: Any) -> Any:
+        return torch.relu(torch.addmm(bias, x, weight) * 2.0 + x) - 1.0
+
+    x, weight, bias = torch.randn(4, 4), torch.randn(4, 4), torch.randn(4)
+    runs: dict[str, Step] = {}
+    with torch.no_grad():
+        for system in ("eager", "stock", "fxstack"):
+            function = _compile(system, five)
+            runs[system] = lambda function=function: function(x, weight, bias)
+        return _interleaved(runs, rounds, 200)
+
+
+def guard_cost(rounds: int) -> dict[str, float]:
+    """Median seconds of evaluating the guards of a module with 100 linear layers, without running the graph."""
+    import torch
+    from torch import nn
+
+    class Stack(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layers = nn.ModuleList(nn.Linear(2, 2) for _ in range(100))
+
+        def forward(self, x: Any) -> Any:
+            for layer in self.layers:
+                x = layer(x)
+            return x
+
+    from fxstack.bench.guard_probe import fxstack_check, stock_check
+
+    x = torch.randn(1, 2)
+    with torch.no_grad():
+        runs = {"stock": stock_check(Stack(), x), "fxstack": fxstack_check(Stack(), x)}
+        return _interleaved(runs, rounds, 50)
+
+
+def import_time(system: str) -> dict[str, float]:
+    """Seconds to import the compiler after torch."""
+    import torch  # noqa: F401
+
+    started = time.perf_counter()
+    if system == "stock":
+        import torch._dynamo
+        import torch._inductor.compile_fx  # noqa: F401
+    else:
+        import fxstack  # noqa: F401
+    return {"seconds": time.perf_counter() - started}
+
+
+MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
+    function.__name__: function for function in (first_call, steps, errors, call_overhead, guard_cost, import_time)
+}
+
+
+def main(request: str) -> None:
+    """Run the measurement that the JSON request names, on one thread."""
+    arguments = json.loads(request)
+    name = arguments.pop("measure")
+    if name != "import_time":
+        import torch
+
+        torch.set_num_threads(1)
+    print(json.dumps(MEASUREMENTS[name](**arguments)))
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])

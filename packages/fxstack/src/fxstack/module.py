@@ -1,0 +1,70 @@
+"""A compiled module that is, for everybody else, the module itself.
+
+``compile_module(m, optimize)`` returns an object of a fresh subclass of ``type(m)`` that shares ``m.__dict__``: parameters,
+buffers, hooks and the training flag are one and the same, ``state_dict`` keys do not change, and ``isinstance`` holds.
+Only calling it is different: the call goes to the compiled function of the original. A copy is compiled anew; a pickle
+is that of the plain module.
+"""
+
+from __future__ import annotations
+
+import copy
+import copyreg
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from torch import nn
+
+M = TypeVar("M", bound=nn.Module)
+Optimizer = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+class CompiledModule:
+    """Mixed in front of the module's own class; ``_fxstack_original`` and ``_fxstack_call`` live on the fresh class."""
+
+    _fxstack_original: nn.Module
+    _fxstack_call: Callable[..., Any]
+    _fxstack_optimize: Optimizer
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return type(self)._fxstack_call(*args, **kwargs)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        cls = type(self)
+        duplicate = compile_module(copy.deepcopy(cls._fxstack_original, memo), cls._fxstack_optimize)
+        memo[id(self)] = duplicate
+        return duplicate
+
+    def __copy__(self) -> Any:
+        cls = type(self)
+        return compile_module(copy.copy(cls._fxstack_original), cls._fxstack_optimize)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        reduced = type(self)._fxstack_original.__reduce_ex__(protocol)
+        if isinstance(reduced, tuple) and reduced[0] is copyreg.__newobj__:  # type: ignore[attr-defined]
+            # pickle refuses __newobj__ for a class that is not the object's own: the plain class, called directly
+            return (object.__new__, *reduced[1:])
+        return reduced
+
+
+def original_of(module: nn.Module) -> nn.Module:
+    """The plain module behind a compiled one; any other module is returned as it is."""
+    return type(module)._fxstack_original if isinstance(module, CompiledModule) else module
+
+
+def compile_module(module: M, optimize: Optimizer) -> M:
+    """The compiled twin of ``module``; compiling a compiled module starts again from the plain one."""
+    plain = original_of(module)
+    cls = type(plain)
+    namespace = {
+        "__module__": cls.__module__,
+        "__qualname__": cls.__qualname__,
+        "__doc__": cls.__doc__,
+        "_fxstack_original": plain,
+        "_fxstack_call": staticmethod(optimize(plain)),
+        "_fxstack_optimize": staticmethod(optimize),
+    }
+    compiled_class = type.__new__(type(cls), cls.__name__, (CompiledModule, cls), namespace)
+    twin = compiled_class.__new__(compiled_class)
+    object.__setattr__(twin, "__dict__", plain.__dict__)
+    return twin  # type: ignore[no-any-return]

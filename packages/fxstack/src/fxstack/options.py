@@ -1,0 +1,71 @@
+"""Options of one compilation: a frozen value, made from arguments and the environment, passed down and never global."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from fx_interface.errors import StackError
+from platformdirs import user_cache_path
+
+MODES = ("default",)
+"""Known values of ``mode``."""
+
+
+class OptionError(StackError):
+    """An argument of ``fxstack.compile`` has no meaning (codes FXS101-FXS103)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What ``fxstack.compile(options=...)`` accepts, as a mapping or as this record.
+
+    ``cache_dir``: where artifacts are kept. ``cache``: whether they are kept between processes at all.
+    ``on_missing_compiler``: ``"error"`` raises IND101, ``"eager"`` warns and runs the captured graph with torch's own
+    kernels. ``verify``: check every graph against its dialect between the passes.
+    """
+
+    cache_dir: Path | None = None
+    cache: bool = True
+    on_missing_compiler: Literal["error", "eager"] = "error"
+    verify: bool = False
+
+    @classmethod
+    def make(cls, options: Options | Mapping[str, Any] | None) -> Options:
+        """Options from the user's argument; what it leaves out comes from the environment or a default."""
+        if isinstance(options, Options):
+            made = options
+        else:
+            known = {field.name for field in fields(cls)}
+            unknown = sorted(set(options or {}) - known)
+            if unknown:
+                raise OptionError(
+                    "FXS102",
+                    f"unknown option {unknown[0]!r}",
+                    action=f"use one of: {', '.join(sorted(known))}",
+                )
+            made = cls(**(options or {}))
+        if made.on_missing_compiler not in ("error", "eager"):
+            raise OptionError(
+                "FXS103",
+                f"on_missing_compiler is {made.on_missing_compiler!r}",
+                action="use 'error' or 'eager'",
+            )
+        directory = Path(made.cache_dir) if made.cache_dir is not None else default_cache_dir()
+        return replace(made, cache_dir=directory)
+
+
+def default_cache_dir() -> Path:
+    """``$FXSTACK_CACHE_DIR`` if set, else ``fxstack`` in the platform's cache folder."""
+    named = os.environ.get("FXSTACK_CACHE_DIR")
+    return Path(named) if named else user_cache_path("fxstack")
+
+
+def check_mode(mode: str) -> str:
+    """``mode`` if it is known; OptionError FXS101 otherwise."""
+    if mode not in MODES:
+        raise OptionError("FXS101", f"unknown mode {mode!r}", action=f"use one of: {', '.join(MODES)}")
+    return mode
