@@ -1,0 +1,57 @@
+"""In a fresh process, compiling and running a model loads nothing of stock's compiler because of us."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+FORBIDDEN = ("torch._dynamo", "torch._inductor", "torch._functorch", "functorch", "torch._decomp", "torch._refs")
+FORBIDDEN += ("torch._prims", "torch.export", "torch.fx.experimental", "sympy")
+
+PROGRAM = """
+import json, sys, torch
+{prepare}
+before = set(sys.modules)
+import fxstack
+compiled = fxstack.compile(model, fullgraph=True{arguments})
+for parameters in (False, True):
+    with torch.set_grad_enabled(parameters):
+        result = compiled(**inputs)
+        loss = getattr(result, "loss", None)
+        loss = result.square().mean() if loss is None else loss
+        if parameters:
+            loss.backward()
+print(json.dumps(sorted(set(sys.modules) - before)))
+"""
+
+PLAIN = """
+from torch import nn
+model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Dropout(0.1), nn.Linear(16, 4), nn.Softmax(-1))
+inputs = {"input": torch.randn(4, 8)}
+"""
+
+WORKLOAD = """
+from fxstack.bench.models import WORKLOADS
+model, inputs = WORKLOADS["{name}"].build(training=True)
+model(**inputs)
+"""
+
+
+@pytest.mark.parametrize("arguments", ["", ", dynamic=True"])
+@pytest.mark.parametrize("name", ["plain", "bert", "resnet"])
+def test_stock_compiler_is_not_loaded(name: str, arguments: str, tmp_path: Path) -> None:
+    prepare = PLAIN if name == "plain" else WORKLOAD.format(name=name)
+    program = PROGRAM.format(prepare=prepare, arguments=arguments)
+    environment = dict(os.environ, FXSTACK_CACHE_DIR=str(tmp_path), HF_HUB_OFFLINE="1")
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    loaded = json.loads(done.stdout.splitlines()[-1])
+    assert [name for name in loaded if name.startswith(FORBIDDEN)] == []
+    assert any(name.startswith("inductor_codegen") for name in loaded), "the model was not compiled"

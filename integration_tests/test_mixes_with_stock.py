@@ -1,0 +1,38 @@
+"""Our parts and stock's combined, either way, equal eager."""
+
+from __future__ import annotations
+
+import fxstack
+import pytest
+import torch
+from fxstack.bench.compare import inference_error, training_error
+from fxstack.bench.models import WORKLOADS
+
+
+@pytest.fixture(autouse=True)
+def _fresh_stock() -> None:
+    torch._dynamo.reset()
+
+
+@pytest.mark.parametrize("name", ["mlp", "bert"])
+def test_our_codegen_under_stock_capture(name: str) -> None:
+    workload = WORKLOADS[name]
+    assert inference_error(workload, lambda m: torch.compile(m, backend="fxstack", fullgraph=True)) <= 1e-4
+    assert training_error(workload, lambda m: torch.compile(m, backend="fxstack", fullgraph=True)) <= 1e-4
+
+
+def test_our_codegen_under_stock_capture_with_dynamic_sizes() -> None:
+    workload = WORKLOADS["mlp"]
+    model, _ = workload.build(training=False)
+    compiled = torch.compile(model, backend="fxstack", dynamic=True)
+    with torch.no_grad():
+        for length in workload.lengths:
+            inputs = workload.inputs(length)
+            torch.testing.assert_close(compiled(**inputs), model(**inputs), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["mlp"])
+def test_stock_codegen_under_our_capture(name: str) -> None:
+    workload = WORKLOADS[name]
+    assert inference_error(workload, lambda m: fxstack.compile(m, backend="inductor_stock")) <= 1e-4
+    assert training_error(workload, lambda m: fxstack.compile(m, backend="inductor_stock")) <= 1e-4
