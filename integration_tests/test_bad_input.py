@@ -112,7 +112,9 @@ def test_an_operators_error_is_eagers() -> None:
     assert str(found.value) == str(expected.value)
 
 
-def test_a_corrupt_cache_entry_is_recompiled_and_logged(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_corrupt_cache_entry_is_recompiled_and_logged(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     x = torch.randn(5)
     assert torch.allclose(fxstack.compile(double, options={"cache_dir": tmp_path})(x), double(x))
     damaged = 0

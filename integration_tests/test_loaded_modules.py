@@ -10,7 +10,14 @@ from pathlib import Path
 
 import pytest
 
-FORBIDDEN = ("torch._dynamo", "torch._inductor", "torch._functorch", "functorch", "torch._decomp", "torch._refs")
+FORBIDDEN = (
+    "torch._dynamo",
+    "torch._inductor",
+    "torch._functorch",
+    "functorch",
+    "torch._decomp",
+    "torch._refs",
+)
 FORBIDDEN += ("torch._prims", "torch.export", "torch.fx.experimental", "sympy")
 
 PROGRAM = """

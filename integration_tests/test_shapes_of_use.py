@@ -45,16 +45,30 @@ def _install(python: Path, wheels: Path, name: str) -> None:
 
 
 def _run(python: Path, script: str, folder: Path) -> str:
-    done = subprocess.run([str(python), "-c", script], capture_output=True, text=True, check=False, cwd=folder)
+    done = subprocess.run(
+        [str(python), "-c", script], capture_output=True, text=True, check=False, cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def test_capture_layer_alone(clean_environment: Path, wheels: Path, tmp_path: Path) -> None:
-    command = [str(clean_environment), "-m", "pip", "install", "--quiet", "--no-index", "--find-links", str(wheels)]
+    command = [
+        str(clean_environment),
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--no-index",
+        "--find-links",
+        str(wheels),
+    ]
     subprocess.run([*command, "dynamo-capture"], check=True)
     listed = subprocess.run(
-        [str(clean_environment), "-m", "pip", "list", "--format", "json"], capture_output=True, text=True, check=True
+        [str(clean_environment), "-m", "pip", "list", "--format", "json"],
+        capture_output=True,
+        text=True,
+        check=True,
     )
     ours = {entry["name"] for entry in json.loads(listed.stdout)} & {
         path.name.split("-")[0].replace("_", "-") for path in wheels.iterdir()

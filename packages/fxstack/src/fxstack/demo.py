@@ -28,7 +28,9 @@ def measure_row(name: str, cache: Path, progress: Progress) -> dict[str, float]:
     progress.console.log(f"{name}: comparing with eager, inference and training")
     row |= measure({"measure": "errors", "model": name}, cache)
     progress.console.log(f"{name}: timing steps")
-    row |= measure({"measure": "steps", "model": name, "training": False, "rounds": 10, "stock": False}, cache)
+    row |= measure(
+        {"measure": "steps", "model": name, "training": False, "rounds": 10, "stock": False}, cache
+    )
     return row
 
 
@@ -39,7 +41,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     names = parser.parse_args(argv).models
     console = Console()
     table = Table(title="fxstack beside eager (one thread, each model in fresh processes)")
-    headings = ("model", "equal", "error inference", "error training", "eager ms", "compiled ms", "cold s", "cached s")
+    headings = (
+        "model",
+        "equal",
+        "error inference",
+        "error training",
+        "eager ms",
+        "compiled ms",
+        "cold s",
+        "cached s",
+    )
     for heading in headings:
         table.add_column(heading, justify="left" if heading == "model" else "right")
     failed = False

@@ -92,7 +92,9 @@ class _Adoption:
             )
         if isinstance(value, (int, torch.SymInt)):
             return SymSpec(self._size(value))
-        raise UnsupportedProgramError("FXS201", f"a graph input of type {type(value).__name__} under stock capture")
+        raise UnsupportedProgramError(
+            "FXS201", f"a graph input of type {type(value).__name__} under stock capture"
+        )
 
     def _size(self, value: int | torch.SymInt) -> IntLike:
         if isinstance(value, int):
@@ -113,4 +115,6 @@ class _Adoption:
                 operand = self._polynomial(argument, None)
                 total = total + operand if expr.is_Add else total * operand
             return total
-        raise UnsupportedProgramError("FXS202", f"the size {expr} under stock capture", action="compile statically")
+        raise UnsupportedProgramError(
+            "FXS202", f"the size {expr} under stock capture", action="compile statically"
+        )

@@ -83,7 +83,15 @@ def summarize(models: dict[str, dict[str, float]]) -> dict[str, float]:
 def show(console: Console, report: dict[str, Any]) -> None:
     """Print the tables."""
     table = Table(title="models: step time (ms), first call cold and warm (s)")
-    columns = ("step_eager", "step_stock", "step_fxstack", "cold_stock", "cold_fxstack", "warm_stock", "warm_fxstack")
+    columns = (
+        "step_eager",
+        "step_stock",
+        "step_fxstack",
+        "cold_stock",
+        "cold_fxstack",
+        "warm_stock",
+        "warm_fxstack",
+    )
     table.add_column("model")
     for column in columns:
         table.add_column(column.replace("_", " "), justify="right")
@@ -111,13 +119,19 @@ def main(argv: Sequence[str] | None = None) -> None:
     parser.add_argument("--output", type=Path, default=Path("bench-results/bench.json"))
     arguments = parser.parse_args(argv)
     console = Console()
-    report: dict[str, Any] = {"machine": platform.platform(), "python": platform.python_version(), "models": {}}
+    report: dict[str, Any] = {
+        "machine": platform.platform(),
+        "python": platform.python_version(),
+        "models": {},
+    }
     pairs = [(name, phase) for name in arguments.models for phase in arguments.phases]
     with Progress(console=console) as progress, tempfile.TemporaryDirectory() as folder:
         task = progress.add_task("measuring", total=len(pairs) + 4)
         for name, phase in pairs:
             progress.update(task, description=f"{name} {phase}")
-            report["models"][f"{name} {phase}"] = measure_model(name, phase, arguments.rounds, arguments.repeats)
+            report["models"][f"{name} {phase}"] = measure_model(
+                name, phase, arguments.rounds, arguments.repeats
+            )
             progress.advance(task)
         for what in ("call_overhead", "guard_cost"):
             progress.update(task, description=what)

@@ -146,7 +146,8 @@ def import_time(system: str) -> dict[str, float]:
 
 
 MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
-    function.__name__: function for function in (first_call, steps, errors, call_overhead, guard_cost, import_time)
+    function.__name__: function
+    for function in (first_call, steps, errors, call_overhead, guard_cost, import_time)
 }
 
 

@@ -13,7 +13,15 @@ from fx_interface import INTERFACE_VERSION, StackError
 from fx_interface.plugins import list_backends
 from inductor_codegen import toolchain
 
-PACKAGES = ("fx-interface", "guards", "dynamo-capture", "aot-autograd", "primtorch-decomps", "inductor-codegen", "fxstack")
+PACKAGES = (
+    "fx-interface",
+    "guards",
+    "dynamo-capture",
+    "aot-autograd",
+    "primtorch-decomps",
+    "inductor-codegen",
+    "fxstack",
+)
 
 
 @dataclass(frozen=True, slots=True)

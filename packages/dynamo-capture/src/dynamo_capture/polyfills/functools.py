@@ -1,0 +1,25 @@
+"""Substitutes for ``functools``."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from dynamo_capture.polyfills.registry import substitutes
+
+_MISSING: Any = object()
+
+
+@substitutes(functools.reduce)
+def reduce(function: Callable[[Any, Any], Any], iterable: Iterable[Any], initial: Any = _MISSING, /) -> Any:
+    """Fold from the left."""
+    iterator = iter(iterable)
+    total = initial
+    if initial is _MISSING:
+        total = next(iterator, _MISSING)
+        if total is _MISSING:
+            raise TypeError("reduce() of empty iterable with no initial value")
+    for item in iterator:
+        total = function(total, item)
+    return total

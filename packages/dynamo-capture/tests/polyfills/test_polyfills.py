@@ -1,0 +1,138 @@
+"""Each substitute gives what its original gives: results, how much it consumes, and exceptions."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import itertools
+import operator
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from dynamo_capture.polyfills import SUBSTITUTES
+from dynamo_capture.polyfills.registry import substitutes
+
+
+def _calls() -> Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+    items = [3, 1, 2, 1]
+    words = ["b", "A", "c", "a"]
+    for original in (builtins.all, builtins.any):
+        for values in ([], [0, 1], [1, 1], [0, 0]):
+            yield original, (values,), {}
+    yield builtins.sum, (items,), {}
+    yield builtins.sum, (items, 5), {}
+    yield builtins.sum, ([[1], [2]], []), {}
+    yield builtins.sum, (words, ""), {}
+    yield builtins.enumerate, (items,), {"start": 2}
+    yield builtins.map, (operator.add, items, items[:2]), {}
+    yield builtins.map, (operator.neg, items), {}
+    yield builtins.filter, (None, [0, 1, "", "x"]), {}
+    yield builtins.filter, (lambda n: n > 1, items), {}
+    yield builtins.zip, (items, words), {}
+    yield builtins.zip, (), {}
+    yield builtins.zip, (items, words[:2]), {"strict": True}
+    yield builtins.zip, (items[:2], words), {"strict": True}
+    yield builtins.zip, (items, words, items[:3]), {"strict": True}
+    for options in ({}, {"reverse": True}, {"key": str.lower}, {"key": str.lower, "reverse": True}):
+        yield builtins.sorted, (words,), options
+    for original in (builtins.max, builtins.min):
+        yield original, (items,), {}
+        yield original, (3, 1, 2), {}
+        yield original, (words,), {"key": str.lower}
+        yield original, ([],), {"default": 7}
+        yield original, ([],), {}
+        yield original, (), {}
+        yield original, (1, 2), {"default": 3}
+    yield builtins.reversed, (items,), {}
+    yield builtins.divmod, (7, -2), {}
+    yield builtins.divmod, (7, 0), {}
+    yield itertools.chain, (items, words), {}
+    yield itertools.chain.from_iterable, ([items, words],), {}
+    for bounds in ((2,), (1, 3), (0, None, 2), (1, 4, 2), (-1,)):
+        yield itertools.islice, (items, *bounds), {}
+    yield itertools.repeat, (1, 3), {}
+    yield itertools.accumulate, (items,), {}
+    yield itertools.accumulate, (items, operator.mul), {"initial": 2}
+    yield itertools.accumulate, ([],), {}
+    yield itertools.takewhile, (lambda n: n > 2, items), {}
+    yield itertools.dropwhile, (lambda n: n > 2, items), {}
+    yield itertools.filterfalse, (lambda n: n > 2, items), {}
+    yield itertools.filterfalse, (None, [0, 1]), {}
+    yield itertools.starmap, (operator.add, [(1, 2), (3, 4)]), {}
+    yield itertools.compress, (words, [1, 0, 1]), {}
+    yield itertools.pairwise, (items,), {}
+    yield itertools.pairwise, ([],), {}
+    yield itertools.product, (items, words), {}
+    yield itertools.product, (words,), {"repeat": 2}
+    yield itertools.combinations, (words, 2), {}
+    yield itertools.permutations, (items, 2), {}
+    yield itertools.permutations, (items,), {}
+    yield itertools.zip_longest, (items, words[:1]), {"fillvalue": 0}
+    yield functools.reduce, (operator.sub, items), {}
+    yield functools.reduce, (operator.sub, items, 10), {}
+    yield functools.reduce, (operator.sub, []), {}
+    yield operator.countOf, (items, 1), {}
+    yield operator.indexOf, (items, 2), {}
+    yield operator.indexOf, (items, 9), {}
+    yield dict.fromkeys, (words, 0), {}
+    for original, kind in ((list.index, list), (tuple.index, tuple)):
+        yield original, (kind(items), 1, 2), {}
+        yield original, (kind(items), 9), {}
+    for original, kind in ((list.count, list), (tuple.count, tuple)):
+        yield original, (kind(items), 1), {}
+
+
+def _outcome(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    try:
+        result = function(*args, **kwargs)
+        if isinstance(result, Iterator):
+            result = list(result)
+    except Exception as error:
+        return type(error), str(error)
+    return result
+
+
+@pytest.mark.parametrize(("original", "args", "kwargs"), list(_calls()))
+def test_outcome_is_the_originals(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    assert _outcome(SUBSTITUTES[original], args, kwargs) == _outcome(original, args, kwargs)
+
+
+def test_endless_iterators_agree() -> None:
+    for original, args in ((itertools.count, (3, 2)), (itertools.cycle, ("ab",)), (itertools.repeat, (1,))):
+        theirs = itertools.islice(original(*args), 7)
+        mine = itertools.islice(SUBSTITUTES[original](*args), 7)
+        assert list(mine) == list(theirs)
+
+
+def test_groups_agree() -> None:
+    mine = [(key, list(group)) for key, group in SUBSTITUTES[itertools.groupby]("aabbbac")]
+    assert mine == [(key, list(group)) for key, group in itertools.groupby("aabbbac")]
+
+
+def test_islice_consumes_no_more_than_the_original() -> None:
+    mine, theirs = iter(range(9)), iter(range(9))
+    assert list(SUBSTITUTES[itertools.islice](mine, 1, 4, 2)) == list(itertools.islice(theirs, 1, 4, 2))
+    assert next(mine) == next(theirs)
+
+
+def test_getters_agree() -> None:
+    value = {"a": [1, 2], "b": 3}
+    assert SUBSTITUTES[operator.itemgetter]("a", "b")(value) == operator.itemgetter("a", "b")(value)
+    assert SUBSTITUTES[operator.attrgetter]("real.imag")(4) == operator.attrgetter("real.imag")(4)
+    assert SUBSTITUTES[operator.attrgetter]("real", "imag")(4) == (4, 0)
+    assert SUBSTITUTES[operator.methodcaller]("get", "c", 5)(value) == 5
+
+
+def test_list_methods_change_the_list() -> None:
+    mine, theirs = [3, 1, 2, 1], [3, 1, 2, 1]
+    SUBSTITUTES[list.remove](mine, 1)
+    theirs.remove(1)
+    assert mine == theirs
+    SUBSTITUTES[list.sort](mine, key=operator.neg)
+    assert mine == [3, 2, 1]
+
+
+def test_declaring_twice_names_both_places() -> None:
+    with pytest.raises(ValueError, match=r"polyfills\.builtins\.any_ and .*<lambda>"):
+        substitutes(builtins.any)(lambda iterable: False)
