@@ -9,6 +9,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import chain, count
 from typing import Any
 
 import torch
@@ -50,7 +51,9 @@ class GraphBuilder:
         source: Source | None = None,
     ) -> Node:
         """A placeholder; inputs come before all other nodes."""
-        node = set_spec(self.graph.placeholder(name), spec)
+        taken = {declared.name for declared in self._inputs}
+        free = next(n for n in chain([name], (f"{name}_{i}" for i in count(1))) if n not in taken)
+        node = set_spec(self.graph.placeholder(free), spec)
         self._inputs.append(InputDecl(node.name, kind, spec, source))
         return node
 
@@ -105,6 +108,8 @@ class GraphBuilder:
                 return materialize(self.graph, value, symbol_nodes(self.graph))
             case tuple() | list():
                 return type(value)([self._sizes(item) for item in value])
+            case slice():
+                return slice(*self._sizes((value.start, value.stop, value.step)))
             case dict():
                 return {key: self._sizes(item) for key, item in value.items()}
         return value

@@ -156,7 +156,11 @@ def _check_signature(graph_module: GraphModule, signature: Signature) -> None:
         raise InvalidGraphError(
             "FXI106", f"{len(places)} placeholders, but {len(signature.inputs)} inputs in the signature"
         )
+    targets: set[Any] = set()
     for place, declared in zip(places, signature.inputs, strict=True):
+        if place.target in targets:
+            broken("FXI106", place, f"two placeholders are called {place.target}")
+        targets.add(place.target)
         if place.name != declared.name:
             broken("FXI106", place, f"the signature calls this input {declared.name}")
         if not same_spec(spec_of_node(place), declared.spec):
