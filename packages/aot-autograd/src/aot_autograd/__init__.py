@@ -1,0 +1,23 @@
+"""Forward and backward graphs ahead of time: tracing, functionalization, partitioning and their runtime."""
+
+from aot_autograd.__about__ import __version__
+from aot_autograd.functions import aot_function, aot_module
+from aot_autograd.partition import Partitioner, save_everything
+from aot_autograd.pipeline import compile_joint, compile_traced, trace_joint
+from aot_autograd.plan import JointPlan
+from aot_autograd.runtime import finish
+from aot_autograd.split import TracedProgram
+
+__all__ = [
+    "JointPlan",
+    "Partitioner",
+    "TracedProgram",
+    "__version__",
+    "aot_function",
+    "aot_module",
+    "compile_joint",
+    "compile_traced",
+    "finish",
+    "save_everything",
+    "trace_joint",
+]

@@ -1,0 +1,145 @@
+"""Aliasing: how each result of the program relates to its inputs and to its other results.
+
+A result in an input's memory is made again from the real input; results that share memory of their own are made again
+from one hidden base; what eager would return as separate memory is made separate where recording had merged it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import Expr
+
+from aot_autograd.memory import read
+from aot_autograd.plan import Constant, FromGraph, FromInput, Recipe, Replay, SameAs, ViewOf
+from aot_autograd.record import Value
+from aot_autograd.storage import Storage, ViewStep
+from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.views import HIDDEN_VIEWS, is_view
+
+aten = torch.ops.aten
+
+
+@dataclass(slots=True)
+class GraphResult:
+    """A result of the forward graph: a value or a size, and the traced tensor that autograd knows it by."""
+
+    value: Value | Expr
+    tensor: TracedTensor | None
+
+
+@dataclass(slots=True)
+class Results:
+    """The forward graph's results and how the program's results are made of them."""
+
+    graph: list[GraphResult] = field(default_factory=list)
+    recipes: list[Recipe] = field(default_factory=list)
+
+
+def memory_root(value: Value) -> Value:
+    """The value whose memory ``value`` may lie in."""
+    while not value.is_input:
+        parent = value.args[0] if value.args else None
+        if type(parent) is not Value:
+            return value
+        if isinstance(value.op, torch._ops.OpOverload):
+            if not (is_view(value.op) or value.op in HIDDEN_VIEWS):
+                return value
+        elif not is_view(parent.op):
+            return value
+        value = parent
+    return value
+
+
+def classify(trace: Trace, outputs: Sequence[Any]) -> Results:
+    """Recipes for the program's ``outputs`` (traced tensors, sizes, constants), in order."""
+    found = Results()
+    seen: dict[int, int] = {}
+    bases: dict[int, int] = {}
+    sharing = Counter(
+        id(tensor.storage_record)
+        for tensor in {id(o): o for o in outputs if isinstance(o, TracedTensor)}.values()
+    )
+    for position, output in enumerate(outputs):
+        if isinstance(output, torch.Tensor) and id(output) in seen:
+            found.recipes.append(SameAs(seen[id(output)]))
+            continue
+        if isinstance(output, torch.Tensor):
+            seen[id(output)] = position
+        found.recipes.append(_recipe(trace, found, output, sharing, bases))
+    return found
+
+
+def _recipe(
+    trace: Trace, found: Results, output: Any, sharing: Counter[int], bases: dict[int, int]
+) -> Recipe:
+    if isinstance(output, TracedTensor):
+        storage = output.storage_record
+        if storage.input_index is not None:
+            return _viewed(FromInput(storage.input_index), output.view_step)
+        if sharing[id(storage)] > 1:
+            return _viewed(FromGraph(_base(found, storage, bases)), output.view_step)
+        found.graph.append(GraphResult(read(trace.recorder, output), output))
+        return FromGraph(len(found.graph) - 1)
+    if isinstance(output, torch.Tensor):
+        return _recipe(trace, found, trace.fresh(trace.lift(output)), sharing, bases)
+    if isinstance(output, torch.SymInt | torch.SymBool):
+        output = trace.expression(output)
+    if isinstance(output, Expr):
+        found.graph.append(GraphResult(output, None))
+        return FromGraph(len(found.graph) - 1)
+    if output is None or isinstance(output, bool | int | float | str):
+        return Constant(output)
+    raise UnsupportedProgramError("AOT113", f"the program returns a {type(output).__name__}")
+
+
+def _base(found: Results, storage: Storage, bases: dict[int, int]) -> int:
+    index = bases.get(id(storage))
+    if index is None:
+        index = bases[id(storage)] = len(found.graph)
+        found.graph.append(GraphResult(storage.value, storage.base))
+    return index
+
+
+def _viewed(base: FromGraph | FromInput, step: ViewStep | None) -> Recipe:
+    if step is None:
+        return base
+    return ViewOf(
+        base,
+        tuple(
+            Replay(
+                f"{s.op._schema.name}.{s.op._overloadname}", tuple(s.args), tuple(s.kwargs.items()), s.index, s.no_grad
+            )
+            for s in step.chain()
+        ),
+    )
+
+
+def separate(trace: Trace, results: Results) -> None:
+    """Copy results that would share memory with an input or with another result, where eager's do not."""
+    used: set[int] = set()
+    for result in results.graph:
+        if not isinstance(result.value, Value):
+            continue
+        root = memory_root(result.value)
+        if root.is_input or root.number in used:
+            result.value = trace.recorder.call_again(aten.clone.default, (result.value,))
+            root = result.value
+        used.add(root.number)
+
+
+def add_mutation(trace: Trace, results: Results, storage: Storage, written: Collection[Value]) -> int:
+    """Add the new value of an input's memory to the graph's results; returns its number.
+
+    Copied if it lies in the memory of an input that is itself ``written``, as when two inputs are swapped.
+    """
+    value = storage.value
+    if memory_root(value) in written:
+        value = trace.recorder.call_again(aten.clone.default, (value,))
+    results.graph.append(GraphResult(value, storage.base))
+    return len(results.graph) - 1

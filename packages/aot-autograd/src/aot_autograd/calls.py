@@ -1,0 +1,60 @@
+"""Plain operator calls: arguments go from traced tensors to values, results from values to traced tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias
+
+import torch
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
+from torch._ops import OpOverload
+
+from aot_autograd.memory import read
+from aot_autograd.record import Value
+from aot_autograd.trace import Trace, TracedTensor
+
+Treatment: TypeAlias = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
+"""How an operator is recorded: called with the trace, the operator and its arguments, returns its results."""
+
+
+def values_of(trace: Trace, arg: Any) -> Any:
+    """``arg`` with values for traced tensors and expressions for symbolic sizes."""
+    kind = type(arg)
+    if kind is TracedTensor:
+        storage = arg.storage_record
+        return arg.value if arg.generation == storage.generation else read(trace.recorder, arg)
+    if kind is list or kind is tuple:
+        return [values_of(trace, part) for part in arg]
+    if isinstance(arg, torch.Tensor):
+        return trace.lift(arg)
+    if isinstance(arg, torch.SymInt | torch.SymBool | torch.SymFloat):
+        return trace.expression(arg)
+    return arg
+
+
+def compute(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """An operator that neither views nor writes: its results have memory of their own."""
+    value = trace.recorder.call(
+        op,
+        [values_of(trace, arg) for arg in args],
+        {name: values_of(trace, arg) for name, arg in kwargs.items()} if kwargs else kwargs,
+    )
+    return results(trace, value)
+
+
+def results(trace: Trace, value: Value) -> Any:
+    """Traced tensors for what an operator returned: one, a tuple, a list, or None for absent ones."""
+    spec = value.spec
+    if type(spec) is TensorSpec:
+        return trace.fresh(value)
+    if isinstance(spec, (tuple, list)):
+        recorder = trace.recorder
+        return type(spec)(
+            None if part is None else trace.fresh(recorder.item(value, index)) for index, part in enumerate(spec)
+        )
+    if spec is None:
+        return None
+    raise UnsupportedProgramError(
+        "AOT106", f"{value.op} turns the content of a tensor into a Python value", where=trace.recorder.where
+    )

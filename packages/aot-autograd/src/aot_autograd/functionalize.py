@@ -1,0 +1,75 @@
+"""Functionalization: operators that view or write memory become operators that only compute values.
+
+``handle`` is what the dispatch mode calls for every ATen operator. How an operator is treated is read off its schema
+once (``_treatment``) and looked up from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import torch
+from fx_interface.tensor_spec import TensorSpec
+from torch._ops import OpOverload
+
+from aot_autograd.calls import Treatment, compute, values_of
+from aot_autograd.irregular import IRREGULAR_OPERATORS
+from aot_autograd.memory import read
+from aot_autograd.storage import ViewStep
+from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.twins import is_writing
+from aot_autograd.views import IDENTITIES, is_view
+from aot_autograd.writes import write_by_twin
+
+_TREATMENTS: Final[dict[OpOverload, Treatment]] = {}
+
+
+def handle(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Record ``op`` and return traced tensors for its results."""
+    treatment = _TREATMENTS.get(op)
+    if treatment is None:
+        treatment = _TREATMENTS.setdefault(op, _treatment(op))
+    return treatment(trace, op, args, kwargs)
+
+
+def _treatment(op: OpOverload) -> Treatment:
+    special = IRREGULAR_OPERATORS.get(op)
+    if special is not None:
+        return special
+    if is_writing(op):
+        return write_by_twin
+    if is_view(op):
+        return _identity if op in IDENTITIES else _view
+    return compute
+
+
+def _identity(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    source = args[0]
+    if type(source) is not TracedTensor:
+        return trace.fresh(trace.lift(source))
+    storage = source.storage_record
+    value = source.value if source.generation == storage.generation else read(trace.recorder, source)
+    step = ViewStep(source.view_step, op, (), {}, None, not torch.is_grad_enabled(), value.spec)
+    return trace.tensor(storage, step, value)
+
+
+def _view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    source = args[0]
+    if type(source) is not TracedTensor:
+        source = trace.fresh(trace.lift(source))
+    recorder, storage = trace.recorder, source.storage_record
+    rest = tuple([values_of(trace, arg) for arg in args[1:]])
+    keywords = {name: values_of(trace, arg) for name, arg in kwargs.items()}
+    viewed = source.value if source.generation == storage.generation else read(recorder, source)
+    value = recorder.call(op, (viewed, *rest), keywords)
+    no_grad = not torch.is_grad_enabled()
+    if type(value.spec) is TensorSpec:
+        step = ViewStep(source.view_step, op, rest, keywords, None, no_grad, value.spec)
+        return trace.tensor(storage, step, value)
+    items = [recorder.item(value, index) for index in range(len(value.spec))]
+    made = [
+        trace.tensor(storage, ViewStep(source.view_step, op, rest, keywords, index, no_grad, item.spec), item)
+        for index, item in enumerate(items)
+    ]
+    return tuple(made) if isinstance(value.spec, tuple) else made

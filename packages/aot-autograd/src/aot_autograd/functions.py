@@ -1,0 +1,103 @@
+"""Standalone use: compile a function or a module ahead of time without any capture.
+
+Calls are told apart by structure, tensor metadata and grad mode; each new combination is traced and compiled once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from fx_interface.backend import CompiledGraph
+from fx_interface.operators import OperatorLibrary
+from fx_interface.signature import InputDecl, InputKind
+from fx_interface.source import LocalSource
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import spec_of
+from torch.utils import _pytree as pytree
+
+from aot_autograd.partition import Partitioner, save_everything
+from aot_autograd.pipeline import GraphCompiler, compile_traced, trace
+from aot_autograd.record import Recorder
+
+
+def aot_function(
+    function: Callable[..., Any],
+    *,
+    operators: OperatorLibrary,
+    forward_compiler: GraphCompiler,
+    backward_compiler: GraphCompiler | None = None,
+    inference_compiler: GraphCompiler | None = None,
+    partition: Partitioner = save_everything,
+) -> Callable[..., Any]:
+    """``function`` of tensors (nested in tuples, lists and dicts), compiled for each kind of arguments it is called with.
+
+    Everything but tensors is a constant of one compilation. The function must not read tensors from elsewhere that
+    require grad (AOT103), and what else it reads is read once, when it is traced.
+    """
+    compiled: dict[Any, tuple[CompiledGraph, Callable[[Sequence[Any]], Any]]] = {}
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        leaves, structure = pytree.tree_flatten((args, kwargs))
+        key = (structure, torch.is_grad_enabled(), tuple(map(_kind, leaves)))
+        found = compiled.get(key)
+        if found is None:
+            found = compiled[key] = _compile(leaves, structure)
+        run, rebuild = found
+        return rebuild(run(*[leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]))
+
+    def _compile(leaves: list[Any], structure: Any) -> tuple[CompiledGraph, Callable[[Sequence[Any]], Any]]:
+        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        shape: list[Any] = []
+
+        def program(recorder: Recorder | None, inputs: Sequence[Any]) -> list[Any]:
+            given = iter(inputs)
+            filled = [next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            args, kwargs = pytree.tree_unflatten(filled, structure)
+            results, tree = pytree.tree_flatten(function(*args, **kwargs))
+            shape[:] = [tree]
+            return list(results)
+
+        declared = [
+            InputDecl(f"arg_{i}", InputKind.USER, spec_of(tensor), LocalSource(f"arg_{i}"))
+            for i, tensor in enumerate(tensors)
+        ]
+        traced = trace(
+            program, declared, tensors, operators=operators, env=ShapeEnv(), partition=partition
+        )
+        run = compile_traced(
+            traced,
+            forward_compiler=forward_compiler,
+            backward_compiler=backward_compiler,
+            inference_compiler=inference_compiler,
+            fallback=lambda *inputs: program(None, inputs),
+        )
+        return run, lambda results: pytree.tree_unflatten(list(results), shape[0])
+
+    return call
+
+
+def _kind(leaf: Any) -> Any:
+    if isinstance(leaf, torch.Tensor):
+        return (leaf.dtype, leaf.device, leaf.shape, leaf.stride(), leaf.requires_grad, leaf.is_leaf)
+    return (type(leaf), leaf)
+
+
+def aot_module(module: torch.nn.Module, **options: Any) -> Callable[..., Any]:
+    """A module as ``aot_function`` compiles it; its parameters and buffers are inputs, so that they may be trained.
+
+    ``options`` are those of ``aot_function``.
+    """
+    names = [name for name, _ in (*module.named_parameters(), *module.named_buffers())]
+
+    def function(tensors: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
+        return torch.func.functional_call(module, dict(zip(names, tensors, strict=True)), args, kwargs)
+
+    compiled = aot_function(function, **options)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        tensors = [tensor for _, tensor in (*module.named_parameters(), *module.named_buffers())]
+        return compiled(tensors, args, kwargs)
+
+    return call

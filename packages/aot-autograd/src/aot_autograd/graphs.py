@@ -1,0 +1,178 @@
+"""From recorded values to ``torch.fx`` graphs in the aten dialect: only live calls, sizes materialised as nodes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from fx_interface.dialects.aten_rules import is_factory
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.graph import materialize, set_spec
+from fx_interface.signature import (
+    DIALECT_KEY,
+    SHAPE_ENV_KEY,
+    SIGNATURE_KEY,
+    InputDecl,
+    InputKind,
+    OutputDecl,
+    Signature,
+)
+from fx_interface.source import Source
+from fx_interface.symbols import Expr, ShapeEnv, Symbol
+from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
+from torch._ops import OpOverload
+from torch.fx import Graph, GraphModule, Node
+from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
+
+from aot_autograd.record import Value, is_random
+
+
+@dataclass(frozen=True, slots=True)
+class GraphInput:
+    """A placeholder to be: the value that it binds (None for a symbolic size), and its declaration."""
+
+    value: Value | None
+    name: str
+    kind: InputKind
+    spec: ValueSpec
+    source: Source | None = None
+
+
+def operands(value: Value) -> list[Value]:
+    """The values among a call's arguments."""
+    found: list[Value] = []
+    pending: list[Any] = [value.args, *value.kwargs.values()]
+    while pending:
+        item = pending.pop()
+        kind = type(item)
+        if kind is Value:
+            found.append(item)
+        elif kind is list or kind is tuple:
+            pending.extend(item)
+    return found
+
+
+def live_values(
+    roots: Iterable[Any], bound: Mapping[int, Any], keep: Iterable[Value] = ()
+) -> list[Value]:
+    """The values that ``roots`` need, in recorded order, down to the bound ones (by number), which are not included."""
+    found: dict[int, Value] = {}
+    pending = [*roots, *keep]
+    while pending:
+        item = pending.pop()
+        kind = type(item)
+        if kind is Value:
+            number = item.number
+            if number not in found and number not in bound:
+                found[number] = item
+                pending.extend(item.args)
+                pending.extend(item.kwargs.values())
+        elif kind is list or kind is tuple:
+            pending.extend(item)
+    return [found[number] for number in sorted(found)]
+
+
+def symbols_in(values: Iterable[Value], extra: Iterable[Any]) -> set[Symbol]:
+    """Every symbol that occurs in the specs and arguments of ``values``, or in ``extra``."""
+    found: set[Symbol] = set()
+    pending: list[Any] = list(extra)
+    for value in values:
+        pending.append(value.spec)
+        pending.append(value.args)
+        pending.extend(value.kwargs.values())
+    while pending:
+        item = pending.pop()
+        kind = type(item)
+        if kind is Expr:
+            found |= item.symbols
+        elif kind is TensorSpec:
+            if not item.is_static:
+                pending.extend(item.sizes)
+                pending.extend(item.strides)
+        elif kind is SymSpec:
+            pending.append(item.expr)
+        elif kind is list or kind is tuple:
+            pending.extend(item)
+    return found
+
+
+class _Builder:
+    """Makes nodes for values; ``nodes`` by value number, ``symbols`` by symbol."""
+
+    def __init__(self, env: ShapeEnv) -> None:
+        self.graph = Graph()
+        self.env = env
+        self.nodes: dict[int, Node] = {}
+        self.symbols: dict[Symbol, Node] = {}
+
+    def place(self, given: GraphInput) -> Node:
+        """A placeholder."""
+        node = set_spec(self.graph.create_node("placeholder", given.name), given.spec)
+        if given.value is not None:
+            self.nodes[given.value.number] = node
+        elif isinstance(given.spec, SymSpec) and isinstance(given.spec.expr, Expr):
+            atom = given.spec.expr.as_symbol
+            assert atom is not None, given
+            self.symbols[atom] = node
+        return node
+
+    def add(self, value: Value) -> None:
+        """The node of a recorded call."""
+        kwargs = {name: self.argument(arg) for name, arg in value.kwargs.items()}
+        args = tuple([self.argument(arg) for arg in value.args])
+        if isinstance(value.op, OpOverload) and is_factory(value.op):
+            kwargs |= {"dtype": value.spec.dtype, "device": value.spec.device}
+        node = self.graph.create_node("call_function", value.op, args, kwargs)
+        self.nodes[value.number] = set_spec(node, value.spec, value.where)
+
+    def argument(self, arg: Any) -> Any:
+        """A node or constant for an argument of a recorded call."""
+        kind = type(arg)
+        if kind is Value:
+            return self.nodes[arg.number]
+        if kind is Expr:
+            try:
+                return materialize(self.graph, self.env.simplify(arg), self.symbols)
+            except KeyError as missing:
+                raise UnsupportedProgramError(
+                    "AOT114", f"the size {missing} is not an input of the program"
+                ) from None
+        if kind is list or kind is tuple:
+            return [self.argument(part) for part in arg]
+        return arg
+
+
+def build_graph(
+    inputs: Sequence[GraphInput],
+    results: Sequence[tuple[Any, OutputDecl]],
+    env: ShapeEnv,
+    keep: Iterable[Value] = (),
+) -> GraphModule:
+    """A graph module of dialect ``aten`` that computes ``results`` (values, expressions or None) from ``inputs``.
+
+    ``keep`` are calls that must run even if nothing uses them: those that draw random numbers.
+    """
+    builder = _Builder(env)
+    declared = []
+    for given in inputs:
+        node = builder.place(given)
+        declared.append(InputDecl(node.name, given.kind, given.spec, given.source))
+    for value in live_values([value for value, _ in results], builder.nodes, keep):
+        builder.add(value)
+    outputs = tuple([builder.argument(value) for value, _ in results])
+    builder.graph.create_node("output", "output", (outputs,))
+    with _use_lazy_graph_module(True):
+        module: GraphModule = _make_graph_module(torch.nn.Module(), builder.graph)
+    module.meta[DIALECT_KEY] = "aten"
+    module.meta[SIGNATURE_KEY] = Signature(tuple(declared), tuple(decl for _, decl in results))
+    module.meta[SHAPE_ENV_KEY] = env
+    return module
+
+
+def random_calls(values: Iterable[Value], backward: bool) -> list[Value]:
+    """The calls of one half of the trace that draw random numbers."""
+    return [
+        v for v in values if v.backward is backward and isinstance(v.op, OpOverload) and is_random(v.op)
+    ]

@@ -1,0 +1,55 @@
+"""Running a torch-dialect graph node by node while it is traced, so that each operator knows the user's line."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.graph import location_of_node
+from torch.fx import GraphModule, Node
+from torch.fx.node import map_arg
+
+from aot_autograd.joint import Program
+from aot_autograd.record import Recorder
+
+
+def program_of(graph_module: GraphModule) -> Program:
+    """The graph as a program that can be traced."""
+
+    def run(recorder: Recorder, inputs: Sequence[Any]) -> Sequence[Any]:
+        given = iter(inputs)
+        values: dict[Node, Any] = {}
+        for node in graph_module.graph.nodes:
+            match node.op:
+                case "placeholder":
+                    values[node] = next(given)
+                    continue
+                case "output":
+                    held = _fill_in(node.args[0], values)
+                    return held if isinstance(held, (tuple, list)) else (held,)
+                case "get_attr":
+                    values[node] = operator.attrgetter(str(node.target))(graph_module)
+                    continue
+            recorder.where = location_of_node(node)
+            values[node] = _call(node, _fill_in(node.args, values), _fill_in(node.kwargs, values))
+        raise AssertionError("a graph ends in an output node")
+
+    return run
+
+
+def _fill_in(arg: Any, values: dict[Node, Any]) -> Any:
+    return map_arg(arg, values.__getitem__)
+
+
+def _call(node: Node, args: Any, kwargs: Any) -> Any:
+    match node.op:
+        case "call_function":
+            assert callable(node.target)
+            return node.target(*args, **kwargs)
+        case "call_method":
+            return getattr(args[0], str(node.target))(*args[1:], **kwargs)
+    raise UnsupportedProgramError(
+        "AOT100", f"node {node.name} calls a module", action="lift parameters and buffers to placeholders"
+    )

@@ -1,0 +1,141 @@
+"""Operators whose schema does not tell the whole story, each with its own treatment, found by one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import torch
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
+from torch._ops import OpOverload
+
+from aot_autograd.calls import Treatment, compute, values_of
+from aot_autograd.memory import conform, read, write
+from aot_autograd.record import Value
+from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.writes import write_by_twin
+
+aten = torch.ops.aten
+
+
+def _keep(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """In-place operators that change no value (``detach_``)."""
+    return args[0]
+
+
+def _clone(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """While an input is adopted, a clone stands for the input itself, so that it is no autograd leaf."""
+    adopting = trace.adopting
+    if adopting is None:
+        return compute(trace, op, args, kwargs)
+    made = trace.tensor(adopting, None, adopting.value)
+    adopting.base = made
+    return made
+
+
+def _copy_into(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """``target.copy_(source)``: the target's value is the source's, in the target's form."""
+    target, source = args[0], values_of(trace, args[1])
+    if type(target) is TracedTensor and not isinstance(source, Value):
+        return _fill(trace, op, (target, source), {})
+    write(trace, op, target, source)
+    return target
+
+
+def _fill(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """``fill_`` and ``zero_``: a constant of the target's form."""
+    target = args[0]
+    if type(target) is not TracedTensor:
+        write(trace, op, target, None)  # type: ignore[arg-type]  # raises: a constant is never written
+    number = values_of(trace, args[1]) if len(args) > 1 else 0
+    old = read(trace.recorder, target)
+    if isinstance(number, Value):
+        write(trace, op, target, trace.recorder.call(aten.copy.default, (old, number)))
+        return target
+    spec = old.spec
+    constant = trace.recorder.call(
+        aten.full.default, (list(spec.sizes), number), {"dtype": spec.dtype, "device": spec.device}
+    )
+    write(trace, op, target, conform(trace.recorder, old, constant))
+    return target
+
+
+def _batch_norm(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """``native_batch_norm`` updates its running statistics in training, which its schema conceals."""
+    data, weight, bias, mean, variance, training, momentum, eps = args
+    if not training or mean is None:
+        return compute(trace, op, args, kwargs)
+    values = [values_of(trace, arg) for arg in (data, weight, bias, mean, variance)]
+    value = trace.recorder.call(
+        aten._native_batch_norm_legit_functional.default, (*values, training, momentum, eps)
+    )
+    items = [trace.recorder.item(value, index) for index in range(5)]
+    write(trace, op, mean, items[3])
+    write(trace, op, variance, items[4])
+    return tuple(trace.fresh(item) for item in items[:3])
+
+
+def _bernoulli(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """``bernoulli_`` draws in the order of memory, its twin in row-major order: draw on the dimensions in memory order."""
+    target, probability = args[0], args[1] if len(args) > 1 else 0.5
+    generator = {name: values_of(trace, arg) for name, arg in kwargs.items()}
+    if type(target) is not TracedTensor or target.value.spec.is_contiguous:
+        return write_by_twin(trace, op, (target, probability), kwargs)
+    recorder, old = trace.recorder, read(trace.recorder, target)
+    spec: TensorSpec = old.spec
+    order = sorted(range(spec.rank), key=lambda dim: -trace.env.hint(spec.strides[dim]))
+    drawn = recorder.call(aten.bernoulli.p, (recorder.call(aten.permute.default, (old, order)), probability), generator)
+    back = [order.index(dim) for dim in range(spec.rank)]
+    write(trace, op, target, recorder.call(aten.permute.default, (drawn, back)))
+    return target
+
+
+def _metadata(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Operators that change a tensor's sizes, strides or memory in place."""
+    raise UnsupportedProgramError(
+        "AOT112",
+        f"{op} changes the shape or the memory of a tensor in place",
+        where=trace.recorder.where,
+        action="use the operator without the trailing underscore",
+    )
+
+
+def _python_number(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """A tensor's content as a Python number: known only when the program runs."""
+    raise UnsupportedProgramError(
+        "AOT106", "the program reads the content of a tensor as a Python number", where=trace.recorder.where
+    )
+
+
+IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
+    aten.detach_.default: _keep,
+    aten.clone.default: _clone,
+    aten.copy_.default: _copy_into,
+    aten.fill_.Scalar: _fill,
+    aten.fill_.Tensor: _fill,
+    aten.zero_.default: _fill,
+    aten.native_batch_norm.default: _batch_norm,
+    aten.bernoulli_.float: _bernoulli,
+    aten._local_scalar_dense.default: _python_number,
+    **{
+        op: _metadata
+        for op in (
+            aten.resize_.default,
+            aten.resize_as_.default,
+            aten.set_.default,
+            aten.set_.source_Storage,
+            aten.set_.source_Storage_storage_offset,
+            aten.set_.source_Tensor,
+            aten.as_strided_.default,
+            aten.t_.default,
+            aten.transpose_.default,
+            aten.squeeze_.default,
+            aten.squeeze_.dim,
+            aten.squeeze_.dims,
+            aten.unsqueeze_.default,
+            aten.swapdims_.default,
+            aten.swapaxes_.default,
+        )
+    },
+}

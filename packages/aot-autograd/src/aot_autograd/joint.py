@@ -1,0 +1,205 @@
+"""The joint trace: the program's forward, then its backward through torch's engine, recorded as one list of values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from fx_interface.errors import StackError, UnsupportedProgramError
+from fx_interface.operators import OperatorLibrary
+from fx_interface.signature import InputDecl, InputKind
+from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.tensor_spec import SymSpec, TensorSpec, contiguous_strides
+
+from aot_autograd.aliasing import Results, add_mutation, classify, separate
+from aot_autograd.calls import values_of
+from aot_autograd.functionalize import handle
+from aot_autograd.plan import MutatedInput, Tangent
+from aot_autograd.record import Recorder, Value
+from aot_autograd.storage import Storage
+from aot_autograd.sym_nodes import to_torch
+from aot_autograd.trace import Trace, TracedTensor, TraceMode
+
+Program = Callable[[Recorder, Sequence[Any]], Sequence[Any]]
+"""What is traced: called with the recorder (to say where in the user's code it is) and the inputs, returns results."""
+
+
+@dataclass(slots=True)
+class Joint:
+    """What was recorded. ``inputs`` holds a value for each tensor input, None for the others."""
+
+    trace: Trace
+    declared: Sequence[InputDecl]
+    inputs: list[Value | None]
+    results: Results
+    user_results: int
+    mutated: list[MutatedInput]
+    tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
+    gradients: list[tuple[int, Value]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Arguments:
+    """The traced inputs. ``passed`` go to the program; ``leaves`` are what gradients are taken of, by position."""
+
+    passed: list[Any] = field(default_factory=list)
+    storages: dict[int, Storage] = field(default_factory=dict)
+    leaves: dict[int, TracedTensor] = field(default_factory=dict)
+
+
+def trace_program(
+    program: Program,
+    declared: Sequence[InputDecl],
+    example_inputs: Sequence[Any],
+    operators: OperatorLibrary,
+    env: ShapeEnv,
+    *,
+    training: bool,
+) -> Joint:
+    """Record ``program``. With ``training`` the backward is recorded too, for inputs that require grad.
+
+    UnsupportedProgramError for what cannot be traced; an exception of the program itself becomes one (AOT101), so that
+    the caller runs the program eagerly and the user sees the original.
+    """
+    trace = Trace(operators, env)
+    arguments = _Arguments()
+    before = torch.is_grad_enabled()
+    try:
+        torch._C._set_grad_enabled(training)
+        with TraceMode(trace, handle):
+            _make_inputs(trace, arguments, declared, example_inputs, training)
+            outputs = list(program(trace.recorder, arguments.passed))
+        joint = _finish_forward(trace, arguments, declared, outputs)
+        if training:
+            _record_backward(joint, arguments)
+        return joint
+    except StackError:
+        raise
+    except Exception as error:
+        raise UnsupportedProgramError(
+            "AOT101",
+            f"tracing stopped with {type(error).__name__}: {error}",
+            where=trace.recorder.where,
+            action="if the program runs without the compiler, report this as a missing operator",
+        ) from error
+    finally:
+        torch._C._set_grad_enabled(before)
+        trace.close()
+
+
+def _make_inputs(
+    trace: Trace,
+    arguments: _Arguments,
+    declared: Sequence[InputDecl],
+    example_inputs: Sequence[Any],
+    training: bool,
+) -> None:
+    for index, (decl, example) in enumerate(zip(declared, example_inputs, strict=True)):
+        if isinstance(example, torch.Tensor):
+            arguments.passed.append(_tensor_input(trace, arguments, index, decl, example, training))
+        elif isinstance(decl.spec, SymSpec) and isinstance(decl.spec.expr, Expr):
+            arguments.passed.append(to_torch(trace.env.simplify(decl.spec.expr), trace.env))
+        elif decl.kind is InputKind.SYMBOL or isinstance(example, bool | int | str | None):
+            arguments.passed.append(example)
+        else:
+            raise UnsupportedProgramError("AOT102", f"input {decl.name} is a {type(example).__name__}")
+
+
+def _tensor_input(
+    trace: Trace, arguments: _Arguments, index: int, decl: InputDecl, example: torch.Tensor, training: bool
+) -> TracedTensor:
+    spec = decl.spec
+    if not isinstance(spec, TensorSpec) or example.layout is not torch.strided or example.is_quantized:
+        raise UnsupportedProgramError("AOT102", f"input {decl.name} is not an ordinary strided tensor")
+    bare = TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device)
+    made = trace.fresh(trace.recorder.input(decl.name, bare), index)
+    storage = arguments.storages[index] = made.storage_record
+    if training and example.requires_grad:
+        arguments.leaves[index] = made.requires_grad_()
+        if not example.is_leaf:
+            trace.adopting = storage
+            made = made.clone()  # type: ignore[assignment]  # the handler answers with the storage's own tensor
+            trace.adopting = None
+        storage.initial_grad_fn = made.grad_fn
+    return made
+
+
+def _finish_forward(
+    trace: Trace, arguments: _Arguments, declared: Sequence[InputDecl], outputs: list[Any]
+) -> Joint:
+    results = classify(trace, outputs)
+    user_results = len(results.graph)
+    separate(trace, results)
+    written = {i: s for i, s in arguments.storages.items() if s.value is not s.first}
+    firsts = {storage.first for storage in written.values()}
+    mutated = []
+    for index, storage in written.items():
+        differentiable = storage.base.grad_fn is not None and storage.base.grad_fn is not storage.initial_grad_fn
+        graph_index = add_mutation(trace, results, storage, firsts)
+        mutated.append(MutatedInput(index, graph_index, differentiable))
+    inputs = [arguments.storages[i].first if i in arguments.storages else None for i in range(len(declared))]
+    return Joint(trace, declared, inputs, results, user_results, mutated)
+
+
+def _record_backward(joint: Joint, arguments: _Arguments) -> None:
+    """Run the engine from the differentiable results to the leaves, recording what it computes."""
+    trace = joint.trace
+    trace.recorder.backward = True
+    trace.recorder.where = None
+    tracked = {m.graph_index for m in joint.mutated if m.differentiable}
+    outputs: list[TracedTensor] = []
+    tangents: list[TracedTensor] = []
+    for index, result in enumerate(joint.results.graph):
+        tensor = result.tensor
+        if tensor is None or not tensor.requires_grad or (index >= joint.user_results and index not in tracked):
+            continue
+        spec = _tangent_spec(tensor.value.spec)
+        value = trace.recorder.input(f"tangent_{index}", spec)
+        joint.tangents.append((value, Tangent(index, spec)))
+        outputs.append(tensor)
+        tangents.append(trace.fresh(value))
+    leaves = list(arguments.leaves.items())
+    if not outputs or not leaves:
+        return
+    with TraceMode(trace, handle), torch.autograd.set_multithreading_enabled(False), _without_autocast():
+        gradients = torch.autograd.grad(
+            outputs, [leaf for _, leaf in leaves], tangents, allow_unused=True, retain_graph=False
+        )
+    for (index, _), gradient in zip(leaves, gradients, strict=True):
+        if gradient is not None:
+            joint.gradients.append((index, values_of(trace, gradient)))
+
+
+def _tangent_spec(spec: TensorSpec) -> TensorSpec:
+    """The layout that a gradient is expected in: the result's own if it is dense, else row-major."""
+    pairs = sorted(
+        ((stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if size != 1),
+        key=lambda pair: str(pair[0]) if isinstance(pair[0], Expr) else "",
+    )
+    if spec.is_contiguous or all(isinstance(n, int) for pair in pairs for n in pair) and _is_dense(pairs):
+        return spec
+    return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
+
+
+def _is_dense(pairs: list[tuple[Any, Any]]) -> bool:
+    expected = 1
+    for stride, size in sorted(pairs):
+        if stride != expected:
+            return False
+        expected *= size
+    return True
+
+
+class _without_autocast:
+    """The backward of a program runs outside of the autocast region that its forward was called in."""
+
+    def __enter__(self) -> None:
+        self._enabled = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
+        for kind in self._enabled:
+            torch.set_autocast_enabled(kind, False)
+
+    def __exit__(self, *error: object) -> None:
+        for kind in self._enabled:
+            torch.set_autocast_enabled(kind, True)

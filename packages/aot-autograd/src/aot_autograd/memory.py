@@ -1,0 +1,74 @@
+"""Reading and writing traced tensors: views are regenerated when read, and scattered back when written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
+from torch._ops import OpOverload
+
+from aot_autograd.record import Recorder, Value
+from aot_autograd.storage import Storage, ViewStep
+from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.views import apply_step, write_through
+
+aten = torch.ops.aten
+
+
+def read(recorder: Recorder, tensor: TracedTensor) -> Value:
+    """The tensor's current value, after every write to its storage."""
+    storage = tensor.storage_record
+    if tensor.generation != storage.generation:
+        tensor.value = _value_at(recorder, storage, tensor.view_step)
+        tensor.generation = storage.generation
+    return tensor.value
+
+
+def _value_at(recorder: Recorder, storage: Storage, step: ViewStep | None) -> Value:
+    if step is None:
+        return storage.value
+    return apply_step(recorder, step, _value_at(recorder, storage, step.parent))
+
+
+def write(trace: Trace, op: OpOverload, tensor: Any, new: Value) -> None:
+    """``tensor`` has the value ``new`` from now on, and so has every tensor that shares its memory.
+
+    The tensor keeps its dtype, sizes and strides: a value of others is copied into that form.
+    """
+    if type(tensor) is not TracedTensor:
+        raise UnsupportedProgramError("AOT110", f"{op} writes to a tensor that is a constant of the program")
+    recorder, storage = trace.recorder, tensor.storage_record
+    old = read(recorder, tensor)
+    _check_sizes(op, old.spec, new.spec)
+    new = conform(recorder, old, new)
+    tensor.value = new
+    step = tensor.view_step
+    while step is not None:
+        viewed = _value_at(recorder, storage, step.parent)
+        new = conform(recorder, viewed, write_through(recorder, step, viewed, new))
+        step = step.parent
+    storage.value = new
+    storage.generation += 1
+    tensor.generation = storage.generation
+
+
+def conform(recorder: Recorder, old: Value, new: Value) -> Value:
+    """``new`` with the dtype, sizes and strides of ``old``."""
+    if new.spec is old.spec:
+        return new
+    return recorder.call(aten.copy.default, (old, new))
+
+
+def _check_sizes(op: OpOverload, old: TensorSpec, new: TensorSpec) -> None:
+    if len(new.sizes) > len(old.sizes) or (len(new.sizes) == len(old.sizes) and new.sizes != old.sizes):
+        if all(a == b or b == 1 for a, b in zip(old.sizes[::-1], new.sizes[::-1], strict=False)) and len(
+            new.sizes
+        ) <= len(old.sizes):
+            return
+        raise UnsupportedProgramError(
+            "AOT111", f"{op} would change the size of a tensor in place, from {old} to {new}"
+        )
+    if any(stride == 0 and size != 1 for stride, size in zip(old.strides, old.sizes, strict=True)):
+        raise UnsupportedProgramError("AOT104", f"{op} writes to a tensor whose elements share memory")

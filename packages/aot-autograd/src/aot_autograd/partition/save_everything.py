@@ -1,0 +1,64 @@
+"""The partitioner that keeps what eager would keep: every forward value that the backward uses.
+
+Views are not kept but made again, from an input or from the value that they view, and so are constants: keeping those
+costs memory and saves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from operator import getitem
+from typing import TypeAlias
+
+from fx_interface.errors import UnbackedSymbolError
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
+from torch._ops import OpOverload
+
+from aot_autograd.aliasing import memory_root
+from aot_autograd.graphs import operands
+from aot_autograd.record import Value, is_random
+from aot_autograd.views import is_view
+
+Partitioner: TypeAlias = Callable[[Sequence[Value], ShapeEnv], Sequence[Value]]
+"""Called with the gradients and the shapes' environment, returns the forward values to keep. Inputs need not be named:
+they are always at hand. Random draws that the backward depends on must be among the kept values' ancestors or kept."""
+
+
+def save_everything(gradients: Sequence[Value], env: ShapeEnv) -> Sequence[Value]:
+    """The forward values that the backward's own calls use, views and constants replaced by what they are made of."""
+    kept: dict[int, Value] = {}
+    seen: set[int] = set()
+    pending: list[Value] = list(gradients)
+    while pending:
+        value = pending.pop()
+        if value.number in seen or value.is_input:
+            continue
+        seen.add(value.number)
+        if value.backward or _is_cheap(value, env):
+            pending.extend(operands(value))
+        else:
+            kept[value.number] = value
+    return [kept[number] for number in sorted(kept)]
+
+
+def _is_cheap(value: Value, env: ShapeEnv) -> bool:
+    op = value.op
+    if op is getitem:
+        return is_view(value.args[0].op) and _views_little(value, env)
+    if not isinstance(op, OpOverload) or is_random(op):
+        return False
+    if is_view(op):
+        return not isinstance(value.spec, TensorSpec) or _views_little(value, env)
+    return not operands(value)
+
+
+def _views_little(value: Value, env: ShapeEnv) -> bool:
+    """Whether keeping the viewed memory instead of the view costs no more memory."""
+    root = memory_root(value)
+    if root.is_input:
+        return True
+    try:
+        return env.hint(root.spec.numel) <= env.hint(value.spec.numel)
+    except UnbackedSymbolError:
+        return root.spec.numel == value.spec.numel

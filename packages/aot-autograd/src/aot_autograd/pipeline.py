@@ -1,0 +1,146 @@
+"""The pipeline: trace the joint program, split it, compile the halves, join them in a callable."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from fx_interface.backend import CompiledGraph
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.graph import placeholders
+from fx_interface.operators import OperatorLibrary
+from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, InputKind, Signature, signature_of
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import SPEC_KEY, SymSpec, spec_of
+from torch.fx import GraphModule
+
+from aot_autograd.interpret import program_of
+from aot_autograd.joint import Program, trace_program
+from aot_autograd.partition import Partitioner, save_everything
+from aot_autograd.plan import MutatedInput
+from aot_autograd.runtime import finish
+from aot_autograd.runtime.finish import is_training
+from aot_autograd.runtime.overlap import overlapping
+from aot_autograd.split import TracedProgram, split
+
+GraphCompiler = Callable[[GraphModule], CompiledGraph]
+
+
+def compile_joint(
+    graph_module: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    operators: OperatorLibrary,
+    forward_compiler: GraphCompiler,
+    backward_compiler: GraphCompiler | None = None,
+    inference_compiler: GraphCompiler | None = None,
+    partition: Partitioner = save_everything,
+) -> CompiledGraph:
+    """Compile a graph of dialect ``torch`` ahead of time; the result takes its inputs and returns its results.
+
+    ``example_inputs`` are this call's tensors and integers; they are not changed. If gradients are on and an input
+    requires grad, forward and backward graphs are compiled, else one graph, by ``inference_compiler``.
+    UnsupportedProgramError (codes AOT1xx, AOT2xx) for what the caller must run eagerly.
+    """
+    traced = trace_joint(graph_module, example_inputs, operators=operators, partition=partition)
+    return compile_traced(
+        traced,
+        forward_compiler=forward_compiler,
+        backward_compiler=backward_compiler,
+        inference_compiler=inference_compiler,
+        fallback=graph_module,
+    )
+
+
+def compile_traced(
+    traced: TracedProgram,
+    *,
+    forward_compiler: GraphCompiler,
+    backward_compiler: GraphCompiler | None = None,
+    inference_compiler: GraphCompiler | None = None,
+    fallback: Callable[..., Sequence[Any]] | None = None,
+) -> CompiledGraph:
+    """Compile the graphs of a traced program and join them; ``fallback`` as for ``finish``."""
+    backward: CompiledGraph | None = None
+    if traced.backward is None:
+        forward = (inference_compiler or forward_compiler)(traced.forward)
+    else:
+        forward = forward_compiler(traced.forward)
+        backward = (backward_compiler or forward_compiler)(traced.backward)
+    return finish(traced.plan, forward, backward, fallback=fallback)
+
+
+def trace_joint(
+    graph_module: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    operators: OperatorLibrary,
+    partition: Partitioner = save_everything,
+) -> TracedProgram:
+    """The plan and the aten graphs of a torch graph, compiled by nobody yet."""
+    env = graph_module.meta.get(SHAPE_ENV_KEY)
+    return trace(
+        program_of(graph_module),
+        declared_inputs(graph_module, example_inputs),
+        example_inputs,
+        operators=operators,
+        env=ShapeEnv() if env is None else env,
+        partition=partition,
+    )
+
+
+def trace(
+    program: Program,
+    declared: Sequence[InputDecl],
+    example_inputs: Sequence[Any],
+    *,
+    operators: OperatorLibrary,
+    env: ShapeEnv,
+    partition: Partitioner = save_everything,
+) -> TracedProgram:
+    """As ``trace_joint``, of any program."""
+    joint = trace_program(
+        program, declared, example_inputs, operators, env, training=is_training(example_inputs)
+    )
+    return split(joint, partition, _must_be_distinct(joint.mutated, declared, example_inputs))
+
+
+def declared_inputs(graph_module: GraphModule, example_inputs: Sequence[Any]) -> list[InputDecl]:
+    """A declaration for each placeholder: the signature's, or what its node's spec and the example tell."""
+    signature = signature_of(graph_module)
+    if isinstance(signature, Signature):
+        return list(signature.inputs)
+    declared = []
+    for node, example in zip(placeholders(graph_module.graph), example_inputs, strict=True):
+        spec = node.meta.get(SPEC_KEY)
+        if spec is None and isinstance(example, torch.Tensor):
+            spec = spec_of(example)
+        kind = InputKind.SYMBOL if isinstance(spec, SymSpec) else InputKind.USER
+        declared.append(InputDecl(node.name, kind, spec))
+    return declared
+
+
+def _must_be_distinct(
+    mutated: Sequence[MutatedInput], declared: Sequence[InputDecl], example_inputs: Sequence[Any]
+) -> tuple[tuple[int, int], ...]:
+    """Pairs of inputs that may not overlap, to be checked at every call; AOT201 if they overlap in this one.
+
+    Parameters and buffers are checked now only: they are the same tensors at every call.
+    """
+    pairs: list[tuple[int, int]] = []
+    written = {m.input_index for m in mutated}
+    fixed = (InputKind.PARAMETER, InputKind.BUFFER)
+    for index in written:
+        for other, example in enumerate(example_inputs):
+            if other == index or not isinstance(example, torch.Tensor) or (other in written and other < index):
+                continue
+            if overlapping(example_inputs[index], example):
+                raise UnsupportedProgramError(
+                    "AOT201",
+                    f"{declared[index].name} and {declared[other].name} share memory and one of them is written",
+                    action="pass a copy of one of them (.clone())",
+                )
+            if declared[index].kind not in fixed or declared[other].kind not in fixed:
+                pairs.append((index, other))
+    return tuple(pairs)

@@ -1,0 +1,146 @@
+"""The plan: everything that the runtime must know about a traced program besides its compiled graphs.
+
+Frozen records only, so that a plan can be stored as JSON (``plan_json.py``) and a program run again without tracing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+from fx_interface.tensor_spec import TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class FromGraph:
+    """The forward graph's result number ``index``."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class FromInput:
+    """The input number ``index`` itself."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class SameAs:
+    """The same object as the program's earlier result number ``index``."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant:
+    """A Python value that does not depend on the inputs."""
+
+    value: None | bool | int | float | str
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """One view operator, applied again at run time. Sizes among ``args`` and ``kwargs`` may be expressions.
+
+    ``index`` selects a result of an operator with several; ``no_grad``: the view was made with gradients off.
+    """
+
+    op: str
+    args: tuple[Any, ...]
+    kwargs: tuple[tuple[str, Any], ...]
+    index: int | None
+    no_grad: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ViewOf:
+    """A view of an input or of a graph result, made again at run time so that aliasing is eager's."""
+
+    base: FromGraph | FromInput
+    steps: tuple[Replay, ...]
+
+
+Recipe: TypeAlias = FromGraph | FromInput | SameAs | Constant | ViewOf
+"""How one result of the program is made from the forward graph's results and the inputs."""
+
+
+@dataclass(frozen=True, slots=True)
+class MutatedInput:
+    """Input ``input_index`` gets the graph result ``graph_index``. ``differentiable``: autograd follows the write."""
+
+    input_index: int
+    graph_index: int
+    differentiable: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SavedInput:
+    """The backward graph takes the forward's input number ``index``."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class SavedOutput:
+    """The backward graph takes the forward graph's result number ``index``."""
+
+    index: int
+
+
+SavedSource: TypeAlias = SavedInput | SavedOutput
+
+
+@dataclass(frozen=True, slots=True)
+class Tangent:
+    """The gradient of graph result ``graph_index`` arrives with this spec; another layout is copied into it."""
+
+    graph_index: int
+    spec: TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class BackwardPlan:
+    """How the backward graph is fed and read.
+
+    Its inputs are ``symbols`` (positions of the program's integer inputs), then ``saved``, then ``tangents``; its
+    results are the gradients of the inputs ``gradient_of``, in that order. ``gradient_from[i]`` tells where that
+    gradient is found: a graph result's number, or ``-1 - n`` for the graph's input number n itself.
+    """
+
+    symbols: tuple[int, ...]
+    saved: tuple[SavedSource, ...]
+    tangents: tuple[Tangent, ...]
+    gradient_of: tuple[int, ...]
+    gradient_from: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JointPlan:
+    """A traced program without its graphs.
+
+    ``symbols``: name and input position of each symbolic size. ``results``: the forward graph returns the program's
+    results and hidden bases, then new values of mutated inputs, then what only the backward needs; ``returned`` counts
+    the first two. ``differentiable``: graph results that require grad.
+    """
+
+    inputs: int
+    symbols: tuple[tuple[str, int], ...]
+    recipes: tuple[Recipe, ...]
+    returned: int
+    differentiable: tuple[int, ...]
+    mutated: tuple[MutatedInput, ...]
+    constants: tuple[torch.Tensor, ...]
+    distinct: tuple[tuple[int, int], ...]
+    backward: BackwardPlan | None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether the forward graph's callable can be used as it is: no training, mutation, aliasing or constants."""
+        return (
+            self.backward is None
+            and not self.mutated
+            and not self.constants
+            and all(recipe == FromGraph(index) for index, recipe in enumerate(self.recipes))
+        )

@@ -1,0 +1,190 @@
+"""The recorder: a list of functional operator calls, each a ``Value``, equal calls recorded once.
+
+Recording is the hot loop of a compilation, so a call is a small slotted object, not an ``fx`` node; the graphs are built
+from the live ones at the end (``graphs.py``). Values are immutable: an equal call has an equal result and is found in a
+table instead of being recorded again (common sub-expression elimination), unless the operator draws random numbers.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from fx_interface.errors import UserLocation
+from fx_interface.operators import OperatorLibrary
+from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.tensor_spec import ValueSpec
+from torch._ops import OpOverload
+
+
+class Input:
+    """Marks a value that is an input of the joint program; ``name`` becomes the placeholder's."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"input {self.name}"
+
+
+class Value:
+    """One recorded result: ``op(*args, **kwargs)`` with values, ``Expr`` sizes and constants as arguments.
+
+    ``op`` is an ``OpOverload``, ``operator.getitem`` (an item of an operator with several results) or an ``Input``.
+    ``number`` is the position in the recording; ``backward`` tells which half of the joint trace made it.
+    """
+
+    __slots__ = ("args", "backward", "kwargs", "number", "op", "spec", "where")
+
+    def __init__(
+        self,
+        op: Any,
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, Any],
+        spec: ValueSpec,
+        number: int,
+        backward: bool,
+        where: UserLocation | None,
+    ) -> None:
+        self.op = op
+        self.args = args
+        self.kwargs = kwargs
+        self.spec: Any = spec
+        self.number = number
+        self.backward = backward
+        self.where = where
+
+    @property
+    def is_input(self) -> bool:
+        """Whether this is an input rather than a computed value."""
+        return type(self.op) is Input
+
+    def __repr__(self) -> str:
+        return f"%{self.number}"
+
+
+_NO_KWARGS: Final[Mapping[str, Any]] = {}
+
+
+class Recorder:
+    """Owner of one trace's values. ``backward`` and ``where`` are stamped on what is recorded from then on."""
+
+    def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
+        self.operators = operators
+        self.env = env
+        self.values: list[Value] = []
+        self.backward = False
+        self.where: UserLocation | None = None
+        self._calls: dict[tuple[Any, ...], Value] = {}
+        self._specs: dict[Any, Any] = {}
+        self._inferred: dict[tuple[Any, ...], Any] = {}
+        self._random: dict[OpOverload, bool] = {}
+
+    def input(self, name: str, spec: ValueSpec) -> Value:
+        """A new input."""
+        return self._append(Input(name), (), _NO_KWARGS, self.canonical(spec))
+
+    def canonical(self, spec: Any) -> Any:
+        """The one object that stands for all specs equal to this one, so that specs are compared by identity."""
+        if isinstance(spec, tuple):
+            spec = tuple(self.canonical(part) for part in spec)
+        elif isinstance(spec, list):
+            return [self.canonical(part) for part in spec]
+        return self._specs.setdefault(spec, spec)
+
+    def call(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any] = _NO_KWARGS) -> Value:
+        """Record ``op(*args, **kwargs)``. Raises what ``OperatorLibrary.infer`` raises."""
+        values: list[Any] = [op]
+        specs: list[Any] = [op]
+        for arg in args:
+            _freeze(arg, values, specs)
+        for name, arg in kwargs.items():
+            values.append(name)
+            specs.append(name)
+            _freeze(arg, values, specs)
+        key = tuple(values)
+        found = self._calls.get(key)
+        if found is not None:
+            return found
+        spec = self._infer(tuple(specs), op, args, kwargs)
+        made = self._append(op, tuple(args), kwargs, spec)
+        if not self._is_random(op):
+            self._calls[key] = made
+        return made
+
+    def call_again(self, op: OpOverload, args: Sequence[Any]) -> Value:
+        """Record a call even if an equal one is recorded, because the result needs memory of its own."""
+        return self._append(op, tuple(args), _NO_KWARGS, self.call(op, args).spec)
+
+    def item(self, value: Value, index: int) -> Value:
+        """One result of a call that has several."""
+        key = (value.number, index)
+        found = self._calls.get(key)
+        if found is None:
+            found = self._append(operator.getitem, (value, index), _NO_KWARGS, value.spec[index])
+            found.backward, found.where = value.backward, value.where
+            self._calls[key] = found
+        return found
+
+    def _append(self, op: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], spec: ValueSpec) -> Value:
+        made = Value(op, args, kwargs, spec, len(self.values), self.backward, self.where)
+        self.values.append(made)
+        return made
+
+    def _infer(self, key: tuple[Any, ...], op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+        found = self._inferred.get(key)
+        if found is None:
+            self.env.location = self.where
+            found = self.operators.infer(
+                op, [_spec(a) for a in args], {name: _spec(a) for name, a in kwargs.items()}, self.env
+            )
+            found = self._inferred[key] = self.canonical(found)
+        return found
+
+    def _is_random(self, op: OpOverload) -> bool:
+        known = self._random.get(op)
+        if known is None:
+            known = self._random[op] = is_random(op)
+        return known
+
+
+def is_random(op: OpOverload) -> bool:
+    """Whether ``op`` draws random numbers: such calls are never merged, dropped or reordered."""
+    return torch.Tag.nondeterministic_seeded in op.tags
+
+
+def _spec(arg: Any) -> Any:
+    kind = type(arg)
+    if kind is Value:
+        return arg.spec
+    if kind is list or kind is tuple:
+        return kind(_spec(a) for a in arg)
+    return arg
+
+
+def _freeze(arg: Any, values: list[Any], specs: list[Any]) -> None:
+    """Append to both keys what identifies ``arg``: a constant with its type, since ``1 == 1.0 == True``."""
+    kind = type(arg)
+    if kind is Value:
+        values.append(arg.number)
+        specs.append(id(arg.spec))
+        return
+    if kind is list or kind is tuple:
+        values.append("(")
+        specs.append("(")
+        for part in arg:
+            _freeze(part, values, specs)
+        values.append(")")
+        specs.append(")")
+        return
+    if kind is Expr:
+        values.append(arg)
+        specs.append(arg)
+        return
+    constant = (kind, repr(arg) if kind is float or kind is complex else arg)
+    values.append(constant)
+    specs.append(constant)

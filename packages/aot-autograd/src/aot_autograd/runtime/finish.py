@@ -1,0 +1,78 @@
+"""Finishing: a plan and compiled graphs become the callable that runs in the program's place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from fx_interface.backend import CompiledGraph
+from fx_interface.errors import StackError
+
+from aot_autograd.plan import JointPlan
+from aot_autograd.runtime.overlap import overlapping
+from aot_autograd.runtime.results import Maker, result_maker
+from aot_autograd.runtime.training import training_function
+
+
+def finish(
+    plan: JointPlan,
+    forward: CompiledGraph,
+    backward: CompiledGraph | None = None,
+    *,
+    fallback: Callable[..., Sequence[Any]] | None = None,
+) -> CompiledGraph:
+    """The callable that takes the program's inputs and returns its results, with gradients if the plan has a backward.
+
+    Needs nothing of the trace, so a stored plan and stored compiled graphs suffice. ``fallback`` runs the program as it
+    was written: used in calls whose inputs overlap in memory in a way that the plan excludes.
+    """
+    make = result_maker(plan)
+    if plan.backward is not None:
+        assert backward is not None, "a plan with a backward needs its compiled graph"
+        run = training_function(plan, plan.backward, forward, backward, make)
+    elif plan.is_plain:
+        return forward
+    else:
+        run = _inference(plan, forward, make)
+    return run if not plan.distinct else _checked(plan, run, fallback)
+
+
+def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> CompiledGraph:
+    constants = plan.constants
+    mutated = [(m.input_index, m.graph_index) for m in plan.mutated]
+    returned = plan.returned
+
+    def run(*inputs: Any) -> Sequence[Any]:
+        results = forward(*inputs, *constants)
+        for input_index, graph_index in mutated:
+            inputs[input_index].copy_(results[graph_index])
+        return results[:returned] if make is None else make(inputs, results)
+
+    return run
+
+
+def _checked(
+    plan: JointPlan, run: CompiledGraph, fallback: Callable[..., Sequence[Any]] | None
+) -> CompiledGraph:
+    """Inputs that the program writes to must not share memory with others: such calls take the fallback."""
+    pairs = plan.distinct
+
+    def checked(*inputs: Any) -> Sequence[Any]:
+        for written, other in pairs:
+            if overlapping(inputs[written], inputs[other]):
+                if fallback is None:
+                    raise StackError(
+                        "AOT302",
+                        f"inputs {written} and {other} share memory and the program writes to one of them",
+                        action="pass a copy of one of them (.clone())",
+                    )
+                return fallback(*inputs)
+        return run(*inputs)
+
+    return checked
+
+
+def is_training(inputs: Sequence[Any]) -> bool:
+    """Whether a call with these inputs records gradients."""
+    return torch.is_grad_enabled() and any(isinstance(x, torch.Tensor) and x.requires_grad for x in inputs)

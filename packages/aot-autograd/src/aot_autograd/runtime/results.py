@@ -1,0 +1,96 @@
+"""Making the program's results: views made again from real inputs and bases, duplicates, constants."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import torch
+from fx_interface.symbols import Expr, Symbol, evaluate
+
+from aot_autograd.plan import Constant, FromGraph, FromInput, JointPlan, Recipe, Replay, SameAs, ViewOf
+
+Maker: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], tuple[Any, ...]]
+"""Called with the inputs and the forward graph's results, returns the program's results."""
+
+
+def result_maker(plan: JointPlan) -> Maker | None:
+    """What turns graph results into the program's; None where they are the same."""
+    recipes = plan.recipes
+    if all(recipe == FromGraph(index) for index, recipe in enumerate(recipes)):
+        return None
+    dynamic = any(isinstance(recipe, ViewOf) and _is_dynamic(recipe) for recipe in recipes)
+    positions = [(Symbol(name), position) for name, position in plan.symbols] if dynamic else []
+    operators = {
+        step.op: _operator(step.op) for recipe in recipes if isinstance(recipe, ViewOf) for step in recipe.steps
+    }
+
+    def make(inputs: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
+        sizes = {atom: inputs[position] for atom, position in positions}
+        made: list[Any] = []
+        for recipe in recipes:
+            made.append(_make(recipe, inputs, results, made, sizes, operators))
+        return tuple(made)
+
+    return make
+
+
+def _make(
+    recipe: Recipe,
+    inputs: Sequence[Any],
+    results: Sequence[Any],
+    made: Sequence[Any],
+    sizes: Mapping[Symbol, int],
+    operators: Mapping[str, Callable[..., Any]],
+) -> Any:
+    match recipe:
+        case FromGraph(index):
+            return results[index]
+        case FromInput(index):
+            return inputs[index]
+        case SameAs(index):
+            return made[index]
+        case Constant(value):
+            return value
+        case ViewOf(base, steps):
+            value = results[base.index] if isinstance(base, FromGraph) else inputs[base.index]
+            for step in steps:
+                value = _replay(value, step, sizes, operators[step.op])
+            return value
+
+
+def _replay(value: Any, step: Replay, sizes: Mapping[Symbol, int], operator: Callable[..., Any]) -> Any:
+    args = [_concrete(arg, sizes) for arg in step.args]
+    kwargs = {name: _concrete(arg, sizes) for name, arg in step.kwargs}
+    if step.no_grad and torch.is_grad_enabled():
+        with torch.no_grad():
+            made = operator(value, *args, **kwargs)
+    else:
+        made = operator(value, *args, **kwargs)
+    return made if step.index is None else made[step.index]
+
+
+def _concrete(arg: Any, sizes: Mapping[Symbol, int]) -> Any:
+    if isinstance(arg, Expr):
+        return evaluate(arg, sizes)
+    if isinstance(arg, (list, tuple)):
+        return [_concrete(part, sizes) for part in arg]
+    return arg
+
+
+def _is_dynamic(recipe: ViewOf) -> bool:
+    pending: list[Any] = [part for step in recipe.steps for part in (step.args, [v for _, v in step.kwargs])]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Expr):
+            return True
+        if isinstance(item, (list, tuple)):
+            pending.extend(item)
+    return False
+
+
+def _operator(name: str) -> Callable[..., Any]:
+    namespace, rest = name.split("::")
+    packet, _, overload = rest.partition(".")
+    found: Callable[..., Any] = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")
+    return found

@@ -1,0 +1,141 @@
+"""Training: one ``torch.autograd.Function`` whose forward and backward are the compiled graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+import torch
+from fx_interface.backend import CompiledGraph
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import Expr, Symbol, evaluate
+
+from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
+from aot_autograd.runtime.results import Maker
+
+_TWICE = (
+    "[AOT301] a compiled function was differentiated twice: its backward graph is fixed and has no gradient of its own\n"
+    "  to do: run the part that needs second derivatives without the compiler"
+)
+
+
+def training_function(
+    plan: JointPlan,
+    backward_plan: BackwardPlan,
+    forward: CompiledGraph,
+    backward: CompiledGraph,
+    make: Maker | None,
+) -> CompiledGraph:
+    """The callable for a plan with a backward."""
+    function = type(
+        "CompiledFunction",
+        (torch.autograd.Function,),
+        {
+            "forward": staticmethod(_forward_method(plan, backward_plan, forward)),
+            "backward": staticmethod(_backward_method(plan, backward_plan, backward)),
+        },
+    )
+    apply = super(torch.autograd.Function, function).apply  # without the layer that serves function transforms only
+    dirty = sum(m.differentiable for m in plan.mutated)
+    if make is None and not dirty:
+
+        def run(*inputs: Any) -> Sequence[Any]:
+            results: Sequence[Any] = apply(*inputs)
+            return results
+
+        return run
+
+    def run_and_make(*inputs: Any) -> Sequence[Any]:
+        results = apply(*inputs)[dirty:]
+        return results if make is None else make(inputs, results)
+
+    return run_and_make
+
+
+def _forward_method(
+    plan: JointPlan, backward_plan: BackwardPlan, forward: CompiledGraph
+) -> Callable[..., Any]:
+    constants, returned = plan.constants, plan.returned
+    quiet = [(m.input_index, m.graph_index) for m in plan.mutated if not m.differentiable]
+    dirty = [(m.input_index, m.graph_index) for m in plan.mutated if m.differentiable]
+    saved = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
+    constant = sorted(set(range(returned)) - set(plan.differentiable))
+    symbols = [position for _, position in plan.symbols]
+
+    def method(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
+        results = forward(*inputs, *constants)
+        given = inputs + constants if constants else inputs
+        ctx.set_materialize_grads(False)
+        ctx.save_for_backward(*[given[i] if is_input else results[i] for is_input, i in saved])
+        if symbols:
+            ctx.sizes = [inputs[position] for position in symbols]
+        for input_index, graph_index in quiet:
+            inputs[input_index].copy_(results[graph_index])
+        if constant:
+            ctx.mark_non_differentiable(*[r for i in constant if isinstance(r := results[i], torch.Tensor)])
+        if not dirty:
+            return tuple(results[:returned])
+        for input_index, graph_index in dirty:
+            inputs[input_index].copy_(results[graph_index])
+        ctx.mark_dirty(*[inputs[input_index] for input_index, _ in dirty])
+        return (*[inputs[input_index] for input_index, _ in dirty], *results[:returned])
+
+    return method
+
+
+def _backward_method(
+    plan: JointPlan, backward_plan: BackwardPlan, backward: CompiledGraph
+) -> Callable[..., Any]:
+    dirty = [m.graph_index for m in plan.mutated if m.differentiable]
+    arrives = {index: position for position, index in enumerate([*dirty, *range(plan.returned)])}
+    tangents = [(arrives[t.graph_index], _tangent_reader(plan, t)) for t in backward_plan.tangents]
+    slots = [(position, [i for i, (_, p) in enumerate(plan.symbols) if p == position][0]) for position in backward_plan.symbols]
+    places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
+    inputs = plan.inputs
+
+    def method(ctx: Any, *grads: Any) -> Any:
+        sizes = ctx.sizes if plan.symbols else ()
+        given = [sizes[slot] for _, slot in slots]
+        given += ctx.saved_tensors
+        given += [read(grads[position], sizes) for position, read in tangents]
+        if torch.is_grad_enabled():
+            with torch.no_grad():
+                results = backward(*given)
+        else:
+            results = backward(*given)
+        gradients: list[Any] = [None] * inputs
+        for index, place in places:
+            gradients[index] = results[place] if place >= 0 else given[-1 - place]
+        return _refuse_second(gradients) if torch.is_grad_enabled() else tuple(gradients)
+
+    return method
+
+
+def _refuse_second(gradients: list[Any]) -> tuple[Any, ...]:
+    """Gradients that raise AOT301 when they are differentiated, as ``create_graph=True`` allows later."""
+    present = [g for g in gradients if g is not None]
+    guarded = iter(
+        torch._C._functions.DelayedError(_TWICE, len(present))(*[g.detach().requires_grad_() for g in present])
+    )
+    return tuple(None if g is None else next(guarded) for g in gradients)
+
+
+def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:
+    """What turns an arriving gradient (or None) into the tensor that the backward graph expects."""
+    spec = tangent.spec
+    names = [Symbol(name) for name, _ in plan.symbols]
+    contiguous = spec.is_contiguous
+
+    def read(gradient: Any, sizes: Sequence[int]) -> torch.Tensor:
+        if gradient is not None and (gradient.is_contiguous() if contiguous else False):
+            return gradient  # type: ignore[no-any-return]
+        known = dict(zip(names, sizes, strict=True))
+        shape = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.sizes]
+        strides = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.strides]
+        if gradient is None:
+            return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).zero_()
+        if gradient.stride() == tuple(strides):
+            return gradient  # type: ignore[no-any-return]
+        return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).copy_(gradient)
+
+    return read

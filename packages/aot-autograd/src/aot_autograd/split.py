@@ -1,0 +1,174 @@
+"""Splitting the joint recording into a forward and a backward graph, and writing down the plan that joins them again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.signature import InputKind, OutputDecl, OutputKind
+from fx_interface.symbols import Symbol, symbol
+from fx_interface.tensor_spec import SymSpec
+from torch.fx import GraphModule
+
+from aot_autograd.graphs import GraphInput, build_graph, live_values, operands, random_calls, symbols_in
+from aot_autograd.joint import Joint
+from aot_autograd.partition import Partitioner
+from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource, Tangent
+from aot_autograd.record import Value
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True, slots=True)
+class TracedProgram:
+    """A plan with its graphs, not yet compiled. ``backward`` is None in inference."""
+
+    plan: JointPlan
+    forward: GraphModule
+    backward: GraphModule | None
+
+
+def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int], ...]) -> TracedProgram:
+    """The forward and backward graphs of a joint recording, and its plan."""
+    symbols = _symbol_positions(joint)
+    backward_graph: GraphModule | None = None
+    backward_plan: BackwardPlan | None = None
+    saved: list[Value] = []
+    if joint.gradients:
+        backward_graph, backward_plan, saved = _backward(joint, partition, symbols)
+    plan = JointPlan(
+        inputs=len(joint.declared),
+        symbols=tuple((atom.name, position) for atom, position in symbols.items()),
+        recipes=tuple(joint.results.recipes),
+        returned=joint.user_results,
+        differentiable=tuple(
+            index
+            for index, result in enumerate(joint.results.graph[: joint.user_results])
+            if joint.gradients and result.tensor is not None and result.tensor.requires_grad
+        ),
+        mutated=tuple(joint.mutated),
+        constants=tuple(tensor for _, tensor in joint.trace.constants),
+        distinct=distinct,
+        backward=backward_plan,
+    )
+    return TracedProgram(plan, _forward(joint, saved), backward_graph)
+
+
+def _symbol_positions(joint: Joint) -> dict[Symbol, int]:
+    found: dict[Symbol, int] = {}
+    for position, decl in enumerate(joint.declared):
+        if isinstance(decl.spec, SymSpec) and not isinstance(decl.spec.expr, int):
+            atom = decl.spec.expr.as_symbol
+            if atom is not None:
+                found.setdefault(atom, position)
+    return found
+
+
+def _forward(joint: Joint, saved: list[Value]) -> GraphModule:
+    inputs = [
+        GraphInput(value, decl.name, decl.kind, decl.spec if value is None else value.spec, decl.source)
+        for decl, value in zip(joint.declared, joint.inputs, strict=True)
+    ]
+    inputs += [
+        GraphInput(value, f"constant_{i}", InputKind.BUFFER, value.spec)
+        for i, (value, _) in enumerate(joint.trace.constants)
+    ]
+    mutated = {m.graph_index: m.input_index for m in joint.mutated}
+    results: list[tuple[Any, OutputDecl]] = []
+    for index, result in enumerate(joint.results.graph):
+        kind = OutputKind.MUTATED_INPUT if index in mutated else OutputKind.USER
+        results.append((result.value, OutputDecl(kind, mutated.get(index))))
+    results += [(value, OutputDecl(OutputKind.SAVED)) for value in saved]
+    recorder = joint.trace.recorder
+    return build_graph(inputs, results, joint.trace.env, random_calls(recorder.values, backward=False))
+
+
+def _backward(
+    joint: Joint, partition: Partitioner, symbols: dict[Symbol, int]
+) -> tuple[GraphModule, BackwardPlan, list[Value]]:
+    """The backward graph, its plan, and the values that the forward graph must return for it only."""
+    trace = joint.trace
+    gradients = [value for _, value in joint.gradients]
+    keep = random_calls(trace.recorder.values, backward=True)
+    bound = _bound_values(joint, partition([*gradients, *keep], trace.env))
+    live = live_values(gradients, bound, keep)
+    check_partition(live)
+    used = {operand.number: operand for value in live for operand in operands(value)}
+    used |= {value.number: value for value in gradients}
+    crossing = [used[number] for number in sorted(used) if number in bound]
+    kept = [v for v in crossing if not v.backward]
+    tangents = [(v, t) for v, t in joint.tangents if v.number in used]
+    atoms = symbols_in([*live, *kept, *(v for v, _ in tangents)], ())
+    needed = sorted((atom for atom in atoms if atom in symbols), key=lambda atom: symbols[atom])
+    saved, extra, bindings = _sources(joint, kept)
+    inputs = [GraphInput(None, str(atom), InputKind.SYMBOL, SymSpec(symbol(atom.name))) for atom in needed]
+    inputs += [
+        GraphInput(value, f"saved_{i}", InputKind.SAVED, value.spec) for i, value in enumerate(bindings)
+    ]
+    inputs += [GraphInput(v, f"tangent_{i}", InputKind.TANGENT, v.spec) for i, (v, _) in enumerate(tangents)]
+    results, origin = _gradient_results(joint, inputs)
+    graph = build_graph(inputs, results, trace.env, keep)
+    plan = BackwardPlan(
+        symbols=tuple(symbols[atom] for atom in needed),
+        saved=tuple(saved),
+        tangents=tuple(tangent for _, tangent in tangents),
+        gradient_of=tuple(index for index, _ in joint.gradients),
+        gradient_from=tuple(origin),
+    )
+    return graph, plan, extra
+
+
+def _bound_values(joint: Joint, kept: Any) -> dict[int, Value]:
+    bound = {value.number: value for value in kept}
+    bound |= {value.number: value for value in joint.inputs if value is not None}
+    bound |= {value.number: value for value, _ in joint.trace.constants}
+    bound |= {value.number: value for value, _ in joint.tangents}
+    return bound
+
+
+def _sources(joint: Joint, kept: list[Value]) -> tuple[list[SavedSource], list[Value], list[Value]]:
+    """Where each kept value is found when the backward runs, and the extra results of the forward graph.
+
+    An input that the program overwrites is kept as a copy made by the forward graph.
+    """
+    positions = {value.number: i for i, value in enumerate(joint.inputs) if value is not None}
+    positions |= {value.number: len(joint.inputs) + i for i, (value, _) in enumerate(joint.trace.constants)}
+    overwritten = {m.input_index for m in joint.mutated}
+    results = {r.value.number: i for i, r in enumerate(joint.results.graph) if isinstance(r.value, Value)}
+    saved: list[SavedSource] = []
+    extra: list[Value] = []
+    for value in kept:
+        position = positions.get(value.number)
+        if position is not None and position not in overwritten:
+            saved.append(SavedInput(position))
+        elif value.number in results and position is None:
+            saved.append(SavedOutput(results[value.number]))
+        else:
+            saved.append(SavedOutput(len(joint.results.graph) + len(extra)))
+            again = joint.trace.recorder.call_again
+            extra.append(value if position is None else again(aten.clone.default, (value,)))
+    return saved, extra, kept
+
+
+def _gradient_results(
+    joint: Joint, inputs: list[GraphInput]
+) -> tuple[list[tuple[Any, OutputDecl]], list[int]]:
+    """The backward graph's results, equal ones once, and for each gradient where it is found."""
+    places = {given.value.number: -1 - i for i, given in enumerate(inputs) if given.value is not None}
+    results: list[tuple[Any, OutputDecl]] = []
+    origin: list[int] = []
+    for index, value in joint.gradients:
+        place = places.get(value.number)
+        if place is None:
+            place = places[value.number] = len(results)
+            results.append((value, OutputDecl(OutputKind.GRADIENT, index)))
+        origin.append(place)
+    return results, origin
+
+
+def check_partition(live: list[Value]) -> None:
+    """Random numbers drawn in the forward are never drawn again: AOT115 if a partitioner asks for that."""
+    for value in random_calls(live, backward=False):
+        raise UnsupportedProgramError("AOT115", f"the partitioner would draw {value.op} again in the backward")

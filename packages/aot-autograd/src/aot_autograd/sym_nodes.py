@@ -1,0 +1,330 @@
+"""Symbolic sizes as torch sees them: nodes behind ``torch.SymInt`` and ``torch.SymBool`` over the stack's own algebra.
+
+torch's C++ code computes with sizes through these objects while a function is traced. Arithmetic builds ``Expr`` values;
+a question with a yes-or-no answer stays symbolic until C++ must know it, and is then decided by the ``ShapeEnv``, which
+records what was relied on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import torch
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv, maximum, minimum, mod
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Every one of these conditions holds."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """At least one of these conditions holds."""
+
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The condition does not hold."""
+
+    part: Condition
+
+
+Condition: TypeAlias = bool | Relation | AllOf | AnyOf | Not
+
+
+def decide(condition: Condition, env: ShapeEnv) -> bool:
+    """The answer for this compilation; what it rests on is recorded in ``env``."""
+    match condition:
+        case bool():
+            return condition
+        case Relation():
+            return env.decide(condition)
+        case AllOf(parts):
+            return all(decide(part, env) for part in parts)
+        case AnyOf(parts):
+            return any(decide(part, env) for part in parts)
+        case Not(part):
+            return not decide(part, env)
+
+
+def known(condition: Condition, env: ShapeEnv) -> bool | None:
+    """The answer where ranges settle it, else None. Records nothing."""
+    match condition:
+        case bool():
+            return condition
+        case Relation():
+            return env.known(condition)
+        case AllOf(parts):
+            answers = [known(part, env) for part in parts]
+            return False if False in answers else None if None in answers else True
+        case AnyOf(parts):
+            answers = [known(part, env) for part in parts]
+            return True if True in answers else None if None in answers else False
+        case Not(part):
+            answer = known(part, env)
+            return None if answer is None else not answer
+
+
+class SymNode:
+    """What the C++ side of ``SymInt`` and ``SymBool`` calls. ``value`` is an ``IntLike`` or a ``Condition``."""
+
+    __slots__ = ("shape_env", "value")
+
+    def __init__(self, value: Any, env: ShapeEnv) -> None:
+        self.value = value
+        self.shape_env = env
+
+    # What kind of number it is.
+
+    def is_int(self) -> bool:
+        """Whether this is an integer."""
+        value = self.value
+        return isinstance(value, Expr) or (isinstance(value, int) and not isinstance(value, bool))
+
+    def is_bool(self) -> bool:
+        """Whether this is a truth value."""
+        return not self.is_int()
+
+    def is_float(self) -> bool:
+        """Never: sizes are integers."""
+        return False
+
+    def is_nested_int(self) -> bool:
+        """Never: nested tensors are not traced."""
+        return False
+
+    def is_symbolic(self) -> bool:
+        """Whether C++ must go through this node."""
+        return True
+
+    def is_constant(self) -> bool:
+        """Whether the value is known without asking the environment."""
+        return isinstance(self.value, int)
+
+    def maybe_as_int(self) -> int | None:
+        """The integer, if it is not symbolic."""
+        return self.value if type(self.value) is int else None
+
+    constant_int = maybe_as_int
+
+    def constant_bool(self) -> bool | None:
+        """The truth value, if it is not symbolic."""
+        return self.value if type(self.value) is bool else None
+
+    constant_float = nested_int = nested_int_coeff = maybe_as_float = lambda self: None
+
+    def has_hint(self) -> bool:
+        """Whether the value seen while compiling is known."""
+        env = self.shape_env
+        return not isinstance(self.value, Expr) or all(
+            env.symbols[atom].hint is not None for atom in self.value.symbols
+        )
+
+    @property
+    def expr(self) -> Any:
+        """The expression, by the name under which other code looks for it."""
+        return self.value
+
+    @property
+    def hint(self) -> int:
+        """The value seen while compiling."""
+        return self.shape_env.hint(self.value)
+
+    def wrap_int(self, number: int) -> SymNode:
+        """A constant as a node."""
+        return SymNode(number, self.shape_env)
+
+    wrap_bool = wrap_int
+
+    def clone(self) -> SymNode:
+        """The node itself: nodes are never modified."""
+        return self
+
+    # Arithmetic.
+
+    def _of(self, value: Any) -> SymNode:
+        return SymNode(value, self.shape_env)
+
+    def add(self, other: SymNode) -> SymNode:
+        """``self + other``."""
+        return self._of(self.value + other.value)
+
+    def sub(self, other: SymNode) -> SymNode:
+        """``self - other``."""
+        return self._of(self.value - other.value)
+
+    def mul(self, other: SymNode) -> SymNode:
+        """``self * other``."""
+        return self._of(self.value * other.value)
+
+    def int_floordiv(self, other: SymNode) -> SymNode:
+        """``self // other``."""
+        return self._of(floordiv(self.value, other.value))
+
+    floordiv = int_floordiv
+
+    def mod(self, other: SymNode) -> SymNode:
+        """``self % other``, as Python has it."""
+        return self._of(mod(self.value, other.value))
+
+    def neg(self) -> SymNode:
+        """``-self``."""
+        return self._of(0 - self.value)
+
+    def pos(self) -> SymNode:
+        """``+self``."""
+        return self
+
+    def sym_min(self, other: SymNode) -> SymNode:
+        """The smaller of two."""
+        return self._of(minimum(self.value, other.value))
+
+    def sym_max(self, other: SymNode) -> SymNode:
+        """The larger of two."""
+        return self._of(maximum(self.value, other.value))
+
+    def sym_sum(self, terms: Sequence[SymNode]) -> SymNode:
+        """The sum of all ``terms``."""
+        total: IntLike = 0
+        for term in terms:
+            total = total + term.value
+        return self._of(total)
+
+    def sym_float(self) -> SymNode:
+        """Sizes used as floating-point numbers are fixed to their value."""
+        raise UnsupportedProgramError(
+            "AOT107", f"the size {self.value} is used as a floating-point number inside an operator"
+        )
+
+    truediv = int_truediv = float_truediv = pow = float_pow = lambda self, other=None: self.sym_float()
+
+    # Questions.
+
+    def _relation(self, op: Any, other: SymNode) -> SymNode:
+        relation = Relation(op, self.value, other.value)
+        answer = self.shape_env.known(relation)
+        return self._of(relation if answer is None else answer)
+
+    def eq(self, other: SymNode) -> SymNode:
+        """``self == other``."""
+        return self._relation("==", other)
+
+    def ne(self, other: SymNode) -> SymNode:
+        """``self != other``."""
+        return self._relation("!=", other)
+
+    def lt(self, other: SymNode) -> SymNode:
+        """``self < other``."""
+        return self._relation("<", other)
+
+    def le(self, other: SymNode) -> SymNode:
+        """``self <= other``."""
+        return self._relation("<=", other)
+
+    def gt(self, other: SymNode) -> SymNode:
+        """``self > other``."""
+        return other._relation("<", self)
+
+    def ge(self, other: SymNode) -> SymNode:
+        """``self >= other``."""
+        return other._relation("<=", self)
+
+    def sym_and(self, other: SymNode) -> SymNode:
+        """Both hold."""
+        return self._of(AllOf((self.value, other.value)))
+
+    and_ = sym_and
+
+    def sym_or(self, other: SymNode) -> SymNode:
+        """At least one holds."""
+        return self._of(AnyOf((self.value, other.value)))
+
+    or_ = sym_or
+
+    def sym_not(self) -> SymNode:
+        """It does not hold."""
+        return self._of(Not(self.value))
+
+    # Decisions.
+
+    def guard_bool(self, file: str, line: int) -> bool:
+        """The truth value for this compilation, recorded as relied on."""
+        return decide(self.value, self.shape_env)
+
+    bool_ = lambda self: decide(self.value, self.shape_env)  # noqa: E731
+
+    def guard_int(self, file: str, line: int) -> int:
+        """The integer for this compilation: the size is fixed to it."""
+        return self.shape_env.specialize(self.value)
+
+    def int_(self) -> int:
+        """As ``guard_int``."""
+        return self.shape_env.specialize(self.value)
+
+    def guard_size_oblivious(self, file: str, line: int) -> bool:
+        """As ``guard_bool``: symbols of sizes are at least 2 already."""
+        return decide(self.value, self.shape_env)
+
+    def guard_or_false(self, file: str, line: int) -> bool:
+        """Whether it surely holds; if neither is certain, decided like any other question when hints exist."""
+        return self._decided_or(False)
+
+    def guard_or_true(self, file: str, line: int) -> bool:
+        """Like ``guard_or_false`` with True where nothing is known."""
+        return self._decided_or(True)
+
+    def _decided_or(self, default: bool) -> bool:
+        answer = known(self.value, self.shape_env)
+        if answer is not None:
+            return answer
+        return decide(self.value, self.shape_env) if _hinted(self.value, self.shape_env) else default
+
+    def statically_known_true(self, file: str, line: int) -> bool:
+        """Whether ranges alone settle that it holds."""
+        return known(self.value, self.shape_env) is True
+
+    def expect_true(self, file: str, line: int) -> bool:
+        """Require it to hold."""
+        return decide(self.value, self.shape_env)
+
+    expect_size = guard_bool
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+    __repr__ = __str__
+
+    def _graph_repr(self) -> str:
+        return str(self.value)
+
+
+def _hinted(condition: Condition, env: ShapeEnv) -> bool:
+    match condition:
+        case Relation():
+            return all(env.symbols[atom].hint is not None for atom in condition.symbols)
+        case AllOf(parts) | AnyOf(parts):
+            return all(_hinted(part, env) for part in parts)
+        case Not(part):
+            return _hinted(part, env)
+    return True
+
+
+def to_torch(value: IntLike, env: ShapeEnv) -> Any:
+    """An ``int`` as it is, an ``Expr`` as a ``torch.SymInt``."""
+    return value if isinstance(value, int) else torch.SymInt(SymNode(value, env))
+
+
+def from_torch(value: Any) -> IntLike:
+    """The ``int`` or ``Expr`` behind an ``int`` or ``torch.SymInt``."""
+    if isinstance(value, torch.SymInt):
+        found: IntLike = value.node.value
+        return found
+    return int(value)

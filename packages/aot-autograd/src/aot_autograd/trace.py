@@ -1,0 +1,137 @@
+"""Tracing: a function runs once on tensors without data, and every ATen operator it reaches is recorded.
+
+A ``TracedTensor`` is a wrapper subclass that knows its sizes but has no memory, so torch's own autograd and its composite
+operators run above it as always; a dispatch mode below them sees each remaining ATen operator and hands it to
+``functionalize``. A backward through the engine in the same mode records torch's own derivative formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.operators import OperatorLibrary
+from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from aot_autograd.record import Recorder, Value
+from aot_autograd.storage import Storage, ViewStep
+from aot_autograd.sym_nodes import decide, to_torch
+
+_make_wrapper = torch.Tensor._make_wrapper_subclass
+
+
+class TracedTensor(torch.Tensor):
+    """A tensor without data: its storage record, the view that leads to it, and its value when last read."""
+
+    __slots__ = ("generation", "storage_record", "value", "view_step")
+    storage_record: Storage
+    view_step: ViewStep | None
+    value: Value
+    generation: int
+
+    __torch_function__ = torch._C._disabled_torch_function_impl
+
+    @classmethod
+    def __torch_dispatch__(
+        cls, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Reached only when an operator runs on a traced tensor after its trace is over."""
+        raise UnsupportedProgramError("AOT108", f"{func} ran on a tensor that belongs to a finished trace")
+
+
+class Trace:
+    """One run of a program: the recorder, the inputs' storages, and constants met on the way."""
+
+    def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
+        self.env = env
+        self.recorder = Recorder(operators, env)
+        self.storages: list[Storage] = []
+        self.constants: list[tuple[Value, torch.Tensor]] = []
+        self.adopting: Storage | None = None
+
+    def tensor(self, storage: Storage, step: ViewStep | None, value: Value) -> TracedTensor:
+        """A traced tensor for ``value``, which lies in ``storage`` at the view ``step``."""
+        spec = value.spec
+        if not isinstance(spec, TensorSpec):
+            raise UnsupportedProgramError("AOT109", f"{value.op} returned {spec}, not a tensor")
+        sizes: Any = spec.sizes
+        strides: Any = spec.strides
+        if not all(type(n) is int for n in sizes) or not all(type(n) is int for n in strides):
+            sizes = [to_torch(n, self.env) for n in sizes]
+            strides = [to_torch(n, self.env) for n in strides]
+        made: TracedTensor = _make_wrapper(
+            TracedTensor, sizes, strides=strides, dtype=spec.dtype, device=spec.device
+        )
+        made.storage_record = storage
+        made.view_step = step
+        made.value = value
+        made.generation = storage.generation
+        return made
+
+    def fresh(self, value: Value, input_index: int | None = None) -> TracedTensor:
+        """A traced tensor in memory of its own."""
+        storage = Storage(value, input_index)
+        made = self.tensor(storage, None, value)
+        storage.base = made
+        self.storages.append(storage)
+        return made
+
+    def expression(self, number: Any) -> Any:
+        """The ``int``, ``Expr`` or ``bool`` behind one of torch's symbolic numbers."""
+        if isinstance(number, torch.SymInt):
+            value = number.node.value
+            return self.env.simplify(value) if isinstance(value, Expr) else value
+        if isinstance(number, torch.SymBool):
+            return decide(number.node.value, self.env)
+        raise UnsupportedProgramError("AOT107", "a symbolic floating-point number reached an operator")
+
+    def lift(self, tensor: torch.Tensor) -> Value:
+        """The value of a real tensor that the program made out of Python numbers or closed over."""
+        for value, known in self.constants:
+            if known is tensor:
+                return value
+        if tensor.requires_grad:
+            raise UnsupportedProgramError(
+                "AOT103",
+                "a tensor that requires grad is neither an input nor computed by the program",
+                action="make it a parameter or an argument",
+            )
+        if tensor.layout is not torch.strided:
+            raise UnsupportedProgramError("AOT103", f"a constant tensor has the layout {tensor.layout}")
+        spec = TensorSpec(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype, tensor.device)
+        value = self.recorder.input(f"constant_{len(self.constants)}", spec)
+        self.constants.append((value, tensor))
+        return value
+
+    def close(self) -> None:
+        """Break the cycles between tensors and storages, so that the trace's memory is freed at once."""
+        for storage in self.storages:
+            storage.base = storage.initial_grad_fn = None
+
+
+Handler = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
+
+
+class TraceMode(TorchDispatchMode):
+    """Hands every ATen operator to ``handler``."""
+
+    def __init__(self, trace: Trace, handler: Handler) -> None:
+        super().__init__()
+        self._trace = trace
+        self._handler = handler
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch would otherwise wrap the handler so that the first operator imports its own compiler."""
+        return False
+
+    def __torch_dispatch__(
+        self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+    ) -> Any:
+        """Record ``func``."""
+        return self._handler(self._trace, func, args, kwargs or {})

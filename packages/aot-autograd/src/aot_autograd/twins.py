@@ -1,0 +1,97 @@
+"""Functional twins: for an operator that writes, the one that computes the same and writes nothing.
+
+Found by schema: ``add_.Tensor`` is ``add.Tensor`` because names and types of the arguments agree; ``add.out`` is the
+overload of ``add`` with the same arguments without ``out``; what the rule cannot see is in ``IRREGULAR``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from typing import Any, Final
+
+import torch
+from fx_interface.errors import UnsupportedProgramError
+from torch._ops import OpOverload
+
+aten = torch.ops.aten
+
+
+@dataclass(frozen=True, slots=True)
+class Twin:
+    """``op`` computes what a writing operator does.
+
+    ``written`` are the positions (or keyword names) of the writing operator's arguments that are written;
+    ``dropped`` those that ``op`` does not take (``out=``). ``op`` returns ``plain`` ordinary results, then one new
+    value for each written argument. ``returns_written`` tells that the writing operator returns the written arguments.
+    ``defaults`` are those of the writing operator's positional arguments, which ``op`` may not have.
+    """
+
+    op: OpOverload
+    written: tuple[int | str, ...]
+    dropped: frozenset[int | str]
+    plain: int
+    returns_written: bool
+    defaults: tuple[Any, ...]
+
+
+IRREGULAR: Final[dict[OpOverload, OpOverload]] = {
+    aten.bernoulli_.float: aten.bernoulli.p,
+    aten.bernoulli_.Tensor: aten.bernoulli.Tensor,
+    aten.normal_.default: aten.normal_functional.default,
+}
+"""Twins under other names. Their arguments correspond in order."""
+
+
+def is_writing(op: OpOverload) -> bool:
+    """Whether the schema declares that an argument is written."""
+    return any(arg.alias_info is not None and arg.alias_info.is_write for arg in op._schema.arguments)
+
+
+@cache
+def functional_twin(op: OpOverload) -> Twin:
+    """The twin of a writing operator; UnsupportedProgramError (AOT105) where there is none."""
+    arguments = op._schema.arguments
+    written: list[int | str] = []
+    outs: list[int | str] = []
+    for position, arg in enumerate(arguments):
+        if arg.alias_info is None or not arg.alias_info.is_write:
+            continue
+        key: int | str = arg.name if arg.kwarg_only else position
+        written.append(key)
+        if arg.is_out:
+            outs.append(key)
+    returns_written = any(ret.alias_info is not None for ret in op._schema.returns)
+    plain = 0 if returns_written else len(op._schema.returns)
+    found = IRREGULAR.get(op) or _search(op, frozenset(arguments[k].name if isinstance(k, int) else k for k in outs))
+    if found is None:
+        raise UnsupportedProgramError("AOT105", f"{op} writes to its arguments and has no functional counterpart")
+    expected = plain + len(written)
+    returned = len(found._schema.returns)
+    if returned != expected and not (plain == 0 and returned == 1):
+        raise UnsupportedProgramError("AOT105", f"the results of {found} do not match what {op} writes")
+    return Twin(found, tuple(written), frozenset(outs), plain, returns_written, _defaults(op, found))
+
+
+def _defaults(op: OpOverload, twin: OpOverload) -> tuple[Any, ...]:
+    """Defaults of positional arguments, where the twin has none; dispatch leaves arguments out that equal theirs."""
+    if all(a.has_default_value() for a in twin._schema.arguments if not a.kwarg_only and a.name != "self"):
+        return ()
+    return tuple(a.default_value for a in op._schema.arguments if not a.kwarg_only)
+
+
+def _search(op: OpOverload, dropped: frozenset[str]) -> OpOverload | None:
+    namespace, name = op._schema.name.split("::")
+    signature = [(a.name, str(a.type)) for a in op._schema.arguments if a.name not in dropped]
+    bare = name.removesuffix("_") if not name.startswith("__") else name
+    if name.startswith("__i"):
+        bare = "__" + name[3:]
+    for candidate in (bare, f"{name}_functional", f"{bare}_functional", name.removesuffix("_out")):
+        packet = getattr(getattr(torch.ops, namespace), candidate, None)
+        if packet is None:
+            continue
+        for overload in packet.overloads():
+            twin: OpOverload = getattr(packet, overload)
+            if not is_writing(twin) and [(a.name, str(a.type)) for a in twin._schema.arguments] == signature:
+                return twin
+    return None

@@ -1,0 +1,53 @@
+"""Writing operators: the functional twin computes the new value, which then replaces what was written."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from fx_interface.tensor_spec import TensorSpec
+from torch._ops import OpOverload
+
+from aot_autograd.calls import values_of
+from aot_autograd.memory import write
+from aot_autograd.record import Value
+from aot_autograd.trace import Trace
+from aot_autograd.twins import functional_twin
+
+
+def write_by_twin(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Record the twin of ``op`` and write its results; returns what ``op`` returns."""
+    twin = functional_twin(op)
+    if len(args) < len(twin.defaults):
+        args = (*args, *twin.defaults[len(args) :])
+    targets = [args[key] if isinstance(key, int) else kwargs[key] for key in twin.written]
+    value = trace.recorder.call(
+        twin.op,
+        [values_of(trace, arg) for position, arg in enumerate(args) if position not in twin.dropped],
+        {name: values_of(trace, arg) for name, arg in kwargs.items() if name not in twin.dropped},
+    )
+    returned = [value] if type(value.spec) is TensorSpec else _items(trace, value)
+    if len(returned) == len(targets) + twin.plain or not isinstance(targets[0], (list, tuple)):
+        news = returned[twin.plain :]
+    else:
+        news, targets = returned, list(targets[0])
+    for target, new in zip(targets, news, strict=True):
+        _assign(trace, op, target, new)
+    if twin.returns_written:
+        if not op._schema.returns:
+            return None
+        return targets[0] if len(op._schema.returns) == 1 else tuple(targets)
+    made = tuple(trace.fresh(part) for part in returned[: twin.plain])
+    return None if not made else made[0] if len(made) == 1 else made
+
+
+def _items(trace: Trace, value: Value) -> list[Value]:
+    return [trace.recorder.item(value, index) for index in range(len(value.spec))]
+
+
+def _assign(trace: Trace, op: OpOverload, target: Any, new: Value) -> None:
+    if isinstance(target, (list, tuple)):
+        for part, item in zip(target, _items(trace, new), strict=True):
+            _assign(trace, op, part, item)
+    elif target is not None:
+        write(trace, op, target, new)
