@@ -1,0 +1,144 @@
+"""Every task of the repository. ``nox -l`` lists them; ``nox -s demo`` and ``nox -s tests`` are the two to begin with.
+
+torch is installed once, into an environment of its own that the others see through a ``.pth`` file, so that a new
+environment costs seconds and no gigabytes. ``FXSTACK_TORCH`` names another requirement than the tested version.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import nox
+
+sys.path.insert(0, str(Path(__file__).parent / "tools"))
+from workspace import PACKAGES, ROOT, closure, fingerprint  # noqa: E402
+
+nox.needs_version = ">=2024.4.15"
+nox.options.reuse_venv = "yes"
+nox.options.sessions = ["lint", "types", "tests"]
+
+TORCH = os.environ.get("FXSTACK_TORCH", "torch==2.13.0")
+BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
+TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100")
+NEWER_PYTHONS = ("3.12", "3.13")
+ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
+
+
+def see_torch(session: nox.Session) -> None:
+    """Make torch importable in the session's environment, installing it first if no session has yet."""
+    name = f"torch-{sys.version_info.major}.{sys.version_info.minor}"
+    shared = ROOT / ".nox" / name
+    python = shared / "bin" / "python"
+    stamp = shared / "installed"
+    if not stamp.exists() or stamp.read_text() != TORCH:
+        session.log(f"installing {TORCH} once, for every session")
+        session.run_install(sys.executable, "-m", "virtualenv", "--quiet", str(shared), external=True)
+        session.run_install(str(python), "-m", "pip", "install", "--quiet", TORCH, external=True)
+        stamp.write_text(TORCH)
+    inside = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    own = Path(session.virtualenv.location) / inside
+    (own / "shared_torch.pth").write_text(f"{shared / inside}\n")
+
+
+def install_stack(session: nox.Session, *extras: str) -> None:
+    """All packages, editable, with what they need; skipped when nothing that matters has changed since the last time."""
+    see_torch(session)
+    wanted = fingerprint(extra=(TORCH, *BUILD_TOOLS, *TEST_TOOLS, *extras))
+    stamp = Path(session.virtualenv.location) / "stack-installed"
+    if stamp.exists() and stamp.read_text() == wanted:
+        session.log("the packages are installed as they are now; skipping")
+        return
+    session.install("--quiet", *BUILD_TOOLS, *TEST_TOOLS, *extras)
+    editable = [part for package in PACKAGES for part in ("--editable", str(package.folder))]
+    session.install("--quiet", "--no-build-isolation", *editable)
+    stamp.write_text(wanted)
+
+
+@nox.session
+def demo(session: nox.Session) -> None:
+    """Compile real models and print, for each, that it equals eager, and how long everything took."""
+    install_stack(session, "transformers>=4.50,<6")
+    session.run("python", "-m", "fxstack.demo", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def tests(session: nox.Session) -> None:
+    """The tests of all packages, of the tools, and the integration tests, on this Python."""
+    install_stack(session, "transformers>=4.50,<6")
+    session.run("python", "-m", "pytest", "--timeout=600", *(session.posargs or ["-q"]), env=ONE_THREAD)
+
+
+@nox.session
+def bench(session: nox.Session) -> None:
+    """Compare eager, stock torch.compile and fxstack; writes a table and a JSON file to bench-results/."""
+    install_stack(session, "transformers>=4.50,<6")
+    session.run("python", "-m", "fxstack.bench", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def types(session: nox.Session) -> None:
+    """mypy --strict over every package and the tools."""
+    install_stack(session, "transformers>=4.50,<6")
+    session.install("--quiet", "mypy>=1.13")
+    for package in PACKAGES:
+        session.run("mypy", str(package.folder / "src"))
+    session.run("mypy", "tools", env={"MYPYPATH": "tools"})
+
+
+@nox.session
+def lint(session: nox.Session) -> None:
+    """ruff, the arrows between the packages, forbidden imports, and generated pages that are out of date."""
+    session.install("--quiet", "ruff>=0.11", "import-linter>=2.1")
+    session.run("ruff", "check", ".")
+    session.run("ruff", "format", "--check", ".")
+    session.run("python", "tools/import_arrows.py", "--check")
+    session.run("python", "tools/forbidden_imports.py", "--check")
+    session.run("python", "tools/compatibility_table.py", "--check")
+
+
+@nox.session
+def build(session: nox.Session) -> None:
+    """A wheel of each package in dist/, in an environment without torch."""
+    session.install("--quiet", "build>=1.2", *BUILD_TOOLS)
+    session.run("python", "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is not None)")
+    for package in PACKAGES:
+        session.run("python", "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist", str(package.folder))
+    session.run("python", "tools/check_wheels.py", "dist")
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Generate the reference pages into build/docs and check every link between pages."""
+    session.run("python", "tools/reference_pages.py", "build/docs")
+    session.run("python", "tools/check_links.py")
+
+
+def _test_alone(session: nox.Session, name: str) -> None:
+    see_torch(session)
+    session.install("--quiet", *BUILD_TOOLS)
+    folders = closure(name)
+    extra = ["--no-build-isolation", *(f"{package.folder}" for package in folders if package.name != name)]
+    (own,) = (package for package in folders if package.name == name)
+    session.install("--quiet", *extra, f"{own.folder}[test]", "pytest-timeout>=2.3")
+    session.run("python", "-m", "pip", "check")
+    session.run("python", "tools/only_declared.py", name)
+    arguments = session.posargs or ["-q"]
+    session.run("python", "-m", "pytest", "--timeout=600", str(own.folder / "tests"), *arguments, env=ONE_THREAD)
+
+
+for _package in PACKAGES:
+
+    @nox.session(name=f"tests-{_package.name}")
+    def _tests_alone(session: nox.Session, name: str = _package.name) -> None:
+        """The tests of one package, in an environment with only what it declares."""
+        _test_alone(session, name)
+
+
+for _version in NEWER_PYTHONS:
+
+    @nox.session(name=f"tests-bytecode-{_version}", venv_backend="none")
+    def _tests_bytecode(session: nox.Session, version: str = _version) -> None:
+        """The layers that need no torch (bytecode, assembler, frame hook) on another Python, if there is one."""
+        session.run(sys.executable, "tools/bytecode_tests.py", version, *session.posargs)

@@ -1,0 +1,114 @@
+"""Finds uses of the parts of torch that this project is an implementation of, which none of its code may stand on.
+
+Adapters that combine our parts with stock's, and benchmarks where stock is the peer, are the exceptions.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from workspace import PACKAGES, ROOT
+
+FORBIDDEN = (
+    "torch._dynamo",
+    "torch._inductor",
+    "torch._functorch",
+    "torch._decomp",
+    "torch._refs",
+    "torch._prims",
+    "torch._prims_common",
+    "torch._export",
+    "torch.export",
+    "torch.compile",
+    "torch.fx.experimental",
+    "functorch",
+    "sympy",
+)
+"""Modules and functions; everything below them is meant too."""
+
+EXEMPT = ("packages/fxstack/src/fxstack/adapters/", "packages/fxstack/src/fxstack/bench/")
+"""Folders whose files combine our parts with stock's or compare with it, and are loaded only when asked for."""
+
+_IMPORTERS = {"import_module", "__import__", "find_spec"}
+
+
+def is_forbidden(name: str) -> bool:
+    """Whether the dotted name is a forbidden one or lies below one."""
+    return any(name == bad or name.startswith(bad + ".") for bad in FORBIDDEN)
+
+
+def uses(source: str) -> Iterator[tuple[int, str]]:
+    """Line and name of each forbidden use in Python source text."""
+    tree = ast.parse(source)
+    aliases = _aliases(tree)
+    inner: set[ast.AST] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            inner.add(node.value)
+        for name in _names(node, aliases, node in inner):
+            if is_forbidden(name):
+                yield getattr(node, "lineno", 0), name
+
+
+def _aliases(tree: ast.AST) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update({(a.asname or a.name.split(".")[0]): (a.name if a.asname else a.name.split(".")[0]) for a in node.names})
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.update({(a.asname or a.name): f"{node.module}.{a.name}" for a in node.names})
+    return found
+
+
+def _names(node: ast.AST, aliases: dict[str, str], is_inner: bool) -> Iterator[str]:
+    match node:
+        case ast.Import(names=names):
+            yield from (alias.name for alias in names)
+        case ast.ImportFrom(module=str(module), names=names, level=0):
+            yield from (f"{module}.{alias.name}" for alias in names)
+        case ast.Attribute() if not is_inner:
+            dotted = _dotted(node)
+            if dotted is not None:
+                root, _, rest = dotted.partition(".")
+                yield f"{aliases.get(root, root)}.{rest}"
+        case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]):
+            called = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+            if called in _IMPORTERS:
+                yield name
+
+
+def _dotted(node: ast.expr) -> str | None:
+    if isinstance(node, ast.Name):
+        return node.id
+    if isinstance(node, ast.Attribute):
+        base = _dotted(node.value)
+        return None if base is None else f"{base}.{node.attr}"
+    return None
+
+
+def violations(root: Path = ROOT) -> list[str]:
+    """Every forbidden use in the packages, as ``path:line: name``."""
+    found: list[str] = []
+    for package in PACKAGES:
+        for path in sorted(package.source.rglob("*.py")):
+            shown = path.relative_to(root).as_posix()
+            if not shown.startswith(EXEMPT):
+                found.extend(f"{shown}:{line}: {name}" for line, name in uses(path.read_text()))
+    return found
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print the violations; the exit status is 1 if there are any."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--check", action="store_true", help="the default, named for symmetry with the other tools")
+    parser.parse_args(argv)
+    found = violations()
+    print("\n".join(found) if found else "no package uses a forbidden part of torch")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
