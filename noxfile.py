@@ -13,7 +13,9 @@ from pathlib import Path
 import nox
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
-from workspace import PACKAGES, ROOT, closure, fingerprint  # noqa: E402
+from workspace import PACKAGES, ROOT, closure, fingerprint
+
+os.environ.pop("PYTHONPATH", None)  # what is tested is what is installed
 
 nox.needs_version = ">=2024.4.15"
 nox.options.reuse_venv = "yes"
@@ -43,7 +45,7 @@ def see_torch(session: nox.Session) -> None:
 
 
 def install_stack(session: nox.Session, *extras: str) -> None:
-    """All packages, editable, with what they need; skipped when nothing that matters has changed since the last time."""
+    """All packages, editable, with what they need; skipped when nothing that matters has changed."""
     see_torch(session)
     wanted = fingerprint(extra=(TORCH, *BUILD_TOOLS, *TEST_TOOLS, *extras))
     stamp = Path(session.virtualenv.location) / "stack-installed"
@@ -104,7 +106,9 @@ def build(session: nox.Session) -> None:
     session.install("--quiet", "build>=1.2", *BUILD_TOOLS)
     session.run("python", "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is not None)")
     for package in PACKAGES:
-        session.run("python", "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist", str(package.folder))
+        session.run(
+            "python", "-m", "build", "--wheel", "--no-isolation", "--outdir", "dist", str(package.folder)
+        )
     session.run("python", "tools/check_wheels.py", "dist")
 
 
@@ -125,7 +129,9 @@ def _test_alone(session: nox.Session, name: str) -> None:
     session.run("python", "-m", "pip", "check")
     session.run("python", "tools/only_declared.py", name)
     arguments = session.posargs or ["-q"]
-    session.run("python", "-m", "pytest", "--timeout=600", str(own.folder / "tests"), *arguments, env=ONE_THREAD)
+    session.run(
+        "python", "-m", "pytest", "--timeout=600", str(own.folder / "tests"), *arguments, env=ONE_THREAD
+    )
 
 
 for _package in PACKAGES:

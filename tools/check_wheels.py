@@ -1,4 +1,4 @@
-"""Checks built wheels: one for each package, with its licence, its typing marker and, where it has C code, its library."""
+"""Checks built wheels: one a package, with licence, typing marker and, where there is C code, the library."""
 
 from __future__ import annotations
 

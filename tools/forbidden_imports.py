@@ -57,7 +57,12 @@ def _aliases(tree: ast.AST) -> dict[str, str]:
     found: dict[str, str] = {}
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            found.update({(a.asname or a.name.split(".")[0]): (a.name if a.asname else a.name.split(".")[0]) for a in node.names})
+            found.update(
+                {
+                    (a.asname or a.name.split(".")[0]): (a.name if a.asname else a.name.split(".")[0])
+                    for a in node.names
+                }
+            )
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             found.update({(a.asname or a.name): f"{node.module}.{a.name}" for a in node.names})
     return found
@@ -103,7 +108,9 @@ def violations(root: Path = ROOT) -> list[str]:
 def main(argv: Sequence[str] | None = None) -> int:
     """Print the violations; the exit status is 1 if there are any."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="the default, named for symmetry with the other tools")
+    parser.add_argument(
+        "--check", action="store_true", help="the default, named for symmetry with the other tools"
+    )
     parser.parse_args(argv)
     found = violations()
     print("\n".join(found) if found else "no package uses a forbidden part of torch")

@@ -70,7 +70,9 @@ def run_linter(configuration: str, sources: Sequence[Path]) -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Check the metadata, then the imports; the exit status is 1 if either is wrong."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="the default, named for symmetry with the other tools")
+    parser.add_argument(
+        "--check", action="store_true", help="the default, named for symmetry with the other tools"
+    )
     parser.parse_args(argv)
     wrong = wrong_dependencies()
     if wrong:

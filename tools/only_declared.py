@@ -14,7 +14,9 @@ def surplus(name: str) -> list[str]:
     """Siblings that can be imported, or are installed, although ``name`` does not need them."""
     needed = {package.name for package in closure(name)}
     others = [package for package in PACKAGES if package.name not in needed]
-    return [package.name for package in others if _is_installed(package.name) or _is_importable(package.module)]
+    return [
+        package.name for package in others if _is_installed(package.name) or _is_importable(package.module)
+    ]
 
 
 def _is_installed(name: str) -> bool:

@@ -53,7 +53,9 @@ class Package:
     @property
     def requirements(self) -> dict[str, str]:
         """Declared dependencies: name to version range."""
-        declared = (re.match(r"([A-Za-z0-9_.-]+)(.*)", line) for line in self.metadata["project"]["dependencies"])
+        declared = (
+            re.match(r"([A-Za-z0-9_.-]+)(.*)", line) for line in self.metadata["project"]["dependencies"]
+        )
         return {found[1]: found[2].strip() for found in declared if found is not None}
 
 
