@@ -1,0 +1,81 @@
+"""The backends of this distribution, found through the same entry points as anybody's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from aot_autograd import compile_joint
+from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
+from fx_interface.plugins import load_backend
+from primtorch_decomps import LIBRARY
+from torch.fx import GraphModule
+
+from fxstack.options import Options
+from fxstack.pipeline import compile_captured
+
+
+def _run_as_is(graph_module: GraphModule) -> CompiledGraph:
+    forward: CompiledGraph = graph_module.forward
+    return forward
+
+
+@dataclass(frozen=True, slots=True)
+class Eager:
+    """Runs the captured graph with torch's own kernels."""
+
+    interface_version: tuple[int, int] = INTERFACE_VERSION
+
+    def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
+        """The captured graph itself."""
+        return _run_as_is(graph_module)
+
+
+@dataclass(frozen=True, slots=True)
+class AotEager:
+    """Runs the forward and backward graphs with torch's own kernels."""
+
+    interface_version: tuple[int, int] = INTERFACE_VERSION
+
+    def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
+        """Trace ahead of time and run the functional graphs as they are."""
+        return compile_joint(
+            graph_module,
+            example_inputs,
+            operators=LIBRARY,
+            forward_compiler=_run_as_is,
+            backward_compiler=_run_as_is,
+            inference_compiler=_run_as_is,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Inductor:
+    """The whole stack: ahead-of-time autograd, decompositions, generated kernels, and the cache."""
+
+    options: Options = field(default_factory=lambda: Options.make(None))
+    interface_version: tuple[int, int] = INTERFACE_VERSION
+
+    def configure(self, options: Options) -> Inductor:
+        """This backend with the given options."""
+        return Inductor(options)
+
+    def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
+        """Compile, or load what an earlier process compiled."""
+        return compile_captured(graph_module, example_inputs, self.options)
+
+
+eager = Eager()
+aot_eager = AotEager()
+inductor = Inductor()
+
+
+def resolve(backend: str | Backend | Callable[..., Any], options: Options) -> Backend:
+    """The backend that the user means: a callable is itself, a name is looked up among the installed plug-ins.
+
+    Raises UnknownBackendError (FXI202), which lists the known names, and IncompatibleInterfaceError (FXI201).
+    """
+    found = load_backend(backend) if isinstance(backend, str) else backend
+    configure = getattr(found, "configure", None)
+    return configure(options) if configure is not None else found
