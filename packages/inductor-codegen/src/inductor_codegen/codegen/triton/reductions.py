@@ -1,0 +1,85 @@
+"""Reductions in a Triton kernel: a running block, and its collapse to one value a row."""
+
+from __future__ import annotations
+
+from inductor_codegen.codegen.triton.formulas import COMBINE, TYPES, neutral
+from inductor_codegen.codegen.triton.scope import Scope
+from inductor_codegen.ir.kernel import Accumulate
+
+COLLAPSE: dict[str, str] = {
+    "sum": "tl.sum({0}, 1)",
+    "prod": "tl.reduce({0}, 1, _multiply)",
+    "amax": "tl.reduce({0}, 1, _larger)",
+    "amin": "tl.reduce({0}, 1, _smaller)",
+    "any": "tl.max({0}.to(tl.int32), 1)",
+    "all": "tl.min({0}.to(tl.int32), 1)",
+}
+"""The row's total of a block."""
+
+PRELUDE = '''
+@triton.jit
+def _multiply(a, b):
+    return a * b
+
+
+@triton.jit
+def _larger(a, b):
+    return tl.where((a > b) | (a != a), a, b)
+
+
+@triton.jit
+def _smaller(a, b):
+    return tl.where((a < b) | (a != a), a, b)
+
+
+@triton.jit
+def _first_largest(a, i, b, j):
+    left = (a > b) | ((a != a) & (b == b)) | (((a == b) | ((a != a) & (b != b))) & (i < j))
+    return tl.where(left, a, b), tl.where(left, i, j)
+
+
+@triton.jit
+def _first_smallest(a, i, b, j):
+    left = (a < b) | ((a != a) & (b == b)) | (((a == b) | ((a != a) & (b != b))) & (i < j))
+    return tl.where(left, a, b), tl.where(left, i, j)
+'''
+"""Combining functions that the kernels of a file share: NaN wins, and the first of equals."""
+
+_SELECTING = {"argmax": ("amax", "_first_largest"), "argmin": ("amin", "_first_smallest")}
+
+
+def start(node: Accumulate) -> list[str]:
+    """The lines before the loop."""
+    name, kind = f"acc{node.accumulator}", _SELECTING.get(node.kind, (node.kind, ""))[0]
+    dtype = node.value.dtype
+    lines = [f"{name} = tl.full([XBLOCK, RBLOCK], {neutral(kind, dtype)}, {TYPES[dtype]})"]
+    if node.kind in _SELECTING:
+        lines.append(f"{name}_at = tl.full([XBLOCK, RBLOCK], {2**63 - 1}, tl.int64)")
+    return lines
+
+
+def step(node: Accumulate, scope: Scope) -> list[str]:
+    """The lines inside the loop, after the value's own."""
+    name, value = f"acc{node.accumulator}", scope.value(node.value)
+    if node.kind in _SELECTING:
+        assert node.position is not None
+        position = scope.address(node.position)
+        function = _SELECTING[node.kind][1]
+        return [
+            f"{name}_new, {name}_new_at = {function}({name}, {name}_at, {value} + tl.zeros_like({name}), {position})",
+            f"{name} = tl.where({scope.mask}, {name}_new, {name})",
+            f"{name}_at = tl.where({scope.mask}, {name}_new_at, {name}_at)",
+        ]
+    nan = ", propagate_nan=tl.PropagateNan.ALL" if node.value.dtype.is_floating_point else ""
+    combined = COMBINE[node.kind].format(name, value, nan=nan)
+    return [f"{name} = tl.where({scope.mask}, {combined}, {name})"]
+
+
+def finish(node: Accumulate) -> list[str]:
+    """The lines after the loop."""
+    name, total = f"acc{node.accumulator}", f"total{node.accumulator}"
+    if node.kind in _SELECTING:
+        function = _SELECTING[node.kind][1]
+        return [f"_, {total} = tl.reduce(({name}, {name}_at), 1, {function})", f"{total} = {total}[:, None]"]
+    collapsed = COLLAPSE[node.kind].format(name)
+    return [f"{total} = ({collapsed})[:, None].to({TYPES[node.dtype]})"]

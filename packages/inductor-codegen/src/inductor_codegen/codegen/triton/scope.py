@@ -1,0 +1,158 @@
+"""Where a line of a Triton kernel stands: once a row or once a block of points, and under which mask.
+
+A scope owns the names of the values computed in it. A value that does not depend on the inner loops is computed in the row
+scope, before the loop over the points; every value has its scope's block shape, so that pointers and masks agree.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import torch
+
+from inductor_codegen.codegen.triton.formulas import INTEGER, POINTWISE, TYPES, literal
+from inductor_codegen.codegen.triton.indices import index_text, size_text
+from inductor_codegen.errors import UnsupportedKernelError
+from inductor_codegen.ir.index import Index, LoopVar
+from inductor_codegen.ir.scalar import (
+    Apply,
+    Constant,
+    FloatValue,
+    Guard,
+    Guarded,
+    IndexValue,
+    Kept,
+    Load,
+    Scalar,
+    Total,
+    operands,
+)
+
+_HALF = (torch.float16, torch.bfloat16)
+_EXACT_IN_HALF = ("convert_dtype", "clone", "where", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge")
+
+
+@dataclass
+class Names:
+    """Counts names for one kernel, so that none is used twice."""
+
+    used: int = 0
+
+    def fresh(self, prefix: str) -> str:
+        """A new name."""
+        self.used += 1
+        return f"{prefix}{self.used}"
+
+
+@dataclass
+class Scope:
+    """One block shape and mask. ``outer`` is the row scope, whose values may be used here; None for the row itself."""
+
+    names: Names
+    mask: str
+    zero: str
+    variables: Mapping[LoopVar, str]
+    kept: Mapping[int, Scalar]
+    outer: Scope | None = None
+    guarded: bool = False
+    lines: list[str] = field(default_factory=list)
+    values: dict[int, str] = field(default_factory=dict)
+    subscopes: dict[tuple[Guard, ...], Scope] = field(default_factory=dict)
+
+    def value(self, scalar: Scalar) -> str:
+        """The name of ``scalar``'s value, computed now if it is not yet."""
+        if isinstance(scalar, Total):
+            return f"total{scalar.accumulator}"
+        if isinstance(scalar, Kept):
+            return self.value(self.kept[scalar.slot])
+        if self.outer is not None and not self.guarded and not self._varies(scalar):
+            return self.outer.value(scalar)
+        found = self.values.get(id(scalar))
+        if found is None:
+            text = self._text(scalar)
+            found = self.names.fresh("t")
+            self.lines.append(f"{found} = {text}")
+            self.values[id(scalar)] = found
+        return found
+
+    def address(self, index: Index) -> str:
+        """``index`` as a block of the scope's shape."""
+        text = index_text(index, self.variables, lambda scalar: f"{self.value(scalar)}.to(tl.int64)")
+        return f"{text} + {self.zero}"
+
+    def _varies(self, scalar: Scalar) -> bool:
+        assert self.outer is not None
+        if any(variable not in self.outer.variables for variable in _variables(scalar)):
+            return True
+        if isinstance(scalar, Kept):
+            return self._varies(self.kept[scalar.slot])
+        return any(self._varies(operand) for operand in operands(scalar))
+
+    def _text(self, scalar: Scalar) -> str:
+        match scalar:
+            case Load(buffer, index, dtype):
+                loaded = f"tl.load({buffer} + ({self.address(index)}), {self.mask}, other=0)"
+                return f"({loaded} != 0)" if dtype == torch.bool else loaded
+            case Constant(value, dtype):
+                return f"tl.full([1, 1], {literal(value, dtype)}, {TYPES[dtype]})"
+            case IndexValue(index, dtype):
+                return f"({self.address(index)}).to({TYPES[dtype]})"
+            case FloatValue(name, dtype):
+                return f"tl.full([1, 1], {name}, {TYPES[dtype]})"
+            case Guarded(guards, body, other, _):
+                return self._guarded(guards, body, other)
+            case Apply():
+                return self._apply(scalar)
+        raise AssertionError(scalar)
+
+    def _guarded(self, guards: tuple[Guard, ...], body: Scalar, other: Scalar) -> str:
+        inside = self.subscopes.get(guards)
+        if inside is None:
+            condition = self.names.fresh("g")
+            self.lines.append(f"{condition} = {self.mask} & {' & '.join(self._guard(guard) for guard in guards)}")
+            inside = Scope(self.names, condition, self.zero, self.variables, self.kept, self.outer, guarded=True)
+            inside.lines = self.lines
+            inside.values = {}
+            self.subscopes[guards] = inside
+        return f"tl.where({inside.mask}, {inside.value(body)}, {self.value(other)})"
+
+    def _guard(self, guard: Guard) -> str:
+        index = self.address(guard.index)
+        tests = []
+        if guard.low is not None:
+            tests.append(f"({index} >= {size_text(guard.low)})")
+        if guard.high is not None:
+            tests.append(f"({index} < {size_text(guard.high)})")
+        return " & ".join(tests) or f"({index} == {index})"
+
+    def _apply(self, node: Apply) -> str:
+        arguments = [self.value(argument) for argument in node.args]
+        computing = node.args[-1].dtype if node.args else node.dtype
+        if node.op == "convert_dtype":
+            return _converted(arguments[0], computing, node.dtype)
+        table = POINTWISE if computing.is_floating_point else {**POINTWISE, **INTEGER}
+        if node.op not in table:
+            raise UnsupportedKernelError("IND301", f"the primitive {node.op!r} has no Triton text")
+        if computing in _HALF and node.op not in _EXACT_IN_HALF:
+            arguments = [f"{argument}.to(tl.float32)" for argument in arguments]
+            result = table[node.op].format(*arguments)
+            return f"({result}).to({TYPES[node.dtype]})"
+        return table[node.op].format(*arguments, type=TYPES[node.dtype])
+
+
+def _converted(value: str, before: torch.dtype, after: torch.dtype) -> str:
+    if after == torch.bool:
+        return f"({value} != 0)"
+    if before.is_floating_point and after in (torch.uint8, torch.int8, torch.int16):
+        return f"{value}.to(tl.int32).to({TYPES[after]})"
+    return f"{value}.to({TYPES[after]})"
+
+
+def _variables(scalar: Scalar) -> Iterator[LoopVar]:
+    match scalar:
+        case Load(index=index) | IndexValue(index=index):
+            yield from index.variables()
+        case Guarded(guards=guards):
+            for guard in guards:
+                yield from guard.index.variables()
