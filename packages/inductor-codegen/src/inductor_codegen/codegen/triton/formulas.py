@@ -21,7 +21,7 @@ TYPES: dict[torch.dtype, str] = {
 POINTWISE: dict[str, str] = {
     "neg": "-({0})",
     "abs": "tl.abs({0})",
-    "exp": "libdevice.exp({0})",
+    "exp": "tl.exp({0})",
     "exp2": "libdevice.exp2({0})",
     "expm1": "libdevice.expm1({0})",
     "log": "libdevice.log({0})",
@@ -46,7 +46,7 @@ POINTWISE: dict[str, str] = {
     "erf": "libdevice.erf({0})",
     "erfc": "libdevice.erfc({0})",
     "lgamma": "libdevice.lgamma({0})",
-    "sigmoid": "1.0 / (1.0 + libdevice.exp(-({0})))",
+    "sigmoid": "1.0 / (1.0 + tl.exp(-({0})))",
     "floor": "libdevice.floor({0})",
     "ceil": "libdevice.ceil({0})",
     "trunc": "libdevice.trunc({0})",

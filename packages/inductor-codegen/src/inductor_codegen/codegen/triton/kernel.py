@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import torch
-from fx_interface.symbols import IntLike
 
+from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.triton import reductions
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.scope import Names, Scope
@@ -41,7 +41,9 @@ def reduces(kernel: Kernel) -> bool:
 def kernel_source(kernel: Kernel) -> str:
     """The text of the ``@triton.jit`` function, named as the kernel is."""
     parameters = [parameter.name for parameter in kernel.parameters]
-    lines = [f"def {kernel.name}({', '.join([*parameters, 'XBLOCK: tl.constexpr', 'RBLOCK: tl.constexpr'])}):"]
+    lines = [
+        f"def {kernel.name}({', '.join([*parameters, 'XBLOCK: tl.constexpr', 'RBLOCK: tl.constexpr'])}):"
+    ]
     body = [f"# {comment}" for comment in kernel.comments]
     rows = row_loops(kernel)
     body += [
@@ -66,7 +68,9 @@ def _counters(index: str, loops: Sequence[LoopVar]) -> list[str]:
     below: IntLike = 1
     for position, loop in reversed(list(enumerate(loops))):
         text = index if isinstance(below, int) and below == 1 else f"({index} // ({size_text(below)}))"
-        lines.append(f"{loop.name} = {text}" if position == 0 else f"{loop.name} = {text} % ({size_text(loop.extent)})")
+        lines.append(
+            f"{loop.name} = {text}" if position == 0 else f"{loop.name} = {text} % ({size_text(loop.extent)})"
+        )
         below = below * loop.extent
     return lines
 
@@ -89,7 +93,10 @@ def _pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str], loo
     for node in accumulators:
         body += reductions.start(node)
     if any(not isinstance(node, Keep) for node in step.points):
-        body += [f"rnumel = {size_text(extent_product(tuple(inner)))}", "for roffset in range(0, rnumel, RBLOCK):"]
+        body += [
+            f"rnumel = {size_text(extent_product(tuple(inner)))}",
+            "for roffset in range(0, rnumel, RBLOCK):",
+        ]
         head = [
             "rindex = roffset + tl.arange(0, RBLOCK)[None, :].to(tl.int64)",
             "mask = xmask & (rindex < rnumel)",
@@ -107,7 +114,9 @@ def _store(node: Store, scope: Scope) -> None:
     value = scope.value(node.value)
     address = scope.address(node.index)
     text = f"{value}.to(tl.int8)" if node.value.dtype == torch.bool else value
-    scope.lines.append(f"tl.store({node.buffer} + ({address}), {text} + tl.zeros_like({scope.zero}).to({text_type(node)}), {scope.mask})")
+    scope.lines.append(
+        f"tl.store({node.buffer} + ({address}), {text} + tl.zeros_like({scope.zero}).to({text_type(node)}), {scope.mask})"
+    )
 
 
 def text_type(node: Store) -> str:

@@ -16,7 +16,7 @@ COLLAPSE: dict[str, str] = {
 }
 """The row's total of a block."""
 
-PRELUDE = '''
+PRELUDE = """
 @triton.jit
 def _multiply(a, b):
     return a * b
@@ -42,7 +42,7 @@ def _first_largest(a, i, b, j):
 def _first_smallest(a, i, b, j):
     left = (a < b) | ((a != a) & (b == b)) | (((a == b) | ((a != a) & (b != b))) & (i < j))
     return tl.where(left, a, b), tl.where(left, i, j)
-'''
+"""
 """Combining functions that the kernels of a file share: NaN wins, and the first of equals."""
 
 _SELECTING = {"argmax": ("amax", "_first_largest"), "argmin": ("amin", "_first_smallest")}

@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import torch
 
+from fx_interface.errors import UnsupportedProgramError
 from inductor_codegen.codegen.triton.formulas import INTEGER, POINTWISE, TYPES, literal
 from inductor_codegen.codegen.triton.indices import index_text, size_text
-from inductor_codegen.errors import UnsupportedKernelError
 from inductor_codegen.ir.index import Index, LoopVar
 from inductor_codegen.ir.scalar import (
     Apply,
@@ -110,8 +110,12 @@ class Scope:
         inside = self.subscopes.get(guards)
         if inside is None:
             condition = self.names.fresh("g")
-            self.lines.append(f"{condition} = {self.mask} & {' & '.join(self._guard(guard) for guard in guards)}")
-            inside = Scope(self.names, condition, self.zero, self.variables, self.kept, self.outer, guarded=True)
+            self.lines.append(
+                f"{condition} = {self.mask} & {' & '.join(self._guard(guard) for guard in guards)}"
+            )
+            inside = Scope(
+                self.names, condition, self.zero, self.variables, self.kept, self.outer, guarded=True
+            )
             inside.lines = self.lines
             inside.values = {}
             self.subscopes[guards] = inside
@@ -133,7 +137,7 @@ class Scope:
             return _converted(arguments[0], computing, node.dtype)
         table = POINTWISE if computing.is_floating_point else {**POINTWISE, **INTEGER}
         if node.op not in table:
-            raise UnsupportedKernelError("IND301", f"the primitive {node.op!r} has no Triton text")
+            raise UnsupportedProgramError("IND301", f"the primitive {node.op!r} has no Triton text")
         if computing in _HALF and node.op not in _EXACT_IN_HALF:
             arguments = [f"{argument}.to(tl.float32)" for argument in arguments]
             result = table[node.op].format(*arguments)

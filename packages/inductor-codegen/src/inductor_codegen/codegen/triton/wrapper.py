@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from typing import assert_never
 
 import torch
-from fx_interface.symbols import IntLike
 
+from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.kernel import kernel_source, reduces, row_loops
 from inductor_codegen.codegen.triton.reductions import PRELUDE
