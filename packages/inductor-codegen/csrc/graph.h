@@ -1,0 +1,40 @@
+/* CompiledGraph: a Python callable around one generated entry point. */
+#ifndef INDUCTOR_CODEGEN_GRAPH_H
+#define INDUCTOR_CODEGEN_GRAPH_H
+
+#include <stdatomic.h>
+
+#include "shim.h"
+
+/* What an entry returns. */
+enum { ENTRY_OK = 0, ENTRY_TORCH_ERROR = 1, ENTRY_PYTHON_ERROR = 2 };
+
+/* The version of everything between generated code and this runtime: entry, bind and callbacks. */
+enum { ENTRY_ABI = 1 };
+
+/* (graph, input tensors, input numbers, result tensors, result numbers). Tensors in are borrowed, results are owned handles and
+   NULL on entry; numbers are int64, a float's bits among them. */
+typedef int32_t (*Entry)(void *, const Handle *, const int64_t *, Handle *, int64_t *);
+
+typedef struct {
+    PyObject_HEAD
+    vectorcallfunc vectorcall;
+    Entry entry;
+    void *library;
+    PyObject *path;
+    PyObject *metadata;
+    PyObject *operators; /* tuple of callables for call_operator */
+    PyObject *weak_references;
+    char *input_kinds;  /* one of t i f u each */
+    char *output_kinds; /* one of t i f n each */
+    Py_ssize_t input_count;
+    Py_ssize_t output_count;
+    Py_ssize_t tensor_output_count;
+    bool release_gil;
+    _Atomic(Handle) scratch; /* memory kept between calls, or NULL while a call uses it */
+    int64_t scratch_limit;
+} Graph;
+
+extern PyType_Spec graph_spec;
+
+#endif

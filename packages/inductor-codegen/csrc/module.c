@@ -1,0 +1,37 @@
+/* The extension module inductor_codegen._runtime. */
+#include "graph.h"
+#include "shim.h"
+#include "tensors.h"
+
+static PyObject *exports(PyObject *Py_UNUSED(module), PyObject *name) {
+    const char *text = PyUnicode_AsUTF8(name);
+    if (!text) return NULL;
+    return PyBool_FromLong(shim_lookup(text) != NULL);
+}
+
+static PyMethodDef methods[] = {
+    {"calibrate", tensor_calibrate, METH_VARARGS,
+     "calibrate(tensor_type, parameter_type, examples, use_slot=True): learn where tensor objects keep their tensor, in "
+     "bytes, or -1 where `_cdata` must be asked."},
+    {"exports", exports, METH_O, "Whether the loaded torch (or this runtime) has a C function of that name."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "inductor_codegen._runtime", "Calls generated code on tensors.", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__runtime(void) {
+    if (shim_bind() < 0) return NULL;
+    PyObject *module = PyModule_Create(&definition);
+    if (!module) return NULL;
+    PyObject *type = PyType_FromSpec(&graph_spec);
+    if (!type || PyModule_AddObjectRef(module, "CompiledGraph", type) < 0 ||
+        PyModule_AddIntConstant(module, "ENTRY_ABI", ENTRY_ABI) < 0) {
+        Py_XDECREF(type);
+        Py_DECREF(module);
+        return NULL;
+    }
+    Py_DECREF(type);
+    return module;
+}

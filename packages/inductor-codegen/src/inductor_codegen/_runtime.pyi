@@ -1,0 +1,28 @@
+from collections.abc import Callable
+from typing import Any
+
+ENTRY_ABI: int
+
+def calibrate(
+    tensor_type: type, parameter_type: type, examples: tuple[Any, ...], use_slot: bool = True, /
+) -> int: ...
+def exports(name: str, /) -> bool: ...
+
+class CompiledGraph:
+    path: str
+    metadata: Any
+    input_count: int
+    output_count: int
+    def __new__(
+        cls,
+        path: str,
+        input_kinds: str,
+        output_kinds: str,
+        operators: tuple[Callable[..., Any], ...],
+        release_gil: bool = False,
+        scratch_limit: int = 0,
+        metadata: Any = None,
+    ) -> CompiledGraph: ...
+    def __call__(self, *inputs: Any) -> tuple[Any, ...]: ...
+    @property
+    def artifact_key(self) -> str: ...

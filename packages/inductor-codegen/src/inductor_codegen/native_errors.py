@@ -1,0 +1,28 @@
+"""Errors of the native half: no compiler, a compilation that failed, a wrong call, an artifact that cannot be loaded.
+
+| code | meaning |
+|---|---|
+| IND111 | no C++ compiler was found |
+| IND112 | the C++ compiler rejected generated code |
+| IND113 | the compiler could not be run, or ran too long |
+| IND301 | a compiled graph was called with a tensor of another size, stride or type (raised as ValueError) |
+| IND302 | an operator returned a tensor of another size or type than the compiler expected (raised as RuntimeError) |
+| IND303 | an operator returned another number of results than its schema says (raised as RuntimeError) |
+| IND401 | a stored compiled graph cannot be loaded |
+"""
+
+from __future__ import annotations
+
+from fx_interface.errors import StackError, UnsupportedProgramError
+
+
+class MissingCompilerError(UnsupportedProgramError):
+    """No C++ compiler was found (IND111)."""
+
+
+class CompilationError(StackError):
+    """The C++ compiler failed on generated code (IND112), or could not be run (IND113)."""
+
+
+class ArtifactLoadError(StackError):
+    """A stored compiled graph cannot be loaded (IND401)."""

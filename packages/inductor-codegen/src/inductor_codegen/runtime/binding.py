@@ -1,0 +1,34 @@
+"""The native extension, calibrated to the running torch."""
+
+from __future__ import annotations
+
+import torch
+
+from inductor_codegen import _runtime
+from inductor_codegen._runtime import ENTRY_ABI, CompiledGraph
+
+__all__ = ["ENTRY_ABI", "TENSOR_SLOT", "CompiledGraph", "calibrate", "exports"]
+
+
+def calibrate(*, use_slot: bool = True) -> int:
+    """Learn at which byte of a Python tensor object torch keeps its tensor, checked on tensors of several kinds.
+
+    -1 when there is no such place, or if ``use_slot`` is false: then every tensor is asked for ``_cdata``, which is
+    slower and needs no knowledge of the object. Affects the whole process.
+    """
+    examples = (
+        torch.empty(()),
+        torch.empty(2, 3, dtype=torch.int64),
+        torch.empty(1, 2, 3, 4, dtype=torch.bfloat16).transpose(1, 3),
+        torch.nn.Parameter(torch.empty(5)),
+    )
+    return _runtime.calibrate(torch.Tensor, torch.nn.Parameter, examples, use_slot)
+
+
+def exports(name: str) -> bool:
+    """Whether the loaded torch has a C function ``name`` that generated code can call."""
+    return _runtime.exports(name)
+
+
+TENSOR_SLOT = calibrate()
+"""Where tensor objects keep their tensor, in bytes, or -1; read once at import."""

@@ -1,0 +1,82 @@
+"""From a shared library and a small record to a callable graph."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from fx_interface.errors import CorruptArtifactError
+from inductor_codegen.native_errors import ArtifactLoadError
+from inductor_codegen.runtime.binding import ENTRY_ABI, CompiledGraph
+from inductor_codegen.runtime.operator_call import OperatorCall
+
+SCRATCH_LIMIT = 128 << 20
+"""Bytes of scratch memory that a graph keeps from one call to the next; more is given back after every call."""
+
+
+@dataclass(frozen=True, slots=True)
+class GraphRecord:
+    """All that the runtime must know of a compiled graph besides its library.
+
+    ``input_kinds`` has a letter for each input: t tensor, i integer, f float, u unused. ``output_kinds``: t, i, f, or n
+    for None. ``operators`` are the calls made through Python; ``release_gil`` says whether other Python threads may run
+    during a call; ``key`` is the artifact's key.
+    """
+
+    key: str
+    input_kinds: str
+    output_kinds: str
+    operators: tuple[OperatorCall, ...] = ()
+    release_gil: bool = False
+    scratch_limit: int = SCRATCH_LIMIT
+
+    def to_data(self) -> dict[str, Any]:
+        """JSON data."""
+        return {
+            "abi": ENTRY_ABI,
+            "key": self.key,
+            "inputs": self.input_kinds,
+            "outputs": self.output_kinds,
+            "operators": [call.to_data() for call in self.operators],
+            "release_gil": self.release_gil,
+            "scratch_limit": self.scratch_limit,
+        }
+
+    @staticmethod
+    def from_data(data: Mapping[str, Any]) -> GraphRecord:
+        """What ``to_data`` wrote. ArtifactLoadError IND401 for anything else."""
+        try:
+            if data["abi"] != ENTRY_ABI:
+                raise ValueError(f"made for runtime ABI {data['abi']}, this is {ENTRY_ABI}")
+            return GraphRecord(
+                data["key"],
+                data["inputs"],
+                data["outputs"],
+                tuple(OperatorCall.from_data(call) for call in data["operators"]),
+                data["release_gil"],
+                data["scratch_limit"],
+            )
+        except (KeyError, TypeError, ValueError, CorruptArtifactError) as error:
+            raise ArtifactLoadError(
+                "IND401", f"the record of a compiled graph cannot be read: {error}"
+            ) from error
+
+
+def load(record: GraphRecord, library: Path) -> CompiledGraph:
+    """The callable graph. ArtifactLoadError IND401 when the library cannot be loaded or bound."""
+    try:
+        return CompiledGraph(
+            str(library),
+            record.input_kinds,
+            record.output_kinds,
+            tuple(call.bind() for call in record.operators),
+            record.release_gil,
+            record.scratch_limit,
+            record,
+        )
+    except OSError as error:
+        raise ArtifactLoadError(
+            "IND401", str(error), action="delete the cache entry; the graph is compiled again"
+        ) from error
