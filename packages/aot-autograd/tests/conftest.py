@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 import torch
+from torch.fx import GraphModule, Interpreter
+from torch.utils import _pytree as pytree
+
 from aot_autograd import aot_function
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec
 from fx_interface.verify import verify
-from torch.fx import GraphModule, Interpreter
-from torch.utils import _pytree as pytree
 
 
 class KernelLibrary:
@@ -58,8 +59,10 @@ def _spec(value: Any, env: ShapeEnv) -> Any:
         if value.stride(dim) == 0:
             continue
         factor = value.stride(dim) // dense if dense else 1
-        assert value.stride(dim) % dense == 0
-        running = running * names.get(factor, factor)
+        if value.stride(dim) % dense:
+            running = names[value.stride(dim)]
+        else:
+            running = running * names.get(factor, factor)
         dense = value.stride(dim)
         strides[dim] = running
         running, dense = running * sizes[dim], dense * value.shape[dim]
@@ -76,6 +79,8 @@ def _named_sizes(env: ShapeEnv) -> dict[int, Any]:
             found.setdefault(env.hint(one * other), one * other)
         for factor in (2, 3, 4, 8):
             found.setdefault(env.hint(one * factor), one * factor)
+        for more in (-1, 3):
+            found.setdefault(env.hint(one + more), one + more)
     return found
 
 
@@ -115,7 +120,8 @@ def compile_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def clone_inputs(args: tuple[Any, ...]) -> tuple[Any, ...]:
     return pytree.tree_map(
-        lambda x: x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x, args
+        lambda x: x.detach().clone().requires_grad_(x.requires_grad) if isinstance(x, torch.Tensor) else x,
+        args,
     )
 
 
@@ -130,7 +136,10 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     leaves = [a for a in tensors if a.requires_grad and a.is_leaf]
     grads: Any = ()
     if wanted:
-        weights = [torch.cos(torch.arange(r.numel(), dtype=torch.float64)).reshape(r.shape).to(r.dtype) for r in wanted]
+        weights = [
+            torch.cos(torch.arange(r.numel(), dtype=torch.float64)).reshape(r.shape).to(r.dtype)
+            for r in wanted
+        ]
         grads = torch.autograd.grad(wanted, leaves, weights, allow_unused=True)
     return results, grads, tensors
 
@@ -150,7 +159,8 @@ def same(expected: Any, actual: Any) -> None:
             assert a.requires_grad == b.requires_grad
             assert a.stride() == b.stride()
         else:
-            assert a == b and type(a) is type(b)
+            assert a == b
+            assert type(a) is type(b)
 
 
 @pytest.fixture

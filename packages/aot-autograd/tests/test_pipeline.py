@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 import torch
-from aot_autograd import aot_module
 from torch import nn
 from torch.nn import functional as F
+
+from aot_autograd import aot_module
 
 
 def D(*sizes: int, grad: bool = True) -> torch.Tensor:
@@ -31,7 +32,9 @@ def in_place_view(x: torch.Tensor) -> torch.Tensor:
     return y.sin() + y
 
 
-def batch_norm(x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, m: torch.Tensor, v: torch.Tensor) -> torch.Tensor:
+def batch_norm(
+    x: torch.Tensor, w: torch.Tensor, b: torch.Tensor, m: torch.Tensor, v: torch.Tensor
+) -> torch.Tensor:
     return F.batch_norm(x, m, v, w, b, True)
 
 
@@ -74,20 +77,35 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "mutate_and_return_view": (lambda x: (x.add_(1), x[0], x.t())[1:], (D(3, 4, grad=False),)),
     "swap": (swap, (D(3, grad=False), D(3, grad=False))),
     "in_place_view": (in_place_view, (D(3, 4),)),
-    "split_in_place": (lambda x: [p.mul_(i + 2) for i, p in enumerate(x.split(2, 1))] and x, (D(3, 4, grad=False),)),
-    "unbind_in_place": (lambda x: [p.mul_(i + 2) for i, p in enumerate(x.unbind(1))] and x, (D(3, 4, grad=False),)),
+    "split_in_place": (
+        lambda x: [p.mul_(i + 2) for i, p in enumerate(x.split(2, 1))] and x,
+        (D(3, 4, grad=False),),
+    ),
+    "unbind_in_place": (
+        lambda x: [p.mul_(i + 2) for i, p in enumerate(x.unbind(1))] and x,
+        (D(3, 4, grad=False),),
+    ),
     "slices_in_place": (slices_in_place, (D(4, 4),)),
     "batch_norm": (batch_norm, (D(4, 3, 5), D(3), D(3), D(3, grad=False), D(3, grad=False).exp().detach())),
     "no_grad_region": (no_grad_region, (D(3, 4),)),
     "layer_norm": (lambda x, w, b: F.layer_norm(x, (4,), w, b), (D(3, 4), D(4), D(4))),
-    "attention": (lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True), (D(2, 2, 5, 4),) * 3),
+    "attention": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        (D(2, 2, 5, 4),) * 3,
+    ),
     "cross_entropy": (lambda x: F.cross_entropy(x, torch.arange(3)), (D(3, 4),)),
     "embedding": (lambda i, w: F.embedding(i, w), (torch.tensor([[0, 2], [1, 2]]), D(4, 3))),
-    "constant_tensor": (lambda x: x * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64) + torch.tensor(2.0), (D(3),)),
+    "constant_tensor": (
+        lambda x: x * torch.tensor([1.0, 2.0, 3.0], dtype=torch.float64) + torch.tensor(2.0),
+        (D(3),),
+    ),
     "dropout": (lambda x: F.dropout(x, 0.5) * F.dropout(x, 0.5), (D(20),)),
     "random": (lambda x: x * torch.rand(3, dtype=torch.float64) + torch.randn_like(x), (D(3),)),
     "unused_random": (lambda x: (torch.rand(3), x * torch.rand(3, dtype=torch.float64))[1], (D(3),)),
-    "convolution": (lambda x, w: F.max_pool2d(F.relu(F.conv2d(x, w, padding=1)), 2), (D(1, 2, 6, 6), D(3, 2, 3, 3))),
+    "convolution": (
+        lambda x, w: F.max_pool2d(F.relu(F.conv2d(x, w, padding=1)), 2),
+        (D(1, 2, 6, 6), D(3, 2, 3, 3)),
+    ),
     "index_put": (lambda x, y: torch.index_put(x, (torch.tensor([0, 2]),), y), (D(4, 3), D(2, 3))),
     "setitem": (lambda x, y: (z := x * 1, z.__setitem__((slice(None), 0), y), z)[2], (D(4, 3), D(4))),
     "masked_fill": (lambda x: x.masked_fill(x > 0, 0.0).cumsum(0), (D(4, 3),)),
@@ -100,7 +118,10 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "complex": (lambda x: torch.view_as_real(torch.fft.fft(x)), (D(8),)),
     "var_mean": (lambda x: torch.var_mean(x, -1), (D(3, 4),)),
     "topk": (lambda x: x.topk(2, -1), (D(3, 4),)),
-    "lstm": (lambda x, *w: torch.lstm(x, (x.new_zeros(1, 2, 4),) * 2, w, True, 1, 0.0, True, False, False)[0], (D(5, 2, 3), D(16, 3), D(16, 4), D(16), D(16))),
+    "lstm": (
+        lambda x, *w: torch.lstm(x, (x.new_zeros(1, 2, 4),) * 2, w, True, 1, 0.0, True, False, False)[0],
+        (D(5, 2, 3), D(16, 3), D(16, 4), D(16), D(16)),
+    ),
 }
 
 

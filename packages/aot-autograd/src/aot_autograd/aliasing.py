@@ -12,8 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import Expr
 
 from aot_autograd.memory import read
 from aot_autograd.plan import Constant, FromGraph, FromInput, Recipe, Replay, SameAs, ViewOf
@@ -21,6 +19,8 @@ from aot_autograd.record import Value
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.views import HIDDEN_VIEWS, is_view
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import Expr
 
 aten = torch.ops.aten
 
@@ -113,7 +113,11 @@ def _viewed(base: FromGraph | FromInput, step: ViewStep | None) -> Recipe:
         base,
         tuple(
             Replay(
-                f"{s.op._schema.name}.{s.op._overloadname}", tuple(s.args), tuple(s.kwargs.items()), s.index, s.no_grad
+                f"{s.op._schema.name}.{s.op._overloadname}",
+                tuple(s.args),
+                tuple(s.kwargs.items()),
+                s.index,
+                s.no_grad,
             )
             for s in step.chain()
         ),

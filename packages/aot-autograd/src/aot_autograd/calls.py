@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 import torch
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.tensor_spec import TensorSpec
 from torch._ops import OpOverload
 
 from aot_autograd.memory import read
 from aot_autograd.record import Value
 from aot_autograd.trace import Trace, TracedTensor
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
 
 Treatment: TypeAlias = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
 """How an operator is recorded: called with the trace, the operator and its arguments, returns its results."""
@@ -51,7 +51,8 @@ def results(trace: Trace, value: Value) -> Any:
     if isinstance(spec, (tuple, list)):
         recorder = trace.recorder
         return type(spec)(
-            None if part is None else trace.fresh(recorder.item(value, index)) for index, part in enumerate(spec)
+            None if part is None else trace.fresh(recorder.item(value, index))
+            for index, part in enumerate(spec)
         )
     if spec is None:
         return None

@@ -10,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import torch
-from fx_interface.tensor_spec import TensorSpec
 from torch._ops import OpOverload
 
 from aot_autograd.calls import Treatment, compute, values_of
@@ -21,6 +20,7 @@ from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.twins import is_writing
 from aot_autograd.views import IDENTITIES, is_view
 from aot_autograd.writes import write_by_twin
+from fx_interface.tensor_spec import TensorSpec
 
 _TREATMENTS: Final[dict[OpOverload, Treatment]] = {}
 

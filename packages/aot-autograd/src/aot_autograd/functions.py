@@ -5,21 +5,22 @@ Calls are told apart by structure, tensor metadata and grad mode; each new combi
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.utils import _pytree as pytree
+
+from aot_autograd.partition import Partitioner, save_everything
+from aot_autograd.pipeline import GraphCompiler, compile_traced, trace
+from aot_autograd.record import Recorder
 from fx_interface.backend import CompiledGraph
 from fx_interface.operators import OperatorLibrary
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import LocalSource
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import spec_of
-from torch.utils import _pytree as pytree
-
-from aot_autograd.partition import Partitioner, save_everything
-from aot_autograd.pipeline import GraphCompiler, compile_traced, trace
-from aot_autograd.record import Recorder
 
 
 def aot_function(
@@ -31,7 +32,7 @@ def aot_function(
     inference_compiler: GraphCompiler | None = None,
     partition: Partitioner = save_everything,
 ) -> Callable[..., Any]:
-    """``function`` of tensors (nested in tuples, lists and dicts), compiled for each kind of arguments it is called with.
+    """``function`` of tensors (nested in tuples, lists, dicts), compiled for each kind of arguments it is called with.
 
     Everything but tensors is a constant of one compilation. The function must not read tensors from elsewhere that
     require grad (AOT103), and what else it reads is read once, when it is traced.
@@ -63,9 +64,7 @@ def aot_function(
             InputDecl(f"arg_{i}", InputKind.USER, spec_of(tensor), LocalSource(f"arg_{i}"))
             for i, tensor in enumerate(tensors)
         ]
-        traced = trace(
-            program, declared, tensors, operators=operators, env=ShapeEnv(), partition=partition
-        )
+        traced = trace(program, declared, tensors, operators=operators, env=ShapeEnv(), partition=partition)
         run = compile_traced(
             traced,
             forward_compiler=forward_compiler,
@@ -89,15 +88,36 @@ def aot_module(module: torch.nn.Module, **options: Any) -> Callable[..., Any]:
 
     ``options`` are those of ``aot_function``.
     """
-    names = [name for name, _ in (*module.named_parameters(), *module.named_buffers())]
 
-    def function(tensors: list[torch.Tensor], args: Any, kwargs: Any) -> Any:
-        return torch.func.functional_call(module, dict(zip(names, tensors, strict=True)), args, kwargs)
+    def function(tensors: list[torch.Tensor], training: bool, args: Any, kwargs: Any) -> Any:
+        with _tensors_replaced(module, tensors):
+            return module(*args, **kwargs)
 
     compiled = aot_function(function, **options)
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        tensors = [tensor for _, tensor in (*module.named_parameters(), *module.named_buffers())]
-        return compiled(tensors, args, kwargs)
+        tensors = [*module.parameters(), *module.buffers()]
+        return compiled(tensors, module.training, args, kwargs)
 
     return call
+
+
+@contextmanager
+def _tensors_replaced(module: torch.nn.Module, tensors: Sequence[torch.Tensor]) -> Iterator[None]:
+    """The module with ``tensors`` in place of its parameters and buffers, one for each distinct tensor."""
+    originals = [*module.parameters(), *module.buffers()]
+    replacement = {id(old): new for old, new in zip(originals, tensors, strict=True)}
+    places: list[tuple[dict[str, Any], str, torch.Tensor]] = [
+        (table, name, tensor)
+        for owner in module.modules()
+        for table in (owner._parameters, owner._buffers)
+        for name, tensor in table.items()
+        if tensor is not None
+    ]
+    try:
+        for table, name, tensor in places:
+            table[name] = replacement[id(tensor)]
+        yield
+    finally:
+        for table, name, tensor in places:
+            table[name] = tensor

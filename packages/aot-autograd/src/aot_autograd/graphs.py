@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
+from torch.fx import Graph, GraphModule, Node
+from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
+
+from aot_autograd.record import Value, is_random
 from fx_interface.dialects.aten_rules import is_factory
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import materialize, set_spec
@@ -22,11 +27,6 @@ from fx_interface.signature import (
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, ShapeEnv, Symbol
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
-from torch._ops import OpOverload
-from torch.fx import Graph, GraphModule, Node
-from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
-
-from aot_autograd.record import Value, is_random
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,7 @@ def operands(value: Value) -> list[Value]:
     return found
 
 
-def live_values(
-    roots: Iterable[Any], bound: Mapping[int, Any], keep: Iterable[Value] = ()
-) -> list[Value]:
+def live_values(roots: Iterable[Any], bound: Mapping[int, Any], keep: Iterable[Value] = ()) -> list[Value]:
     """The values that ``roots`` need, in recorded order, down to the bound ones (by number), which are not included."""
     found: dict[int, Value] = {}
     pending = [*roots, *keep]
@@ -173,6 +171,4 @@ def build_graph(
 
 def random_calls(values: Iterable[Value], backward: bool) -> list[Value]:
     """The calls of one half of the trace that draw random numbers."""
-    return [
-        v for v in values if v.backward is backward and isinstance(v.op, OpOverload) and is_random(v.op)
-    ]
+    return [v for v in values if v.backward is backward and isinstance(v.op, OpOverload) and is_random(v.op)]

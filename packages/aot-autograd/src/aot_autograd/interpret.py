@@ -6,13 +6,13 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.graph import location_of_node
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from aot_autograd.joint import Program
 from aot_autograd.record import Recorder
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.graph import location_of_node
 
 
 def program_of(graph_module: GraphModule) -> Program:

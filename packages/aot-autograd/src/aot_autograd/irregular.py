@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 import torch
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.tensor_spec import TensorSpec
 from torch._ops import OpOverload
 
 from aot_autograd.calls import Treatment, compute, values_of
@@ -15,6 +13,8 @@ from aot_autograd.memory import conform, read, write
 from aot_autograd.record import Value
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.writes import write_by_twin
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
 
@@ -77,7 +77,7 @@ def _batch_norm(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Map
 
 
 def _bernoulli(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """``bernoulli_`` draws in the order of memory, its twin in row-major order: draw on the dimensions in memory order."""
+    """``bernoulli_`` draws in the order of memory, its twin row by row: draw on the dimensions in memory order."""
     target, probability = args[0], args[1] if len(args) > 1 else 0.5
     generator = {name: values_of(trace, arg) for name, arg in kwargs.items()}
     if type(target) is not TracedTensor or target.value.spec.is_contiguous:
@@ -85,7 +85,9 @@ def _bernoulli(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     recorder, old = trace.recorder, read(trace.recorder, target)
     spec: TensorSpec = old.spec
     order = sorted(range(spec.rank), key=lambda dim: -trace.env.hint(spec.strides[dim]))
-    drawn = recorder.call(aten.bernoulli.p, (recorder.call(aten.permute.default, (old, order)), probability), generator)
+    drawn = recorder.call(
+        aten.bernoulli.p, (recorder.call(aten.permute.default, (old, order)), probability), generator
+    )
     back = [order.index(dim) for dim in range(spec.rank)]
     write(trace, op, target, recorder.call(aten.permute.default, (drawn, back)))
     return target
@@ -118,9 +120,8 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.native_batch_norm.default: _batch_norm,
     aten.bernoulli_.float: _bernoulli,
     aten._local_scalar_dense.default: _python_number,
-    **{
-        op: _metadata
-        for op in (
+    **dict.fromkeys(
+        (
             aten.resize_.default,
             aten.resize_as_.default,
             aten.set_.default,
@@ -136,6 +137,7 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
             aten.unsqueeze_.default,
             aten.swapdims_.default,
             aten.swapaxes_.default,
-        )
-    },
+        ),
+        _metadata,
+    ),
 }

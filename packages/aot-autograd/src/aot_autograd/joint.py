@@ -7,11 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from fx_interface.errors import StackError, UnsupportedProgramError
-from fx_interface.operators import OperatorLibrary
-from fx_interface.signature import InputDecl, InputKind
-from fx_interface.symbols import Expr, ShapeEnv
-from fx_interface.tensor_spec import SymSpec, TensorSpec, contiguous_strides
 
 from aot_autograd.aliasing import Results, add_mutation, classify, separate
 from aot_autograd.calls import values_of
@@ -21,6 +16,11 @@ from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage
 from aot_autograd.sym_nodes import to_torch
 from aot_autograd.trace import Trace, TracedTensor, TraceMode
+from fx_interface.errors import StackError, UnsupportedProgramError
+from fx_interface.operators import OperatorLibrary
+from fx_interface.signature import InputDecl, InputKind
+from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.tensor_spec import SymSpec, TensorSpec, contiguous_strides
 
 Program = Callable[[Recorder, Sequence[Any]], Sequence[Any]]
 """What is traced: called with the recorder (to say where in the user's code it is) and the inputs, returns results."""
@@ -117,7 +117,8 @@ def _tensor_input(
     made = trace.fresh(trace.recorder.input(decl.name, bare), index)
     storage = arguments.storages[index] = made.storage_record
     if training and example.requires_grad:
-        arguments.leaves[index] = made.requires_grad_()
+        made.requires_grad_()
+        arguments.leaves[index] = made
         if not example.is_leaf:
             trace.adopting = storage
             made = made.clone()  # type: ignore[assignment]  # the handler answers with the storage's own tensor
@@ -136,7 +137,9 @@ def _finish_forward(
     firsts = {storage.first for storage in written.values()}
     mutated = []
     for index, storage in written.items():
-        differentiable = storage.base.grad_fn is not None and storage.base.grad_fn is not storage.initial_grad_fn
+        differentiable = (
+            storage.base.grad_fn is not None and storage.base.grad_fn is not storage.initial_grad_fn
+        )
         graph_index = add_mutation(trace, results, storage, firsts)
         mutated.append(MutatedInput(index, graph_index, differentiable))
     inputs = [arguments.storages[i].first if i in arguments.storages else None for i in range(len(declared))]
@@ -153,7 +156,11 @@ def _record_backward(joint: Joint, arguments: _Arguments) -> None:
     tangents: list[TracedTensor] = []
     for index, result in enumerate(joint.results.graph):
         tensor = result.tensor
-        if tensor is None or not tensor.requires_grad or (index >= joint.user_results and index not in tracked):
+        if (
+            tensor is None
+            or not tensor.requires_grad
+            or (index >= joint.user_results and index not in tracked)
+        ):
             continue
         spec = _tangent_spec(tensor.value.spec)
         value = trace.recorder.input(f"tangent_{index}", spec)
@@ -178,7 +185,7 @@ def _tangent_spec(spec: TensorSpec) -> TensorSpec:
         ((stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if size != 1),
         key=lambda pair: str(pair[0]) if isinstance(pair[0], Expr) else "",
     )
-    if spec.is_contiguous or all(isinstance(n, int) for pair in pairs for n in pair) and _is_dense(pairs):
+    if spec.is_contiguous or (all(isinstance(n, int) for pair in pairs for n in pair) and _is_dense(pairs)):
         return spec
     return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.tensor_spec import TensorSpec
 from torch._ops import OpOverload
 
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.views import apply_step, write_through
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
 

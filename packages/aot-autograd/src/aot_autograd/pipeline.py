@@ -6,13 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from fx_interface.backend import CompiledGraph
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.graph import placeholders
-from fx_interface.operators import OperatorLibrary
-from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, InputKind, Signature, signature_of
-from fx_interface.symbols import ShapeEnv
-from fx_interface.tensor_spec import SPEC_KEY, SymSpec, spec_of
 from torch.fx import GraphModule
 
 from aot_autograd.interpret import program_of
@@ -23,6 +16,13 @@ from aot_autograd.runtime import finish
 from aot_autograd.runtime.finish import is_training
 from aot_autograd.runtime.overlap import overlapping
 from aot_autograd.split import TracedProgram, split
+from fx_interface.backend import CompiledGraph
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.graph import placeholders
+from fx_interface.operators import OperatorLibrary
+from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, InputKind, Signature, signature_of
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import SPEC_KEY, SymSpec, spec_of
 
 GraphCompiler = Callable[[GraphModule], CompiledGraph]
 
@@ -133,7 +133,11 @@ def _must_be_distinct(
     fixed = (InputKind.PARAMETER, InputKind.BUFFER)
     for index in written:
         for other, example in enumerate(example_inputs):
-            if other == index or not isinstance(example, torch.Tensor) or (other in written and other < index):
+            if (
+                other == index
+                or not isinstance(example, torch.Tensor)
+                or (other in written and other < index)
+            ):
                 continue
             if overlapping(example_inputs[index], example):
                 raise UnsupportedProgramError(

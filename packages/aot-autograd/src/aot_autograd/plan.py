@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
+
 from fx_interface.tensor_spec import TensorSpec
 
 
@@ -37,7 +38,7 @@ class SameAs:
 class Constant:
     """A Python value that does not depend on the inputs."""
 
-    value: None | bool | int | float | str
+    value: bool | int | float | str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class Tangent:
 class BackwardPlan:
     """How the backward graph is fed and read.
 
-    Its inputs are ``symbols`` (positions of the program's integer inputs), then ``saved``, then ``tangents``; its
+    Its inputs are ``symbols`` (numbers of the plan's), then ``saved``, then ``tangents``; its
     results are the gradients of the inputs ``gradient_of``, in that order. ``gradient_from[i]`` tells where that
     gradient is found: a graph result's number, or ``-1 - n`` for the graph's input number n itself.
     """

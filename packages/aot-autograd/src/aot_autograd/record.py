@@ -1,8 +1,8 @@
-"""The recorder: a list of functional operator calls, each a ``Value``, equal calls recorded once.
+"""The recorder: a list of functional operator calls, each a ``Value``; equal calls are recorded once.
 
-Recording is the hot loop of a compilation, so a call is a small slotted object, not an ``fx`` node; the graphs are built
-from the live ones at the end (``graphs.py``). Values are immutable: an equal call has an equal result and is found in a
-table instead of being recorded again (common sub-expression elimination), unless the operator draws random numbers.
+Recording is the hot loop of a compilation, so a call is a small slotted object, not an ``fx`` node; the graphs are
+built from the live ones at the end (``graphs.py``). Values are immutable: an equal call has an equal result and is found
+in a table instead of being recorded again (common sub-expression elimination), unless it draws random numbers.
 """
 
 from __future__ import annotations
@@ -12,11 +12,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import torch
+from torch._ops import OpOverload
+
+from aot_autograd.simplify import SIMPLIFICATIONS
 from fx_interface.errors import UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import ValueSpec
-from torch._ops import OpOverload
 
 
 class Input:
@@ -111,14 +113,20 @@ class Recorder:
         if found is not None:
             return found
         spec = self._infer(tuple(specs), op, args, kwargs)
-        made = self._append(op, tuple(args), kwargs, spec)
+        simplify = SIMPLIFICATIONS.get(op)
+        made = None if simplify is None else simplify(self, args, spec)
+        if made is None:
+            made = self._append(op, tuple(args), kwargs, spec)
         if not self._is_random(op):
             self._calls[key] = made
         return made
 
     def call_again(self, op: OpOverload, args: Sequence[Any]) -> Value:
         """Record a call even if an equal one is recorded, because the result needs memory of its own."""
-        return self._append(op, tuple(args), _NO_KWARGS, self.call(op, args).spec)
+        specs: list[Any] = [op]
+        for arg in args:
+            _freeze(arg, [], specs)
+        return self._append(op, tuple(args), _NO_KWARGS, self._infer(tuple(specs), op, args, _NO_KWARGS))
 
     def item(self, value: Value, index: int) -> Value:
         """One result of a call that has several."""
@@ -135,7 +143,9 @@ class Recorder:
         self.values.append(made)
         return made
 
-    def _infer(self, key: tuple[Any, ...], op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def _infer(
+        self, key: tuple[Any, ...], op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> Any:
         found = self._inferred.get(key)
         if found is None:
             self.env.location = self.where

@@ -1,4 +1,4 @@
-"""Splitting the joint recording into a forward and a backward graph, and writing down the plan that joins them again."""
+"""Splitting the joint recording into a forward and a backward graph, and writing the plan that joins them again."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.signature import InputKind, OutputDecl, OutputKind
-from fx_interface.symbols import Symbol, symbol
-from fx_interface.tensor_spec import SymSpec
 from torch.fx import GraphModule
 
 from aot_autograd.graphs import GraphInput, build_graph, live_values, operands, random_calls, symbols_in
 from aot_autograd.joint import Joint
 from aot_autograd.partition import Partitioner
-from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource, Tangent
+from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
 from aot_autograd.record import Value
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.signature import InputKind, OutputDecl, OutputKind
+from fx_interface.symbols import Symbol, symbol
+from fx_interface.tensor_spec import SymSpec
 
 aten = torch.ops.aten
 
@@ -111,7 +111,7 @@ def _backward(
     results, origin = _gradient_results(joint, inputs)
     graph = build_graph(inputs, results, trace.env, keep)
     plan = BackwardPlan(
-        symbols=tuple(symbols[atom] for atom in needed),
+        symbols=tuple(list(symbols).index(atom) for atom in needed),
         saved=tuple(saved),
         tangents=tuple(tangent for _, tangent in tangents),
         gradient_of=tuple(index for index, _ in joint.gradients),
@@ -171,4 +171,6 @@ def _gradient_results(
 def check_partition(live: list[Value]) -> None:
     """Random numbers drawn in the forward are never drawn again: AOT115 if a partitioner asks for that."""
     for value in random_calls(live, backward=False):
-        raise UnsupportedProgramError("AOT115", f"the partitioner would draw {value.op} again in the backward")
+        raise UnsupportedProgramError(
+            "AOT115", f"the partitioner would draw {value.op} again in the backward"
+        )

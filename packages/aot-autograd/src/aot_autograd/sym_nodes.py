@@ -1,7 +1,7 @@
 """Symbolic sizes as torch sees them: nodes behind ``torch.SymInt`` and ``torch.SymBool`` over the stack's own algebra.
 
-torch's C++ code computes with sizes through these objects while a function is traced. Arithmetic builds ``Expr`` values;
-a question with a yes-or-no answer stays symbolic until C++ must know it, and is then decided by the ``ShapeEnv``, which
+torch's C++ code computes with sizes through these objects while a function is traced. Arithmetic builds ``Expr``s; a
+question with a yes-or-no answer stays symbolic until C++ must know it, and is then decided by the ``ShapeEnv``, which
 records what was relied on.
 """
 
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
+
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv, maximum, minimum, mod
 
@@ -319,7 +320,7 @@ def _hinted(condition: Condition, env: ShapeEnv) -> bool:
 
 def to_torch(value: IntLike, env: ShapeEnv) -> Any:
     """An ``int`` as it is, an ``Expr`` as a ``torch.SymInt``."""
-    return value if isinstance(value, int) else torch.SymInt(SymNode(value, env))
+    return value if isinstance(value, int) else torch.SymInt(SymNode(value, env))  # type: ignore[no-untyped-call]
 
 
 def from_torch(value: Any) -> IntLike:

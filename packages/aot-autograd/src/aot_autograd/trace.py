@@ -1,6 +1,6 @@
 """Tracing: a function runs once on tensors without data, and every ATen operator it reaches is recorded.
 
-A ``TracedTensor`` is a wrapper subclass that knows its sizes but has no memory, so torch's own autograd and its composite
+A ``TracedTensor`` is a wrapper subclass that knows its sizes but has no memory, so torch's own autograd and composite
 operators run above it as always; a dispatch mode below them sees each remaining ATen operator and hands it to
 ``functionalize``. A backward through the engine in the same mode records torch's own derivative formulas.
 """
@@ -11,16 +11,16 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.operators import OperatorLibrary
-from fx_interface.symbols import Expr, ShapeEnv
-from fx_interface.tensor_spec import TensorSpec
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.sym_nodes import decide, to_torch
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.operators import OperatorLibrary
+from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
 
 _make_wrapper = torch.Tensor._make_wrapper_subclass
 
@@ -34,10 +34,10 @@ class TracedTensor(torch.Tensor):
     value: Value
     generation: int
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
     @classmethod
-    def __torch_dispatch__(
+    def __torch_dispatch__(  # type: ignore[override]  # torch types its own as the disabled one
         cls, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
     ) -> Any:
         """Reached only when an operator runs on a traced tensor after its trace is over."""
@@ -117,11 +117,11 @@ class Trace:
 Handler = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
 
 
-class TraceMode(TorchDispatchMode):
+class TraceMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Hands every ATen operator to ``handler``."""
 
     def __init__(self, trace: Trace, handler: Handler) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._trace = trace
         self._handler = handler
 
@@ -131,7 +131,11 @@ class TraceMode(TorchDispatchMode):
         return False
 
     def __torch_dispatch__(
-        self, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: Mapping[str, Any] | None = None
+        self,
+        func: OpOverload,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
     ) -> Any:
         """Record ``func``."""
         return self._handler(self._trace, func, args, kwargs or {})

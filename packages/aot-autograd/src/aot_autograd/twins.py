@@ -11,8 +11,9 @@ from functools import cache
 from typing import Any, Final
 
 import torch
-from fx_interface.errors import UnsupportedProgramError
 from torch._ops import OpOverload
+
+from fx_interface.errors import UnsupportedProgramError
 
 aten = torch.ops.aten
 
@@ -63,9 +64,13 @@ def functional_twin(op: OpOverload) -> Twin:
             outs.append(key)
     returns_written = any(ret.alias_info is not None for ret in op._schema.returns)
     plain = 0 if returns_written else len(op._schema.returns)
-    found = IRREGULAR.get(op) or _search(op, frozenset(arguments[k].name if isinstance(k, int) else k for k in outs))
+    found = IRREGULAR.get(op) or _search(
+        op, frozenset(arguments[k].name if isinstance(k, int) else k for k in outs)
+    )
     if found is None:
-        raise UnsupportedProgramError("AOT105", f"{op} writes to its arguments and has no functional counterpart")
+        raise UnsupportedProgramError(
+            "AOT105", f"{op} writes to its arguments and has no functional counterpart"
+        )
     expected = plain + len(written)
     returned = len(found._schema.returns)
     if returned != expected and not (plain == 0 and returned == 1):

@@ -11,17 +11,19 @@ from functools import cache
 from typing import Any, Final, TypeAlias
 
 import torch
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.tensor_spec import TensorSpec
 from torch._ops import OpOverload
 
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import ViewStep
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
 Inverse: TypeAlias = Callable[[Recorder, Value, ViewStep, Value], Value]
 
-IDENTITIES: Final = frozenset({aten.detach.default, aten.alias.default, aten.lift_fresh.default, aten.lift.default})
+IDENTITIES: Final = frozenset(
+    {aten.detach.default, aten.alias.default, aten.lift_fresh.default, aten.lift.default}
+)
 """Views of everything, in the same shape: they need no node in a functional graph."""
 
 HIDDEN_VIEWS: Final = frozenset({aten._unsafe_view.default, aten._reshape_alias.default})

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from fx_interface.tensor_spec import TensorSpec
 from torch._ops import OpOverload
 
 from aot_autograd.calls import values_of
@@ -13,6 +12,7 @@ from aot_autograd.memory import write
 from aot_autograd.record import Value
 from aot_autograd.trace import Trace
 from aot_autograd.twins import functional_twin
+from fx_interface.tensor_spec import TensorSpec
 
 
 def write_by_twin(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -10,15 +10,15 @@ from collections.abc import Callable, Sequence
 from operator import getitem
 from typing import TypeAlias
 
-from fx_interface.errors import UnbackedSymbolError
-from fx_interface.symbols import ShapeEnv
-from fx_interface.tensor_spec import TensorSpec
 from torch._ops import OpOverload
 
 from aot_autograd.aliasing import memory_root
 from aot_autograd.graphs import operands
 from aot_autograd.record import Value, is_random
 from aot_autograd.views import is_view
+from fx_interface.errors import UnbackedSymbolError
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
 
 Partitioner: TypeAlias = Callable[[Sequence[Value], ShapeEnv], Sequence[Value]]
 """Called with the gradients and the shapes' environment, returns the forward values to keep. Inputs need not be named:
@@ -59,6 +59,7 @@ def _views_little(value: Value, env: ShapeEnv) -> bool:
     if root.is_input:
         return True
     try:
-        return env.hint(root.spec.numel) <= env.hint(value.spec.numel)
+        whole, seen = env.hint(root.spec.numel), env.hint(value.spec.numel)
     except UnbackedSymbolError:
-        return root.spec.numel == value.spec.numel
+        return bool(root.spec.numel == value.spec.numel)
+    return whole <= seen

@@ -6,13 +6,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
-from fx_interface.backend import CompiledGraph
-from fx_interface.errors import StackError
 
 from aot_autograd.plan import JointPlan
 from aot_autograd.runtime.overlap import overlapping
 from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
+from fx_interface.backend import CompiledGraph
+from fx_interface.errors import StackError
 
 
 def finish(

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import torch
-from fx_interface.symbols import Expr, Symbol, evaluate
 
 from aot_autograd.plan import Constant, FromGraph, FromInput, JointPlan, Recipe, Replay, SameAs, ViewOf
+from fx_interface.symbols import Expr, Symbol, evaluate
 
 Maker: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], tuple[Any, ...]]
 """Called with the inputs and the forward graph's results, returns the program's results."""
@@ -22,7 +22,10 @@ def result_maker(plan: JointPlan) -> Maker | None:
     dynamic = any(isinstance(recipe, ViewOf) and _is_dynamic(recipe) for recipe in recipes)
     positions = [(Symbol(name), position) for name, position in plan.symbols] if dynamic else []
     operators = {
-        step.op: _operator(step.op) for recipe in recipes if isinstance(recipe, ViewOf) for step in recipe.steps
+        step.op: _operator(step.op)
+        for recipe in recipes
+        if isinstance(recipe, ViewOf)
+        for step in recipe.steps
     }
 
     def make(inputs: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:

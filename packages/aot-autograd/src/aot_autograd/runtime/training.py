@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
-from fx_interface.backend import CompiledGraph
-from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import Expr, Symbol, evaluate
 
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
 from aot_autograd.runtime.results import Maker
+from fx_interface.backend import CompiledGraph
+from fx_interface.symbols import Expr, Symbol, evaluate
 
 _TWICE = (
-    "[AOT301] a compiled function was differentiated twice: its backward graph is fixed and has no gradient of its own\n"
+    "[AOT301] a compiled function was differentiated twice, but its backward graph has no gradient of its own\n"
     "  to do: run the part that needs second derivatives without the compiler"
 )
 
@@ -27,15 +26,13 @@ def training_function(
     make: Maker | None,
 ) -> CompiledGraph:
     """The callable for a plan with a backward."""
-    function = type(
-        "CompiledFunction",
-        (torch.autograd.Function,),
-        {
-            "forward": staticmethod(_forward_method(plan, backward_plan, forward)),
-            "backward": staticmethod(_backward_method(plan, backward_plan, backward)),
-        },
-    )
-    apply = super(torch.autograd.Function, function).apply  # without the layer that serves function transforms only
+    methods = {
+        "forward": staticmethod(_forward_method(plan, backward_plan, forward)),
+        "backward": staticmethod(_backward_method(plan, backward_plan, backward)),
+    }
+    function: Any = type("CompiledFunction", (torch.autograd.Function,), methods)
+    # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.
+    apply = super(torch.autograd.Function, function).apply
     dirty = sum(m.differentiable for m in plan.mutated)
     if make is None and not dirty:
 
@@ -89,13 +86,13 @@ def _backward_method(
     dirty = [m.graph_index for m in plan.mutated if m.differentiable]
     arrives = {index: position for position, index in enumerate([*dirty, *range(plan.returned)])}
     tangents = [(arrives[t.graph_index], _tangent_reader(plan, t)) for t in backward_plan.tangents]
-    slots = [(position, [i for i, (_, p) in enumerate(plan.symbols) if p == position][0]) for position in backward_plan.symbols]
+    symbols = backward_plan.symbols
     places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
     inputs = plan.inputs
 
     def method(ctx: Any, *grads: Any) -> Any:
         sizes = ctx.sizes if plan.symbols else ()
-        given = [sizes[slot] for _, slot in slots]
+        given = [sizes[number] for number in symbols]
         given += ctx.saved_tensors
         given += [read(grads[position], sizes) for position, read in tangents]
         if torch.is_grad_enabled():
@@ -115,7 +112,9 @@ def _refuse_second(gradients: list[Any]) -> tuple[Any, ...]:
     """Gradients that raise AOT301 when they are differentiated, as ``create_graph=True`` allows later."""
     present = [g for g in gradients if g is not None]
     guarded = iter(
-        torch._C._functions.DelayedError(_TWICE, len(present))(*[g.detach().requires_grad_() for g in present])
+        torch._C._functions.DelayedError(_TWICE, len(present))(
+            *[g.detach().requires_grad_() for g in present]
+        )
     )
     return tuple(None if g is None else next(guarded) for g in gradients)
 
@@ -126,16 +125,16 @@ def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequenc
     names = [Symbol(name) for name, _ in plan.symbols]
     contiguous = spec.is_contiguous
 
-    def read(gradient: Any, sizes: Sequence[int]) -> torch.Tensor:
-        if gradient is not None and (gradient.is_contiguous() if contiguous else False):
-            return gradient  # type: ignore[no-any-return]
+    def read(gradient: torch.Tensor | None, sizes: Sequence[int]) -> torch.Tensor:
+        if contiguous and gradient is not None and gradient.is_contiguous():
+            return gradient
         known = dict(zip(names, sizes, strict=True))
         shape = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.sizes]
         strides = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.strides]
         if gradient is None:
             return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).zero_()
         if gradient.stride() == tuple(strides):
-            return gradient  # type: ignore[no-any-return]
+            return gradient
         return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).copy_(gradient)
 
     return read
