@@ -1,0 +1,259 @@
+/* What each check asks of a value, or of several. A check returns 1 or 0 and may leave an exception for the caller to drop. */
+#include "native.h"
+
+/* --- constants: the same rules as guards/kinds/constants.py --- */
+
+static int floats_equal(double a, double b) {
+    if (a != a || b != b) return a != a && b != b;
+    return memcmp(&a, &b, sizeof a) == 0;
+}
+
+static int tuples_equal(PyObject *expected, PyObject *value) {
+    Py_ssize_t size = PyTuple_GET_SIZE(expected);
+    if (PyTuple_GET_SIZE(value) != size) return 0;
+    for (Py_ssize_t i = 0; i < size; i++)
+        if (!constants_equal(PyTuple_GET_ITEM(expected, i), PyTuple_GET_ITEM(value, i))) return 0;
+    return 1;
+}
+
+static int slices_equal(PySliceObject *a, PySliceObject *b) {
+    return constants_equal(a->start, b->start) && constants_equal(a->stop, b->stop) && constants_equal(a->step, b->step);
+}
+
+static int truly_equal(PyObject *expected, PyObject *value) {
+    int result = PyObject_RichCompareBool(expected, value, Py_EQ);
+    if (result < 0) PyErr_Clear();
+    return result == 1;
+}
+
+int constants_equal(PyObject *expected, PyObject *value) {
+    PyTypeObject *type = Py_TYPE(expected);
+    if (Py_TYPE(value) != type) return 0;
+    if (expected == value) return 1;
+    if (type == &PyBool_Type || expected == Py_None || expected == Py_Ellipsis || expected == Py_NotImplemented) return 0;
+    if (type == &PyFloat_Type) return floats_equal(PyFloat_AS_DOUBLE(expected), PyFloat_AS_DOUBLE(value));
+    if (type == &PyComplex_Type) {
+        Py_complex a = PyComplex_AsCComplex(expected), b = PyComplex_AsCComplex(value);
+        return floats_equal(a.real, b.real) && floats_equal(a.imag, b.imag);
+    }
+    if (type == &PyTuple_Type) return tuples_equal(expected, value);
+    if (type == &PySlice_Type) return slices_equal((PySliceObject *)expected, (PySliceObject *)value);
+    return truly_equal(expected, value);
+}
+
+/* --- containers --- */
+
+static int length_is(PyObject *value, int64_t expected) {
+    Py_ssize_t length;
+    if (PyTuple_CheckExact(value)) length = PyTuple_GET_SIZE(value);
+    else if (PyList_CheckExact(value)) length = PyList_GET_SIZE(value);
+    else if (PyDict_CheckExact(value)) length = PyDict_GET_SIZE(value);
+    else length = PyObject_Size(value);
+    return length == (Py_ssize_t)expected;
+}
+
+/* `check->obj` is (keys, holds): an exact dict is walked here, any other goes to the record. */
+static int dict_keys_are(const Check *check, PyObject *value) {
+    PyObject *keys = PyTuple_GET_ITEM(check->obj, 0), *found;
+    if (!PyDict_CheckExact(value)) {
+        PyObject *answer = PyObject_CallOneArg(PyTuple_GET_ITEM(check->obj, 1), value);
+        int holds = answer == Py_True;
+        Py_XDECREF(answer);
+        return holds;
+    }
+    Py_ssize_t position = 0, i = 0;
+    if (PyDict_GET_SIZE(value) != PyTuple_GET_SIZE(keys)) return 0;
+    while (PyDict_Next(value, &position, &found, NULL)) {
+        if (i >= PyTuple_GET_SIZE(keys)) return 0;
+        PyObject *key = Py_NewRef(found);
+        int same = constants_equal(PyTuple_GET_ITEM(keys, i++), key);
+        Py_DECREF(key);
+        if (!same) return 0;
+    }
+    return i == PyTuple_GET_SIZE(keys);
+}
+
+static int has_key(PyObject *value, PyObject *key, int wanted) {
+    return PyDict_Check(value) && PyDict_Contains(value, key) == wanted;
+}
+
+static int has_attribute(PyObject *value, PyObject *name, int wanted) {
+    PyObject *found = PyObject_GetAttr(value, name);
+    if (found != NULL) {
+        Py_DECREF(found);
+        return wanted;
+    }
+    return !wanted && PyErr_ExceptionMatches(PyExc_AttributeError);
+}
+
+static int referent_is(PyObject *reference, PyObject *value) {
+#if PY_VERSION_HEX >= 0x030D0000
+    PyObject *target;
+    if (PyWeakref_GetRef(reference, &target) <= 0) return 0;
+    Py_DECREF(target); /* only compared; `value` is held by the caller */
+    return target == value;
+#else
+    PyObject *target = PyWeakref_GET_OBJECT(reference);
+    return target == value && target != Py_None;
+#endif
+}
+
+static int python_holds(PyObject *holds, PyObject *value) {
+    PyObject *answer = PyObject_CallOneArg(holds, value);
+    int result = answer == NULL ? 0 : PyObject_IsTrue(answer) == 1;
+    Py_XDECREF(answer);
+    return result;
+}
+
+static int state_is(const Check *check) {
+    for (Py_ssize_t i = 0; i + 1 < check->program_length; i += 2)
+        if (state_read((int)check->program[i]) != (uint64_t)check->program[i + 1]) return 0;
+    return 1;
+}
+
+int check_value(const Check *check, PyObject *value) {
+    switch ((CheckOp)check->op) {
+    case CHECK_TYPE_IS: return (PyObject *)Py_TYPE(value) == check->obj;
+    case CHECK_IS_OBJECT: return value == check->obj;
+    case CHECK_IS_REFERENT: return referent_is(check->obj, value);
+    case CHECK_EQUALS: return constants_equal(check->obj, value);
+    case CHECK_LENGTH: return length_is(value, check->number);
+    case CHECK_DICT_KEYS: return dict_keys_are(check, value);
+    case CHECK_KEY_PRESENT: return has_key(value, check->obj, 1);
+    case CHECK_KEY_ABSENT: return has_key(value, check->obj, 0);
+    case CHECK_ATTR_PRESENT: return has_attribute(value, check->obj, 1);
+    case CHECK_ATTR_ABSENT: return has_attribute(value, check->obj, 0);
+    case CHECK_TENSOR: return tensor_holds(check->tensor, value);
+    case CHECK_STATE: return state_is(check);
+    case CHECK_PYTHON: return python_holds(check->obj, value);
+    default: return 0;
+    }
+}
+
+/* --- several values --- */
+
+enum { STACK = 64, BROKEN = 0, HOLDS = 1, OVERFLOWED = 2 };
+
+static int64_t floor_divide(int64_t a, int64_t b) {
+    int64_t quotient = a / b;
+    return quotient - (a % b != 0 && (a < 0) != (b < 0));
+}
+
+/* One binary operation on the two topmost numbers: HOLDS with *a the result, else BROKEN or OVERFLOWED. */
+static int apply(int op, int64_t *a, int64_t b) {
+    switch (op) {
+    case OP_ADD: return __builtin_add_overflow(*a, b, a) ? OVERFLOWED : HOLDS;
+    case OP_MUL: return __builtin_mul_overflow(*a, b, a) ? OVERFLOWED : HOLDS;
+    case OP_FLOORDIV:
+    case OP_MOD:
+        if (b == 0) return BROKEN;
+        if (b == -1 && *a == INT64_MIN) return OVERFLOWED;
+        int64_t quotient = floor_divide(*a, b);
+        *a = op == OP_MOD ? *a - quotient * b : quotient;
+        return HOLDS;
+    case OP_MIN: *a = *a < b ? *a : b; return HOLDS;
+    case OP_MAX: *a = *a > b ? *a : b; return HOLDS;
+    case OP_EQ: return *a == b;
+    case OP_NE: return *a != b;
+    case OP_LT: return *a < b;
+    case OP_LE: return *a <= b;
+    default: return BROKEN;
+    }
+}
+
+/* A slot's value as a number: an exact int that fits. */
+static int slot_number(Slot *slot, int64_t *number) {
+    if (!slot->has_number) {
+        if (slot->obj == NULL || !PyLong_CheckExact(slot->obj)) return BROKEN;
+        int overflow;
+        slot->number = PyLong_AsLongLongAndOverflow(slot->obj, &overflow);
+        if (overflow) return OVERFLOWED;
+        slot->has_number = 1;
+    }
+    *number = slot->number;
+    return HOLDS;
+}
+
+/* The program of a shape guard is (opcode, operand) pairs of a stack machine; a comparison ends a relation. */
+static int shapes_hold(const Check *check, Slot *slots) {
+    int64_t stack[STACK];
+    int top = 0;
+    for (Py_ssize_t i = 0; i + 1 < check->program_length; i += 2) {
+        int op = (int)check->program[i], outcome = HOLDS;
+        if (op == OP_CONST || op == OP_SLOT) {
+            if (top >= STACK) return OVERFLOWED;
+            if (op == OP_CONST) stack[top] = check->program[i + 1];
+            else outcome = slot_number(&slots[check->program[i + 1]], &stack[top]);
+            top++;
+        } else {
+            if (top < 2) return BROKEN;
+            outcome = apply(op, &stack[top - 2], stack[top - 1]);
+            top -= op >= OP_EQ ? 2 : 1;
+        }
+        if (outcome != HOLDS) return outcome;
+    }
+    return HOLDS;
+}
+
+static PyObject *slot_object(Slot *slot) {
+    if (slot->obj != NULL) return Py_NewRef(slot->obj);
+    if (slot->has_number) return PyLong_FromLongLong(slot->number);
+    PyErr_SetString(PyExc_SystemError, "guards: an empty slot");
+    return NULL;
+}
+
+/* check->program's first check->number entries are the slots of the record's sources. */
+static int python_holds_many(const Check *check, const int64_t *which, Py_ssize_t count, Slot *slots) {
+    PyObject *values = PyTuple_New(count);
+    if (values == NULL) return 0;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *value = slot_object(&slots[which[i]]);
+        if (value == NULL) {
+            Py_DECREF(values);
+            return 0;
+        }
+        PyTuple_SET_ITEM(values, i, value);
+    }
+    int result = python_holds(check->obj, values);
+    Py_DECREF(values);
+    return result;
+}
+
+static int compare_pointers(const void *a, const void *b) {
+    uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
+    return left < right ? -1 : left > right;
+}
+
+static int all_distinct(const Check *check, Slot *slots) {
+    Py_ssize_t n = check->program_length;
+    uintptr_t small[64], *pointers = n <= 64 ? small : PyMem_New(uintptr_t, n);
+    if (pointers == NULL) return 0;
+    for (Py_ssize_t i = 0; i < n; i++) pointers[i] = (uintptr_t)slots[check->program[i]].obj;
+    int distinct = 1;
+    if (n <= 8) {
+        for (Py_ssize_t i = 1; i < n && distinct; i++)
+            for (Py_ssize_t j = 0; j < i; j++) distinct &= pointers[i] != pointers[j];
+    } else {
+        qsort(pointers, (size_t)n, sizeof *pointers, compare_pointers);
+        for (Py_ssize_t i = 1; i < n; i++) distinct &= pointers[i] != pointers[i - 1];
+    }
+    if (pointers != small) PyMem_Free(pointers);
+    return distinct;
+}
+
+int check_many(const Check *check, Slot *slots) {
+    switch ((CheckOp)check->op) {
+    case CHECK_SAME: return slots[check->program[0]].obj == slots[check->program[1]].obj;
+    case CHECK_DISTINCT: return all_distinct(check, slots);
+    case CHECK_PYTHON_MANY: return python_holds_many(check, check->program, check->program_length, slots);
+    case CHECK_SHAPES: {
+        Check relations = *check;
+        relations.program += check->number;
+        relations.program_length -= check->number;
+        int outcome = shapes_hold(&relations, slots);
+        if (outcome != OVERFLOWED) return outcome == HOLDS;
+        return python_holds_many(check, check->program, check->number, slots);
+    }
+    default: return 0;
+    }
+}

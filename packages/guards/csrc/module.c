@@ -1,0 +1,103 @@
+/* The module object: what Python sees of the native evaluator, and its start-up self-tests. */
+#include "native.h"
+
+#include "dict_version.h"
+#include "guards_api.h"
+
+PyObject *module_getattr = NULL;
+int dict_versions_work = 0;
+
+static FXSGuardsAPI api = {FXS_GUARDS_API_VERSION, &Evaluator_Type, evaluator_check_frame};
+
+/* set_tensor_layout(offsets or None): see tensor_init. */
+static PyObject *set_tensor_layout(PyObject *module, PyObject *offsets) {
+    (void)module;
+    if (tensor_init(offsets) < 0) return NULL;
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_module_getattr(PyObject *module, PyObject *function) {
+    (void)module;
+    Py_XSETREF(module_getattr, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
+static PyObject *bind_state(PyObject *module, PyObject *unused) {
+    (void)module, (void)unused;
+    state_bind();
+    return state_names();
+}
+
+static PyObject *read_state(PyObject *module, PyObject *index) {
+    (void)module;
+    long reader = PyLong_AsLong(index);
+    if (reader == -1 && PyErr_Occurred()) return NULL;
+    return PyLong_FromUnsignedLongLong(state_read((int)reader));
+}
+
+static PyObject *use_dict_versions(PyObject *module, PyObject *flag) {
+    (void)module;
+    int on = PyObject_IsTrue(flag);
+    if (on < 0) return NULL;
+    dict_versions_work = on;
+    Py_RETURN_NONE;
+}
+
+static PyObject *version_of(PyObject *module, PyObject *dict) {
+    (void)module;
+    if (!PyDict_Check(dict)) return PyErr_Format(PyExc_TypeError, "not a dict");
+    return PyLong_FromUnsignedLongLong(dict_version(dict));
+}
+
+static PyObject *same_constant(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    (void)module;
+    if (nargs != 2) return PyErr_Format(PyExc_TypeError, "constants_equal takes two values");
+    return PyBool_FromLong(constants_equal(args[0], args[1]));
+}
+
+static PyMethodDef methods[] = {
+    {"set_tensor_layout", set_tensor_layout, METH_O, "Offsets of tensor metadata, or None: off."},
+    {"tensor_metadata", tensor_metadata, METH_O, "A tensor's metadata as read natively."},
+    {"set_module_getattr", set_module_getattr, METH_O, "torch.nn.Module.__getattr__."},
+    {"bind_state", bind_state, METH_NOARGS, "Find torch's state functions: name -> reader."},
+    {"read_state", read_state, METH_O, "The number that a reader sees now, in this thread."},
+    {"use_dict_versions", use_dict_versions, METH_O, "Turn skipping by dict versions on or off."},
+    {"dict_version", version_of, METH_O, "A dict's version, or 0 where there is none."},
+    {"constants_equal", (PyCFunction)(void (*)(void))same_constant, METH_FASTCALL, "guards.kinds.constants, natively."},
+    {NULL, NULL, 0, NULL},
+};
+
+static PyObject *numbered(const char *const *names, int count) {
+    PyObject *table = PyDict_New();
+    for (int i = 0; table != NULL && i < count; i++) {
+        PyObject *number = PyLong_FromLong(i);
+        if (number == NULL || PyDict_SetItemString(table, names[i], number) < 0) Py_CLEAR(table);
+        Py_XDECREF(number);
+    }
+    return table;
+}
+
+static int add(PyObject *module, const char *name, PyObject *value) {
+    int result = value == NULL ? -1 : PyModule_AddObjectRef(module, name, value);
+    Py_XDECREF(value);
+    return result;
+}
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT, "guards._native", "The native guard evaluator.", -1, methods, NULL, NULL, NULL, NULL,
+};
+
+PyMODINIT_FUNC PyInit__native(void) {
+    if (PyType_Ready(&Evaluator_Type) < 0 || PyType_Ready(&Fetcher_Type) < 0) return NULL;
+    PyObject *module = PyModule_Create(&definition);
+    if (module == NULL) return NULL;
+    if (PyModule_AddType(module, &Evaluator_Type) < 0 || PyModule_AddType(module, &Fetcher_Type) < 0 ||
+        add(module, "ACCESSES", numbered(access_names, ACCESS_COUNT)) < 0 ||
+        add(module, "CHECKS", numbered(check_names, CHECK_COUNT)) < 0 ||
+        add(module, "SHAPE_OPS", numbered(shape_op_names, OP_COUNT)) < 0 ||
+        add(module, "_C_API", PyCapsule_New(&api, FXS_GUARDS_API_CAPSULE, NULL)) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}

@@ -1,0 +1,177 @@
+/* Records shared by the files of the native guard evaluator: nodes, checks, roots, and what each file provides. */
+#ifndef FXS_GUARDS_NATIVE_H
+#define FXS_GUARDS_NATIVE_H
+
+#define PY_SSIZE_T_CLEAN
+#include <Python.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* How a node's value is read from its parent's. Order is part of nothing: Python asks by name (module.c). */
+typedef enum {
+    ACCESS_LOCAL,
+    ACCESS_GLOBAL,
+    ACCESS_CLOSURE,
+    ACCESS_BUILTIN,
+    ACCESS_MODULE,
+    ACCESS_STATE,
+    ACCESS_ATTR,
+    ACCESS_INSTANCE_DICT,
+    ACCESS_ITEM,
+    ACCESS_DICT_KEY,
+    ACCESS_TYPE,
+    ACCESS_SIZE,
+    ACCESS_STRIDE,
+    ACCESS_PYTHON,
+    ACCESS_COUNT
+} Access;
+
+typedef enum {
+    CHECK_TYPE_IS,
+    CHECK_IS_OBJECT,
+    CHECK_IS_REFERENT,
+    CHECK_EQUALS,
+    CHECK_LENGTH,
+    CHECK_DICT_KEYS,
+    CHECK_KEY_PRESENT,
+    CHECK_KEY_ABSENT,
+    CHECK_ATTR_PRESENT,
+    CHECK_ATTR_ABSENT,
+    CHECK_TENSOR,
+    CHECK_STATE,
+    CHECK_PYTHON,
+    CHECK_SAME,
+    CHECK_DISTINCT,
+    CHECK_SHAPES,
+    CHECK_PYTHON_MANY,
+    CHECK_COUNT
+} CheckOp;
+
+/* A shape guard's program: (opcode, operand) pairs of a stack machine; a comparison takes two numbers and leaves none. */
+typedef enum {
+    OP_CONST,
+    OP_SLOT,
+    OP_ADD,
+    OP_MUL,
+    OP_FLOORDIV,
+    OP_MOD,
+    OP_MIN,
+    OP_MAX,
+    OP_EQ,
+    OP_NE,
+    OP_LT,
+    OP_LE,
+    OP_COUNT
+} ShapeOp;
+
+extern const char *const shape_op_names[OP_COUNT];
+extern const char *const access_names[ACCESS_COUNT];
+extern const char *const check_names[CHECK_COUNT];
+
+/* What may change without the value's identity, or its dict's version, changing. */
+typedef enum { LASTS_NEVER, LASTS_WITH_VALUE, LASTS_WITH_DICT } Lasting;
+
+typedef struct TensorFacts TensorFacts;
+
+typedef struct {
+    uint8_t op;
+    uint8_t lasting;
+    int32_t guard;   /* index of the guard record, for reports */
+    PyObject *obj;   /* op's operand; for CHECK_PYTHON* the bound `holds` */
+    int64_t number;
+    int64_t *program; /* CHECK_SHAPES: opcodes; CHECK_DISTINCT/SAME/PYTHON_MANY: slots; CHECK_STATE: (reader, value) */
+    Py_ssize_t program_length;
+    TensorFacts *tensor;
+} Check;
+
+enum { SEEN_DICTS = 4 };
+
+/* A value read through dicts, valid as long as each dict still has its version. The first dict is read afresh from a
+ * live object at each use; each later one is held by an earlier, unchanged one. So no reference is kept. */
+typedef struct {
+    PyObject *value;
+    int n;
+    PyObject *dict[SEEN_DICTS];
+    uint64_t version[SEEN_DICTS];
+} Seen;
+
+typedef enum { ATTR_UNKNOWN, ATTR_SLOW, ATTR_INSTANCE, ATTR_MODULE, ATTR_CLASS } AttrMode;
+
+typedef struct Node {
+    uint8_t access;
+    uint8_t attr_mode;
+    uint8_t number_only; /* SIZE, STRIDE: the value is wanted as a number in `slot`, never as an object */
+    int32_t index;       /* LOCAL, CLOSURE: slot; DICT_KEY, SIZE, STRIDE: position */
+    int32_t slot;        /* where the value is kept for checks over several values, or -1 */
+    int32_t n_checks, n_live_checks, n_value_checks; /* checks: [live | with value | with dict] */
+    int32_t n_children, n_live_children;             /* children: [live | skipped while the dict is unchanged] */
+    PyObject *key;
+    Py_hash_t hash;
+    Check *checks;
+    struct Node *children;
+    Seen seen;
+    PyTypeObject *type; /* ATTR, INSTANCE_DICT: the type that attr_mode was found for (strong) */
+    unsigned int type_version;
+    PyObject *class_value; /* ATTR_CLASS: borrowed from the type, valid with type_version */
+    PyObject *ok_dict;     /* the dict, at ok_version, for which checks and skipped children passed */
+    uint64_t ok_version;
+} Node;
+
+typedef struct {
+    PyObject **locals;
+    Py_ssize_t n_locals;
+    PyObject *globals, *builtins, *closure; /* closure: tuple of cells or NULL */
+    PyObject *locals_map, *closure_map;     /* mappings instead of slots, when called with a Scope */
+} Roots;
+
+typedef struct {
+    PyObject *obj; /* strong or NULL */
+    int64_t number;
+    int has_number;
+} Slot;
+
+/* node.c */
+int node_parse(Node *node, PyObject *spec);
+void node_clear(Node *node);
+int node_traverse(Node *node, visitproc visit, void *arg);
+int check_parse(Check *check, PyObject *spec);
+void check_clear(Check *check);
+
+/* fetch.c: new reference or NULL. With an exception set when `raising`; otherwise perhaps. `unchanged` is set when the
+ * value is the very one committed before; else `pending` is what to commit once its checks have passed. */
+PyObject *fetch_root(Node *node, const Roots *roots, int *unchanged, Seen *pending);
+PyObject *fetch_child(Node *node, PyObject *parent, int *unchanged, Seen *pending);
+int seen_holds_dict(const Seen *seen, PyObject *dict, uint64_t version);
+
+/* dict_version.h inlines what depends on the CPython version. */
+
+/* checks.c */
+int check_value(const Check *check, PyObject *value);
+int check_many(const Check *check, Slot *slots);
+int constants_equal(PyObject *expected, PyObject *value);
+
+/* tensor.c */
+extern int tensor_ready;
+int tensor_init(PyObject *offsets);
+TensorFacts *tensor_facts_parse(PyObject *spec);
+void tensor_facts_clear(TensorFacts *facts);
+int tensor_traverse(TensorFacts *facts, visitproc visit, void *arg);
+int tensor_holds(const TensorFacts *facts, PyObject *value);
+int tensor_is_plain(PyObject *value);
+int tensor_extent(PyObject *value, int stride, Py_ssize_t dim, int64_t *result);
+PyObject *tensor_metadata(PyObject *module, PyObject *tensor);
+
+/* state.c */
+int state_reader(const char *name);
+int state_bind(void);
+uint64_t state_read(int reader);
+PyObject *state_names(void);
+
+/* module.c */
+extern PyObject *module_getattr; /* torch.nn.Module.__getattr__, or NULL */
+
+/* evaluator.c, fetcher.c */
+extern PyTypeObject Evaluator_Type, Fetcher_Type;
+int evaluator_check_frame(void *evaluator, PyObject **fastlocals, Py_ssize_t nlocals, PyObject *func);
+
+#endif

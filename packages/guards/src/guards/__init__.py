@@ -1,0 +1,47 @@
+"""Guards as data, a native evaluator for them, and explanations of why one failed."""
+
+from guards.build import SKIPS_BY_DICT_VERSION, build, build_fetcher
+from guards.errors import GuardError
+from guards.explain import Failure, failures, first_failure
+from guards.kinds.base import KINDS, GuardRecord, guard_kind
+from guards.kinds.containers import AttributeAbsent, AttributePresent, DictKeys, KeyAbsent, KeyPresent, Length
+from guards.kinds.relations import DistinctObjects, SameObject, ShapeRelations, shape_relations
+from guards.kinds.state import GlobalState, global_state
+from guards.kinds.tensor import TensorMatch, tensor_match
+from guards.kinds.values import EqualsConstant, IsObject, Truthiness, TypeIs
+from guards.reference import ReferenceEvaluator, ReferenceFetcher
+from guards.tree import GuardSet
+
+__all__ = [
+    "KINDS",
+    "SKIPS_BY_DICT_VERSION",
+    "AttributeAbsent",
+    "AttributePresent",
+    "DictKeys",
+    "DistinctObjects",
+    "EqualsConstant",
+    "Failure",
+    "GlobalState",
+    "GuardError",
+    "GuardRecord",
+    "GuardSet",
+    "IsObject",
+    "KeyAbsent",
+    "KeyPresent",
+    "Length",
+    "ReferenceEvaluator",
+    "ReferenceFetcher",
+    "SameObject",
+    "ShapeRelations",
+    "TensorMatch",
+    "Truthiness",
+    "TypeIs",
+    "build",
+    "build_fetcher",
+    "failures",
+    "first_failure",
+    "global_state",
+    "guard_kind",
+    "shape_relations",
+    "tensor_match",
+]

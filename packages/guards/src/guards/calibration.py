@@ -1,0 +1,292 @@
+"""Measuring where this torch keeps a tensor's metadata, and checking that what is read there is true.
+
+A few tensors with tell-tale numbers are scanned for them; then a range of tensors is read natively and compared with
+Python's attributes. Any disagreement turns native reading off: the records then answer, slower and still right.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import logging
+import struct
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from guards import _native
+from guards.kinds.state import FACTS
+from guards.kinds.tensor import dispatch_keys
+
+_log = logging.getLogger("guards")
+_SCANNED = 256  # bytes of a tensor's C++ object that are searched
+_MASK = 2**64 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Byte offsets: ``impl`` in the Python object, the others in the C++ object that it points to."""
+
+    impl: int
+    keys: int
+    sizes: int
+    dtype: int
+    device: int
+    autograd: int
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """What was found: the layout (None: not usable), the state readers, and the numbers that stand for torch's values."""
+
+    layout: Layout | None
+    plain_keys: int
+    dtypes: dict[torch.dtype, int]
+    devices: dict[str, int]
+    readers: dict[str, int]
+    masks: dict[str, int]
+
+    def is_plain(self, cls: type, keys: int) -> bool:
+        """Whether such tensors keep their metadata where ``layout`` says."""
+        return cls in _PLAIN_TYPES and not keys & ~self.plain_keys
+
+    def dtype_code(self, dtype: torch.dtype) -> int | None:
+        """torch's number of a dtype."""
+        return self.dtypes.get(dtype)
+
+    def device_code(self, device: torch.device) -> tuple[int, int] | None:
+        """torch's numbers of a device: type and index."""
+        kind = self.devices.get(device.type)
+        return None if kind is None else (kind, -1 if device.index is None else device.index)
+
+    def encode(self, name: str, value: Any) -> int | None:
+        """The 64-bit number that a state reader gives for ``value``; None where there is none."""
+        return _encode(value, self.dtypes, self.masks.get(name, 0))
+
+
+_PLAIN_TYPES = (torch.Tensor, torch.nn.Parameter)
+_DTYPES = tuple(
+    getattr(torch, name)
+    for name in (
+        *("float32", "float64", "float16", "bfloat16", "complex32", "complex64", "complex128", "bool"),
+        *("uint8", "int8", "int16", "int32", "int64", "uint16", "uint32", "uint64"),
+        *("float8_e4m3fn", "float8_e5m2", "float8_e4m3fnuz", "float8_e5m2fnuz"),
+    )
+    if hasattr(torch, name)
+)
+
+
+def calibrate() -> Calibration:
+    """Measure, check, and set up the native module. Logs why where something is not usable."""
+    _native.set_module_getattr(torch.nn.Module.__getattr__)
+    devices = _device_codes()
+    plain_keys = _plain_keys()
+    layout: Layout | None = None
+    dtypes: dict[torch.dtype, int] = {}
+    try:
+        layout = _find_layout()
+        odd = ~plain_keys & _MASK
+        offsets = (layout.impl, layout.keys, layout.sizes, layout.dtype, layout.device, layout.autograd)
+        _native.set_tensor_layout((*offsets, odd, _PLAIN_TYPES))
+        dtypes = {d: _native.tensor_metadata(torch.empty(0, dtype=d))[1] for d in _DTYPES}
+        _verify(dtypes, devices)
+    except (LookupError, OSError, ValueError, struct.error) as error:
+        _log.warning("[GRD002] tensor guards are checked in Python: %s", error)
+        _native.set_tensor_layout(None)
+        layout = None
+    readers, masks = _state_readers(dtypes)
+    return Calibration(layout, plain_keys, dtypes, devices, readers, masks)
+
+
+# --- finding ---
+
+
+def _memory(address: int, size: int) -> bytes:
+    return ctypes.string_at(address, size)
+
+
+def _impl_bytes(tensor: torch.Tensor) -> bytes:
+    size = _SCANNED
+    try:
+        usable = ctypes.CDLL(None).malloc_usable_size
+        usable.restype, usable.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
+        size = min(size, usable(tensor._cdata)) or size
+    except (AttributeError, OSError):
+        size = 192
+    return _memory(tensor._cdata, size)
+
+
+def _only(name: str, found: list[int]) -> int:
+    if len(found) != 1:
+        raise LookupError(f"{len(found)} candidates for the place of a tensor's {name}")
+    return found[0]
+
+
+def _find_layout() -> Layout:
+    tensor = torch.empty_strided((3, 5, 7), (1009, 101, 11))
+    fields = (3, 3, 5, 7), (1009, 101, 11)
+    body = _memory(id(tensor), torch.Tensor.__basicsize__)
+    impl = _only("implementation", _words(body, tensor._cdata))
+    memory = _impl_bytes(tensor)
+    sizes = [
+        at
+        for at in range(0, len(memory) - 88, 8)
+        if struct.unpack_from("<4q", memory, at) == fields[0]
+        and struct.unpack_from("<3q", memory, at + 48) == fields[1]
+    ]
+    keys = _words(memory, dispatch_keys(tensor))
+    return Layout(
+        impl,
+        _only("dispatch keys", keys),
+        _only("sizes", sizes),
+        _find_dtype(),
+        _find_device(),
+        _find_autograd(),
+    )
+
+
+def _words(memory: bytes, value: int) -> list[int]:
+    return [at for at in range(0, len(memory) - 7, 8) if struct.unpack_from("<Q", memory, at)[0] == value]
+
+
+def _find_dtype() -> int:
+    """The 16-bit place whose number tells float32 (6), int64 (4), bool (11) and bfloat16 (15) apart."""
+    samples = ((torch.float32, 6), (torch.int64, 4), (torch.bool, 11), (torch.bfloat16, 15))
+    memories = [(_impl_bytes(torch.empty(2, dtype=dtype)), code) for dtype, code in samples]
+    limit = min(len(memory) for memory, _ in memories) - 1
+    found = [
+        at
+        for at in range(0, limit, 2)
+        if all(struct.unpack_from("<H", memory, at)[0] == code for memory, code in memories)
+    ]
+    return _only("dtype", found)
+
+
+def _find_device() -> int:
+    """The two bytes that say (cpu, no index) in one tensor and (meta, no index) in another."""
+    codes = _device_codes()
+    samples = [(_impl_bytes(torch.empty(2, device=d)), codes[d]) for d in ("cpu", "meta")]
+    limit = min(len(memory) for memory, _ in samples) - 2
+    found = [
+        at
+        for at in range(0, limit)
+        if all(struct.unpack_from("<bbB", memory, at) == (code, -1, 1) for memory, code in samples)
+    ]
+    return _only("device", found)
+
+
+def _find_autograd() -> int:
+    """The pointer that is null until a tensor requires grad."""
+    tensors = [torch.empty(2, requires_grad=flag) for flag in (False, True) for _ in range(3)]
+    plain, grad = (list(map(_impl_bytes, part)) for part in (tensors[:3], tensors[3:]))
+    limit = min(map(len, plain + grad)) - 7
+
+    def word(memory: bytes, at: int) -> int:
+        return int(struct.unpack_from("<Q", memory, at)[0])
+
+    found = [
+        at
+        for at in range(0, limit, 8)
+        if all(word(m, at) == 0 for m in plain) and len({word(m, at) for m in grad} - {0}) == 3
+    ]
+    return _only("autograd metadata", found)
+
+
+def _device_codes() -> dict[str, int]:
+    """torch's number of each device type that its C interface names."""
+    library = ctypes.CDLL(_library("libtorch_cpu.so"))
+    codes = {}
+    for name in ("cpu", "cuda", "meta", "xpu", "mps"):
+        function = getattr(library, f"aoti_torch_device_type_{name}", None)
+        if function is not None:
+            codes[name] = int(function())
+    return codes
+
+
+def _library(name: str) -> str:
+    return f"{torch.__path__[0]}/lib/{name}"
+
+
+def _plain_keys() -> int:
+    """Every dispatch key of ordinary dense tensors: any backend, conjugated, negated, inference, requiring grad."""
+    complex_ = torch.empty(1, dtype=torch.complex64)
+    samples = [torch.empty(1), torch.empty(1, requires_grad=True), torch.empty(1, device="meta")]
+    samples += [complex_.conj(), complex_.conj().imag]
+    with torch.inference_mode():
+        samples.append(torch.empty(1))
+    keys = 0
+    for tensor in samples:
+        keys |= dispatch_keys(tensor)
+    for name in ("CPU", "CUDA", "XPU", "MPS"):
+        key = getattr(torch._C.DispatchKey, name, None)
+        if key is not None:
+            keys |= int(torch._C.DispatchKeySet(key).raw_repr())
+    return keys
+
+
+# --- checking ---
+
+
+def _samples() -> list[torch.Tensor]:
+    base = torch.arange(24.0).reshape(2, 3, 4)
+    leaf = torch.ones(3, requires_grad=True)
+    made = [torch.empty(()), base, base.transpose(0, 2), base[:, 1:], base[..., None, None, None], leaf, leaf * 2]
+    made += [torch.empty(0, 3), torch.nn.Parameter(base.clone()), torch.empty(2, 2, device="meta"), leaf.detach()]
+    made += [torch.empty((1,) * 9), torch.zeros(2, dtype=torch.complex64).conj(), base.expand(5, 2, 3, 4)]
+    made += [torch.empty(2, dtype=dtype) for dtype in _DTYPES]
+    with torch.inference_mode():
+        made.append(torch.empty(3))
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        made.append(torch.empty(2, device="cuda"))
+    return made
+
+
+def _verify(dtypes: dict[torch.dtype, int], devices: dict[str, int]) -> None:
+    """ValueError where a native reading differs from the attribute, or two dtypes share a number."""
+    if len(set(dtypes.values())) != len(dtypes):
+        raise ValueError("two dtypes have one number")
+    for tensor in _samples():
+        device = tensor.device
+        expected = (
+            dispatch_keys(tensor),
+            dtypes[tensor.dtype],
+            devices[device.type],
+            -1 if device.index is None else device.index,
+            tensor.requires_grad,
+            tensor.is_leaf,
+            tuple(tensor.shape),
+            tensor.stride(),
+        )
+        found = _native.tensor_metadata(tensor)
+        if found != expected:
+            raise ValueError(f"native reading {found} differs from {expected}")
+
+
+# --- state ---
+
+
+def _state_readers(dtypes: dict[torch.dtype, int]) -> tuple[dict[str, int], dict[str, int]]:
+    """The readers that agree with Python now; raw key sets differ from Python's by a constant, kept as a mask."""
+    found = _native.bind_state()
+    readers: dict[str, int] = {}
+    masks: dict[str, int] = {}
+    if "torch_function_depth" in found:
+        found["torch_function_modes"] = found["torch_function_depth"]
+    for name, read in FACTS.items():
+        if name not in found:
+            continue
+        if name.startswith("dispatch_"):
+            masks[name] = _native.read_state(found[name]) ^ int(read())
+        if _encode(read(), dtypes, masks.get(name, 0)) == _native.read_state(found[name]):
+            readers[name] = found[name]
+    return readers, masks
+
+
+def _encode(value: Any, dtypes: dict[torch.dtype, int], mask: int) -> int | None:
+    if isinstance(value, int):
+        return (int(value) ^ mask) & _MASK
+    if value is None:
+        return _MASK
+    if value == ():
+        return 0
+    return dtypes.get(value) if isinstance(value, torch.dtype) else None

@@ -1,0 +1,51 @@
+"""Why a check failed: which guard, on what expression, what it expected and what it found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from fx_interface.errors import UserLocation
+from fx_interface.guard import Guard
+from fx_interface.source import Scope
+
+from guards.kinds.base import short
+from guards.reference import read
+from guards.tree import GuardSet, sources_of
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """One guard that does not hold. ``reason`` is its own line; ``where`` the user's line that relied on it, if known."""
+
+    guard: Guard
+    expression: str
+    reason: str
+    where: UserLocation | None = None
+
+    def __str__(self) -> str:
+        line = f"\n  relied on at {self.where}" if self.where is not None else ""
+        return f"{self.expression}: {self.reason}{line}"
+
+
+def failures(guards: Iterable[Guard] | GuardSet, scope: Scope) -> Iterator[Failure]:
+    """Every guard that does not hold, in the order they were given."""
+    guard_set = guards if isinstance(guards, GuardSet) else GuardSet(guards)
+    for guard in guard_set.guards:
+        reason = _reason(guard, scope)
+        if reason is not None:
+            expression = ", ".join(dict.fromkeys(s.expression for s in sources_of(guard)))
+            yield Failure(guard, expression, reason, getattr(guard, "where", None))
+
+
+def first_failure(guards: Iterable[Guard] | GuardSet, scope: Scope) -> Failure | None:
+    """The first guard that does not hold, or None."""
+    return next(failures(guards, scope), None)
+
+
+def _reason(guard: Guard, scope: Scope) -> str | None:
+    try:
+        value = read(guard, scope)
+    except Exception as error:
+        return f"cannot be read any more: {type(error).__name__}: {short(str(error))}"
+    return None if guard.holds(value) else guard.explain(value)

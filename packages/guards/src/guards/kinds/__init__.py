@@ -1,0 +1,1 @@
+"""The guard kinds: frozen records, one fact each."""

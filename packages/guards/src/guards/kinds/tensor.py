@@ -1,0 +1,113 @@
+"""The guard on a tensor's metadata."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import torch
+from fx_interface.errors import UserLocation
+from fx_interface.source import Source
+
+from guards.kinds.base import GuardRecord, guard_kind, short, type_name
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class TensorMatch(GuardRecord):
+    """A tensor of exactly this Python type, dtype, device, rank, sizes, strides and dispatch keys.
+
+    ``sizes`` and ``strides`` (in elements) hold None where any number holds. ``dispatch_keys`` is torch's raw key set:
+    layout, conjugation, inference tensors, wrappers and functional transforms all show in it. ``is_leaf`` None: not
+    checked.
+    """
+
+    kind: ClassVar[str] = "tensor_match"
+    type: type
+    dtype: torch.dtype
+    device: torch.device
+    sizes: tuple[int | None, ...]
+    strides: tuple[int | None, ...] | None
+    requires_grad: bool
+    dispatch_keys: int
+    is_leaf: bool | None = None
+
+    def holds(self, value: Any) -> bool:
+        return type(value) is self.type and self._difference(value) is None
+
+    def explain(self, value: Any) -> str:
+        if type(value) is not self.type:
+            return f"expected type {type_name(self.type)}, got {type_name(type(value))}: {short(value)}"
+        return self._difference(value) or "holds"
+
+    def _difference(self, tensor: torch.Tensor) -> str | None:
+        try:
+            return self._first_difference(tensor)
+        except Exception as error:
+            return f"the tensor's metadata cannot be read: {error}"
+
+    def _first_difference(self, tensor: torch.Tensor) -> str | None:
+        facts: tuple[tuple[str, Any, Any], ...] = (
+            ("dtype", self.dtype, tensor.dtype),
+            ("device", self.device, tensor.device),
+            ("requires_grad", self.requires_grad, tensor.requires_grad),
+            ("rank", len(self.sizes), tensor.dim()),
+        )
+        for name, expected, actual in facts:
+            if expected != actual:
+                return f"expected {name} {expected}, got {actual}"
+        if not _matches(self.sizes, tuple(tensor.shape)):
+            return f"expected sizes {_pattern(self.sizes)}, got {_pattern(tuple(tensor.shape))}"
+        if self.strides is not None and not _matches(self.strides, tensor.stride()):
+            return f"expected strides {_pattern(self.strides)}, got {_pattern(tensor.stride())}"
+        keys = dispatch_keys(tensor)
+        if keys != self.dispatch_keys:
+            return f"expected dispatch keys {self.dispatch_keys:#x}, got {keys:#x} ({torch._C._dispatch_keys(tensor)})"
+        if self.is_leaf is not None and tensor.is_leaf != self.is_leaf:
+            return f"expected is_leaf {self.is_leaf}, got {tensor.is_leaf}"
+        return None
+
+
+def tensor_match(
+    source: Source,
+    tensor: torch.Tensor,
+    *,
+    dynamic_sizes: Collection[int] = (),
+    dynamic_strides: Collection[int] = (),
+    where: UserLocation | None = None,
+) -> TensorMatch:
+    """The guard that ``tensor`` satisfies, with the given dimensions' sizes and strides left open.
+
+    A tensor without strides (sparse) gets a guard without them.
+    """
+    sizes = tuple(None if d in dynamic_sizes else int(n) for d, n in enumerate(tensor.shape))
+    strides: tuple[int | None, ...] | None = None
+    if tensor.layout is torch.strided:
+        strides = tuple(None if d in dynamic_strides else int(n) for d, n in enumerate(tensor.stride()))
+    return TensorMatch(
+        source,
+        type(tensor),
+        tensor.dtype,
+        tensor.device,
+        sizes,
+        strides,
+        tensor.requires_grad,
+        dispatch_keys(tensor),
+        where=where,
+    )
+
+
+def dispatch_keys(tensor: torch.Tensor) -> int:
+    """The tensor's raw dispatch-key set."""
+    return int(torch._C._dispatch_keys(tensor).raw_repr())
+
+
+def _matches(pattern: tuple[int | None, ...], actual: tuple[int, ...]) -> bool:
+    return len(pattern) == len(actual) and all(
+        p is None or p == a for p, a in zip(pattern, actual, strict=True)
+    )
+
+
+def _pattern(pattern: tuple[int | None, ...]) -> str:
+    return "[" + ", ".join("*" if n is None else str(n) for n in pattern) + "]"

@@ -1,0 +1,106 @@
+"""Guards on what a plain value is: its type, its identity, its equality with a constant."""
+
+from __future__ import annotations
+
+import weakref
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from guards.kinds.base import GuardRecord, guard_kind, short, type_name
+from guards.kinds.constants import constant_key, constants_equal
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class TypeIs(GuardRecord):
+    """``type(value) is expected``; subclasses do not hold."""
+
+    kind: ClassVar[str] = "type_is"
+    expected: type
+
+    def holds(self, value: Any) -> bool:
+        return type(value) is self.expected
+
+    def explain(self, value: Any) -> str:
+        return f"expected type {type_name(self.expected)}, got {type_name(type(value))}"
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class IsObject(GuardRecord):
+    """``value is expected``. The object is held weakly where its type allows; a dead one never holds."""
+
+    kind: ClassVar[str] = "is_object"
+    expected: Any = field(compare=False, repr=False)
+    identity: int = field(init=False)
+    reference: Any = field(init=False, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        expected = self.expected
+        object.__setattr__(self, "identity", id(expected))
+        try:
+            reference = weakref.ref(expected)
+        except TypeError:
+            reference = None
+        object.__setattr__(self, "reference", reference)
+        if reference is not None:
+            object.__setattr__(self, "expected", None)
+
+    @property
+    def target(self) -> Any:
+        """The expected object, or None once it is gone."""
+        return self.expected if self.reference is None else self.reference()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the expected object still exists; once False, the guard can never hold again."""
+        return self.reference is None or self.reference() is not None
+
+    def holds(self, value: Any) -> bool:
+        return self.alive and value is self.target
+
+    def explain(self, value: Any) -> str:
+        if not self.alive:
+            return f"expected an object that no longer exists, got {short(value)}"
+        return f"expected the very object {short(self.target)}, got {short(value)}"
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class EqualsConstant(GuardRecord):
+    """Same type and equal value; nan equals nan, -0.0 differs from 0.0, and so on inside tuples."""
+
+    kind: ClassVar[str] = "equals_constant"
+    expected: Any = field(compare=False)
+    key: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", constant_key(self.expected))
+
+    def holds(self, value: Any) -> bool:
+        return constants_equal(self.expected, value)
+
+    def explain(self, value: Any) -> str:
+        if type(value) is not type(self.expected):
+            return (
+                f"expected {short(self.expected)}, got {short(value)} of type {type_name(type(value))}"
+            )
+        return f"expected {short(self.expected)}, got {short(value)}"
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class Truthiness(GuardRecord):
+    """``bool(value) is expected`` for an exact int, float, str, bytes, tuple, list, dict, set or None; else not held."""
+
+    kind: ClassVar[str] = "truthiness"
+    expected: bool
+
+    def holds(self, value: Any) -> bool:
+        return type(value) in _PLAIN and bool(value) is self.expected
+
+    def explain(self, value: Any) -> str:
+        return f"expected a {'true' if self.expected else 'false'} value, got {short(value)}"
+
+
+_PLAIN = frozenset({bool, int, float, complex, str, bytes, tuple, list, dict, set, frozenset, type(None)})

@@ -1,0 +1,236 @@
+"""From the tree of guards to the tuples that the native evaluator and fetcher are built from.
+
+A node is ``(access, key, index, slot, number only, checks, children, live children)``; a check is
+``(op, lasting, guard index, operand, number, program, tensor facts)``. What no rule here covers is checked by the record itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from fx_interface import source as sources
+from fx_interface.guard import Guard
+from fx_interface.source import Source
+from fx_interface.symbols import Apply, IntLike, Relation, RelationOp, Symbol
+
+from guards import _native
+from guards.errors import GuardError
+from guards.kinds import containers, relations, values
+from guards.state_source import StateSource
+from guards.torch_bridge import state_program, tensor_facts
+from guards.tree import GuardSet, TreeNode, sources_of
+
+NodeTuple = tuple[Any, ...]
+CheckTuple = tuple[Any, ...]
+
+_A = _native.ACCESSES
+_C = _native.CHECKS
+_OPS = _native.SHAPE_OPS
+NEVER, WITH_VALUE, WITH_DICT = 0, 1, 2
+_NO_INDEX = -(2**31)
+_IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+
+
+class Lowering:
+    """One frame's lowering: knows its argument slots and free variables by name."""
+
+    def __init__(self, varnames: Sequence[str] = (), freevars: Sequence[str] = ()) -> None:
+        self._slots = {name: index for index, name in enumerate(varnames)}
+        self._cells = {name: index for index, name in enumerate(freevars)}
+
+    def evaluator(self, guards: GuardSet) -> tuple[tuple[NodeTuple, ...], tuple[CheckTuple, ...], int]:
+        """The arguments of ``_native.Evaluator``; cheap roots first."""
+        roots = sorted(guards.roots, key=_cost)
+        checks = tuple(relation_check(i, guard, guards) for i, guard in guards.relations)
+        return tuple(self.node(root) for root in roots), checks, len(guards.slots)
+
+    def node(self, node: TreeNode) -> NodeTuple:
+        """One node with its checks and children."""
+        access, key, index = self._access(node.source)
+        checks = tuple(value_check(i, guard) for i, guard in node.guards)
+        live = sorted((c for c in node.children if not _skippable(c)), key=_cost)
+        rest = [c for c in node.children if _skippable(c)]
+        children = tuple(map(self.node, [*live, *rest]))
+        return (access, key, index, node.slot, _number_only(node), checks, children, len(live))
+
+    def _access(self, source: Source) -> tuple[int, Any, int]:
+        match source:
+            case sources.LocalSource(name):
+                return _A["local"], name, self._slots.get(name, -1)
+            case sources.ClosureSource(name):
+                return _A["closure"], name, self._cells.get(name, -1)
+            case sources.GlobalSource(name):
+                return _A["global"], name, 0
+            case sources.BuiltinSource(name):
+                return _A["builtin"], name, 0
+            case sources.ImportedModuleSource(name):
+                return _A["module"], name, 0
+            case StateSource():
+                return _A["state"], None, 0
+            case _ if source.base is None:
+                raise GuardError(
+                    "GRD001",
+                    f"no evaluator knows how to read the root source {source!r}",
+                    action="derive it from a source of fx_interface",
+                )
+        return derived_access(source)
+
+
+def derived_access(source: Source) -> tuple[int, Any, int]:
+    """(access, key, index) of a source that reads from another."""
+    match source:
+        case sources.AttrSource(_, name):
+            return _A["attr"], name, 0
+        case sources.InstanceDictSource():
+            return _A["instance_dict"], None, 0
+        case sources.ItemSource(_, key):
+            small = type(key) is int and abs(key) < 2**31
+            return _A["item"], key, key if small else _NO_INDEX
+        case sources.DictKeySource(_, index):
+            return _A["dict_key"], None, index
+        case sources.TypeSource():
+            return _A["type"], None, 0
+        case sources.SizeSource(_, dim):
+            return _A["size"], None, dim
+        case sources.StrideSource(_, dim):
+            return _A["stride"], None, dim
+    return _A["python"], source.step, 0
+
+
+def _number_only(node: TreeNode) -> bool:
+    is_extent = isinstance(node.source, (sources.SizeSource, sources.StrideSource))
+    return is_extent and node.slot >= 0 and not node.guards and not node.children
+
+
+def _skippable(node: TreeNode) -> bool:
+    """Whether a child of an unchanged dict needs no look: nothing below it, and each guard lasts with the value."""
+    if node.children or node.slot >= 0 or not isinstance(node.source, (sources.ItemSource, sources.DictKeySource)):
+        return False
+    return all(_lasting(guard) == WITH_VALUE for _, guard in node.guards)
+
+
+def _lasting(guard: Guard) -> int:
+    match guard:
+        case values.TypeIs():
+            return WITH_VALUE if guard.expected in _IMMUTABLE or guard.expected is tuple else NEVER
+        case values.IsObject():
+            return WITH_VALUE
+        case values.EqualsConstant():
+            return WITH_VALUE if _is_immutable(guard.expected) else NEVER
+        case containers.DictKeys() | containers.KeyPresent() | containers.KeyAbsent() | containers.Length():
+            return WITH_DICT
+    return NEVER
+
+
+def _is_immutable(value: Any) -> bool:
+    return type(value) in _IMMUTABLE or (type(value) is tuple and all(map(_is_immutable, value)))
+
+
+def _cost(node: TreeNode) -> int:
+    """A rough number of nanoseconds, to look first where a look is cheap."""
+    own = sum(5 if guard.kind in _C or _lasting(guard) != NEVER else 20 for _, guard in node.guards)
+    return 5 + own + sum(map(_cost, node.children))
+
+
+def value_check(index: int, guard: Guard) -> CheckTuple:
+    """The check for a guard on one value."""
+    lasting = _lasting(guard)
+
+    def check(op: str, operand: Any = None, number: int = 0, program: tuple[int, ...] = (), facts: Any = None) -> Any:
+        return (_C[op], lasting, index, operand, number, program, facts)
+
+    match guard:
+        case values.TypeIs():
+            return check("type_is", guard.expected)
+        case values.IsObject() if guard.reference is not None:
+            return check("is_referent", guard.reference)
+        case values.IsObject():
+            return check("is_object", guard.expected)
+        case values.EqualsConstant():
+            return check("equals", guard.expected)
+        case containers.Length():
+            return check("length", number=guard.expected)
+        case containers.DictKeys():
+            return check("dict_keys", (tuple(guard.expected), guard.holds))
+        case containers.KeyPresent():
+            return check("key_present", guard.name)
+        case containers.KeyAbsent():
+            return check("key_absent", guard.name)
+        case containers.AttributePresent():
+            return check("attr_present", guard.name)
+        case containers.AttributeAbsent():
+            return check("attr_absent", guard.name)
+    match guard.kind:
+        case "tensor_match":
+            return check("tensor", facts=tensor_facts(guard))
+        case "global_state":
+            program = state_program(guard)
+            if program is not None:
+                return check("state", program=program)
+    return check("python", guard.holds)
+
+
+def relation_check(index: int, guard: Guard, guards: GuardSet) -> CheckTuple:
+    """The check for a guard on several values, which lie in slots."""
+    slots = tuple(guards.slots[source] for source in sources_of(guard))
+    match guard:
+        case relations.SameObject():
+            return (_C["same"], NEVER, index, None, 0, slots, None)
+        case relations.DistinctObjects():
+            return (_C["distinct"], NEVER, index, None, 0, slots, None)
+        case relations.ShapeRelations():
+            program = shape_program(guard, slots)
+            if program is not None:
+                return (_C["shapes"], NEVER, index, guard.holds, len(slots), (*slots, *program), None)
+    return (_C["python_many"], NEVER, index, guard.holds, 0, slots, None)
+
+
+def shape_program(guard: relations.ShapeRelations, slots: tuple[int, ...]) -> tuple[int, ...] | None:
+    """The stack program of a shape guard, or None if a number in it needs more than 64 bits."""
+    slot_of: dict[Symbol, int] = {}
+    code: list[int] = []
+    for atom, slot in zip(guard.symbols, slots, strict=True):
+        first = slot_of.setdefault(atom, slot)
+        code += [_OPS["slot"], slot, _OPS["slot"], first, _OPS["=="], 0]
+    checks: list[tuple[RelationOp, list[int], list[int]]] = []
+    for atom, span in guard.ranges:
+        value = [_OPS["slot"], slot_of[atom]]
+        if span.low is not None:
+            checks.append(("<=", [_OPS["const"], span.low], value))
+        if span.high is not None:
+            checks.append(("<=", value, [_OPS["const"], span.high]))
+    for relation in guard.relations:
+        checks.append(_relation_code(relation, slot_of))
+    for op, lhs, rhs in checks:
+        code += [*lhs, *rhs, _OPS[op], 0]
+    if any(not -(2**63) <= number < 2**63 for number in code):
+        return None
+    return tuple(code)
+
+
+def _relation_code(
+    relation: Relation, slot_of: dict[Symbol, int]
+) -> tuple[RelationOp, list[int], list[int]]:
+    return relation.op, _expression_code(relation.lhs, slot_of), _expression_code(relation.rhs, slot_of)
+
+
+def _expression_code(value: IntLike, slot_of: dict[Symbol, int]) -> list[int]:
+    if isinstance(value, int):
+        return [_OPS["const"], value]
+    code: list[int] = []
+    for position, (monomial, coefficient) in enumerate(value.terms):
+        code += [_OPS["const"], coefficient]
+        for atom in monomial:
+            code += _atom_code(atom, slot_of)
+            code += [_OPS["*"], 0]
+        if position:
+            code += [_OPS["+"], 0]
+    return code
+
+
+def _atom_code(atom: Symbol | Apply, slot_of: dict[Symbol, int]) -> list[int]:
+    if isinstance(atom, Symbol):
+        return [_OPS["slot"], slot_of[atom]]
+    lhs, rhs = (_expression_code(arg, slot_of) for arg in atom.args)
+    return [*lhs, *rhs, _OPS[atom.function], 0]

@@ -1,0 +1,112 @@
+"""What the native evaluator needs to know of torch, found on first use; without torch, the records answer themselves."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any
+
+from guards import _native
+
+if TYPE_CHECKING:
+    from guards.calibration import Calibration
+
+
+@functools.cache
+def calibration() -> Calibration | None:
+    """The measured layout of this torch, set up in the native module; None where there is no torch to measure."""
+    if find_spec("torch") is None:
+        return None
+    from guards.calibration import calibrate
+
+    return calibrate()
+
+
+def tensor_facts(guard: Any) -> tuple[Any, ...]:
+    """The operand of a native tensor check; says itself when only the record can answer."""
+    found = calibration()
+    device = None if found is None else found.device_code(guard.device)
+    dtype = None if found is None else found.dtype_code(guard.dtype)
+    readable = (
+        found is not None
+        and found.layout is not None
+        and device is not None
+        and dtype is not None
+        and guard.strides is not None
+        and found.is_plain(guard.type, guard.dispatch_keys)
+    )
+    return (
+        guard.type,
+        guard.holds,
+        guard.dispatch_keys,
+        dtype or 0,
+        *(device or (0, 0)),
+        guard.requires_grad,
+        -1 if guard.is_leaf is None else int(guard.is_leaf),
+        tuple(-1 if n is None else n for n in guard.sizes),
+        None if guard.strides is None else tuple(-1 if n is None else n for n in guard.strides),
+        readable,
+    )
+
+
+def state_program(guard: Any) -> tuple[int, ...] | None:
+    """(reader, value) pairs for a state guard, or None if some fact of it has no native reader."""
+    found = calibration()
+    if found is None:
+        return None
+    code: list[int] = []
+    for name, expected in guard.facts:
+        reader = found.readers.get(name)
+        value = None if reader is None else found.encode(name, expected)
+        if reader is None or value is None:
+            return None
+        code += [reader, value]
+    return tuple(code)
+
+
+def native_readers() -> Mapping[str, int]:
+    """The state facts that are read natively."""
+    found = calibration()
+    return {} if found is None else found.readers
+
+
+def use_dict_versions_if_sound() -> bool:
+    """Turn on skipping by dict versions if every kind of change to a dict is seen to change its version."""
+    _native.use_dict_versions(True)
+    sound = _native.dict_version({}) != 0 and _every_change_shows()
+    _native.use_dict_versions(sound)
+    return sound
+
+
+class _Holder:
+    pass
+
+
+def _every_change_shows() -> bool:
+    holder = _Holder()
+    holder.__dict__["a"] = 0
+    table: dict[Any, Any] = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
+
+    def store_attribute() -> None:
+        for number in range(40):
+            holder.a = number  # type: ignore[attr-defined]
+
+    changes = (
+        lambda: table.__setitem__("a", 7),
+        lambda: table.__delitem__("a"),
+        lambda: table.update(b=8),
+        lambda: table.__ior__({"c": 9}),
+        lambda: table.setdefault("new", 1),
+        lambda: table.pop("b"),
+        table.popitem,
+        table.clear,
+    )
+    for change in changes:
+        before = _native.dict_version(table)
+        change()
+        if _native.dict_version(table) == before:
+            return False
+    before = _native.dict_version(vars(holder))
+    store_attribute()
+    return _native.dict_version(vars(holder)) != before and _native.dict_version({}) != _native.dict_version({})
