@@ -1,0 +1,96 @@
+"""What a CPython version must say about itself, and which of them is running.
+
+Families of opcodes (has a constant, a name, a local, a jump ...) come from ``dis`` and need no file of ours. What the
+standard library does not say is in ``v311``, ``v312`` and ``v313``, each a table of ``Rules``.
+"""
+
+from __future__ import annotations
+
+import dis
+import opcode
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The differences of one version, as data.
+
+    ``name_flags``: opcode -> how many low bits of its argument are flags rather than part of a name's index.
+    ``pairs``: opcodes whose argument packs two locals. ``backward``: a jump -> its backward form (itself where one opcode
+    serves), ``forward`` the other way round; a jump in neither table cannot be turned.
+    ``inverted``: conditional jump -> the one that jumps in the other cases.
+    ``generator_entry_depth``: stack depth that ``dis.stack_effect`` leaves out before a generator's first instruction.
+    """
+
+    version: tuple[int, int]
+    name_flags: Mapping[str, int]
+    forward: Mapping[str, str]
+    backward: Mapping[str, str]
+    inverted: Mapping[str, str]
+    pairs: frozenset[str] = frozenset()
+    generator_entry_depth: int = 0
+    null_before_callable: bool = True
+    """Whether a call's NULL lies under the callable (3.11, 3.12) or over it (3.13)."""
+    has_precall: bool = False
+    has_call_kw: bool = False
+    has_load_method: bool = False
+    has_to_bool: bool = False
+    has_return_const: bool = False
+    has_load_closure: bool = True
+    has_function_attributes: bool = False
+    has_slices: bool = True
+    closing_for: tuple[str, ...] = ()
+    """What stands where an exhausted FOR_ITER jumps to."""
+    compare_shift: int = 0
+    compare_bool: int = 0
+    """Bit of COMPARE_OP's argument that asks for an exact bool."""
+    compare_masks: Mapping[str, int] = field(default_factory=dict)
+    """Bits below ``compare_shift`` that tell the interpreter which results of a comparison count as true."""
+
+
+def current_rules() -> Rules:
+    """The rules of the running interpreter; NotImplementedError on a version that is not supported."""
+    match sys.version_info[:2]:
+        case (3, 11):
+            from dynamo_capture.bytecode.v311 import RULES
+        case (3, 12):
+            from dynamo_capture.bytecode.v312 import RULES
+        case (3, 13):
+            from dynamo_capture.bytecode.v313 import RULES
+        case other:
+            raise NotImplementedError(f"CPython {other[0]}.{other[1]} is not supported; 3.11, 3.12 and 3.13 are")
+    return RULES
+
+
+RULES = current_rules()
+
+
+def _cache_sizes() -> dict[str, int]:
+    table = opcode._inline_cache_entries  # type: ignore[attr-defined]
+    if isinstance(table, dict):
+        return dict(table)
+    return {dis.opname[number]: count for number, count in enumerate(table) if count}
+
+
+CACHE_SIZES: Mapping[str, int] = _cache_sizes()
+"""Inline cache entries (code units) that follow an opcode."""
+
+CONSTANT = frozenset(dis.opname[number] for number in dis.hasconst)
+NAME = frozenset(dis.opname[number] for number in dis.hasname)
+LOCAL = frozenset(dis.opname[number] for number in dis.haslocal) - RULES.pairs
+FREE = frozenset(dis.opname[number] for number in dis.hasfree)
+JUMP = frozenset(dis.opname[number] for number in dis.hasjrel if number < 256) | {"JUMP"}
+HAS_ARGUMENT = frozenset(
+    name
+    for name, number in dis.opmap.items()
+    if number in getattr(dis, "hasarg", ()) or (not hasattr(dis, "hasarg") and number >= dis.HAVE_ARGUMENT)
+)
+NO_FALLTHROUGH = frozenset(
+    {
+        "RETURN_VALUE", "RETURN_CONST", "RAISE_VARARGS", "RERAISE", "JUMP", "JUMP_FORWARD", "JUMP_BACKWARD",
+        "JUMP_BACKWARD_NO_INTERRUPT", "INTERPRETER_EXIT",
+    }
+)  # fmt: skip
+"""Instructions after which control never reaches the next one."""
