@@ -1,0 +1,60 @@
+"""Decompositions of ATen onto primitives, and the shape, stride and dtype rules of ATen operators."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from torch._ops import OpOverload
+from torch.fx import GraphModule
+
+from primtorch_decomps import decomps as _families
+from primtorch_decomps.__about__ import __version__
+from primtorch_decomps.decompose import decompose_with
+from primtorch_decomps.errors import DuplicateDeclarationError
+from primtorch_decomps.library import Library
+from primtorch_decomps.prims import PrimTensor
+from primtorch_decomps.registry import (
+    Decomposition,
+    OperatorTable,
+    decomposes,
+    decomposition_table,
+    rule_table,
+    spec_rule,
+)
+from primtorch_decomps.rules import attention as _attention
+from primtorch_decomps.rules import convolution as _convolution
+from primtorch_decomps.rules import matmul as _matmul
+from primtorch_decomps.rules import scatter as _scatter
+
+_DECLARED = (_families, _attention, _convolution, _matmul, _scatter)
+
+DECOMPOSITIONS: OperatorTable = decomposition_table()
+"""Decomposition of every operator that has one. ``DECOMPOSITIONS | {op: function}`` overrides, ``without`` removes."""
+
+RULES: OperatorTable = rule_table()
+"""Spec rule of every operator whose spec its decomposition does not imply."""
+
+LIBRARY = Library(DECOMPOSITIONS, RULES)
+"""The ``fx_interface.operators.OperatorLibrary`` of this package."""
+
+
+def decompose(graph_module: GraphModule, table: Mapping[OpOverload, Any] = DECOMPOSITIONS) -> GraphModule:
+    """``graph_module`` (dialect ``aten``) in dialect ``prims``; see ``primtorch_decomps.decompose``."""
+    return decompose_with(graph_module, table, LIBRARY)
+
+
+__all__ = [
+    "DECOMPOSITIONS",
+    "LIBRARY",
+    "RULES",
+    "Decomposition",
+    "DuplicateDeclarationError",
+    "Library",
+    "OperatorTable",
+    "PrimTensor",
+    "__version__",
+    "decompose",
+    "decomposes",
+    "spec_rule",
+]

@@ -1,0 +1,41 @@
+"""Decompositions by family; importing this package declares all of them."""
+
+from primtorch_decomps.decomps import (
+    activations,
+    activations_backward,
+    binary,
+    comparison,
+    conversion,
+    division_modes,
+    embedding,
+    factories,
+    indexing,
+    joining,
+    losses,
+    normalization,
+    reductions,
+    softmax,
+    ternary,
+    unary,
+    views,
+)
+
+__all__ = [
+    "activations",
+    "activations_backward",
+    "binary",
+    "comparison",
+    "conversion",
+    "division_modes",
+    "embedding",
+    "factories",
+    "indexing",
+    "joining",
+    "losses",
+    "normalization",
+    "reductions",
+    "softmax",
+    "ternary",
+    "unary",
+    "views",
+]

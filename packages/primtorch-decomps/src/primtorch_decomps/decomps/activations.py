@@ -1,0 +1,110 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from primtorch_decomps import promotion
+from primtorch_decomps.pointwise import Kind, pointwise
+from primtorch_decomps.prims import PrimTensor, ops
+
+SQRT_HALF = math.sqrt(0.5)
+TANH_SCALE = math.sqrt(2.0 / math.pi)
+TANH_CUBIC = 0.044715
+"""Constants of the two forms of GELU (Hendrycks and Gimpel, arXiv:1606.08415)."""
+
+
+@pointwise("aten.relu.default", kind=Kind.EXACT)
+def relu(x: PrimTensor) -> PrimTensor:
+    return ops.maximum(x, promotion.cast_number(0, x.dtype))
+
+
+@pointwise("aten.relu6.default", kind=Kind.EXACT)
+def relu6(x: PrimTensor) -> PrimTensor:
+    return hardtanh(x, 0.0, 6.0)
+
+
+@pointwise("aten.hardtanh.default", kind=Kind.EXACT)
+def hardtanh(x: PrimTensor, min_val: Any = -1.0, max_val: Any = 1.0) -> PrimTensor:
+    low, high = promotion.cast_number(min_val, x.dtype), promotion.cast_number(max_val, x.dtype)
+    return ops.minimum(ops.maximum(x, low), high)
+
+
+@pointwise("aten.silu.default")
+def silu(x: PrimTensor) -> PrimTensor:
+    return x * ops.sigmoid(x)
+
+
+@pointwise("aten.gelu.default")
+def gelu(x: PrimTensor, approximate: str = "none") -> PrimTensor:
+    if approximate == "tanh":
+        return 0.5 * x * (1.0 + ops.tanh(TANH_SCALE * (x + TANH_CUBIC * (x * x * x))))
+    return x * 0.5 * (1.0 + ops.erf(x * SQRT_HALF))
+
+
+@pointwise("aten.leaky_relu.default")
+def leaky_relu(x: PrimTensor, negative_slope: float = 0.01) -> PrimTensor:
+    return ops.where(ops.gt(x, 0.0), x, x * negative_slope)
+
+
+@pointwise("aten.elu.default")
+def elu(x: PrimTensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> PrimTensor:
+    return ops.where(ops.le(x, 0.0), ops.expm1(x * input_scale) * (alpha * scale), x * scale)
+
+
+@pointwise("aten.celu.default")
+def celu(x: PrimTensor, alpha: float = 1.0) -> PrimTensor:
+    return elu(x, alpha, 1.0, 1.0 / alpha)
+
+
+@pointwise("aten.selu.default")
+def selu(x: PrimTensor) -> PrimTensor:
+    """Klambauer et al., arXiv:1706.02515."""
+    return elu(x, 1.6732632423543772848170429916717, 1.0507009873554804934193349852946)
+
+
+@pointwise("aten.softplus.default")
+def softplus(x: PrimTensor, beta: float = 1.0, threshold: float = 20.0) -> PrimTensor:
+    scaled = x * beta
+    return ops.where(ops.gt(scaled, threshold), x, ops.log1p(ops.exp(scaled)) / beta)
+
+
+@pointwise("aten.mish.default")
+def mish(x: PrimTensor) -> PrimTensor:
+    return x * ops.tanh(softplus(x))
+
+
+@pointwise("aten.hardsigmoid.default")
+def hardsigmoid(x: PrimTensor) -> PrimTensor:
+    return ops.minimum(ops.maximum(x + 3.0, 0.0), 6.0) / 6.0
+
+
+@pointwise("aten.hardswish.default")
+def hardswish(x: PrimTensor) -> PrimTensor:
+    return x * ops.minimum(ops.maximum(x + 3.0, 0.0), 6.0) / 6.0
+
+
+@pointwise("aten.hardshrink.default")
+def hardshrink(x: PrimTensor, lambd: float = 0.5) -> PrimTensor:
+    return ops.where(ops.ge(x, -lambd) & ops.le(x, lambd), 0.0, x)
+
+
+@pointwise("aten.softshrink.default")
+def softshrink(x: PrimTensor, lambd: float = 0.5) -> PrimTensor:
+    return ops.where(ops.gt(x, lambd), x - lambd, ops.where(ops.lt(x, -lambd), x + lambd, x * 0.0))
+
+
+@pointwise("aten.threshold.default", kind=Kind.EXACT)
+def threshold(x: PrimTensor, threshold: Any, value: Any) -> PrimTensor:
+    return ops.where(ops.le(x, threshold), promotion.cast_number(value, x.dtype), x)
+
+
+@pointwise("aten._prelu_kernel.default", operands=2)
+def prelu(x: PrimTensor, weight: PrimTensor) -> PrimTensor:
+    return ops.where(ops.gt(x, 0.0), x, weight * x)
+
+
+@pointwise("aten.log_sigmoid.default")
+def log_sigmoid(x: PrimTensor) -> PrimTensor:
+    return ops.minimum(x, 0.0) - ops.log1p(ops.exp(-ops.abs(x)))

@@ -1,0 +1,117 @@
+"""Gradients of activation functions, as autograd's formulas call them."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from primtorch_decomps.decomps.activations import SQRT_HALF, TANH_CUBIC, TANH_SCALE
+from primtorch_decomps.pointwise import Kind, pointwise
+from primtorch_decomps.prims import PrimTensor, ops
+
+_DENSITY_SCALE = 1.0 / math.sqrt(2.0 * math.pi)
+
+
+@pointwise("aten.threshold_backward.default", kind=Kind.EXACT, operands=2)
+def threshold_backward(grad: PrimTensor, x: PrimTensor, threshold: Any) -> PrimTensor:
+    zero = 0.0 if grad.dtype.is_floating_point else 0
+    return ops.where(ops.le(x, threshold), zero, grad)
+
+
+@pointwise("aten.sigmoid_backward.default", operands=2)
+def sigmoid_backward(grad: PrimTensor, y: PrimTensor) -> PrimTensor:
+    return grad * ((1.0 - y) * y)
+
+
+@pointwise("aten.tanh_backward.default", operands=2)
+def tanh_backward(grad: PrimTensor, y: PrimTensor) -> PrimTensor:
+    return grad * (1.0 - y * y)
+
+
+@pointwise("aten.silu_backward.default", operands=2)
+def silu_backward(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
+    gate = ops.sigmoid(x)
+    return grad * gate * (1.0 + x * (1.0 - gate))
+
+
+@pointwise("aten.gelu_backward.default", operands=2)
+def gelu_backward(grad: PrimTensor, x: PrimTensor, approximate: str = "none") -> PrimTensor:
+    if approximate == "tanh":
+        return grad * _gelu_tanh_slope(x)
+    area = 0.5 * (1.0 + ops.erf(x * SQRT_HALF))
+    density = ops.exp(x * x * -0.5) * _DENSITY_SCALE
+    return grad * (area + x * density)
+
+
+def _gelu_tanh_slope(x: PrimTensor) -> PrimTensor:
+    square = x * x
+    bend = ops.tanh(TANH_SCALE * (x + TANH_CUBIC * (square * x)))
+    inner_slope = TANH_SCALE * (1.0 + 3.0 * TANH_CUBIC * square)
+    return 0.5 * (1.0 + bend) + 0.5 * x * ((1.0 - bend * bend) * inner_slope)
+
+
+@pointwise("aten.leaky_relu_backward.default", operands=2)
+def leaky_relu_backward(
+    grad: PrimTensor, x: PrimTensor, negative_slope: float, self_is_result: bool
+) -> PrimTensor:
+    return ops.where(ops.gt(x, 0.0), grad, grad * negative_slope)
+
+
+@pointwise("aten.elu_backward.default", operands=2)
+def elu_backward(
+    grad: PrimTensor, x: PrimTensor, alpha: float, scale: float, input_scale: float, is_result: bool
+) -> PrimTensor:
+    """``x`` is the function's result where ``is_result``, else its argument; of the pair, the second by position."""
+    if is_result:
+        negative = grad * input_scale * (x + alpha * scale)
+    else:
+        negative = grad * (input_scale * alpha * scale) * ops.exp(x * input_scale)
+    return ops.where(ops.le(x, 0.0), negative, grad * scale)
+
+
+@pointwise("aten.hardtanh_backward.default", operands=2)
+def hardtanh_backward(grad: PrimTensor, x: PrimTensor, min_val: Any, max_val: Any) -> PrimTensor:
+    return ops.where(ops.le(x, min_val) | ops.ge(x, max_val), 0.0, grad)
+
+
+@pointwise("aten.hardsigmoid_backward.default", operands=2)
+def hardsigmoid_backward(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
+    return ops.where(ops.gt(x, -3.0) & ops.lt(x, 3.0), grad / 6.0, 0.0)
+
+
+@pointwise("aten.hardswish_backward.default", operands=2)
+def hardswish_backward(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
+    inner = grad * (x / 3.0 + 0.5)
+    return ops.where(ops.le(x, -3.0), 0.0, ops.where(ops.lt(x, 3.0), inner, grad))
+
+
+@pointwise("aten.softplus_backward.default", operands=2)
+def softplus_backward(grad: PrimTensor, x: PrimTensor, beta: float, threshold: float) -> PrimTensor:
+    scaled = x * beta
+    return ops.where(ops.gt(scaled, threshold), grad, grad * ops.sigmoid(scaled))
+
+
+@pointwise("aten.mish_backward.default", operands=2)
+def mish_backward(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
+    gate = ops.sigmoid(x)
+    bend = ops.tanh(ops.log1p(ops.exp(-ops.abs(x))) + ops.maximum(x, 0.0))
+    return grad * (bend + x * gate * (1.0 - bend * bend))
+
+
+@pointwise("aten.hardshrink_backward.default", "aten.softshrink_backward.default", operands=2)
+def shrink_backward(grad: PrimTensor, x: PrimTensor, lambd: float) -> PrimTensor:
+    return ops.where(ops.ge(x, -lambd) & ops.le(x, lambd), 0.0, grad)
+
+
+@pointwise("aten.logit_backward.default", operands=2)
+def logit_backward(grad: PrimTensor, x: PrimTensor, eps: float | None = None) -> PrimTensor:
+    slope = grad / (x * (1.0 - x))
+    if eps is None:
+        outside = ops.lt(x, 0.0) | ops.gt(x, 1.0)
+        return ops.where(outside, math.nan, slope)
+    return ops.where(ops.lt(x, eps) | ops.gt(x, 1.0 - eps), 0.0, slope)
+
+
+@pointwise("aten.log_sigmoid_backward.default", operands=2)
+def log_sigmoid_backward(grad: PrimTensor, x: PrimTensor, buffer: PrimTensor | None = None) -> PrimTensor:
+    return grad * ops.sigmoid(-x)

@@ -1,0 +1,34 @@
+"""Comparisons and boolean logic; results are bool."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from primtorch_decomps import promotion
+from primtorch_decomps.pointwise import Kind, pointwise
+from primtorch_decomps.prims import PrimTensor, ops
+
+for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    pointwise(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar", kind=Kind.BOOLEAN, operands=2)(getattr(ops, _name))
+
+
+def truth(x: Any) -> Any:
+    """Nonzero elements (NaN too) as bool."""
+    if not isinstance(x, PrimTensor):
+        return bool(x)
+    return x if promotion.category(x.dtype) == 0 else ops.ne(x, promotion.cast_number(0, x.dtype))
+
+
+@pointwise("aten.logical_and.default", kind=Kind.BOOLEAN, operands=2)
+def logical_and(x: Any, y: Any) -> PrimTensor:
+    return ops.bitwise_and(truth(x), truth(y))
+
+
+@pointwise("aten.logical_or.default", kind=Kind.BOOLEAN, operands=2)
+def logical_or(x: Any, y: Any) -> PrimTensor:
+    return ops.bitwise_or(truth(x), truth(y))
+
+
+@pointwise("aten.logical_xor.default", kind=Kind.BOOLEAN, operands=2)
+def logical_xor(x: Any, y: Any) -> PrimTensor:
+    return ops.bitwise_xor(truth(x), truth(y))

@@ -1,0 +1,58 @@
+"""Copies: to another dtype, device or memory format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
+
+from primtorch_decomps.prims import PrimTensor, broadcast_to, ops
+from primtorch_decomps.registry import decomposes
+from primtorch_decomps.shapes import broadcast
+from primtorch_decomps.strides import format_strides, preserved_strides
+
+
+def _to_copy_spec(
+    x: TensorSpec,
+    *,
+    env: ShapeEnv,
+    dtype: torch.dtype | None = None,
+    device: Any = None,
+    memory_format: torch.memory_format | None = None,
+    **options: Any,
+) -> TensorSpec:
+    strides = format_strides(x.sizes, x.strides, memory_format, env)
+    return TensorSpec(x.sizes, strides, dtype or x.dtype, x.device if device is None else torch.device(device))
+
+
+@decomposes("aten._to_copy.default", rule=_to_copy_spec)
+def to_copy(x: PrimTensor, *, dtype: torch.dtype | None = None, device: Any = None, **options: Any) -> Any:
+    if device is not None and torch.device(device) != x.device:
+        return NotImplemented
+    return ops.clone(x) if dtype is None or dtype is x.dtype else ops.convert_dtype(x, dtype)
+
+
+def _clone_spec(x: TensorSpec, *, memory_format: torch.memory_format | None = None, env: ShapeEnv) -> TensorSpec:
+    return TensorSpec(x.sizes, format_strides(x.sizes, x.strides, memory_format, env), x.dtype, x.device)
+
+
+@decomposes("aten.clone.default", rule=_clone_spec)
+def clone(x: PrimTensor, *, memory_format: torch.memory_format | None = None) -> PrimTensor:
+    return ops.clone(x)
+
+
+def _copy_spec(x: TensorSpec, src: TensorSpec, non_blocking: bool = False, *, env: ShapeEnv) -> TensorSpec:
+    broadcast([x.sizes, src.sizes], env)
+    return TensorSpec(x.sizes, preserved_strides(x.sizes, x.strides, env), x.dtype, x.device)
+
+
+@decomposes("aten.copy.default", rule=_copy_spec)
+def copy(x: PrimTensor, src: PrimTensor, non_blocking: bool = False) -> Any:
+    if src.device != x.device:
+        return NotImplemented
+    converted = ops.convert_dtype(src, x.dtype)
+    moved = broadcast_to(converted, x.sizes)
+    return ops.clone(moved) if moved is src else moved

@@ -1,0 +1,134 @@
+"""Specs of operators without a rule: their own kernel is run on zeros, with the random state put back.
+
+Torch's Python meta functions are no option: they import another compiler (and are slower than many kernels).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, ValueSpec
+
+LARGEST_TRIAL_BYTES = 2 << 30
+"""No trial run allocates inputs beyond this."""
+
+
+def _has_data_dependent_shape(op: OpOverload) -> bool:
+    return torch.Tag.dynamic_output_shape in op.tags
+
+
+def run_for_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
+    """The spec of ``op``'s result by a trial run; the sizes in play become constants of this compilation.
+
+    Raises what the operator raises for these arguments, and UnsupportedProgramError DEC101 where the result's shape
+    depends on data, DEC102 where the inputs are too large for a trial run, DEC103 where it returns a number.
+    """
+    if _has_data_dependent_shape(op) or _indexes_by_mask(op, args):
+        raise UnsupportedProgramError(
+            "DEC101",
+            f"the shape of {op}'s result depends on the data",
+            where=env.location,
+            action="keep the operation out of the compiled region, or replace it by one of fixed shape (torch.where)",
+        )
+    try:
+        result = _trial(op, args, kwargs, env, torch.zeros)
+    except (NotImplementedError, MemoryError):
+        raise
+    except RuntimeError as error:
+        result = _second_trial(op, args, kwargs, env, error)
+    return _spec_of_result(op, result, env)
+
+
+def _indexes_by_mask(op: OpOverload, args: Sequence[Any]) -> bool:
+    if op is not torch.ops.aten.index.Tensor:
+        return False
+    masks = (torch.bool, torch.uint8)
+    return any(isinstance(item, TensorSpec) and item.dtype in masks for item in args[1])
+
+
+def _second_trial(
+    op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv, error: RuntimeError
+) -> Any:
+    """Once more with identity matrices, for the sake of factorisations, which fail on zeros."""
+    try:
+        return _trial(op, args, kwargs, env, _identity)
+    except RuntimeError:
+        raise error from None
+
+
+def _identity(length: int, dtype: torch.dtype, device: torch.device) -> torch.Tensor:
+    return torch.ones(length, dtype=dtype, device=device)
+
+
+def _trial(
+    op: OpOverload,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    env: ShapeEnv,
+    fill: Callable[..., torch.Tensor],
+) -> Any:
+    devices = {torch.device("cpu")}
+
+    def real(value: Any) -> Any:
+        match value:
+            case TensorSpec():
+                devices.add(value.device)
+                return _real_tensor(value, env, fill)
+            case SymSpec():
+                return env.specialize(value.expr)
+            case Expr():
+                return env.specialize(value)
+            case list() | tuple():
+                return type(value)(real(item) for item in value)
+        return value
+
+    with torch._C._DisableTorchDispatch(), torch.no_grad():
+        ready, options = real(tuple(args)), {name: real(value) for name, value in kwargs.items()}
+        cuda = [d.index or 0 for d in devices if d.type == "cuda"]
+        with torch.random.fork_rng(cuda, enabled=torch.Tag.nondeterministic_seeded in op.tags):
+            return op(*ready, **options)
+
+
+def _real_tensor(spec: TensorSpec, env: ShapeEnv, fill: Callable[..., torch.Tensor]) -> torch.Tensor:
+    sizes = [env.specialize(n) for n in spec.sizes]
+    strides = [env.specialize(n) for n in spec.strides]
+    extent = 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+    if extent * spec.dtype.itemsize > LARGEST_TRIAL_BYTES:
+        raise UnsupportedProgramError(
+            "DEC102", f"no rule for an operator on {spec}, and it is too large for a trial run", where=env.location
+        )
+    if fill is _identity and len(sizes) >= 2:
+        eye = torch.eye(sizes[-2], sizes[-1], dtype=spec.dtype, device=spec.device).expand(sizes)
+        storage = torch.zeros(extent, dtype=spec.dtype, device=spec.device).as_strided(sizes, strides)
+        return eye if 0 in strides else storage.copy_(eye)
+    return fill(extent, dtype=spec.dtype, device=spec.device).as_strided(sizes, strides)
+
+
+def _spec_of_result(op: OpOverload, result: Any, env: ShapeEnv) -> ValueSpec:
+    match result:
+        case torch.Tensor():
+            if result.layout is not torch.strided:
+                raise UnsupportedProgramError(
+                    "DEC104", f"{op} returns a tensor of layout {result.layout}", where=env.location
+                )
+            return TensorSpec(tuple(result.shape), tuple(result.stride()), result.dtype, result.device)
+        case list():
+            return [_spec_of_result(op, item, env) for item in result]
+        case tuple():
+            return tuple(_spec_of_result(op, item, env) for item in result)
+        case None:
+            return None
+        case float():
+            return SymFloatSpec()
+    raise UnsupportedProgramError(
+        "DEC103",
+        f"{op} returns a number that depends on the data",
+        where=env.location,
+        action="keep the operation out of the compiled region",
+    )

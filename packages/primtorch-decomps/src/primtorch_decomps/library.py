@@ -1,0 +1,125 @@
+"""The operator library: specs of ATen results by rule, by running the decomposition on specs, or by a trial run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import torch
+from torch._ops import OpOverload
+
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, ValueSpec
+
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.fallback import run_for_spec
+from primtorch_decomps.prims import PrimTensor, Trace, freeze, tracing
+from primtorch_decomps.registry import Decomposition, OperatorTable
+
+_LIMIT = 100_000
+"""Memoised results kept before the memo starts anew."""
+
+_UNCOVERED = (RuleMismatchError, TypeError, ValueError, IndexError, KeyError)
+"""What a rule raises for arguments that it does not cover; the operator's own kernel is then asked."""
+
+
+class Library:
+    """Implements ``fx_interface.operators.OperatorLibrary`` from a table of decompositions and a table of rules.
+
+    Results are memoised by operator and arguments, for each ``ShapeEnv`` that has symbols and once for all others.
+    """
+
+    def __init__(self, decompositions: OperatorTable, rules: OperatorTable) -> None:
+        self.decompositions = decompositions
+        self.rules = rules
+        self._static: dict[object, ValueSpec] = {}
+        self._symbolic: WeakKeyDictionary[ShapeEnv, dict[object, ValueSpec]] = WeakKeyDictionary()
+
+    def infer(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
+        """The spec of ``op``'s result. Tensors are given as ``TensorSpec``, sizes as int or ``Expr``.
+
+        Raises what the operator itself would raise for bad arguments, and UnsupportedProgramError (DEC1xx) where no
+        rule exists and a trial run cannot tell.
+        """
+        key = (op, torch.get_default_dtype(), freeze(args), freeze(kwargs) if kwargs else None)
+        memo = self._memo(env)
+        try:
+            return memo[key]
+        except KeyError:
+            pass
+        spec = self._infer(op, args, kwargs, env)
+        if len(memo) >= _LIMIT:
+            memo.clear()
+        memo[key] = spec
+        return spec
+
+    def _memo(self, env: ShapeEnv) -> dict[object, ValueSpec]:
+        if not env.symbols:
+            return self._static
+        found = self._symbolic.get(env)
+        if found is None:
+            found = self._symbolic[env] = {}
+        return found
+
+    def _infer(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
+        try:
+            found = self.infer_by_rule(op, args, kwargs, env)
+        except _UNCOVERED:
+            found = NotImplemented
+        return run_for_spec(op, args, kwargs, env) if found is NotImplemented else found
+
+    def infer_by_rule(
+        self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
+    ) -> ValueSpec:
+        """The spec by rule or decomposition alone; ``NotImplemented`` where there is neither."""
+        rule = self.rules.get(op)
+        if rule is not None and (is_layout_rule(rule) or not has_complex(args)):
+            return rule(*args, **kwargs, env=env)  # type: ignore[no-any-return]
+        decomposition = self.decompositions.get(op)
+        if rule is not None or decomposition is None or has_complex(args):
+            return NotImplemented
+        return _spec_only(decomposition, args, kwargs, env)
+
+
+def is_layout_rule(rule: Any) -> bool:
+    """Whether a rule does not look at the dtype, so that it holds for complex numbers too."""
+    return str(rule.__module__).startswith("primtorch_decomps.rules")
+
+
+def has_complex(values: Sequence[Any]) -> bool:
+    """Whether any tensor among the arguments is complex: no decomposition is written for those."""
+    for value in values:
+        if isinstance(value, (TensorSpec, PrimTensor)):
+            if value.dtype.is_complex:
+                return True
+        elif isinstance(value, complex) or (isinstance(value, (list, tuple)) and has_complex(value)):
+            return True
+    return False
+
+
+def _spec_only(
+    decomposition: Decomposition, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
+) -> ValueSpec:
+    with tracing(Trace(env)):
+        ready = [_proxy(a) for a in args]
+        result = decomposition.function(*ready, **{name: _proxy(value) for name, value in kwargs.items()})
+    return NotImplemented if result is NotImplemented else _spec(result)
+
+
+def _proxy(value: Any) -> Any:
+    if isinstance(value, TensorSpec):
+        return PrimTensor.of(value)
+    if isinstance(value, (list, tuple)) and any(isinstance(item, TensorSpec) for item in value):
+        return type(value)(_proxy(item) for item in value)
+    return value
+
+
+def _spec(result: Any) -> ValueSpec:
+    if isinstance(result, PrimTensor):
+        return result.spec
+    if result is None:
+        return None
+    if isinstance(result, list):
+        return [_spec(item) for item in result]
+    return tuple([_spec(item) for item in result])

@@ -1,0 +1,133 @@
+"""Pointwise operators: operands are promoted, broadcast and, for the half types, computed in float32."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import Any, TypeVar
+
+import torch
+
+from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
+
+from primtorch_decomps import promotion
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
+from primtorch_decomps.registry import decomposes
+from primtorch_decomps.shapes import broadcast
+from primtorch_decomps.strides import pointwise_strides
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+class Kind(Enum):
+    """What dtype a pointwise operator computes in and returns."""
+
+    ARITHMETIC = "the operands' common dtype; half types computed in float32"
+    EXACT = "the operands' common dtype, computed in it, because no rounding occurs"
+    FLOAT = "as ARITHMETIC, after turning integers into the default floating dtype"
+    BOOLEAN = "computed in the common dtype; the result is bool"
+
+
+def pointwise(*names: str, kind: Kind = Kind.ARITHMETIC, operands: int = 1) -> Callable[[Function], Function]:
+    """Declare a formula over operands of one dtype and shape as the decomposition of pointwise operators.
+
+    The first ``operands`` positional arguments take part in promotion, as do all positional tensors; Python numbers
+    among them arrive cast to the computing dtype's category. The rest is passed as it is.
+    """
+
+    def declare(formula: Function) -> Function:
+        function = decomposition_of(formula, kind, operands)
+        decomposes(*names, rule=pointwise_rule(kind, operands, formula))(function)
+        return formula
+
+    return declare
+
+
+def _split(args: Sequence[Any], operands: int, tensor_type: type) -> tuple[list[Any], list[Any]]:
+    tensors = [a for a in args if type(a) is tensor_type]
+    numbers = [a for a in args[:operands] if type(a) is not tensor_type and a is not None]
+    if not tensors:
+        raise RuleMismatchError("no operand is a tensor")
+    return tensors, numbers
+
+
+def _common_dtype(kind: Kind, tensors: Sequence[Any], numbers: Sequence[Any]) -> torch.dtype:
+    common = promotion.result_type(tensors, numbers)
+    return promotion.to_float(common) if kind is Kind.FLOAT else common
+
+
+def decomposition_of(formula: Callable[..., Any], kind: Kind, operands: int) -> Callable[..., Any]:
+    rounds = kind in (Kind.ARITHMETIC, Kind.FLOAT)
+
+    @functools.wraps(formula)
+    def function(*args: Any, **kwargs: Any) -> PrimTensor:
+        tensors, numbers = _split(args, operands, PrimTensor)
+        common = _common_dtype(kind, tensors, numbers)
+        compute = promotion.compute_dtype(common) if rounds else common
+        sizes = broadcast([t.sizes for t in tensors], current_trace().env)
+        device = common_device(tensors)
+        ready: list[Any] = []
+        for place, arg in enumerate(args):
+            if type(arg) is PrimTensor:
+                moved = ops.convert_dtype(move_scalar(arg, device), compute)
+                ready.append(broadcast_to(moved, sizes))
+            else:
+                ready.append(arg if place >= operands or arg is None else promotion.cast_number(arg, compute))
+        result = formula(*ready, **kwargs)
+        assert isinstance(result, PrimTensor), formula
+        return result if kind is Kind.BOOLEAN else ops.convert_dtype(result, common)
+
+    function.formula = formula  # type: ignore[attr-defined]
+    return function
+
+
+def common_device(tensors: Sequence[Any]) -> torch.device:
+    """The device that a pointwise result lies on: 0-dimensional CPU tensors yield to any other."""
+    device: torch.device = tensors[0].device
+    for tensor in tensors:
+        if tensor.device != device:
+            if device.type == "cpu" and all(t.rank == 0 for t in tensors if t.device == device):
+                device = tensor.device
+            elif tensor.device.type != "cpu" or tensor.rank:
+                raise RuleMismatchError(f"operands on {device} and {tensor.device}")
+    return device
+
+
+def move_scalar(x: PrimTensor, device: torch.device) -> PrimTensor:
+    """A 0-dimensional CPU operand on the device of the others."""
+    if x.device == device:
+        return x
+    spec = TensorSpec(x.sizes, x.strides, x.dtype, device)
+    trace = current_trace()
+    if not trace.recording:
+        return PrimTensor.of(spec)
+    made = trace.emit_library(torch.ops.aten._to_copy.default, (x,), {"device": device}, spec, pure=True)
+    assert isinstance(made, PrimTensor)
+    return made
+
+
+def pointwise_rule(kind: Kind, operands: int, formula: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    def rule(*args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
+        tensors, numbers = _split(args, operands, TensorSpec)
+        dtype = torch.bool if kind is Kind.BOOLEAN else _common_dtype(kind, tensors, numbers)
+        return pointwise_spec(tensors, dtype, env, numbers=bool(numbers))
+
+    rule.formula = formula  # type: ignore[attr-defined]
+    return rule
+
+
+def pointwise_spec(
+    tensors: Sequence[TensorSpec], dtype: torch.dtype, env: ShapeEnv, *, numbers: bool = False
+) -> TensorSpec:
+    """The spec that TensorIterator gives to a result over ``tensors`` (``numbers``: and a Python number)."""
+    sizes = broadcast([t.sizes for t in tensors], env)
+    strides = pointwise_strides(tensors, sizes, env, numbers)
+    return TensorSpec(sizes, strides, dtype, common_device(tensors))
+
+
+def is_number(value: Any) -> bool:
+    """Whether an argument is a Python number or a size."""
+    return isinstance(value, (int, float, complex, Expr))

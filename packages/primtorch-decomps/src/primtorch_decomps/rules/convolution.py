@@ -1,0 +1,112 @@
+"""Specs of convolutions; they are library calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fx_interface.symbols import IntLike, ShapeEnv, floordiv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.registry import spec_rule
+from primtorch_decomps.shapes import Sizes, same
+from primtorch_decomps.strides import channels_last_order, is_strided_channels_last, ordered_strides
+
+
+def _each(values: Sequence[int], count: int) -> list[int]:
+    return list(values) * count if len(values) == 1 else list(values)
+
+
+def convolved_sizes(
+    x: Sizes,
+    weight: Sizes,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+) -> Sizes:
+    """[N, C, ...] with weight [M, C / groups, ...] (transposed: [C, M / groups, ...]) -> [N, M, ...]."""
+    count = len(x) - 2
+    steps, pads, gaps = (_each(v, count) for v in (stride, padding, dilation))
+    extras = _each(output_padding, count)
+    result: list[IntLike] = [x[0], weight[1] * groups if transposed else weight[0]]
+    for axis in range(count):
+        reach = gaps[axis] * (weight[axis + 2] - 1) + 1
+        size = x[axis + 2]
+        if transposed:
+            result.append((size - 1) * steps[axis] - 2 * pads[axis] + reach + extras[axis])
+        else:
+            result.append(floordiv(size + 2 * pads[axis] - reach, steps[axis]) + 1)
+    return tuple(result)
+
+
+def _convolution_strides(x: TensorSpec, weight: TensorSpec, sizes: Sizes, env: ShapeEnv) -> Sizes:
+    """Channels-last if the input or the weight suggests it, else row-major."""
+    order = channels_last_order(len(sizes))
+    if order is not None and any(is_strided_channels_last(t.sizes, t.strides, env) for t in (x, weight)):
+        return ordered_strides(sizes, order)
+    return contiguous_strides(sizes)
+
+
+@spec_rule("aten.convolution.default")
+def convolution(
+    x: TensorSpec,
+    weight: TensorSpec,
+    bias: TensorSpec | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    *,
+    env: ShapeEnv,
+) -> TensorSpec:
+    if x.rank != weight.rank or x.rank < 3 or x.dtype is not weight.dtype or x.device != weight.device:
+        raise RuleMismatchError("convolution of unlike tensors")
+    if x.device.type not in ("cpu", "cuda") or 0 in x.sizes:
+        raise RuleMismatchError("convolution on another device, or of nothing")
+    if not same(x.sizes[1], weight.sizes[0] if transposed else weight.sizes[1] * groups, env):
+        raise RuleMismatchError("convolution needs equal channels")
+    sizes = convolved_sizes(
+        x.sizes, weight.sizes, stride, padding, dilation, transposed, output_padding, groups
+    )
+    if any(isinstance(n, int) and n < 1 for n in sizes):
+        raise RuleMismatchError("convolution's kernel is larger than its input")
+    return TensorSpec(sizes, _convolution_strides(x, weight, sizes, env), x.dtype, x.device)
+
+
+def _like_input(x: TensorSpec, layouts: Sequence[TensorSpec], env: ShapeEnv) -> TensorSpec:
+    order = channels_last_order(x.rank)
+    channels_last = order is not None and any(is_strided_channels_last(t.sizes, t.strides, env) for t in layouts)
+    strides = ordered_strides(x.sizes, order or ()) if channels_last else contiguous_strides(x.sizes)
+    return TensorSpec(x.sizes, strides, x.dtype, x.device)
+
+
+@spec_rule("aten.convolution_backward.default")
+def convolution_backward(
+    grad: TensorSpec,
+    x: TensorSpec,
+    weight: TensorSpec,
+    bias_sizes: Sequence[IntLike] | None,
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    transposed: bool,
+    output_padding: Sequence[int],
+    groups: int,
+    output_mask: Sequence[bool],
+    *,
+    env: ShapeEnv,
+) -> tuple[TensorSpec | None, ...]:
+    if x.rank not in (4, 5) or 0 in x.sizes:
+        raise RuleMismatchError("layout of this convolution's gradient")
+    layouts = (x, weight)
+    bias = TensorSpec((grad.sizes[1],), (1,), grad.dtype, grad.device)
+    return (
+        _like_input(x, layouts, env) if output_mask[0] else None,
+        _like_input(weight, layouts, env) if output_mask[1] else None,
+        bias if output_mask[2] else None,
+    )

@@ -1,0 +1,204 @@
+"""Specs of operators that write by index, sort, accumulate or draw random numbers; they are library calls."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.promotion import is_integral
+from primtorch_decomps.registry import spec_rule
+from primtorch_decomps.shapes import at_most, canonical_dim
+from primtorch_decomps.strides import format_strides, preserved_strides
+
+
+def _contiguous(sizes: Sequence[IntLike], dtype: torch.dtype, device: torch.device) -> TensorSpec:
+    sizes = tuple(sizes)
+    return TensorSpec(sizes, contiguous_strides(sizes), dtype, device)
+
+
+@spec_rule("aten.embedding_dense_backward.default")
+def embedding_dense_backward(
+    grad: TensorSpec,
+    indices: TensorSpec,
+    num_weights: IntLike,
+    padding_idx: int,
+    scale_grad_by_freq: bool,
+    *,
+    env: ShapeEnv,
+) -> TensorSpec:
+    """Gradient [..., E] -> [num_weights, E]."""
+    return _contiguous((num_weights, grad.sizes[-1]), grad.dtype, grad.device)
+
+
+@spec_rule(
+    "aten.index_put.default",
+    "aten._unsafe_index_put.default",
+    "aten.scatter.src",
+    "aten.scatter.value",
+    "aten.scatter_add.default",
+    "aten.scatter.reduce",
+    "aten.scatter.value_reduce",
+    "aten.scatter_reduce.two",
+    "aten.index_add.default",
+    "aten.index_copy.default",
+    "aten.index_fill.int_Scalar",
+    "aten.masked_scatter.default",
+)
+def like_first(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
+    """A changed copy of the first tensor."""
+    if x.rank == 0:
+        raise RuleMismatchError("indices into a 0-dimensional tensor")
+    return TensorSpec(x.sizes, preserved_strides(x.sizes, x.strides, env), x.dtype, x.device)
+
+
+@spec_rule("aten.cumsum.default", "aten.cumprod.default")
+def cumulative(x: TensorSpec, dim: int, *, dtype: torch.dtype | None = None, env: ShapeEnv) -> TensorSpec:
+    canonical_dim(dim, x.rank)
+    chosen = dtype or (torch.int64 if is_integral(x.dtype) else x.dtype)
+    return _contiguous(x.sizes, chosen, x.device)
+
+
+@spec_rule("aten.topk.default")
+def topk(
+    x: TensorSpec, k: IntLike, dim: int = -1, largest: bool = True, sorted: bool = True, *, env: ShapeEnv
+) -> tuple[TensorSpec, TensorSpec]:
+    axis = canonical_dim(dim, x.rank)
+    if x.rank == 0 or not at_most(k, x.sizes[axis], env):
+        raise RuleMismatchError("topk's k is out of range")
+    sizes = (*x.sizes[:axis], k, *x.sizes[axis + 1 :])
+    return _contiguous(sizes, x.dtype, x.device), _contiguous(sizes, torch.int64, x.device)
+
+
+@spec_rule("aten.sort.default")
+def sort(x: TensorSpec, dim: int = -1, descending: bool = False, *, env: ShapeEnv) -> tuple[TensorSpec, TensorSpec]:
+    return sort_stable(x, stable=None, dim=dim, descending=descending, env=env)
+
+
+@spec_rule("aten.sort.stable")
+def sort_stable(
+    x: TensorSpec, *, stable: bool | None, dim: int = -1, descending: bool = False, env: ShapeEnv
+) -> tuple[TensorSpec, TensorSpec]:
+    canonical_dim(dim, x.rank)
+    strides = preserved_strides(x.sizes, x.strides, env)
+    return (
+        TensorSpec(x.sizes, strides, x.dtype, x.device),
+        TensorSpec(x.sizes, strides, torch.int64, x.device),
+    )
+
+
+@spec_rule("aten.native_dropout.default")
+def native_dropout(
+    x: TensorSpec, p: float, train: bool | None, *, env: ShapeEnv
+) -> tuple[TensorSpec, TensorSpec]:
+    strides = preserved_strides(x.sizes, x.strides, env)
+    return (
+        TensorSpec(x.sizes, strides, x.dtype, x.device),
+        TensorSpec(x.sizes, strides, torch.bool, x.device),
+    )
+
+
+@spec_rule(
+    "aten.bernoulli.default",
+    "aten.bernoulli.p",
+    "aten.uniform.default",
+    "aten.normal_functional.default",
+    "aten.exponential.default",
+)
+def drawn_like(x: TensorSpec, *args: Any, generator: Any = None, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
+    """Random numbers in the shape of a tensor."""
+    return TensorSpec(x.sizes, preserved_strides(x.sizes, x.strides, env), x.dtype, x.device)
+
+
+@spec_rule("aten.rand_like.default", "aten.randn_like.default", "aten.empty_like.default")
+def fresh_like(
+    x: TensorSpec,
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: torch.memory_format | None = None,
+    env: ShapeEnv,
+) -> TensorSpec:
+    strides = format_strides(x.sizes, x.strides, memory_format, env)
+    return TensorSpec(x.sizes, strides, dtype or x.dtype, x.device if device is None else torch.device(device))
+
+
+@spec_rule("aten.rand.default", "aten.randn.default", "aten.empty.memory_format")
+def fresh(
+    sizes: Sequence[IntLike],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    memory_format: torch.memory_format | None = None,
+    env: ShapeEnv,
+) -> TensorSpec:
+    place = torch.device("cpu") if device is None else torch.device(device)
+    shape = tuple(sizes)
+    strides = format_strides(shape, contiguous_strides(shape), memory_format or torch.contiguous_format, env)
+    return TensorSpec(shape, strides, dtype or torch.get_default_dtype(), place)
+
+
+@spec_rule("aten.new_empty.default")
+def new_empty(
+    x: TensorSpec,
+    sizes: Sequence[IntLike],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    env: ShapeEnv,
+) -> TensorSpec:
+    return fresh(sizes, dtype=dtype or x.dtype, device=x.device if device is None else device, env=env)
+
+
+@spec_rule("aten.new_empty_strided.default")
+def new_empty_strided(
+    x: TensorSpec,
+    sizes: Sequence[IntLike],
+    strides: Sequence[IntLike],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    env: ShapeEnv,
+) -> TensorSpec:
+    place = x.device if device is None else torch.device(device)
+    return TensorSpec(tuple(sizes), tuple(strides), dtype or x.dtype, place)
+
+
+@spec_rule("aten.empty_strided.default")
+def empty_strided(
+    sizes: Sequence[IntLike],
+    strides: Sequence[IntLike],
+    *,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    env: ShapeEnv,
+) -> TensorSpec:
+    place = torch.device("cpu") if device is None else torch.device(device)
+    return TensorSpec(tuple(sizes), tuple(strides), dtype or torch.get_default_dtype(), place)
+
+
+@spec_rule("aten.as_strided.default")
+def as_strided(
+    x: TensorSpec,
+    sizes: Sequence[IntLike],
+    strides: Sequence[IntLike],
+    storage_offset: IntLike | None = None,
+    *,
+    env: ShapeEnv,
+) -> TensorSpec:
+    return TensorSpec(tuple(sizes), tuple(strides), x.dtype, x.device, alias=x.alias)

@@ -1,0 +1,179 @@
+"""Shape arithmetic over plain and symbolic sizes: broadcasting, dimension numbers, size inference, slices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv, maximum, minimum, mod
+
+from primtorch_decomps.errors import RuleMismatchError
+
+Sizes = tuple[IntLike, ...]
+
+
+def same(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
+    """Whether two sizes are equal, asking ``env`` only where their forms do not tell."""
+    if one is other:
+        return True
+    if isinstance(one, int) and isinstance(other, int):
+        return one == other
+    return env.decide(Relation("==", one, other))
+
+
+def at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
+    """Whether ``one <= other``."""
+    if isinstance(one, int) and isinstance(other, int):
+        return one <= other
+    return one is other or env.decide(Relation("<=", one, other))
+
+
+def below(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
+    """Whether ``one < other``."""
+    if isinstance(one, int) and isinstance(other, int):
+        return one < other
+    return one is not other and env.decide(Relation("<", one, other))
+
+
+def same_sizes(one: Sequence[IntLike], other: Sequence[IntLike], env: ShapeEnv) -> bool:
+    """Whether two shapes are equal."""
+    return len(one) == len(other) and all(same(a, b, env) for a, b in zip(one, other, strict=True))
+
+
+def product(sizes: Sequence[IntLike]) -> IntLike:
+    """The number of elements of a shape."""
+    total: IntLike = 1
+    for size in sizes:
+        total = total * size
+    return total
+
+
+def canonical_dim(dim: int, rank: int) -> int:
+    """A dimension number counted from the front; a 0-dimensional tensor counts as having one dimension."""
+    limit = rank or 1
+    if not -limit <= dim < limit:
+        raise RuleMismatchError(f"dimension {dim} is out of range for {rank} dimensions")
+    return dim + limit if dim < 0 else dim
+
+
+def canonical_dims(dims: int | Sequence[int] | None, rank: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
+    """Sorted dimension numbers; ``None`` (and an empty list, unless told otherwise) means all of them."""
+    if dims is None or (empty_is_all and not isinstance(dims, int) and not len(dims)):
+        return tuple(range(rank))
+    found = tuple(canonical_dim(d, rank) for d in ([dims] if isinstance(dims, int) else dims))
+    if len(set(found)) != len(found):
+        raise RuleMismatchError(f"a dimension appears twice in {dims}")
+    return tuple(sorted(found)) if rank else ()
+
+
+def broadcast(shapes: Sequence[Sizes], env: ShapeEnv) -> Sizes:
+    """The common shape of operands, aligned at the last dimension; size 1 stretches."""
+    first = shapes[0]
+    for other in shapes:
+        if other is not first and other != first:
+            break
+    else:
+        return first
+    rank = max(map(len, shapes))
+    result: list[IntLike] = [1] * rank
+    for shape in shapes:
+        offset = rank - len(shape)
+        for axis, size in enumerate(shape, offset):
+            result[axis] = _broadcast_size(result[axis], size, env)
+    return tuple(result)
+
+
+def _broadcast_size(one: IntLike, other: IntLike, env: ShapeEnv) -> IntLike:
+    if one is other or (isinstance(other, int) and other == 1):
+        return one
+    if isinstance(one, int) and one == 1:
+        return other
+    if not isinstance(one, int) or not isinstance(other, int):
+        for candidate, rest in ((one, other), (other, one)):
+            if isinstance(candidate, Expr) and env.known(Relation("<", 1, candidate)) is None:
+                if env.decide(Relation("==", candidate, 1)):
+                    return rest
+    if not same(one, other, env):
+        raise RuleMismatchError(f"sizes {one} and {other} do not broadcast")
+    return one if isinstance(one, int) else other
+
+
+def infer_size(sizes: Sequence[IntLike], numel: IntLike, env: ShapeEnv) -> Sizes:
+    """``sizes`` with its one -1 replaced so that the number of elements is ``numel``."""
+    unknown = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size == -1]
+    if not unknown:
+        if not same(product(sizes), numel, env):
+            raise RuleMismatchError(f"shape {list(sizes)} does not hold {numel} elements")
+        return tuple(sizes)
+    known = product([size for axis, size in enumerate(sizes) if axis != unknown[0]])
+    if len(unknown) > 1 or (isinstance(known, int) and known <= 0):
+        raise RuleMismatchError(f"shape {list(sizes)} is ambiguous")
+    if not same(mod(numel, known), 0, env):
+        raise RuleMismatchError(f"shape {list(sizes)} does not divide {numel} elements")
+    result = list(sizes)
+    result[unknown[0]] = floordiv(numel, known)
+    return tuple(result)
+
+
+def expand_sizes(sizes: Sizes, target: Sequence[IntLike], env: ShapeEnv) -> Sizes:
+    """The shape that ``expand(target)`` gives: -1 keeps a size, size 1 stretches."""
+    offset = len(target) - len(sizes)
+    if offset < 0:
+        raise RuleMismatchError(f"cannot expand {len(sizes)} dimensions to {len(target)}")
+    result = list(target)
+    for axis, size in enumerate(sizes, offset):
+        wanted = target[axis]
+        if isinstance(wanted, int) and wanted == -1:
+            result[axis] = size
+        elif not (isinstance(size, int) and size == 1) and not same(size, wanted, env):
+            raise RuleMismatchError(f"cannot expand size {size} to {wanted}")
+    return tuple(result)
+
+
+def slice_bounds(
+    size: IntLike, start: IntLike | None, end: IntLike | None, step: int, env: ShapeEnv
+) -> tuple[IntLike, IntLike, IntLike]:
+    """Start, end and length of ``[start:end:step]`` on a dimension, clamped as Python clamps them."""
+    low = _clamp_index(0 if start is None else start, size, env)
+    high = size if end is None else _clamp_index(end, size, env)
+    if not at_most(low, high, env):
+        high = low
+    length = high - low
+    return low, high, length if step == 1 else floordiv(length + (step - 1), step)
+
+
+def _clamp_index(index: IntLike, size: IntLike, env: ShapeEnv) -> IntLike:
+    if isinstance(index, int) and isinstance(size, int):
+        return min(max(index + size if index < 0 else index, 0), size)
+    if isinstance(index, int) and index >= 2**62:
+        return size
+    if below(index, 0, env):
+        index = index + size
+        if below(index, 0, env):
+            return 0
+    return index if at_most(index, size, env) else size
+
+
+def reduced_sizes(sizes: Sizes, dims: Sequence[int], keepdim: bool) -> Sizes:
+    """The shape after reducing ``dims`` (canonical numbers)."""
+    if keepdim:
+        return tuple(1 if axis in dims else size for axis, size in enumerate(sizes))
+    return tuple(size for axis, size in enumerate(sizes) if axis not in dims)
+
+
+__all__ = [
+    "Sizes",
+    "at_most",
+    "below",
+    "broadcast",
+    "canonical_dim",
+    "canonical_dims",
+    "expand_sizes",
+    "infer_size",
+    "maximum",
+    "minimum",
+    "product",
+    "reduced_sizes",
+    "same",
+    "same_sizes",
+    "slice_bounds",
+]
