@@ -10,6 +10,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _LazyGraphModule
 
+from fx_interface.graph import size_max, size_min
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.symbols import Apply, Expr, IntLike, Symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
@@ -19,8 +20,8 @@ from primtorch_decomps.prims import Call, PrimTensor, Trace
 _SIZE_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "floordiv": operator.floordiv,
     "mod": operator.mod,
-    "min": torch.sym_min,
-    "max": torch.sym_max,
+    "min": size_min,
+    "max": size_max,
 }
 
 

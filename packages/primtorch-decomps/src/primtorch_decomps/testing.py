@@ -1,0 +1,212 @@
+"""Checks of one operator against eager: its spec against the real result's, its decomposition against its values.
+
+For the tests of this package and of whoever adds an operator. Each check raises AssertionError with the difference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.fx import Graph, GraphModule, Node
+
+from fx_interface.dialects.prims import PrimOp
+from fx_interface.signature import DIALECT_KEY, SHAPE_ENV_KEY
+from fx_interface.symbols import Expr, ShapeEnv, evaluate
+from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec, spec_of
+
+from primtorch_decomps import LIBRARY, decompose
+
+
+def specs_of(value: Any) -> Any:
+    """Arguments with tensors replaced by their specs."""
+    return _map_tensors(value, spec_of)
+
+
+def _map_tensors(value: Any, function: Callable[[Tensor], Any]) -> Any:
+    if isinstance(value, Tensor):
+        return function(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_map_tensors(item, function) for item in value)
+    if isinstance(value, Mapping):
+        return {name: _map_tensors(item, function) for name, item in value.items()}
+    return value
+
+
+def check_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """The library's spec of ``op`` equals that of the real result, strides included."""
+    expected = op(*args, **kwargs)
+    found = LIBRARY.infer(op, specs_of(tuple(args)), specs_of(kwargs), ShapeEnv())
+    _compare_spec(expected, found, str(op))
+
+
+def _compare_spec(expected: Any, found: ValueSpec, what: str) -> None:
+    if isinstance(expected, (list, tuple)):
+        assert isinstance(found, type(expected)), (what, type(expected), found)
+        assert len(found) == len(expected), (what, len(expected), found)
+        for place, (one, other) in enumerate(zip(expected, found, strict=True)):
+            _compare_spec(one, other, f"{what}[{place}]")
+    elif expected is None:
+        assert found is None, (what, found)
+    else:
+        assert isinstance(found, TensorSpec), (what, found)
+        facts = (tuple(expected.shape), expected.stride(), expected.dtype, expected.device)
+        told = (found.sizes, found.strides, found.dtype, found.device)
+        assert facts == told, f"{what}: eager gives {facts}, the rule {told}"
+
+
+def symbolic_twin(args: Any, env: ShapeEnv) -> tuple[Any, dict[int, Expr]]:
+    """Specs of ``args`` with each size above 1 a symbol (one for each distinct size), strides following suit."""
+    symbols: dict[int, Expr] = {}
+
+    def size(value: int) -> Any:
+        if value < 2:
+            return value
+        if value not in symbols:
+            symbols[value] = env.create_symbol(value)
+        return symbols[value]
+
+    def spec(tensor: Tensor) -> TensorSpec:
+        sizes = tuple(size(n) for n in tensor.shape)
+        return TensorSpec(sizes, _symbolic_strides(tensor, sizes), tensor.dtype, tensor.device)
+
+    return _map_tensors(args, spec), symbols
+
+
+def _symbolic_strides(tensor: Tensor, sizes: Sequence[Any]) -> tuple[Any, ...]:
+    """Strides as products of the sizes further inside, where the tensor is dense in some order; else as they are."""
+    order = sorted(range(tensor.dim()), key=lambda d: (tensor.stride(d), -d))
+    strides: list[Any] = list(tensor.stride())
+    running: Any = 1
+    count = 1
+    for axis in order:
+        if tensor.stride(axis) != count:
+            return tensor.stride()
+        strides[axis] = running
+        running, count = running * sizes[axis], count * tensor.shape[axis]
+    return tuple(strides)
+
+
+def check_symbolic_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """With symbolic tensor sizes, the spec evaluated at the hints equals that of the real result."""
+    env = ShapeEnv()
+    expected = op(*args, **kwargs)
+    (twin, options), _ = symbolic_twin((tuple(args), dict(kwargs)), env)
+    found = LIBRARY.infer(op, twin, options, env)
+    hints = {symbol: info.hint or 0 for symbol, info in env.symbols.items()}
+    _compare_spec(expected, _evaluated(found, hints), f"{op} symbolically")
+    assert all(guard.relation.holds(hints) for guard in env.guards), env.guards
+
+
+def _evaluated(spec: ValueSpec, hints: Mapping[Any, int]) -> ValueSpec:
+    match spec:
+        case TensorSpec():
+            sizes = tuple(evaluate(n, hints) for n in spec.sizes)
+            return TensorSpec(sizes, tuple(evaluate(n, hints) for n in spec.strides), spec.dtype, spec.device)
+        case list():
+            return [_evaluated(item, hints) for item in spec]
+        case tuple():
+            return tuple(_evaluated(item, hints) for item in spec)
+    return spec
+
+
+def aten_graph(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> tuple[GraphModule, list[Tensor]]:
+    """A graph of the one call, its tensors as inputs, and those inputs."""
+    graph = Graph()
+    inputs: list[Tensor] = []
+
+    def enter(tensor: Tensor) -> Node:
+        node = graph.placeholder(f"x{len(inputs)}")
+        node.meta[SPEC_KEY] = spec_of(tensor)
+        inputs.append(tensor)
+        return node
+
+    call = graph.call_function(op, _map_tensors(tuple(args), enter), _map_tensors(dict(kwargs), enter))
+    call.meta[SPEC_KEY] = LIBRARY.infer(op, specs_of(tuple(args)), specs_of(kwargs), ShapeEnv())
+    graph.output((call,))
+    module = GraphModule(torch.nn.Module(), graph)
+    module.meta[DIALECT_KEY] = "aten"
+    module.meta[SHAPE_ENV_KEY] = ShapeEnv()
+    return module, inputs
+
+
+def check_values(
+    op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], *, slack: float = 4.0, library_call: bool = False
+) -> GraphModule:
+    """The decomposed call computes what eager computes: as near to the float64 result as eager, within ``slack``.
+
+    Returns the graph in dialect ``prims``. Unless ``library_call``, no ATen operator may be left in it.
+    """
+    module, inputs = aten_graph(op, args, kwargs)
+    prims = decompose(module)
+    left = [n.target for n in prims.graph.nodes if n.op == "call_function" and not isinstance(n.target, PrimOp)]
+    left = [target for target in left if isinstance(target, OpOverload)]
+    assert bool(left) == library_call, (op, left)
+    expected = op(*args, **kwargs)
+    (found,) = prims(*inputs)
+    referee = None
+    if any(t.is_floating_point() for t in inputs):
+        try:
+            referee = _in_float64(op, args, kwargs)
+        except RuntimeError:
+            referee = None
+    _compare_values(expected, found, referee, slack, str(op))
+    return prims
+
+
+def _in_float64(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    def widen(tensor: Tensor) -> Tensor:
+        return tensor.double() if tensor.is_floating_point() else tensor
+
+    options = {name: value for name, value in kwargs.items() if name != "dtype"}
+    half = {torch.float32, torch.bfloat16, torch.float16}
+    wide = [torch.float64 if isinstance(a, torch.dtype) and a in half else a for a in _map_tensors(list(args), widen)]
+    return op(*wide, **_map_tensors(options, widen))
+
+
+def _compare_values(expected: Any, found: Any, referee: Any, slack: float, what: str) -> None:
+    if isinstance(expected, (list, tuple)):
+        assert len(found) == len(expected), what
+        for place, one in enumerate(expected):
+            judge = referee[place] if isinstance(referee, (list, tuple)) else None
+            _compare_values(one, found[place], judge, slack, f"{what}[{place}]")
+        return
+    if expected is None:
+        assert found is None, (what, found)
+        return
+    assert found.dtype is expected.dtype and found.shape == expected.shape, (what, found.dtype, found.shape)
+    if not expected.is_floating_point() or referee is None or not referee.is_floating_point():
+        torch.testing.assert_close(found, expected, equal_nan=True, msg=lambda text: f"{what}: {text}")
+        return
+    _compare_to_referee(expected, found, referee, slack, what)
+
+
+def _compare_to_referee(expected: Tensor, found: Tensor, referee: Tensor, slack: float, what: str) -> None:
+    one, other, judge = expected.double(), found.double(), referee.double()
+    special = ~(torch.isfinite(judge) & torch.isfinite(one))
+    torch.testing.assert_close(
+        other[special], one[special], equal_nan=True, msg=lambda text: f"{what}, special values: {text}"
+    )
+    one, other, judge = one[~special], other[~special], judge[~special]
+    if not judge.numel():
+        return
+    step = torch.finfo(expected.dtype).eps * judge.abs().max().clamp_min(1e-30)
+    ours, eager = (other - judge).abs().max(), (one - judge).abs().max()
+    assert ours <= slack * eager + step, f"{what}: off by {ours:.3g} where eager is off by {eager:.3g}"
+
+
+def symbols_in(spec: ValueSpec) -> frozenset[Any]:
+    """Every symbol in a spec."""
+    match spec:
+        case TensorSpec():
+            values: tuple[Any, ...] = (*spec.sizes, *spec.strides)
+        case SymSpec():
+            values = (spec.expr,)
+        case list() | tuple():
+            return frozenset().union(*(symbols_in(item) for item in spec))
+        case _:
+            values = ()
+    return frozenset().union(*(v.symbols for v in values if isinstance(v, Expr)))
