@@ -8,11 +8,13 @@ from typing import Any
 import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
-from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from fx_interface.tensor_spec import TensorSpec
 
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import compute_dtype
 from primtorch_decomps.registry import spec_rule
+from primtorch_decomps.shapes import same
+from primtorch_decomps.strides import preserved_strides
 
 
 def _heads_inside(sizes: Sequence[IntLike], dtype: torch.dtype, device: torch.device) -> TensorSpec:
@@ -37,12 +39,14 @@ def flash_for_cpu(
     """Queries [B, H, L, E], values [B, H, S, E] -> result [B, H, L, E] and log of sums [B, H, L]."""
     if query.rank != 4 or dropout_p:
         raise RuleMismatchError("flash attention for CPU takes four dimensions and no dropout")
-    batch, heads, length, _ = query.sizes
-    result = _heads_inside((batch, heads, length, value.sizes[3]), query.dtype, query.device)
+    batch, heads, length, width = query.sizes
+    if not same(width, value.sizes[3], env):
+        raise RuleMismatchError("flash attention for CPU takes values as wide as queries")
+    strides = preserved_strides(query.sizes, query.strides, env)
+    result = TensorSpec(query.sizes, strides, query.dtype, query.device)
     sums = (batch, heads, length)
     wide = compute_dtype(query.dtype)
-    strides = (length * heads, 1, heads)
-    return result, TensorSpec(sums, strides, wide, query.device)
+    return result, TensorSpec(sums, (length * heads, 1, heads), wide, query.device)
 
 
 @spec_rule("aten._scaled_dot_product_flash_attention_for_cpu_backward.default")
@@ -62,13 +66,3 @@ def flash_for_cpu_backward(
 ) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
     specs = [_heads_inside(t.sizes, t.dtype, t.device) for t in (query, key, value)]
     return specs[0], specs[1], specs[2]
-
-
-def scalar(dtype: torch.dtype, device: torch.device) -> TensorSpec:
-    """A 0-dimensional tensor."""
-    return TensorSpec((), (), dtype, device)
-
-
-def fresh(sizes: Sequence[IntLike], dtype: torch.dtype, device: torch.device) -> TensorSpec:
-    """A row-major tensor."""
-    return TensorSpec(tuple(sizes), contiguous_strides(tuple(sizes)), dtype, device)

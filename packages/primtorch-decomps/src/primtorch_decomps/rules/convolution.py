@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from fx_interface.symbols import IntLike, ShapeEnv, floordiv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
@@ -10,7 +11,13 @@ from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.shapes import Sizes, same
-from primtorch_decomps.strides import channels_last_order, is_strided_channels_last, ordered_strides
+from primtorch_decomps.strides import (
+    channels_last_order,
+    is_contiguous,
+    is_one,
+    is_strided_channels_last,
+    ordered_strides,
+)
 
 
 def _each(values: Sequence[int], count: int) -> list[int]:
@@ -104,9 +111,11 @@ def convolution_backward(
     if x.rank not in (4, 5) or 0 in x.sizes:
         raise RuleMismatchError("layout of this convolution's gradient")
     layouts = (x, weight)
+    pointlike = all(is_one(n) for n in weight.sizes[2:]) and is_contiguous(weight.sizes, weight.strides)
+    weight_grad = replace(weight, alias=None, requires_grad=False) if pointlike else _like_input(weight, layouts, env)
     bias = TensorSpec((grad.sizes[1],), (1,), grad.dtype, grad.device)
     return (
         _like_input(x, layouts, env) if output_mask[0] else None,
-        _like_input(weight, layouts, env) if output_mask[1] else None,
+        weight_grad if output_mask[1] else None,
         bias if output_mask[2] else None,
     )
