@@ -67,8 +67,6 @@ def encode(value: Any, number: Callable[[Node], int] | None = None) -> Any:
             return value if math.isfinite(value) else {"float": repr(value)}
         case list():
             return [encode(item, number) for item in value]
-        case torch.Size():
-            return {"size": [encode(item, number) for item in value]}
         case tuple():
             return {"tuple": [encode(item, number) for item in value]}
         case dict():
@@ -114,8 +112,6 @@ def decode(data: Any, node: Callable[[int], Node] | None = None) -> Any:
             return {_hashable(decode(key, node)): decode(item, node) for key, item in content}
         case "slice":
             return slice(*(decode(part, node) for part in content))
-        case "size":
-            return torch.Size([decode(item, node) for item in content])
     decoder = _DECODERS.get(kind)
     return corrupt(f"{kind!r} is no kind of value") if decoder is None else decoder(content)
 

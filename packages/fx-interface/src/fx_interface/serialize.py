@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from keyword import iskeyword
 from typing import Any, cast
 
 import torch
@@ -27,7 +28,7 @@ from fx_interface.encoding import (
     encode_source,
     encode_spec,
 )
-from fx_interface.errors import CorruptArtifactError, InvalidGraphError, UnsupportedProgramError
+from fx_interface.errors import CorruptArtifactError, UnsupportedProgramError
 from fx_interface.graph import LOCATION_KEY, STACK_KEY, block_of, location_of_node, set_spec
 from fx_interface.signature import (
     DIALECT_KEY,
@@ -77,15 +78,9 @@ def from_data(data: Any) -> GraphModule:
         )
     try:
         return _module_from_data(data)
-    except (
-        KeyError,
-        IndexError,
-        TypeError,
-        ValueError,
-        AttributeError,
-        RuntimeError,
-        InvalidGraphError,
-    ) as error:
+    except CorruptArtifactError:
+        raise
+    except Exception as error:  # the data are foreign: whatever trips over them, they are corrupt
         raise CorruptArtifactError("FXI301", f"a stored graph cannot be read: {error!r}") from error
 
 
@@ -153,9 +148,9 @@ def _node_from_data(graph: Graph, data: Mapping[str, Any], nodes: list[Node]) ->
         return nodes[number] if number >= 0 else corrupt(f"there is no node number {number}")
 
     operation = data["op"]
-    target = target_of(data["target"]) if operation == "call_function" else data["target"]
+    target = target_of(data["target"]) if operation == "call_function" else _plain_name(data["target"])
     args = tuple(decode(arg, earlier) for arg in data.get("args", ()))
-    kwargs = {key: decode(value, earlier) for key, value in data.get("kwargs", {}).items()}
+    kwargs = {_plain_name(key): decode(value, earlier) for key, value in data.get("kwargs", {}).items()}
     node = graph.create_node(operation, target, args, kwargs, name=data["name"])
     if node.name != data["name"]:
         corrupt(f"two nodes are named {data['name']}")
@@ -166,6 +161,13 @@ def _node_from_data(graph: Graph, data: Mapping[str, Any], nodes: list[Node]) ->
     if "stack" in data:
         node.meta[STACK_KEY] = tuple(decode_location(where) for where in data["stack"])
     return node
+
+
+def _plain_name(name: Any) -> str:
+    """``name``, which torch.fx will write into Python code, if it can be nothing but a name there."""
+    if not isinstance(name, str) or not name.isidentifier() or iskeyword(name):
+        corrupt(f"{name!r} is no name")
+    return name
 
 
 def signature_to_data(signature: Signature) -> dict[str, Any]:

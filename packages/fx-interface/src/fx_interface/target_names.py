@@ -50,7 +50,7 @@ _BUILTINS: tuple[Callable[..., Any], ...] = (
     getattr,
 )
 _INTERFACE: tuple[Callable[..., Any], ...] = (graph.call_block, graph.size_min, graph.size_max)
-_BARRED = frozenset({"operator.call", "torch.compile", "torch.load", "torch.save", "torch.import_ir_module"})
+_BARRED = frozenset({"call", "__call__", "compile", "load", "save", "import_ir_module"})
 
 
 @cache
@@ -61,7 +61,7 @@ def _functions() -> Mapping[str, Any]:
         for name in sorted(namespace, key=lambda name: (name.startswith("_"), name)):
             value = namespace[name]
             full = f"{prefix}.{name}"
-            if callable(value) and not isinstance(value, (type, ModuleType)) and full not in _BARRED:
+            if callable(value) and not isinstance(value, (type, ModuleType)) and name not in _BARRED:
                 found[full] = value
     return found
 

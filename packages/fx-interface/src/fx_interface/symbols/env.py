@@ -140,9 +140,10 @@ class ShapeEnv:
         low: int | None = 0
         high: int | None = 0
         for monomial, coefficient in value.terms:
-            product = Range(coefficient, coefficient)
+            product = Range(1, 1)
             for atom in monomial:
                 product = _multiply(product, self._atom_bounds(atom))
+            product = _multiply(Range(coefficient, coefficient), product)
             low = None if low is None or product.low is None else low + product.low
             high = None if high is None or product.high is None else high + product.high
         return Range(low, high)

@@ -1,0 +1,157 @@
+"""A ShapeEnv answers from ranges where it can, from hints where it must, and then records what it relied on."""
+
+from __future__ import annotations
+
+import operator
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fx_interface import UnbackedSymbolError, UserLocation
+from fx_interface.symbols import (
+    Expr,
+    IntLike,
+    Range,
+    Relation,
+    ShapeEnv,
+    Symbol,
+    evaluate,
+    floordiv,
+    maximum,
+    minimum,
+    mod,
+)
+
+OPERATIONS = (operator.add, operator.sub, operator.mul, floordiv, mod, minimum, maximum)
+OPERATORS = ("==", "!=", "<", "<=")
+
+
+def test_ranges_settle_without_a_guard() -> None:
+    env = ShapeEnv()
+    size = env.create_symbol(8)
+    assert env.decide(Relation("!=", size, 1))
+    assert not env.decide(Relation("==", size, 0))
+    assert env.decide(Relation("<", 0, size))
+    assert env.decide(Relation("<=", 4, size * size))
+    assert env.guards == []
+
+
+def test_hints_settle_with_a_guard() -> None:
+    env = ShapeEnv()
+    env.location = UserLocation("model.py", 3, "forward")
+    size = env.create_symbol(8)
+    assert env.decide(Relation("<", size, 100))
+    assert not env.decide(Relation("==", size, 9))
+    assert [str(guard.relation) for guard in env.guards] == ["s0 < 100", "s0 != 9"]
+    assert env.guards[0].where == UserLocation("model.py", 3, "forward")
+    assert env.decide(Relation("<", size, 100))
+    assert len(env.guards) == 2
+
+
+def test_equalities_simplify_what_follows() -> None:
+    env = ShapeEnv()
+    first, second, third = env.create_symbol(8), env.create_symbol(8), env.create_symbol(16)
+    assert env.decide(Relation("==", first, second))
+    assert env.known(Relation("==", first * 2, second * 2)) is True
+    assert env.decide(Relation("==", third, 2 * first))
+    assert env.simplify(third - first - second) == 0
+    assert len(env.guards) == 2
+
+
+def test_specialize_records_the_value() -> None:
+    env = ShapeEnv()
+    size = env.create_symbol(8)
+    assert env.specialize(size * 2 + 1) == 17
+    assert env.specialize(5) == 5
+    assert all(guard.relation.holds({Symbol("s0"): 8}) for guard in env.guards)
+    assert not all(guard.relation.holds({Symbol("s0"): 9}) for guard in env.guards)
+
+
+def test_sizes_from_data_cannot_be_asked_for_their_value() -> None:
+    env = ShapeEnv()
+    size = env.create_symbol(None, low=0)
+    assert [str(atom) for atom in env.unbacked()] == ["u0"]
+    assert env.decide(Relation("<=", 0, size))
+    with pytest.raises(UnbackedSymbolError) as caught:
+        env.decide(Relation("==", size, 0))
+    assert caught.value.code == "FXI401"
+
+
+@st.composite
+def questions(draw: st.DrawFn) -> tuple[ShapeEnv, list[IntLike], dict[Symbol, int]]:
+    env = ShapeEnv()
+    values: dict[Symbol, int] = {}
+    sizes: list[IntLike] = [draw(st.integers(-3, 9)) for _ in range(2)]
+    for _ in range(3):
+        low = draw(st.integers(0, 4))
+        high = draw(st.one_of(st.none(), st.integers(low, low + 20)))
+        top = low + 30 if high is None else high
+        made = env.create_symbol(draw(st.integers(low, top)), low=low, high=high)
+        assert made.as_symbol is not None
+        values[made.as_symbol] = draw(st.integers(low, top))
+        sizes.append(made)
+    for _ in range(draw(st.integers(1, 5))):
+        operation = draw(st.sampled_from(OPERATIONS))
+        lhs, rhs = draw(st.sampled_from(sizes)), draw(st.sampled_from(sizes))
+        try:
+            made_size = operation(lhs, rhs)
+            evaluate(made_size, values)
+        except ZeroDivisionError:
+            continue
+        sizes.append(made_size)
+    return env, sizes, values
+
+
+@settings(max_examples=400, deadline=None)
+@given(questions())
+def test_bounds_hold_every_value(question: tuple[ShapeEnv, list[IntLike], dict[Symbol, int]]) -> None:
+    env, sizes, values = question
+    for size in sizes:
+        span, value = env.bounds(size), evaluate(size, values)
+        assert span.low is None or span.low <= value
+        assert span.high is None or value <= span.high
+
+
+@settings(max_examples=400, deadline=None)
+@given(questions(), st.sampled_from(OPERATORS), st.data())
+def test_known_is_true_of_every_value(
+    question: tuple[ShapeEnv, list[IntLike], dict[Symbol, int]], op: str, data: st.DataObject
+) -> None:
+    env, sizes, values = question
+    relation = Relation(op, data.draw(st.sampled_from(sizes)), data.draw(st.sampled_from(sizes)))  # type: ignore[arg-type]
+    known = env.known(relation)
+    assert known is None or known is relation.holds(values)
+    assert relation.holds(values) is not relation.negated().holds(values)
+    assert env.guards == []
+
+
+@settings(max_examples=400, deadline=None)
+@given(
+    questions(),
+    st.lists(st.tuples(st.sampled_from(OPERATORS), st.integers(0, 99), st.integers(0, 99)), max_size=6),
+)
+def test_answers_hold_wherever_the_guards_hold(
+    question: tuple[ShapeEnv, list[IntLike], dict[Symbol, int]], asked: list[tuple[str, int, int]]
+) -> None:
+    env, sizes, values = question
+    relations = [Relation(op, sizes[i % len(sizes)], sizes[j % len(sizes)]) for op, i, j in asked]  # type: ignore[arg-type]
+    try:
+        answers = [env.decide(relation) for relation in relations]
+    except ZeroDivisionError:  # the hints divide by zero
+        return
+    hints = {atom: info.hint for atom, info in env.symbols.items() if info.hint is not None}
+    assert all(guard.relation.holds(hints) for guard in env.guards)
+    if all(guard.relation.holds(values) for guard in env.guards):
+        assert answers == [relation.holds(values) for relation in relations]
+        for size in sizes:
+            assert evaluate(env.simplify(size), values) == evaluate(size, values)
+
+
+def test_a_symbol_can_be_adopted() -> None:
+    env, other = ShapeEnv(), ShapeEnv()
+    size = env.create_symbol(8, low=3, high=12)
+    assert isinstance(size, Expr)
+    assert size.as_symbol is not None
+    other.add_symbol(size, env.symbols[size.as_symbol])
+    assert other.bounds(size + 1) == Range(4, 13)
