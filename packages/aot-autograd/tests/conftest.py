@@ -126,7 +126,7 @@ def clone_inputs(args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
-    """Results, gradients of inputs, and the inputs afterwards."""
+    """Results, the inputs afterwards, which of all those share memory, and the gradients of the inputs."""
     torch.manual_seed(1)
     args = clone_inputs(args)
     results = function(*args)
@@ -141,7 +141,13 @@ def outcome(function: Callable[..., Any], args: tuple[Any, ...]) -> Any:
             for r in wanted
         ]
         grads = torch.autograd.grad(wanted, leaves, weights, allow_unused=True)
-    return results, grads, tensors
+    groups = [t.untyped_storage().data_ptr() for t in (*flat, *tensors) if t.numel()]
+    return (
+        results,
+        tensors,
+        [groups.index(pointer) for pointer in groups],
+        [None if g is None else g.contiguous() for g in grads],
+    )
 
 
 def check_function(function: Callable[..., Any], *args: Any) -> None:
@@ -181,3 +187,13 @@ def compiled() -> Callable[..., Any]:
 @pytest.fixture
 def check() -> Callable[..., None]:
     return check_function
+
+
+@pytest.fixture(name="outcome")
+def outcome_fixture() -> Callable[..., Any]:
+    return outcome
+
+
+@pytest.fixture(name="same")
+def same_fixture() -> Callable[..., None]:
+    return same

@@ -18,7 +18,7 @@ from aot_autograd.plan import Constant, FromGraph, FromInput, Recipe, Replay, Sa
 from aot_autograd.record import Value
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
-from aot_autograd.views import HIDDEN_VIEWS, is_view
+from aot_autograd.views import HIDDEN_VIEWS, apply_step, is_view
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr
 
@@ -80,6 +80,8 @@ def _recipe(
 ) -> Recipe:
     if isinstance(output, TracedTensor):
         storage = output.storage_record
+        if storage.input_index is not None or sharing[id(storage)] > 1:
+            _check_history(output)
         if storage.input_index is not None:
             return _viewed(FromInput(storage.input_index), output.view_step)
         if sharing[id(storage)] > 1:
@@ -96,6 +98,20 @@ def _recipe(
     if output is None or isinstance(output, bool | int | float | str):
         return Constant(output)
     raise UnsupportedProgramError("AOT113", f"the program returns a {type(output).__name__}")
+
+
+def _check_history(tensor: TracedTensor) -> None:
+    """A result that is viewed again must get its gradient through those views, not through a history of its own."""
+    steps = tensor.view_step.chain() if tensor.view_step else []
+    follows = tensor.storage_record.base.requires_grad and not any(
+        step.no_grad or step.op is aten.detach.default for step in steps
+    )
+    if follows and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
+        follows = False
+    if tensor.requires_grad != follows:
+        raise UnsupportedProgramError(
+            "AOT117", "a result shares memory with another tensor, but has a gradient of its own"
+        )
 
 
 def _base(found: Results, storage: Storage, bases: dict[int, int]) -> int:
@@ -132,9 +148,19 @@ def separate(trace: Trace, results: Results) -> None:
             continue
         root = memory_root(result.value)
         if root.is_input or root.number in used:
-            result.value = trace.recorder.call_again(aten.clone.default, (result.value,))
-            root = result.value
+            result.value = _in_new_memory(trace, result)
+            root = memory_root(result.value)
         used.add(root.number)
+
+
+def _in_new_memory(trace: Trace, result: GraphResult) -> Value:
+    """The result's value in a copy of its storage: the base is copied and viewed again, which keeps the strides."""
+    tensor = result.tensor
+    assert tensor is not None, result
+    value = trace.recorder.call_again(aten.clone.default, (tensor.storage_record.value,))
+    for step in tensor.view_step.chain() if tensor.view_step else ():
+        value = apply_step(trace.recorder, step, value)
+    return value
 
 
 def add_mutation(trace: Trace, results: Results, storage: Storage, written: Collection[Value]) -> int:

@@ -35,6 +35,7 @@ class Joint:
     inputs: list[Value | None]
     results: Results
     user_results: int
+    training: bool
     mutated: list[MutatedInput]
     tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
     gradients: list[tuple[int, Value]] = field(default_factory=list)
@@ -67,13 +68,14 @@ def trace_program(
     arguments = _Arguments()
     before = torch.is_grad_enabled()
     try:
-        torch._C._set_grad_enabled(training)
         with TraceMode(trace, handle):
             _make_inputs(trace, arguments, declared, example_inputs, training)
             outputs = list(program(trace.recorder, arguments.passed))
         joint = _finish_forward(trace, arguments, declared, outputs)
         if training:
             _record_backward(joint, arguments)
+        else:
+            _check_inference(joint)
         return joint
     except StackError:
         raise
@@ -143,7 +145,7 @@ def _finish_forward(
         graph_index = add_mutation(trace, results, storage, firsts)
         mutated.append(MutatedInput(index, graph_index, differentiable))
     inputs = [arguments.storages[i].first if i in arguments.storages else None for i in range(len(declared))]
-    return Joint(trace, declared, inputs, results, user_results, mutated)
+    return Joint(trace, declared, inputs, results, user_results, bool(arguments.leaves), mutated)
 
 
 def _record_backward(joint: Joint, arguments: _Arguments) -> None:
@@ -177,6 +179,14 @@ def _record_backward(joint: Joint, arguments: _Arguments) -> None:
     for (index, _), gradient in zip(leaves, gradients, strict=True):
         if gradient is not None:
             joint.gradients.append((index, values_of(trace, gradient)))
+
+
+def _check_inference(joint: Joint) -> None:
+    """Without an input that requires grad no result may: it would be differentiable with respect to nothing at hand."""
+    if any(r.tensor is not None and r.tensor.requires_grad for r in joint.results.graph):
+        raise UnsupportedProgramError(
+            "AOT116", "the program turns gradients on by itself and returns a result that requires grad"
+        )
 
 
 def _tangent_spec(spec: TensorSpec) -> TensorSpec:

@@ -123,7 +123,8 @@ class JointPlan:
 
     ``symbols``: name and input position of each symbolic size. ``results``: the forward graph returns the program's
     results and hidden bases, then new values of mutated inputs, then what only the backward needs; ``returned`` counts
-    the first two. ``differentiable``: graph results that require grad.
+    the first two. ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but nothing that
+    is computed depends on them differentiably, so that the graph runs with gradients off.
     """
 
     inputs: int
@@ -134,6 +135,7 @@ class JointPlan:
     mutated: tuple[MutatedInput, ...]
     constants: tuple[torch.Tensor, ...]
     distinct: tuple[tuple[int, int], ...]
+    no_grad: bool
     backward: BackwardPlan | None
 
     @property
@@ -141,6 +143,7 @@ class JointPlan:
         """Whether the forward graph's callable can be used as it is: no training, mutation, aliasing or constants."""
         return (
             self.backward is None
+            and not self.no_grad
             and not self.mutated
             and not self.constants
             and all(recipe == FromGraph(index) for index, recipe in enumerate(self.recipes))

@@ -51,6 +51,7 @@ def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int],
         mutated=tuple(joint.mutated),
         constants=tuple(tensor for _, tensor in joint.trace.constants),
         distinct=distinct,
+        no_grad=joint.training and not joint.gradients,
         backward=backward_plan,
     )
     return TracedProgram(plan, _forward(joint, saved), backward_graph)

@@ -49,7 +49,14 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
             inputs[input_index].copy_(results[graph_index])
         return results[:returned] if make is None else make(inputs, results)
 
-    return run
+    def run_without_gradients(*inputs: Any) -> Sequence[Any]:
+        with torch.no_grad():
+            results = forward(*inputs, *constants)
+            for input_index, graph_index in mutated:
+                inputs[input_index].copy_(results[graph_index])
+        return results[:returned] if make is None else make(inputs, results)
+
+    return run_without_gradients if plan.no_grad else run
 
 
 def _checked(
