@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 import nox
+from nox.command import CommandFailed
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
 from workspace import PACKAGES, ROOT, closure, fingerprint
@@ -67,9 +68,20 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """The tests of all packages, of the tools, and the integration tests, on this Python."""
-    install_stack(session, "transformers>=4.50,<6")
+    """All tests: torch-free layers on newer Pythons if there are any, then packages, tools and integration here."""
+    install_stack(session, "transformers>=4.50,<6", "import-linter>=2.1")
+    failed = [version for version in NEWER_PYTHONS if not _bytecode_passes(session, version)]
     session.run("python", "-m", "pytest", "--timeout=600", *(session.posargs or ["-q"]), env=ONE_THREAD)
+    if failed:
+        session.error(f"the torch-free tests fail on CPython {', '.join(failed)}")
+
+
+def _bytecode_passes(session: nox.Session, version: str) -> bool:
+    try:
+        session.run(sys.executable, "tools/bytecode_tests.py", version, external=True)
+    except CommandFailed:
+        return False
+    return True
 
 
 @nox.session
