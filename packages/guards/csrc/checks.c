@@ -47,7 +47,7 @@ static int length_is(PyObject *value, int64_t expected) {
     Py_ssize_t length;
     if (PyTuple_CheckExact(value)) length = PyTuple_GET_SIZE(value);
     else if (PyList_CheckExact(value)) length = PyList_GET_SIZE(value);
-    else if (PyDict_CheckExact(value)) length = PyDict_GET_SIZE(value);
+    else if (PyDict_CheckExact(value) || PyODict_CheckExact(value)) length = PyDict_GET_SIZE(value);
     else length = PyObject_Size(value);
     return length == (Py_ssize_t)expected;
 }
@@ -126,6 +126,21 @@ int check_value(const Check *check, PyObject *value) {
     case CHECK_TENSOR: return tensor_holds(check->tensor, value);
     case CHECK_STATE: return state_is(check);
     case CHECK_PYTHON: return python_holds(check->obj, value);
+    default: return 0;
+    }
+}
+
+/* Whether the check cannot run user code: for this value, or (NULL) for any. */
+int check_is_native(const Check *check, PyObject *value) {
+    switch ((CheckOp)check->op) {
+    case CHECK_TYPE_IS:
+    case CHECK_IS_OBJECT:
+    case CHECK_IS_REFERENT:
+    case CHECK_STATE: return 1;
+    case CHECK_EQUALS: return check->lasting == LASTS_WITH_VALUE;
+    case CHECK_LENGTH:
+        return value != NULL && (PyTuple_CheckExact(value) || PyList_CheckExact(value) || PyDict_CheckExact(value) ||
+                                 PyODict_CheckExact(value));
     default: return 0;
     }
 }
@@ -219,25 +234,27 @@ static int python_holds_many(const Check *check, const int64_t *which, Py_ssize_
     return result;
 }
 
-static int compare_pointers(const void *a, const void *b) {
-    uintptr_t left = *(const uintptr_t *)a, right = *(const uintptr_t *)b;
-    return left < right ? -1 : left > right;
+static inline size_t pointer_hash(const void *pointer) {
+    return (size_t)(((uintptr_t)pointer >> 4) * 0x9E3779B97F4A7C15u >> 32);
 }
 
+/* Open addressing in a table of at least twice as many places. */
 static int all_distinct(const Check *check, Slot *slots) {
-    Py_ssize_t n = check->program_length;
-    uintptr_t small[64], *pointers = n <= 64 ? small : PyMem_New(uintptr_t, n);
-    if (pointers == NULL) return 0;
-    for (Py_ssize_t i = 0; i < n; i++) pointers[i] = (uintptr_t)slots[check->program[i]].obj;
+    enum { SMALL = 64 };
+    size_t n = (size_t)check->program_length, size = SMALL;
+    while (size < 2 * n) size *= 2;
+    const void *small[SMALL], **table = size == SMALL ? small : PyMem_New(const void *, size);
+    if (table == NULL) return 0;
+    memset(table, 0, size * sizeof *table);
     int distinct = 1;
-    if (n <= 8) {
-        for (Py_ssize_t i = 1; i < n && distinct; i++)
-            for (Py_ssize_t j = 0; j < i; j++) distinct &= pointers[i] != pointers[j];
-    } else {
-        qsort(pointers, (size_t)n, sizeof *pointers, compare_pointers);
-        for (Py_ssize_t i = 1; i < n; i++) distinct &= pointers[i] != pointers[i - 1];
+    for (size_t i = 0; i < n && distinct; i++) {
+        const void *pointer = slots[check->program[i]].obj;
+        size_t at = pointer_hash(pointer) & (size - 1);
+        while (table[at] != NULL && table[at] != pointer) at = (at + 1) & (size - 1);
+        distinct = table[at] == NULL;
+        table[at] = pointer;
     }
-    if (pointers != small) PyMem_Free(pointers);
+    if (table != small) PyMem_Free(table);
     return distinct;
 }
 

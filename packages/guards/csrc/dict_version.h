@@ -45,4 +45,14 @@ static inline PyObject *instance_dict(PyObject *obj) {
 #endif
 }
 
+/* Where an object keeps its instance dict, or NULL where that is not a fixed place. */
+static inline PyObject **instance_dict_place(PyObject *obj) {
+#if PY_VERSION_HEX < 0x030D0000
+    return _PyObject_GetDictPtr(obj);
+#else
+    (void)obj;
+    return NULL;
+#endif
+}
+
 #endif

@@ -1,4 +1,4 @@
-/* The evaluator: walks the tree of nodes, checks each value once, and remembers what only a changed dict could change. */
+/* The evaluator object: runs the plan of the last unchanged check where there is one, else walks the tree. */
 #include "native.h"
 
 #include "dict_version.h"
@@ -11,79 +11,10 @@ typedef struct {
     Py_ssize_t n_relations;
     Py_ssize_t n_slots;
     int32_t failed; /* index of the guard that failed last, or -1 */
+    int active;     /* checks in progress: user code that a check runs may check again */
+    int stale_runs;
+    Plan *plan; /* or NULL */
 } Evaluator;
-
-typedef struct {
-    Slot *slots;
-    int32_t failed;
-} Run;
-
-static int passes(Node *node, PyObject *value, int unchanged, Run *run);
-
-static int fails(Run *run, int32_t guard) {
-    run->failed = guard;
-    return 0;
-}
-
-static int checks_pass(const Node *node, int from, int to, PyObject *value, Run *run) {
-    for (int i = from; i < to; i++)
-        if (!check_value(&node->checks[i], value)) return fails(run, node->checks[i].guard);
-    return 1;
-}
-
-/* A size or stride wanted as a number only. 0: not readable this way. */
-static int number_child(Node *child, PyObject *tensor, Run *run) {
-    Slot *slot = &run->slots[child->slot];
-    return slot->has_number =
-               tensor_extent(tensor, child->access == ACCESS_STRIDE, child->index, &slot->number);
-}
-
-/* Remember a value for which everything that lasts with it has been checked. */
-static inline void commit(Node *node, const Seen *pending) {
-    if (pending->value != NULL && pending->n > 0 && pending->n <= SEEN_DICTS) node->seen = *pending;
-}
-
-static int child_passes(Node *child, PyObject *parent, Run *run) {
-    if (child->number_only && number_child(child, parent, run)) return 1;
-    int unchanged = 0;
-    Seen pending;
-    pending.value = NULL;
-    PyObject *value = fetch_child(child, parent, &unchanged, &pending);
-    if (value == NULL) return 0;
-    int result = passes(child, value, unchanged, run);
-    if (result && !unchanged) commit(child, &pending);
-    Py_DECREF(value);
-    return result;
-}
-
-static int passes(Node *node, PyObject *value, int unchanged, Run *run) {
-    if (!checks_pass(node, 0, node->n_live_checks, value, run)) return 0;
-    if (!unchanged && !checks_pass(node, node->n_live_checks, node->n_value_checks, value, run)) return 0;
-    uint64_t version = PyDict_CheckExact(value) ? dict_version(value) : 0;
-    int settled = version != 0 && node->ok_dict == value && node->ok_version == version;
-    if (!settled && !checks_pass(node, node->n_value_checks, node->n_checks, value, run)) return 0;
-    int count = settled ? node->n_live_children : node->n_children;
-    for (int i = 0; i < count; i++)
-        if (!child_passes(&node->children[i], value, run)) return 0;
-    if (version != 0 && !settled) {
-        node->ok_dict = value;
-        node->ok_version = version;
-    }
-    if (node->slot >= 0) Py_XSETREF(run->slots[node->slot].obj, Py_NewRef(value));
-    return 1;
-}
-
-static int root_passes(Node *root, const Roots *roots, Run *run) {
-    int unchanged = 0;
-    Seen pending;
-    pending.value = NULL;
-    PyObject *value = fetch_root(root, roots, &unchanged, &pending);
-    if (value == NULL) return 0;
-    int result = passes(root, value, unchanged, run);
-    if (result && !unchanged) commit(root, &pending);
-    Py_DECREF(value);
-    return result;
-}
 
 static int all_pass(Evaluator *self, const Roots *roots, Run *run) {
     for (Py_ssize_t i = 0; i < self->n_roots; i++)
@@ -93,16 +24,48 @@ static int all_pass(Evaluator *self, const Roots *roots, Run *run) {
     return 1;
 }
 
-enum { SMALL_RUN = 32 };
+enum { SMALL_RUN = 32, MOST_STALE_RUNS = 8 };
+
+/* A walk that found nothing new is worth a plan; a plan that keeps meeting changes is not. Not while a nested or
+ * concurrent check may be using the one there is. */
+static void revise_plan(Evaluator *self, const Roots *roots, const Run *run, int result) {
+    if (self->active > 1 || roots->locals_map != NULL) return;
+    if (result && !run->changed) {
+        plan_free(self->plan);
+        self->plan = plan_record(self->roots, self->n_roots, roots, self->relations, self->n_relations, self->n_slots);
+        self->stale_runs = 0;
+    } else if (self->plan != NULL && ++self->stale_runs > MOST_STALE_RUNS) {
+        plan_free(self->plan);
+        self->plan = NULL;
+    }
+}
+
+static void clear_slots(Evaluator *self, Run *run) {
+    for (Py_ssize_t i = 0; i < self->n_slots; i++) Py_XDECREF(run->slots[i].obj);
+    memset(run->slots, 0, (size_t)self->n_slots * sizeof(Slot));
+}
+
+static int plan_or_walk(Evaluator *self, const Roots *roots, Run *run) {
+    if (self->plan != NULL && roots->locals_map == NULL) {
+        PlanOutcome outcome = plan_run(self->plan, roots, self->relations, self->n_relations, run);
+        if (outcome != PLAN_STALE) return outcome == PLAN_HOLDS;
+        clear_slots(self, run);
+    }
+    int result = all_pass(self, roots, run);
+    if (dict_versions_work) revise_plan(self, roots, run, result);
+    return result;
+}
 
 static int evaluate(Evaluator *self, const Roots *roots) {
     Slot small[SMALL_RUN];
-    Run run = {small, -1};
+    Run run = {small, -1, 0};
     if (self->n_slots > SMALL_RUN) run.slots = PyMem_New(Slot, self->n_slots);
     if (run.slots == NULL) return 0;
     if (self->n_slots > 0) memset(run.slots, 0, (size_t)self->n_slots * sizeof(Slot));
     Py_INCREF(self);
-    int result = all_pass(self, roots, &run);
+    self->active++;
+    int result = plan_or_walk(self, roots, &run);
+    self->active--;
     for (Py_ssize_t i = 0; i < self->n_slots; i++) Py_XDECREF(run.slots[i].obj);
     if (run.slots != small) PyMem_Free(run.slots);
     self->failed = run.failed;
@@ -173,12 +136,15 @@ static int evaluator_clear(Evaluator *self) {
     for (Py_ssize_t i = 0; i < self->n_roots; i++) node_clear(&self->roots[i]);
     for (Py_ssize_t i = 0; i < self->n_relations; i++) check_clear(&self->relations[i]);
     self->n_roots = self->n_relations = 0;
+    plan_free(self->plan);
+    self->plan = NULL;
     return 0;
 }
 
 static void evaluator_dealloc(Evaluator *self) {
     PyObject_GC_UnTrack(self);
     evaluator_clear(self);
+    plan_free(self->plan);
     PyMem_Free(self->roots);
     PyMem_Free(self->relations);
     Py_TYPE(self)->tp_free((PyObject *)self);

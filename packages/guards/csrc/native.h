@@ -130,6 +130,18 @@ typedef struct {
     int has_number;
 } Slot;
 
+/* One evaluation in progress. */
+typedef struct {
+    Slot *slots;
+    int32_t failed; /* index of the guard that failed, or -1 */
+    int changed;    /* something below the roots was looked into because it was new */
+} Run;
+
+static inline int fails(Run *run, int32_t guard) {
+    run->failed = guard;
+    return 0;
+}
+
 /* node.c */
 int node_parse(Node *node, PyObject *spec);
 void node_clear(Node *node);
@@ -148,6 +160,7 @@ int seen_holds_dict(const Seen *seen, PyObject *dict, uint64_t version);
 /* checks.c */
 int check_value(const Check *check, PyObject *value);
 int check_many(const Check *check, Slot *slots);
+int check_is_native(const Check *check, PyObject *value);
 int constants_equal(PyObject *expected, PyObject *value);
 
 /* tensor.c */
@@ -157,6 +170,7 @@ TensorFacts *tensor_facts_parse(PyObject *spec);
 void tensor_facts_clear(TensorFacts *facts);
 int tensor_traverse(TensorFacts *facts, visitproc visit, void *arg);
 int tensor_holds(const TensorFacts *facts, PyObject *value);
+int tensor_check_is_native(const TensorFacts *facts);
 int tensor_is_plain(PyObject *value);
 int tensor_extent(PyObject *value, int stride, Py_ssize_t dim, int64_t *result);
 PyObject *tensor_metadata(PyObject *module, PyObject *tensor);
@@ -169,6 +183,19 @@ PyObject *state_names(void);
 
 /* module.c */
 extern PyObject *module_getattr; /* torch.nn.Module.__getattr__, or NULL */
+
+/* walk.c */
+int root_passes(Node *root, const Roots *roots, Run *run);
+int child_passes(Node *child, PyObject *parent, Run *run);
+int number_child(Node *child, PyObject *tensor, Run *run);
+
+/* plan.c */
+typedef struct Plan Plan;
+typedef enum { PLAN_FAILS, PLAN_HOLDS, PLAN_STALE } PlanOutcome;
+Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *relations, Py_ssize_t n_relations,
+                  Py_ssize_t n_slots);
+PlanOutcome plan_run(const Plan *plan, const Roots *roots, const Check *relations, Py_ssize_t n_relations, Run *run);
+void plan_free(Plan *plan);
 
 /* evaluator.c, fetcher.c */
 extern PyTypeObject Evaluator_Type, Fetcher_Type;

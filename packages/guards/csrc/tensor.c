@@ -157,6 +157,8 @@ static int record_holds(const TensorFacts *facts, PyObject *value) {
     return holds;
 }
 
+int tensor_check_is_native(const TensorFacts *facts) { return tensor_ready && facts->readable; }
+
 int tensor_holds(const TensorFacts *facts, PyObject *value) {
     if (Py_TYPE(value) != facts->type) return 0;
     if (!tensor_ready || !facts->readable) return record_holds(facts, value);

@@ -1,16 +1,30 @@
 """Guards as data, a native evaluator for them, and explanations of why one failed."""
 
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from guards.build import SKIPS_BY_DICT_VERSION, build, build_fetcher
 from guards.errors import GuardError
 from guards.explain import Failure, failures, first_failure
 from guards.kinds.base import KINDS, GuardRecord, guard_kind
 from guards.kinds.containers import AttributeAbsent, AttributePresent, DictKeys, KeyAbsent, KeyPresent, Length
 from guards.kinds.relations import DistinctObjects, SameObject, ShapeRelations, shape_relations
-from guards.kinds.state import GlobalState, global_state
-from guards.kinds.tensor import TensorMatch, tensor_match
 from guards.kinds.values import EqualsConstant, IsObject, Truthiness, TypeIs
 from guards.reference import ReferenceEvaluator, ReferenceFetcher
 from guards.tree import GuardSet
+
+if TYPE_CHECKING:
+    from guards.kinds.state import GlobalState, global_state
+    from guards.kinds.tensor import TensorMatch, tensor_match
+
+_NEED_TORCH = {
+    "GlobalState": "guards.kinds.state",
+    "global_state": "guards.kinds.state",
+    "TensorMatch": "guards.kinds.tensor",
+    "tensor_match": "guards.kinds.tensor",
+}
 
 __all__ = [
     "KINDS",
@@ -45,3 +59,10 @@ __all__ = [
     "shape_relations",
     "tensor_match",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """The names that need torch load it on first use, so that the rest can be used and tested without."""
+    if name in _NEED_TORCH:
+        return getattr(importlib.import_module(_NEED_TORCH[name]), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
