@@ -61,9 +61,12 @@ def _common_dtype(kind: Kind, tensors: Sequence[Any], numbers: Sequence[Any]) ->
 
 def decomposition_of(formula: Callable[..., Any], kind: Kind, operands: int) -> Callable[..., Any]:
     rounds = kind in (Kind.ARITHMETIC, Kind.FLOAT)
+    names = _parameter_names(formula)[:operands]
 
     @functools.wraps(formula)
     def function(*args: Any, **kwargs: Any) -> PrimTensor:
+        if kwargs:
+            args = _positional(args, kwargs, names)
         tensors, numbers = _split(args, operands, PrimTensor)
         common = _common_dtype(kind, tensors, numbers)
         compute = promotion.compute_dtype(common) if rounds else common
@@ -82,6 +85,21 @@ def decomposition_of(formula: Callable[..., Any], kind: Kind, operands: int) -> 
 
     function.formula = formula  # type: ignore[attr-defined]
     return function
+
+
+def _parameter_names(formula: Callable[..., Any]) -> tuple[str, ...]:
+    code = formula.__code__
+    return code.co_varnames[: code.co_argcount]
+
+
+def _positional(args: tuple[Any, ...], kwargs: dict[str, Any], names: Sequence[str]) -> tuple[Any, ...]:
+    """``args`` with operands given by keyword moved to their places, out of ``kwargs``."""
+    found = list(args)
+    for name in names[len(args) :]:
+        if name not in kwargs and not any(later in kwargs for later in names):
+            break
+        found.append(kwargs.pop(name, None))
+    return tuple(found)
 
 
 def common_device(tensors: Sequence[Any]) -> torch.device:
@@ -110,7 +128,11 @@ def move_scalar(x: PrimTensor, device: torch.device) -> PrimTensor:
 
 
 def pointwise_rule(kind: Kind, operands: int, formula: Callable[..., Any] | None = None) -> Callable[..., Any]:
+    names = () if formula is None else _parameter_names(formula)[:operands]
+
     def rule(*args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
+        if kwargs:
+            args = _positional(args, kwargs, names)
         tensors, numbers = _split(args, operands, TensorSpec)
         dtype = torch.bool if kind is Kind.BOOLEAN else _common_dtype(kind, tensors, numbers)
         return pointwise_spec(tensors, dtype, env, numbers=bool(numbers))

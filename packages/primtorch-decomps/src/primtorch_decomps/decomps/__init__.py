@@ -3,6 +3,7 @@
 from primtorch_decomps.decomps import (
     activations,
     activations_backward,
+    batch_norm,
     binary,
     comparison,
     conversion,
@@ -13,6 +14,7 @@ from primtorch_decomps.decomps import (
     joining,
     losses,
     normalization,
+    pooling,
     reductions,
     softmax,
     ternary,
@@ -23,6 +25,7 @@ from primtorch_decomps.decomps import (
 __all__ = [
     "activations",
     "activations_backward",
+    "batch_norm",
     "binary",
     "comparison",
     "conversion",
@@ -33,6 +36,7 @@ __all__ = [
     "joining",
     "losses",
     "normalization",
+    "pooling",
     "reductions",
     "softmax",
     "ternary",

@@ -57,11 +57,11 @@ def leaky_relu_backward(
     return ops.where(ops.gt(x, 0.0), grad, grad * negative_slope)
 
 
-@pointwise("aten.elu_backward.default", operands=2)
+@pointwise("aten.elu_backward.default")
 def elu_backward(
-    grad: PrimTensor, x: PrimTensor, alpha: float, scale: float, input_scale: float, is_result: bool
+    grad: PrimTensor, alpha: float, scale: float, input_scale: float, is_result: bool, x: PrimTensor
 ) -> PrimTensor:
-    """``x`` is the function's result where ``is_result``, else its argument; of the pair, the second by position."""
+    """``x`` is the function's result where ``is_result``, else its argument."""
     if is_result:
         negative = grad * input_scale * (x + alpha * scale)
     else:

@@ -128,7 +128,7 @@ def fused_rms_norm_backward(
     return grads[0], grads[1]
 
 
-def _by_channel(parameter: PrimTensor, rank: int) -> PrimTensor:
+def by_channel(parameter: PrimTensor, rank: int) -> PrimTensor:
     """A channel's value at dimension 1 of ``rank``."""
     sizes = (1, *parameter.sizes, *(1,) * (rank - 2))
     return ops.broadcast_in_dim(wide(parameter), sizes, (1,))
@@ -150,9 +150,9 @@ def native_group_norm(
     rstd = ops.rsqrt(variance + eps)
     result = ops.reshape((source - mean) * rstd, x.sizes)
     if weight is not None:
-        result = result * _by_channel(weight, x.rank)
+        result = result * by_channel(weight, x.rank)
     if bias is not None:
-        result = result + _by_channel(bias, x.rank)
+        result = result + by_channel(bias, x.rank)
     stored = statistics_dtype(x, weight, bias)
     return (
         ops.convert_dtype(broadcast_to(result, x.sizes), x.dtype),
