@@ -190,6 +190,42 @@ static int32_t call_operator(void *context, int64_t index, const Handle *tensors
     return failed ? ENTRY_PYTHON_ERROR : ENTRY_OK;
 }
 
+static void add_note(const char *where) {
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyErr_NormalizeException(&type, &value, &traceback);
+    PyObject *done = PyObject_CallMethod(value, "add_note", "N", PyUnicode_FromFormat("while running %s", where));
+    if (!done) PyErr_Clear();
+    Py_XDECREF(done);
+    PyErr_Restore(type, value, traceback);
+}
+
+/* Turn a failed call at the user's line `where` ("" if not known) into a Python exception. */
+static int32_t explain(int32_t code, const char *where) {
+    PyGILState_STATE state = PyGILState_Ensure();
+    if (code != ENTRY_PYTHON_ERROR) shim_raise("a library operator");
+    if (*where) add_note(where);
+    PyGILState_Release(state);
+    return ENTRY_PYTHON_ERROR;
+}
+
+/* After a C function failed: the same call through Python raises the exception that eager would, of the right type. */
+static int32_t retry(void *context, int64_t index, const Handle *tensors, int64_t tensor_count, const int64_t *numbers,
+                     int64_t number_count, Handle *results, int64_t result_count, const char *where) {
+    char text[2048] = "a library operator failed in torch";
+    const char *given = shim.exception_text ? shim.exception_text() : NULL;
+    if (given && *given) snprintf(text, sizeof(text), "%s", given);
+    int32_t code = call_operator(context, index, tensors, tensor_count, numbers, number_count, results, result_count);
+    for (int64_t i = 0; i < result_count; i++) {
+        if (results[i]) shim.delete_tensor_object(results[i]);
+    }
+    PyGILState_STATE state = PyGILState_Ensure();
+    if (code == ENTRY_OK) PyErr_SetString(PyExc_RuntimeError, text);
+    if (*where) add_note(where);
+    PyGILState_Release(state);
+    return ENTRY_PYTHON_ERROR;
+}
+
 /* A kernel met an index from data that was out of range, at the user's line `where` ("" if not known). */
 static int32_t index_error(const char *where) {
     PyGILState_STATE state = PyGILState_Ensure();
@@ -210,6 +246,7 @@ void *callback_lookup(const char *name) {
         {"fx_check_inputs", (void *)check_inputs}, {"fx_conform", (void *)conform},
         {"fx_scratch_take", (void *)scratch_take}, {"fx_scratch_give", (void *)scratch_give},
         {"fx_call_operator", (void *)call_operator}, {"fx_index_error", (void *)index_error},
+        {"fx_explain", (void *)explain}, {"fx_retry", (void *)retry},
     };
     for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
         if (strcmp(callbacks[i].name, name) == 0) return callbacks[i].address;

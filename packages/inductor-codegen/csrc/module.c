@@ -1,5 +1,8 @@
 /* The extension module inductor_codegen._runtime. */
 #include "graph.h"
+
+#include <stdio.h>
+
 #include "shim.h"
 #include "tensors.h"
 
@@ -9,11 +12,22 @@ static PyObject *exports(PyObject *Py_UNUSED(module), PyObject *name) {
     return PyBool_FromLong(shim_lookup(text) != NULL);
 }
 
+static PyObject *scalar_type(PyObject *Py_UNUSED(module), PyObject *name) {
+    const char *text = PyUnicode_AsUTF8(name);
+    char symbol[96];
+    if (!text) return NULL;
+    snprintf(symbol, sizeof(symbol), "aoti_torch_dtype_%s", text);
+    int32_t (*number)(void) = (int32_t(*)(void))shim_lookup(symbol);
+    if (!number) return PyErr_Format(PyExc_KeyError, "torch's C interface has no number for the dtype %s", text);
+    return PyLong_FromLong(number());
+}
+
 static PyMethodDef methods[] = {
     {"calibrate", tensor_calibrate, METH_VARARGS,
      "calibrate(tensor_type, parameter_type, examples, use_slot=True): learn where tensor objects keep their tensor, in "
      "bytes, or -1 where `_cdata` must be asked."},
     {"exports", exports, METH_O, "Whether the loaded torch (or this runtime) has a C function of that name."},
+    {"scalar_type", scalar_type, METH_O, "The number of a dtype in torch's C interface; KeyError if it has none."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -1,6 +1,6 @@
 """Running compiled graphs: the native callable, its record, and operators called through Python."""
 
-from inductor_codegen.runtime.binding import ENTRY_ABI, TENSOR_SLOT, CompiledGraph, exports
+from inductor_codegen.runtime.binding import ENTRY_ABI, TENSOR_SLOT, CompiledGraph, exports, scalar_type
 from inductor_codegen.runtime.load import SCRATCH_LIMIT, GraphRecord, load
 from inductor_codegen.runtime.operator_call import OperatorCall, Slot, SlotKind
 
@@ -15,4 +15,5 @@ __all__ = [
     "SlotKind",
     "exports",
     "load",
+    "scalar_type",
 ]

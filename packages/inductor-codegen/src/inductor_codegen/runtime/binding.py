@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import torch
 
 from inductor_codegen import _runtime
 from inductor_codegen._runtime import ENTRY_ABI, CompiledGraph
 
-__all__ = ["ENTRY_ABI", "TENSOR_SLOT", "CompiledGraph", "calibrate", "exports"]
+__all__ = ["ENTRY_ABI", "TENSOR_SLOT", "CompiledGraph", "calibrate", "exports", "scalar_type"]
 
 
 def calibrate(*, use_slot: bool = True) -> int:
@@ -28,6 +30,12 @@ def calibrate(*, use_slot: bool = True) -> int:
 def exports(name: str) -> bool:
     """Whether the loaded torch has a C function ``name`` that generated code can call."""
     return _runtime.exports(name)
+
+
+@cache
+def scalar_type(dtype: torch.dtype) -> int:
+    """The number of ``dtype`` in torch's C interface. KeyError for one that it has no number for."""
+    return _runtime.scalar_type(str(dtype).removeprefix("torch."))
 
 
 TENSOR_SLOT = calibrate()

@@ -1,0 +1,123 @@
+"""Calls of library operators in an entry, each by the route chosen for it."""
+
+from __future__ import annotations
+
+from inductor_codegen.codegen.wrapper.arguments import CArguments, c_arguments
+from inductor_codegen.codegen.wrapper.integers import integer
+from inductor_codegen.codegen.wrapper.memory import MemoryWriter
+from inductor_codegen.codegen.wrapper.preamble import CFunction
+from inductor_codegen.codegen.wrapper.python_calls import RuntimeValues, split
+from inductor_codegen.codegen.wrapper.routes import RouteKind, exact_scalars, may_fail_on_values, route_of
+from inductor_codegen.codegen.wrapper.text import Text
+from inductor_codegen.ir.program import Buffer, CallExtern, FloatRef, Program
+from inductor_codegen.runtime.operator_call import OperatorCall
+
+
+class CallWriter:
+    """Writes the calls; collects the C functions and the operators called through Python."""
+
+    def __init__(self, program: Program, text: Text, memory: MemoryWriter) -> None:
+        self._text = text
+        self._memory = memory
+        self.functions: dict[str, CFunction] = {}
+        self.operators: list[OperatorCall] = []
+
+    def handle(self, name: str) -> str:
+        """A handle of the buffer."""
+        return self._memory.handle(name)
+
+    def number(self, name: str) -> str:
+        """The double that a float input has become."""
+        return f"f_{name}"
+
+    def write(self, call: CallExtern) -> None:
+        """The statements of one call."""
+        route = route_of(call, self._memory.buffers)
+        match route.kind:
+            case RouteKind.GIVEN_MEMORY:
+                self._into_given_memory(call, route.function)
+            case RouteKind.NEW_TENSORS:
+                self._returning_tensors(call, route.function)
+            case RouteKind.PYTHON:
+                self._through_python(call)
+
+    def _into_given_memory(self, call: CallExtern, function: str) -> None:
+        (result,) = call.results
+        assert result is not None
+        arguments = self._arguments(call)
+        self._memory.allocate(result)
+        self._use(function, ["H", *arguments.types])
+        self._invoke(call, arguments, function, [self._memory.handle(result.name), *arguments.values])
+
+    def _returning_tensors(self, call: CallExtern, function: str) -> None:
+        arguments = self._arguments(call)
+        made = [self._memory.new_handle() for _ in call.results]
+        self._use(function, [*arguments.types, *("H*" for _ in made)])
+        self._invoke(call, arguments, function, [*arguments.values, *(f"&{handle}" for handle in made)])
+        self._take(call, made)
+
+    def _through_python(self, call: CallExtern) -> None:
+        template, values = split(call)
+        passed = self._pass_to_python(template, values)
+        made = [self._memory.new_handle() for _ in call.results]
+        count = len(made)
+        where = self._text.where(call.where)
+        self._text.line(f"{{ H r[{max(1, count)}] = {{}};")
+        self._text.line(f"  const int32_t code = fx_call_operator({passed}, r, {count});")
+        for position, handle in enumerate(made):
+            self._text.line(f"  {handle} = r[{position}];")
+        self._text.line(f"  if (code) return fx_explain(code, {where}); }}")
+        self._take(call, made)
+
+    def _arguments(self, call: CallExtern) -> CArguments:
+        return c_arguments(call, self, exact_scalars(call, self._memory.buffers))
+
+    def _use(self, function: str, types: list[str]) -> None:
+        self.functions.setdefault(function, CFunction(function, ", ".join(("int32_t", *types))))
+
+    def _invoke(self, call: CallExtern, arguments: CArguments, function: str, values: list[str]) -> None:
+        """Call the C function; when it fails where values matter, once more through Python for the exception's type."""
+        where = self._text.where(call.where)
+        failure = f"return fx_explain(1, {where});"
+        if may_fail_on_values(call, self._memory.buffers):
+            template, runtime_values = split(call)
+            passed = self._pass_to_python(template, runtime_values)
+            count = len(call.results)
+            failure = f"{{ H r[{count}] = {{}}; return fx_retry({passed}, r, {count}, {where}); }}"
+        self._text.line("{ " + " ".join(arguments.setup) if arguments.setup else "{")
+        self._text.line(f"  if ({function}({', '.join(values)})) {failure} }}")
+
+    def _pass_to_python(self, template: OperatorCall, values: RuntimeValues) -> str:
+        """The first arguments of ``fx_call_operator`` for a new entry of the operator table."""
+        index = len(self.operators)
+        self.operators.append(template)
+        tensors, numbers = "nullptr", "nullptr"
+        if values.tensors:
+            tensors = f"x{index}"
+            handles = ", ".join(self._memory.handle(name) for name in values.tensors)
+            self._text.line(f"const H {tensors}[] = {{{handles}}};")
+        if values.numbers:
+            numbers = f"y{index}"
+            texts = ", ".join(_number(value) for value in values.numbers)
+            self._text.line(f"const int64_t {numbers}[] = {{{texts}}};")
+        return f"graph, {index}, {tensors}, {len(values.tensors)}, {numbers}, {len(values.numbers)}"
+
+    def _take(self, call: CallExtern, made: list[str]) -> None:
+        """Check what came back, and free what nobody reads."""
+        named = f'"{call.op.name()}"'
+        for position, (result, handle) in enumerate(zip(call.results, made, strict=True)):
+            if result is None:
+                self._text.line(f"fx_free({handle});")
+            else:
+                self._conform(result, handle, named, position)
+                self._memory.result(result, handle)
+
+    def _conform(self, result: Buffer, handle: str, named: str, position: int) -> None:
+        layout = self._text.layout(result)
+        self._text.line(f"TRY(fx_conform(&{handle}, {layout}, {named}, {position}));")
+
+
+def _number(value: object) -> str:
+    if isinstance(value, FloatRef):
+        return f"fx_bits(f_{value.name})"
+    return integer(value)  # type: ignore[arg-type]

@@ -1,0 +1,223 @@
+"""A program as C++ text: the entry that the runtime calls, one step of the program after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import assert_never
+
+from fx_interface.symbols import Expr, IntLike
+from inductor_codegen.codegen.wrapper.calls import CallWriter
+from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
+from inductor_codegen.codegen.wrapper.memory import MemoryWriter
+from inductor_codegen.codegen.wrapper.preamble import (
+    BASE_FUNCTIONS,
+    ENTRY_HEAD,
+    HELPERS,
+    TYPES,
+    CFunction,
+    binding,
+    declarations,
+)
+from inductor_codegen.codegen.wrapper.text import Text
+from inductor_codegen.ir.kernel import BufferParameter, FloatParameter, Kernel, SizeParameter
+from inductor_codegen.ir.program import (
+    Allocate,
+    Buffer,
+    BufferRef,
+    CallExtern,
+    FloatInput,
+    FloatRef,
+    Free,
+    Output,
+    Program,
+    ProgramInput,
+    Reuse,
+    RunKernel,
+    Step,
+    SymbolInput,
+    UnusedInput,
+    View,
+)
+from inductor_codegen.runtime import ENTRY_ABI, OperatorCall, scalar_type
+
+_SMALL_WORK = 1 << 15  # elements; below it other threads gain nothing from the GIL's release
+
+
+@dataclass(frozen=True, slots=True)
+class EntrySource:
+    """The entry's C++ text, and what the runtime must know of it (see ``runtime.GraphRecord``)."""
+
+    text: str
+    input_kinds: str
+    output_kinds: str
+    operators: tuple[OperatorCall, ...]
+    release_gil: bool
+
+
+def write_entry(program: Program) -> EntrySource:
+    """The native entry of a program whose buffers are all on the CPU."""
+    text = Text()
+    memory = MemoryWriter(program, text)
+    calls = CallWriter(program, text, memory)
+    _numbers(program, text)
+    _check_inputs(program, text)
+    memory.open_scratch()
+    if any(isinstance(step, RunKernel) for step in program.steps):
+        text.line("const int64_t threads = fx_threads();")
+    for step in program.steps:
+        _step(step, text, memory, calls)
+    _outputs(program.outputs, text, memory)
+    return EntrySource(
+        _assemble(program, text, memory, calls),
+        "".join(_input_kind(item) for item in program.inputs),
+        "".join(_output_kind(item) for item in program.outputs),
+        tuple(calls.operators),
+        _is_worth_releasing(program),
+    )
+
+
+def _numbers(program: Program, text: Text) -> None:
+    position = 0
+    for item in program.inputs:
+        match item:
+            case SymbolInput(symbol):
+                text.line(f"const int64_t {symbol_name(symbol)} = numbers[{position}];")
+                position += 1
+            case FloatInput(name):
+                text.line(f"const double f_{name} = fx_float(numbers[{position}]);")
+                position += 1
+
+
+def _check_inputs(program: Program, text: Text) -> None:
+    tensors = [item for item in program.inputs if isinstance(item, Buffer)]
+    if not tensors:
+        return
+    values: list[IntLike] = []
+    for item in tensors:
+        values += [scalar_type(item.dtype), len(item.sizes), *item.sizes, *item.strides]
+    text.line(f"TRY(fx_check_inputs(in, {text.table(values)}, {len(tensors)}));")
+
+
+def _step(step: Step, text: Text, memory: MemoryWriter, calls: CallWriter) -> None:
+    match step:
+        case Allocate(buffer):
+            memory.allocate(buffer)
+        case Reuse(buffer, of):
+            memory.reuse(buffer, of)
+        case View(buffer, of, offset):
+            memory.view(buffer, of, offset)
+        case Free(name):
+            memory.free(name)
+        case RunKernel():
+            _run_kernel(step, text, memory)
+        case CallExtern():
+            calls.write(step)
+        case _:
+            assert_never(step)
+
+
+def _run_kernel(step: RunKernel, text: Text, memory: MemoryWriter) -> None:
+    arguments = [memory.pointer(name) for name in step.buffers]
+    arguments += [integer(size) for size in step.sizes]
+    arguments += [f"f_{name}" for name in step.floats]
+    where = text.where(step.where)
+    text.line(f"if ({step.kernel}({', '.join((*arguments, 'threads'))})) return fx_index_error({where});")
+
+
+def _outputs(outputs: tuple[Output, ...], text: Text, memory: MemoryWriter) -> None:
+    numbers = 0
+    tensors = 0
+    remaining = [item.name for item in outputs if isinstance(item, BufferRef)]
+    for name in remaining:
+        memory.handle(name)  # a view's before its owner's handle is given away
+    for item in outputs:
+        match item:
+            case BufferRef(name):
+                remaining.remove(name)
+                memory.give_out(name, f"out[{tensors}]", last=name not in remaining)
+                tensors += 1
+            case None:
+                continue
+            case FloatRef(name):
+                text.line(f"out_numbers[{numbers}] = fx_bits(f_{name});")
+                numbers += 1
+            case int() | Expr():
+                text.line(f"out_numbers[{numbers}] = {integer(item)};")
+                numbers += 1
+            case _:
+                assert_never(item)
+
+
+def _assemble(program: Program, text: Text, memory: MemoryWriter, calls: CallWriter) -> str:
+    functions = [
+        *(CFunction(name, types) for name, types in BASE_FUNCTIONS.items()),
+        *calls.functions.values(),
+    ]
+    return "".join(
+        (
+            TYPES,
+            declarations(functions),
+            HELPERS,
+            *(_prototype(kernel) for kernel in program.kernels),
+            text.tables(),
+            ENTRY_HEAD,
+            f"    Frame<{max(1, memory.handle_count)}> f(graph);\n",
+            text.body(),
+            "    return 0;\n}\n",
+            binding(functions, ENTRY_ABI),
+        )
+    )
+
+
+def _prototype(kernel: Kernel) -> str:
+    types = []
+    for parameter in kernel.parameters:
+        match parameter:
+            case BufferParameter():
+                types.append("void*")
+            case SizeParameter():
+                types.append("int64_t")
+            case FloatParameter():
+                types.append("double")
+            case _:
+                assert_never(parameter)
+    return f'extern "C" int32_t {kernel.name}({", ".join((*types, "int64_t"))});\n'
+
+
+def _input_kind(item: ProgramInput) -> str:
+    match item:
+        case Buffer():
+            return "t"
+        case SymbolInput():
+            return "i"
+        case FloatInput():
+            return "f"
+        case UnusedInput():
+            return "u"
+        case _:
+            assert_never(item)
+
+
+def _output_kind(item: Output) -> str:
+    match item:
+        case BufferRef():
+            return "t"
+        case FloatRef():
+            return "f"
+        case None:
+            return "n"
+    return "i"
+
+
+def _is_worth_releasing(program: Program) -> bool:
+    """Whether a call computes so much, as far as is known, that other Python threads should run meanwhile."""
+    work = 0
+    for step in program.steps:
+        for buffer in program.defined(step):
+            elements: IntLike = 1
+            for size in buffer.sizes:
+                elements = elements * size
+            if isinstance(elements, Expr):
+                return True
+            work += elements
+    return work > _SMALL_WORK

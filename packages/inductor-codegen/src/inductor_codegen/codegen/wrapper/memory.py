@@ -1,0 +1,195 @@
+"""Memory in an entry: handles, data pointers and the scratch block, written only where a step needs them.
+
+A buffer may have a handle (a torch tensor), a data pointer, or both. Inputs have handles that are borrowed; a buffer in the
+scratch block has a pointer, and gets a handle when a library operator needs one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.wrapper.integers import integer
+from inductor_codegen.codegen.wrapper.placement import ALIGNMENT, Slot, place
+from inductor_codegen.codegen.wrapper.routes import RouteKind, route_of
+from inductor_codegen.codegen.wrapper.text import Text
+from inductor_codegen.ir.program import Buffer, CallExtern, Program
+
+
+@dataclass(slots=True)
+class _Held:
+    """What the entry has of a buffer at this point: C++ expressions, None where there is none yet.
+
+    ``base`` is the buffer that this one is a view or the successor of, ``offset`` elements behind its start.
+    """
+
+    buffer: Buffer
+    handle: str | None = None
+    owned: bool = False
+    pointer: str | None = None
+    base: _Held | None = None
+    offset: IntLike = 0
+    slot: int | None = None
+
+
+class MemoryWriter:
+    """Writes allocation, views and freeing, and knows how to name every buffer."""
+
+    def __init__(self, program: Program, text: Text) -> None:
+        self._text = text
+        self.buffers = program.buffers()
+        self.routes = {
+            position: route_of(step, self.buffers)
+            for position, step in enumerate(program.steps)
+            if isinstance(step, CallExtern)
+        }
+        given = frozenset(p for p, route in self.routes.items() if route.kind is RouteKind.GIVEN_MEMORY)
+        self._placement = place(program, given)
+        self._held: dict[str, _Held] = {}
+        self._pointers = 0
+        self.handle_count = 0
+        tensors = [item for item in program.inputs if isinstance(item, Buffer)]
+        for position, item in enumerate(tensors):
+            self._held[item.name] = _Held(item, handle=f"in[{position}]")
+
+    def open_scratch(self) -> None:
+        """Take the scratch block and name the slots' offsets ``o0, o1 ...``; static slots come first."""
+        slots = self._placement.slots
+        if not slots:
+            return
+        end: IntLike = 0
+        symbolic: list[int] = []
+        for number, slot in enumerate(slots):
+            if any(not isinstance(size, int) for size in slot.sizes):
+                symbolic.append(number)
+                continue
+            self._text.line(f"const int64_t o{number} = {end};")
+            end = end + _aligned(max(size for size in slot.sizes if isinstance(size, int)))
+        total = str(end)
+        for number in symbolic:
+            self._text.line(f"const int64_t o{number} = {total};")
+            total = f"o{number} + fx_align({_largest(slots[number])})"
+        self._text.line(f"if (!(f.scratch = fx_scratch_take(graph, {total}))) return 1;")
+        self._text.line("char* scratch;")
+        self._text.line("TRY(aoti_torch_get_data_ptr(f.scratch, (void**)&scratch));")
+
+    def allocate(self, buffer: Buffer) -> None:
+        """Memory of its own, or a place in the scratch block."""
+        held = self._define(buffer)
+        if held.slot is None:
+            self._own_handle(held, f"fx_new(&$, {self._text.layout(buffer)})")
+
+    def reuse(self, buffer: Buffer, of: str) -> None:
+        """The memory of ``of`` under another name, and perhaps another layout."""
+        before = self._held[of]
+        held = self._define(buffer)
+        if held.slot is not None:
+            self._drop(before)
+        elif _same_layout(before.buffer, buffer) and before.base is None:
+            held.handle, held.owned, held.pointer = before.handle, before.owned, before.pointer
+            before.handle, before.owned = None, False
+        else:
+            held.pointer = self.pointer(of)
+            make = "fx_view" if before.buffer.dtype == buffer.dtype else "fx_carve"
+            self._own_handle(held, f"{make}(&$, {self.handle(of)}, {self._text.layout(buffer)}, 0)")
+            self._drop(before)
+
+    def view(self, buffer: Buffer, of: str, offset: IntLike) -> None:
+        """A strided view; its handle and pointer are made when they are needed."""
+        held = self._define(buffer)
+        held.base, held.offset = self._held[of], offset
+
+    def result(self, buffer: Buffer, handle: str) -> None:
+        """A tensor that an operator returned, in the owned handle ``handle``."""
+        held = self._define(buffer)
+        held.handle, held.owned = handle, True
+
+    def free(self, name: str) -> None:
+        """The buffer is not used again."""
+        self._drop(self._held[name])
+
+    def give_out(self, name: str, place: str, *, last: bool) -> None:
+        """Put an owned handle of the buffer into ``place``; ``last`` says that it is not given out again."""
+        handle = self.handle(name)
+        held = self._held[name]
+        if last and held.owned:
+            self._text.line(f"{place} = fx_move({handle});")
+        else:
+            self._text.line(f"TRY(aoti_torch_new_tensor_handle({handle}, &{place}));")
+
+    def pointer(self, name: str) -> str:
+        """The data pointer of the buffer, a ``char*``."""
+        return self._pointer(self._held[name])
+
+    def handle(self, name: str) -> str:
+        """A handle of the buffer."""
+        return self._handle(self._held[name])
+
+    def new_handle(self) -> str:
+        """A place for an owned handle, null so far."""
+        self.handle_count += 1
+        return f"f.h[{self.handle_count - 1}]"
+
+    def _define(self, buffer: Buffer) -> _Held:
+        held = self._held[buffer.name] = _Held(buffer, slot=self._placement.slot_of.get(buffer.name))
+        return held
+
+    def _pointer(self, held: _Held) -> str:
+        if held.pointer is None:
+            if held.base is not None:
+                value = f"{self._pointer(held.base)} + {integer(held.offset * held.buffer.dtype.itemsize)}"
+                held.pointer = self._name_pointer(value)
+            elif held.slot is not None:
+                held.pointer = self._name_pointer(f"scratch + o{held.slot}")
+            else:
+                held.pointer = self._name_pointer("nullptr")
+                self._text.line(f"TRY(aoti_torch_get_data_ptr({held.handle}, (void**)&{held.pointer}));")
+        return held.pointer
+
+    def _name_pointer(self, value: str) -> str:
+        name = f"p{self._pointers}"
+        self._pointers += 1
+        self._text.line(f"char* {name} = {value};")
+        return name
+
+    def _handle(self, held: _Held) -> str:
+        if held.handle is None:
+            if held.slot is not None:
+                offset = f"{self._pointer(held)} - scratch"
+                self._own_handle(held, f"fx_carve(&$, f.scratch, {self._text.layout(held.buffer)}, {offset})")
+            else:
+                self._view_handle(held)
+        assert held.handle is not None
+        return held.handle
+
+    def _view_handle(self, held: _Held) -> None:
+        assert held.base is not None
+        base, layout = self._handle(held.base), self._text.layout(held.buffer)
+        self._own_handle(held, f"fx_view(&$, {base}, {layout}, {integer(held.offset)})")
+
+    def _own_handle(self, held: _Held, call: str) -> None:
+        held.handle, held.owned = self.new_handle(), True
+        self._text.line(f"TRY({call.replace('$', held.handle)});")
+
+    def _drop(self, held: _Held) -> None:
+        if held.owned:
+            self._text.line(f"fx_free({held.handle});")
+        held.handle, held.owned = None, False
+
+
+def _aligned(size: int) -> int:
+    return -(-size // ALIGNMENT) * ALIGNMENT
+
+
+def _largest(slot: Slot) -> str:
+    sizes = list(dict.fromkeys(slot.sizes))
+    static = max((size for size in sizes if isinstance(size, int)), default=0)
+    text = integer(static) if static else ""
+    for size in sizes:
+        if not isinstance(size, int):
+            text = f"fx_max({text}, {integer(size)})" if text else integer(size)
+    return text
+
+
+def _same_layout(one: Buffer, other: Buffer) -> bool:
+    return (one.sizes, one.strides, one.dtype) == (other.sizes, other.strides, other.dtype)

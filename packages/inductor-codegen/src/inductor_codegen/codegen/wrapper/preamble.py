@@ -1,0 +1,111 @@
+"""The fixed part of an entry's text: helpers around torch's C functions, and the table that binds them when it is loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+TYPES = """\
+#include <stdint.h>
+#include <string.h>
+typedef void* H;
+"""
+
+BASE_FUNCTIONS = {
+    "aoti_torch_empty_strided": "int32_t, int64_t, const int64_t*, const int64_t*, int32_t, int32_t, int32_t, H*",
+    "aoti_torch_delete_tensor_object": "int32_t, H",
+    "aoti_torch_new_tensor_handle": "int32_t, H, H*",
+    "aoti_torch_get_data_ptr": "int32_t, H, void**",
+    "aoti_torch__reinterpret_tensor": "int32_t, H, int64_t, const int64_t*, const int64_t*, int64_t, H*",
+    "aoti_torch__alloc_from_pool": "int32_t, H, int64_t, int32_t, int64_t, const int64_t*, const int64_t*, H*",
+    "torch_get_num_threads": "int32_t, uint32_t*",
+    "fx_check_inputs": "int32_t, const H*, const int64_t*, int64_t",
+    "fx_conform": "int32_t, H*, const int64_t*, const char*, int64_t",
+    "fx_scratch_take": "H, void*, int64_t",
+    "fx_scratch_give": "void, void*, H",
+    "fx_call_operator": "int32_t, void*, int64_t, const H*, int64_t, const int64_t*, int64_t, H*, int64_t",
+    "fx_retry": (
+        "int32_t, void*, int64_t, const H*, int64_t, const int64_t*, int64_t, H*, int64_t, const char*"
+    ),
+    "fx_explain": "int32_t, int32_t, const char*",
+    "fx_index_error": "int32_t, const char*",
+}
+"""The C functions that every entry may call: result type, then parameter types."""
+
+HELPERS = """\
+#define TRY(...) do { if (int32_t code = (__VA_ARGS__)) return code; } while (0)
+static inline int64_t fx_floordiv(int64_t a, int64_t b) { int64_t q = a / b; return q - (a % b != 0 && (a < 0) != (b < 0)); }
+static inline int64_t fx_mod(int64_t a, int64_t b) { int64_t r = a % b; return r != 0 && (r < 0) != (b < 0) ? r + b : r; }
+static inline int64_t fx_min(int64_t a, int64_t b) { return a < b ? a : b; }
+static inline int64_t fx_max(int64_t a, int64_t b) { return a > b ? a : b; }
+static inline int64_t fx_align(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
+static inline int64_t fx_bits(double value) { int64_t bits; memcpy(&bits, &value, 8); return bits; }
+static inline double fx_float(int64_t bits) { double value; memcpy(&value, &bits, 8); return value; }
+static inline int64_t fx_threads() { uint32_t n = 1; return torch_get_num_threads(&n) ? 1 : n; }
+
+/* A layout is: scalar type, rank, sizes, strides. */
+static __attribute__((noinline)) int32_t fx_new(H* made, const int64_t* layout) {
+    return aoti_torch_empty_strided(layout[1], layout + 2, layout + 2 + layout[1], (int32_t)layout[0], 0, -1, made);
+}
+static __attribute__((noinline)) int32_t fx_view(H* made, H of, const int64_t* layout, int64_t offset) {
+    return aoti_torch__reinterpret_tensor(of, layout[1], layout + 2, layout + 2 + layout[1], offset, made);
+}
+static __attribute__((noinline)) int32_t fx_carve(H* made, H memory, const int64_t* layout, int64_t offset) {
+    return aoti_torch__alloc_from_pool(memory, offset, (int32_t)layout[0], layout[1], layout + 2, layout + 2 + layout[1], made);
+}
+static inline void fx_free(H& handle) {
+    if (handle) aoti_torch_delete_tensor_object(handle);
+    handle = nullptr;
+}
+static inline H fx_move(H& handle) { H moved = handle; handle = nullptr; return moved; }
+
+template <int N> struct Frame {
+    void* graph;
+    H scratch;
+    H h[N];
+    explicit Frame(void* owner) : graph(owner), scratch(nullptr), h{} {}
+    __attribute__((noinline)) ~Frame() {
+        for (int i = 0; i < N; i++) fx_free(h[i]);
+        if (scratch) fx_scratch_give(graph, scratch);
+    }
+};
+"""
+
+ENTRY_HEAD = """\
+extern "C" __attribute__((visibility("default"))) int32_t fx_entry(
+    void* graph, const H* in, const int64_t* numbers, H* out, int64_t* out_numbers) {
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class CFunction:
+    """A C function by name: its result type and parameter types, separated by commas."""
+
+    name: str
+    types: str
+
+    def pointer(self) -> str:
+        """The definition of a static pointer to it, of the same name."""
+        result, _, parameters = self.types.partition(", ")
+        return f"static {result} (*{self.name})({parameters});"
+
+
+def declarations(functions: Iterable[CFunction]) -> str:
+    """Static pointers to the functions."""
+    return "".join(f"{function.pointer()}\n" for function in functions)
+
+
+def binding(functions: Iterable[CFunction], abi: int) -> str:
+    """``fx_bind``, which looks every function up by name and says which one is missing, and ``fx_abi``."""
+    rows = "".join(f'    {{"{f.name}", (void**)&{f.name}}},\n' for f in functions)
+    return (
+        f"static const struct {{ const char* name; void** pointer; }} fx_wanted[] = {{\n{rows}}};\n"
+        f'extern "C" __attribute__((visibility("default"))) const int32_t fx_abi = {abi};\n'
+        'extern "C" __attribute__((visibility("default"))) int32_t fx_bind(void* (*lookup)(const char*), const char** missing) {\n'
+        "    for (auto& wanted : fx_wanted) {\n"
+        "        *missing = wanted.name;\n"
+        "        if (!(*wanted.pointer = lookup(wanted.name))) return 1;\n"
+        "    }\n"
+        "    return 0;\n"
+        "}\n"
+    )

@@ -1,0 +1,129 @@
+"""How a library operator is reached from native code: a C function that writes into given memory, one that returns new
+tensors, or a call through Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from torch._ops import OpOverload
+
+from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.wrapper.arguments import Unspeakable, Values, bound_arguments, c_arguments
+from inductor_codegen.codegen.wrapper.placement import call_buffers
+from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern
+from inductor_codegen.runtime.binding import exports
+
+Shapes = Sequence[tuple[IntLike, ...]]
+
+
+class RouteKind(Enum):
+    """The three ways."""
+
+    GIVEN_MEMORY = "given memory"
+    NEW_TENSORS = "new tensors"
+    PYTHON = "python"
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """A way to an operator; ``function`` is the C function's name, empty for Python."""
+
+    kind: RouteKind
+    function: str = ""
+
+
+PYTHON = Route(RouteKind.PYTHON)
+
+
+@dataclass(frozen=True, slots=True)
+class OutVariant:
+    """A C function that writes the one result into a tensor it is given first; ``shape`` of the operands is the result's."""
+
+    function: str
+    shape: Callable[[Shapes], tuple[IntLike, ...] | None]
+
+
+def _matmul(first: int) -> Callable[[Shapes], tuple[IntLike, ...] | None]:
+    def shape(operands: Shapes) -> tuple[IntLike, ...] | None:
+        lhs, rhs = operands[first], operands[first + 1]
+        return (*lhs[:-1], rhs[-1]) if len(lhs) == len(rhs) and len(lhs) > 1 and lhs[-1] == rhs[-2] else None
+
+    return shape
+
+
+def _like_first(operands: Shapes) -> tuple[IntLike, ...] | None:
+    return operands[0]
+
+
+OUT_VARIANTS: Mapping[str, OutVariant] = {
+    "aten::mm": OutVariant("aoti_torch_cpu_mm_out", _matmul(0)),
+    "aten::addmm": OutVariant("aoti_torch_cpu_addmm_out", _matmul(1)),
+    "aten::bmm": OutVariant("aoti_torch_cpu_bmm_out", _matmul(0)),
+    "aten::baddbmm": OutVariant("aoti_torch_cpu_baddbmm_out", _matmul(1)),
+    "aten::_int_mm": OutVariant("aoti_torch_cpu__int_mm_out", _matmul(0)),
+    "aten::scatter.src": OutVariant("aoti_torch_cpu_scatter_src_out", _like_first),
+    "aten::scatter.value": OutVariant("aoti_torch_cpu_scatter_value_out", _like_first),
+}
+"""Operators with a function for given memory, by qualified name. Only used where the result's size provably is what the
+function will write, because torch resizes an ``out`` of another size."""
+
+
+def route_of(call: CallExtern, buffers: Mapping[str, Buffer]) -> Route:
+    """The cheapest way to run ``call``."""
+    if call.op.namespace != "aten" or any(buffers[name].device.type != "cpu" for name in call_buffers(call)):
+        return PYTHON
+    if not _speakable(call, buffers):
+        return PYTHON
+    variant = OUT_VARIANTS.get(call.op.name())
+    if variant is not None and exports(variant.function) and _writes(variant, call, buffers):
+        return Route(RouteKind.GIVEN_MEMORY, variant.function)
+    function = _function_of(call.op)
+    if function is None or any(str(value.type) != "Tensor" for value in call.op._schema.returns):
+        return PYTHON
+    return Route(RouteKind.NEW_TENSORS, function)
+
+
+def exact_scalars(call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
+    """Whether a Scalar may be passed as a double without changing the result's type: all tensors are floating-point."""
+    return all(buffers[name].dtype.is_floating_point for name in call_buffers(call))
+
+
+def may_fail_on_values(call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
+    """Whether the operator may reject the values of its tensors, not only their sizes: indices, or linear algebra."""
+    named = call.op.name()
+    return "linalg" in named or "cholesky" in named or not exact_scalars(call, buffers)
+
+
+def _function_of(op: OpOverload) -> str | None:
+    name = op._opname if op._overloadname == "default" else f"{op._opname}_{op._overloadname}"
+    for function in (f"aoti_torch_cpu_{name}", f"aoti_torch_aten_{name}"):
+        if exports(f"{function}_v2"):
+            return f"{function}_v2"
+        if exports(function):
+            return function
+    return None
+
+
+def _writes(variant: OutVariant, call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
+    operands = [value for declared, value in bound_arguments(call) if str(declared.type) == "Tensor"]
+    shapes = [buffers[value.name].sizes for value in operands if isinstance(value, BufferRef)]
+    (result,) = call.results
+    return result is not None and variant.shape(shapes) == result.sizes
+
+
+class _Anything(Values):
+    def handle(self, name: str) -> str:
+        return name
+
+    def number(self, name: str) -> str:
+        return name
+
+
+def _speakable(call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
+    try:
+        c_arguments(call, _Anything(), exact_scalars(call, buffers))
+    except (Unspeakable, KeyError):
+        return False
+    return True

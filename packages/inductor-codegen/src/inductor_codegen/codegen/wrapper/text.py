@@ -1,0 +1,52 @@
+"""The text of an entry while it grows: its lines, the constant tables that it uses, and names for places in user code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from fx_interface.errors import UserLocation
+from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.wrapper.arguments import quoted
+from inductor_codegen.codegen.wrapper.integers import integers, is_static
+from inductor_codegen.ir.program import Buffer
+from inductor_codegen.runtime.binding import scalar_type
+
+
+class Text:
+    """Lines of the entry's body, in order, and static tables, each once."""
+
+    def __init__(self) -> None:
+        self._lines: list[str] = []
+        self._tables: dict[str, str] = {}
+        self._local_tables: dict[str, str] = {}
+
+    def line(self, text: str) -> None:
+        """One more statement."""
+        self._lines.append(f"    {text}\n")
+
+    def table(self, values: Sequence[IntLike]) -> str:
+        """An array of integers: the name of a constant, or of a local variable when one is symbolic."""
+        content = integers(values)
+        if is_static(values):
+            return self._tables.setdefault(content, f"t{len(self._tables)}")
+        found = self._local_tables.get(content)
+        if found is None:
+            found = self._local_tables[content] = f"d{len(self._local_tables)}"
+            self.line(f"const int64_t {found}[] = {{{content}}};")
+        return found
+
+    def layout(self, buffer: Buffer) -> str:
+        """The table that describes a buffer: scalar type, rank, sizes, strides."""
+        return self.table((scalar_type(buffer.dtype), len(buffer.sizes), *buffer.sizes, *buffer.strides))
+
+    def where(self, where: UserLocation | None) -> str:
+        """A string literal that names a line of the user's program, empty if there is none."""
+        return quoted("" if where is None else str(where))
+
+    def tables(self) -> str:
+        """The constant tables."""
+        return "".join(f"static const int64_t {n}[] = {{{c}}};\n" for c, n in self._tables.items())
+
+    def body(self) -> str:
+        """All lines so far."""
+        return "".join(self._lines)

@@ -1,0 +1,73 @@
+"""From text to a callable: build a program's entry and kernels into one library, keep it in the store, load it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from inductor_codegen.cache import Artifact, ArtifactStore, content_key
+from inductor_codegen.codegen.wrapper import EntrySource
+from inductor_codegen.native_errors import ArtifactLoadError
+from inductor_codegen.runtime import ENTRY_ABI, CompiledGraph, GraphRecord, load
+from inductor_codegen.toolchain import ENTRY_FLAGS, KERNEL_FLAGS, Compiler, Unit, build_library, find_compiler
+
+_LIBRARY = "graph.so"
+
+
+def build_graph(
+    entry: EntrySource,
+    kernels: str,
+    store: ArtifactStore,
+    *,
+    compiler_command: str | None = None,
+) -> CompiledGraph:
+    """The callable for ``entry`` and the C++ text of its ``kernels`` ("" if it has none), out of the store if it is there.
+
+    MissingCompilerError IND111 without a compiler; CompilationError IND112 when the text is rejected.
+    """
+    compiler = find_compiler(compiler_command, memo=store.folder)
+    key = graph_key(entry, kernels, compiler)
+
+    def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
+        units = [Unit("entry", entry.text, ENTRY_FLAGS)]
+        if kernels:
+            units.append(Unit("kernels", kernels, KERNEL_FLAGS))
+        library = build_library(compiler, units, folder, _LIBRARY)
+        record = GraphRecord(key, entry.input_kinds, entry.output_kinds, entry.operators, entry.release_gil)
+        return record.to_data(), {_LIBRARY: library}
+
+    try:
+        return _load(store.get_or_create(key, create))
+    except ArtifactLoadError:
+        store.remove(
+            key
+        )  # evicted between look-up and loading, or of another machine: once more, from the text
+        return _load(store.get_or_create(key, create))
+
+
+def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
+    """The callable under a key that ``CompiledGraph.artifact_key`` gave in some process; None if it is no longer there."""
+    found = store.get(key)
+    if found is None:
+        return None
+    try:
+        return _load(found)
+    except ArtifactLoadError:
+        store.remove(key)
+        return None
+
+
+def graph_key(entry: EntrySource, kernels: str, compiler: Compiler) -> str:
+    """A key that depends on all text, the compiler, the processor, and the versions of torch and of this runtime."""
+    operators = [str(call.to_data()) for call in entry.operators]
+    kinds = f"{entry.input_kinds} {entry.output_kinds} {entry.release_gil}"
+    return content_key(
+        "graph", str(ENTRY_ABI), torch.__version__, compiler.identity, kinds, entry.text, kernels, *operators
+    )
+
+
+def _load(artifact: Artifact) -> CompiledGraph:
+    return load(GraphRecord.from_data(artifact.metadata), artifact.files[_LIBRARY])
