@@ -24,7 +24,7 @@ def build_graph(
     *,
     compiler_command: str | None = None,
 ) -> CompiledGraph:
-    """The callable for ``entry`` and the C++ text of its ``kernels`` ("" if it has none), out of the store if it is there.
+    """The callable for ``entry`` and the C++ text of its ``kernels`` ("" if none), out of the store if it is there.
 
     MissingCompilerError IND111 without a compiler; CompilationError IND112 when the text is rejected.
     """
@@ -61,7 +61,7 @@ def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
 
 
 def graph_key(entry: EntrySource, kernels: str, compiler: Compiler) -> str:
-    """A key that depends on all text, the compiler, the processor, and the versions of torch and of this runtime."""
+    """A key that depends on all text, the compiler, the processor, and torch's and this runtime's versions."""
     operators = [str(call.to_data()) for call in entry.operators]
     kinds = f"{entry.input_kinds} {entry.output_kinds} {entry.release_gil}"
     return content_key(

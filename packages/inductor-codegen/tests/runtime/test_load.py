@@ -145,7 +145,7 @@ def test_a_wrong_call_is_an_error_not_a_crash(tmp_path: Path) -> None:
 
 def test_a_library_error_becomes_a_python_error(tmp_path: Path) -> None:
     graph = make(tmp_path, MATMUL, "tiutf", "tinft")
-    with pytest.raises(RuntimeError, match="size mismatch|shapes cannot be multiplied"):
+    with pytest.raises(RuntimeError, match=r"size mismatch|shapes cannot be multiplied"):
         graph(torch.randn(3, 4), 3, None, torch.randn(3, 3), 0.0)
     assert torch.is_grad_enabled()
 

@@ -1,8 +1,8 @@
 """Arguments of torch's generated C functions, derived from an operator's schema.
 
-Each operator that torch exports as ``aoti_torch_cpu_<name>`` takes its schema's arguments in order, in C types: a tensor is
-a handle, an optional is a pointer (null for None), a list is a pointer and a length, a bool is an int32_t, and each result
-is a pointer to where it goes.
+Each operator that torch exports as ``aoti_torch_cpu_<name>`` takes its schema's arguments in order, in C types: a
+tensor is a handle, an optional is a pointer (null for None), a list is a pointer and a length, a bool is an int32_t,
+and each result is a pointer to where it goes.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def bound_arguments(call: CallExtern) -> list[tuple[Any, Argument]]:
 def c_arguments(call: CallExtern, values: Values, exact_scalars: bool) -> CArguments:
     """The call's arguments in C. Unspeakable if one has no C form.
 
-    ``exact_scalars`` allows integers where the schema says Scalar; the C interface makes floats of them, which changes the
-    result's type if all tensors are integers.
+    ``exact_scalars`` allows integers where the schema says Scalar; the C interface makes floats of them, which changes
+    the result's type if all tensors are integers.
     """
     made = CArguments()
     for declared, value in bound_arguments(call):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from inductor_codegen.codegen.wrapper.arguments import CArguments, c_arguments
 from inductor_codegen.codegen.wrapper.integers import integer
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
+from inductor_codegen.codegen.wrapper.placement import qualified_name
 from inductor_codegen.codegen.wrapper.preamble import CFunction
 from inductor_codegen.codegen.wrapper.python_calls import RuntimeValues, split
 from inductor_codegen.codegen.wrapper.routes import RouteKind, exact_scalars, may_fail_on_values, route_of
@@ -104,7 +105,7 @@ class CallWriter:
 
     def _take(self, call: CallExtern, made: list[str]) -> None:
         """Check what came back, and free what nobody reads."""
-        named = f'"{call.op.name()}"'
+        named = f'"{qualified_name(call.op)}"'
         for position, (result, handle) in enumerate(zip(call.results, made, strict=True)):
             if result is None:
                 self._text.line(f"fx_free({handle});")

@@ -1,7 +1,7 @@
 """Memory in an entry: handles, data pointers and the scratch block, written only where a step needs them.
 
-A buffer may have a handle (a torch tensor), a data pointer, or both. Inputs have handles that are borrowed; a buffer in the
-scratch block has a pointer, and gets a handle when a library operator needs one.
+A buffer may have a handle (a torch tensor), a data pointer, or both. Inputs have handles that are borrowed; a buffer
+in the scratch block has a pointer, and gets a handle when a library operator needs one.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Where each buffer of a program lives, decided before any text is written.
 
-Scratch buffers that never reach torch's hands for good share one block of memory a call: a list of slots, each as large as
-the largest buffer that it holds in turn. A buffer is moved out of the block into a tensor of its own when an operator that
-may keep or return its argument receives it.
+Scratch buffers that never reach torch's hands for good share one block of memory a call: a list of slots, each as
+large as the largest buffer that it holds in turn. A buffer is moved out of the block into a tensor of its own when an
+operator that may keep or return its argument receives it.
 """
 
 from __future__ import annotations
@@ -68,6 +68,11 @@ def nominal(size: IntLike) -> int:
     return size
 
 
+def qualified_name(op: OpOverload) -> str:
+    """The operator's name as the dispatcher has it: ``aten::add.Tensor``."""
+    return op._schema.name if op._overloadname == "default" else f"{op._schema.name}.{op._overloadname}"
+
+
 def may_keep_arguments(op: OpOverload) -> bool:
     """Whether the operator's result may share memory with an argument, as far as its registration tells.
 
@@ -75,7 +80,9 @@ def may_keep_arguments(op: OpOverload) -> bool:
     """
     if op.namespace != "aten" or any(value.alias_info is not None for value in op._schema.returns):
         return True
-    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(op.name(), "CompositeImplicitAutograd"))
+    return bool(
+        torch._C._dispatch_has_kernel_for_dispatch_key(qualified_name(op), "CompositeImplicitAutograd")
+    )
 
 
 def buffers_of(argument: Argument) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""The fixed part of an entry's text: helpers around torch's C functions, and the table that binds them when it is loaded."""
+"""The fixed part of an entry's text: helpers around torch's C functions, and the table by which they are bound."""
 
 from __future__ import annotations
 
@@ -34,8 +34,14 @@ BASE_FUNCTIONS = {
 
 HELPERS = """\
 #define TRY(...) do { if (int32_t code = (__VA_ARGS__)) return code; } while (0)
-static inline int64_t fx_floordiv(int64_t a, int64_t b) { int64_t q = a / b; return q - (a % b != 0 && (a < 0) != (b < 0)); }
-static inline int64_t fx_mod(int64_t a, int64_t b) { int64_t r = a % b; return r != 0 && (r < 0) != (b < 0) ? r + b : r; }
+static inline int64_t fx_floordiv(int64_t a, int64_t b) {
+    int64_t q = a / b;
+    return q - (a % b != 0 && (a < 0) != (b < 0));
+}
+static inline int64_t fx_mod(int64_t a, int64_t b) {
+    int64_t r = a % b;
+    return r != 0 && (r < 0) != (b < 0) ? r + b : r;
+}
 static inline int64_t fx_min(int64_t a, int64_t b) { return a < b ? a : b; }
 static inline int64_t fx_max(int64_t a, int64_t b) { return a > b ? a : b; }
 static inline int64_t fx_align(int64_t bytes) { return (bytes + 63) & ~(int64_t)63; }
@@ -51,7 +57,8 @@ static __attribute__((noinline)) int32_t fx_view(H* made, H of, const int64_t* l
     return aoti_torch__reinterpret_tensor(of, layout[1], layout + 2, layout + 2 + layout[1], offset, made);
 }
 static __attribute__((noinline)) int32_t fx_carve(H* made, H memory, const int64_t* layout, int64_t offset) {
-    return aoti_torch__alloc_from_pool(memory, offset, (int32_t)layout[0], layout[1], layout + 2, layout + 2 + layout[1], made);
+    const int64_t rank = layout[1];
+    return aoti_torch__alloc_from_pool(memory, offset, (int32_t)layout[0], rank, layout + 2, layout + 2 + rank, made);
 }
 static inline void fx_free(H& handle) {
     if (handle) aoti_torch_delete_tensor_object(handle);
@@ -101,7 +108,8 @@ def binding(functions: Iterable[CFunction], abi: int) -> str:
     return (
         f"static const struct {{ const char* name; void** pointer; }} fx_wanted[] = {{\n{rows}}};\n"
         f'extern "C" __attribute__((visibility("default"))) const int32_t fx_abi = {abi};\n'
-        'extern "C" __attribute__((visibility("default"))) int32_t fx_bind(void* (*lookup)(const char*), const char** missing) {\n'
+        'extern "C" __attribute__((visibility("default")))\n'
+        "int32_t fx_bind(void* (*lookup)(const char*), const char** missing) {\n"
         "    for (auto& wanted : fx_wanted) {\n"
         "        *missing = wanted.name;\n"
         "        if (!(*wanted.pointer = lookup(wanted.name))) return 1;\n"

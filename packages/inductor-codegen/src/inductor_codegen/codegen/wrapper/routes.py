@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.wrapper.arguments import Unspeakable, Values, bound_arguments, c_arguments
-from inductor_codegen.codegen.wrapper.placement import call_buffers
+from inductor_codegen.codegen.wrapper.placement import call_buffers, qualified_name
 from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern
 from inductor_codegen.runtime.binding import exports
 
@@ -39,7 +39,7 @@ PYTHON = Route(RouteKind.PYTHON)
 
 @dataclass(frozen=True, slots=True)
 class OutVariant:
-    """A C function that writes the one result into a tensor it is given first; ``shape`` of the operands is the result's."""
+    """A C function that writes the one result into the tensor given first; ``shape`` of the operands is its size."""
 
     function: str
     shape: Callable[[Shapes], tuple[IntLike, ...] | None]
@@ -66,8 +66,8 @@ OUT_VARIANTS: Mapping[str, OutVariant] = {
     "aten::scatter.src": OutVariant("aoti_torch_cpu_scatter_src_out", _like_first),
     "aten::scatter.value": OutVariant("aoti_torch_cpu_scatter_value_out", _like_first),
 }
-"""Operators with a function for given memory, by qualified name. Only used where the result's size provably is what the
-function will write, because torch resizes an ``out`` of another size."""
+"""Operators with a function for given memory, by qualified name. Only used where the result's size provably is what
+the function will write, because torch resizes an ``out`` of another size."""
 
 
 def route_of(call: CallExtern, buffers: Mapping[str, Buffer]) -> Route:
@@ -76,7 +76,7 @@ def route_of(call: CallExtern, buffers: Mapping[str, Buffer]) -> Route:
         return PYTHON
     if not _speakable(call, buffers):
         return PYTHON
-    variant = OUT_VARIANTS.get(call.op.name())
+    variant = OUT_VARIANTS.get(qualified_name(call.op))
     if variant is not None and exports(variant.function) and _writes(variant, call, buffers):
         return Route(RouteKind.GIVEN_MEMORY, variant.function)
     function = _function_of(call.op)
@@ -92,7 +92,7 @@ def exact_scalars(call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
 
 def may_fail_on_values(call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
     """Whether the operator may reject the values of its tensors, not only their sizes: indices, or linear algebra."""
-    named = call.op.name()
+    named = qualified_name(call.op)
     return "linalg" in named or "cholesky" in named or not exact_scalars(call, buffers)
 
 

@@ -1,4 +1,4 @@
-"""The text of an entry while it grows: its lines, the constant tables that it uses, and names for places in user code."""
+"""The text of an entry while it grows: its lines, and the tables of integers that they use."""
 
 from __future__ import annotations
 
