@@ -114,19 +114,34 @@ Formula: TypeAlias = Pointwise | Fill | Iota | Pad | Cat | Gather | Reduction
 
 
 @dataclass(frozen=True, slots=True)
+class Placed:
+    """The strided view ``layout`` of value ``source`` in memory: a library call's argument or an output."""
+
+    source: int
+    layout: Layout
+
+
+@dataclass(frozen=True, slots=True)
 class ExternalCall:
-    """A library call. Operands inside ``args`` are strided views of realised values."""
+    """A library call. Tensors inside ``args`` and ``kwargs`` are ``Placed``; ``results`` are value numbers, None where unused.
+
+    ``aliases``: a result may share the memory of an argument.
+    """
 
     op: OpOverload
     args: tuple[object, ...]
     kwargs: tuple[tuple[str, object], ...]
     results: tuple[int | None, ...]
     aliases: bool
+    where: UserLocation | None
 
 
 @dataclass(slots=True, eq=False)
 class Value:
-    """One tensor of the graph. ``number`` is its place in the order of the graph; sizes and strides are those it has in memory."""
+    """One tensor of the graph. ``number`` is its place in topological order; sizes and strides are those it has in memory.
+
+    It has a ``formula``, or is the result of ``call``, or an input of the program called ``name``.
+    """
 
     number: int
     name: str
@@ -134,9 +149,9 @@ class Value:
     strides: Sizes
     dtype: torch.dtype
     device: torch.device
-    formula: Formula | None
+    formula: Formula | None = None
+    call: ExternalCall | None = None
     where: UserLocation | None = None
-    origin: str = ""
 
     @property
     def layout(self) -> Layout:
@@ -149,30 +164,17 @@ class Value:
         return self.formula.operand.sizes if isinstance(self.formula, Reduction) else self.sizes
 
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """The strided view ``layout`` of value ``source`` in memory: a library call's argument or an output."""
-
-    source: int
-    layout: Layout
-
-    @property
-    def whole(self) -> bool:
-        """Whether the layout must be compared with the source's own to see that no view is needed."""
-        return isinstance(self.layout.offset, int) and self.layout.offset == 0
+LoweredOutput: TypeAlias = Placed | Number | RuntimeFloat | None
 
 
 @dataclass(slots=True)
 class Lowered:
-    """A graph of values in topological order.
-
-    ``calls`` maps a value's number to the call that makes it. ``order`` lists value numbers and calls as the graph had them.
-    """
+    """A graph of values in topological order, with the library calls in the order of the graph."""
 
     inputs: list[ProgramInput] = field(default_factory=list)
     values: list[Value] = field(default_factory=list)
-    calls: list[tuple[int, ExternalCall]] = field(default_factory=list)
-    outputs: list[object] = field(default_factory=list)
+    calls: list[ExternalCall] = field(default_factory=list)
+    outputs: list[LoweredOutput] = field(default_factory=list)
 
 
 def operands_of(formula: Formula) -> tuple[Operand, ...]:
@@ -188,3 +190,12 @@ def operands_of(formula: Formula) -> tuple[Operand, ...]:
             return operands
         case Gather(operand, indices):
             return (operand, *(index for index in indices if index is not None))
+
+
+def placed_in(argument: object) -> tuple[Placed, ...]:
+    """The tensors inside a library call's argument."""
+    if isinstance(argument, Placed):
+        return (argument,)
+    if isinstance(argument, tuple):
+        return tuple(placed for item in argument for placed in placed_in(item))
+    return ()

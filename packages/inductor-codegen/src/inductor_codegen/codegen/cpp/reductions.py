@@ -1,0 +1,135 @@
+"""Reductions in C++: the accumulator of each kind, its start, its step, and how partial results are joined."""
+
+from __future__ import annotations
+
+import torch
+
+from inductor_codegen.codegen.cpp.types import COMPUTED, converted
+from inductor_codegen.ir.kernel import Accumulate
+
+_OPENMP = {"sum": "+", "prod": "*", "amax": "max", "amin": "min", "any": "|", "all": "&"}
+
+
+class Accumulator:
+    """C++ text around one ``Accumulate``. ``name`` is the variable, or an array of them with one per lane."""
+
+    def __init__(self, item: Accumulate) -> None:
+        self.item = item
+        self.dtype = item.value.dtype if item.position is not None or item.kind != "sum" else item.dtype
+        self.searches = item.position is not None
+        self.logical = item.kind in ("any", "all") or self.dtype == torch.bool
+        self.type = "int32_t" if self.logical else COMPUTED[self.dtype]
+        self.tracks_nan = item.kind in ("amax", "amin") and self.dtype.is_floating_point
+        self.name = f"a{item.accumulator}"
+
+    @property
+    def start(self) -> str:
+        """The neutral element."""
+        kind = self.item.kind
+        if kind in ("sum", "any"):
+            return "0"
+        if kind in ("prod", "all"):
+            return "1"
+        return self._extreme(lowest=kind in ("amax", "argmax"))
+
+    def _extreme(self, lowest: bool) -> str:
+        if self.logical:
+            return "0" if lowest else "1"
+        if self.dtype.is_floating_point:
+            return "-__builtin_inff()" if lowest else "__builtin_inff()"
+        info = torch.iinfo(self.dtype)
+        number = info.min if lowest else info.max
+        return "(-9223372036854775807LL - 1)" if number == -(2**63) else f"{number}LL"
+
+    def declarations(self, lanes: str = "") -> list[str]:
+        """Definitions of the variables; ``lanes`` is ``[64]`` for arrays, which are then not set."""
+        start = "" if lanes else f" = {self.start}"
+        zero = "" if lanes else " = 0"
+        lines = [f"{self.type} {self.name}{lanes}{start};"]
+        if self.tracks_nan:
+            lines.append(f"int32_t {self.name}_nan{lanes}{zero};")
+        if self.searches:
+            lines.append(f"int64_t {self.name}_at{lanes}{' = -1' if not lanes else ''};")
+        return lines
+
+    def resets(self, lane: str) -> list[str]:
+        """Statements that set one lane to the start."""
+        lines = [f"{self.name}{lane} = {self.start};"]
+        if self.tracks_nan:
+            lines.append(f"{self.name}_nan{lane} = 0;")
+        if self.searches:
+            lines.append(f"{self.name}_at{lane} = -1;")
+        return lines
+
+    def clauses(self, name: str) -> list[str]:
+        """OpenMP reduction clauses for accumulating into the variable ``name``."""
+        operator = _OPENMP[self.item.kind]
+        if self.logical:
+            operator = {"sum": "|", "prod": "&", "max": "|", "min": "&"}.get(operator, operator)
+        found = [f"reduction({operator}:{name})"]
+        if self.tracks_nan:
+            found.append(f"reduction(|:{self.name}_nan)")
+        return found
+
+    @property
+    def partial(self) -> str:
+        """The variable of a part of a long sum; other kinds need none, their result does not depend on the order."""
+        return f"p{self.item.accumulator}" if self.splits else self.name
+
+    @property
+    def splits(self) -> bool:
+        """Whether summing in parts, to be summed themselves, loses fewer digits."""
+        return self.item.kind == "sum" and self.dtype.is_floating_point
+
+    def step(self, value: str, position: str, name: str, lane: str = "") -> list[str]:
+        """Statements that take one more value into the variable ``name`` (at ``lane``)."""
+        total = f"{name}{lane}"
+        if self.searches:
+            return self._search(value, position, lane)
+        if self.logical:
+            operator = "|=" if self.item.kind in ("any", "amax", "sum") else "&="
+            return [f"{total} {operator} (int32_t){value};"]
+        match self.item.kind:
+            case "sum":
+                return [f"{total} += {converted(value, self.item.value.dtype, self.dtype)};"]
+            case "prod":
+                return [f"{total} *= {value};"]
+        compare = ">" if self.item.kind == "amax" else "<"
+        lines = [f"{total} = {value} {compare} {total} ? {value} : {total};"]
+        if self.tracks_nan:
+            lines.append(f"{name}_nan{lane} |= {value} != {value};")
+        return lines
+
+    def _search(self, value: str, position: str, lane: str) -> list[str]:
+        name, at = f"{self.name}{lane}", f"{self.name}_at{lane}"
+        compare = ">" if self.item.kind == "argmax" else "<"
+        better = f"{value} {compare} {name} | {at} < 0"
+        if self.dtype.is_floating_point:
+            better = f"({better} | {value} != {value}) & ({name} == {name})"
+        return [f"if ({better}) {{ {name} = {value}; {at} = {position}; }}"]
+
+    def join(self, source: str, source_suffix: str, lane: str = "") -> list[str]:
+        """Statements that take a partial result into the total."""
+        total, partial = f"{self.name}{lane}", f"{source}{source_suffix}"
+        nan = f"{self.name}_nan{lane} |= {source}_nan{source_suffix};"
+        if self.logical:
+            operator = "|=" if self.item.kind in ("any", "amax", "sum") else "&="
+            return [f"{total} {operator} {partial};"]
+        match self.item.kind:
+            case "sum":
+                return [f"{total} += {partial};"]
+            case "prod":
+                return [f"{total} *= {partial};"]
+        compare = ">" if self.item.kind == "amax" else "<"
+        return [f"{total} = {partial} {compare} {total} ? {partial} : {total};", *([nan] if self.tracks_nan else [])]
+
+    def result(self, lane: str = "") -> str:
+        """The total as a computed value of the reduction's dtype."""
+        if self.searches:
+            return f"{self.name}_at{lane}"
+        if self.tracks_nan:
+            nan = '__builtin_nan("")' if self.dtype == torch.float64 else '__builtin_nanf("")'
+            return f"({self.name}_nan{lane} ? {nan} : {self.name}{lane})"
+        if self.logical:
+            return f"({COMPUTED[self.item.dtype]})({self.name}{lane} != 0)"
+        return f"{self.name}{lane}"

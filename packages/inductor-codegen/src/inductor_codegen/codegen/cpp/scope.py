@@ -1,0 +1,147 @@
+"""Scalars as C++ statements: each computed once, under the conditions that protect its loads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import torch
+
+from inductor_codegen.codegen.cpp.indexing import guard_text, index_text
+from inductor_codegen.codegen.cpp.operations import CHECKED_INTEGER, operation
+from inductor_codegen.codegen.cpp.types import COMPUTED, converted, literal, loaded
+from inductor_codegen.ir.index import Index
+from inductor_codegen.ir.scalar import (
+    Apply,
+    Constant,
+    FloatValue,
+    Guarded,
+    IndexValue,
+    Kept,
+    Load,
+    Scalar,
+    Total,
+    loaded_scalars,
+    operands,
+)
+from inductor_codegen.ir.traverse import postorder
+
+Condition = frozenset[tuple[Guarded, bool]]
+"""Guards that all hold (True) or do not hold (False)."""
+
+_ALWAYS: Condition = frozenset()
+
+
+def conditions(roots: Iterable[Scalar]) -> dict[Scalar, set[Condition]]:
+    """For each scalar the alternatives under which it is needed; a set with the empty condition means always."""
+    listed = list(roots)
+    found: dict[Scalar, set[Condition]] = {root: {_ALWAYS} for root in listed}
+    for node in reversed(postorder(listed)):
+        own = found[node]
+        if isinstance(node, Guarded):
+            inside = [scalar for guard in node.guards for scalar in loaded_scalars(guard.index)]
+            _spread(found, inside, own)
+            _spread(found, [node.body], {condition | {(node, True)} for condition in own})
+            _spread(found, [node.other], {condition | {(node, False)} for condition in own})
+        else:
+            _spread(found, operands(node), own)
+    return found
+
+
+def _spread(found: dict[Scalar, set[Condition]], nodes: Iterable[Scalar], own: set[Condition]) -> None:
+    for node in nodes:
+        merged = found.get(node, set()) | own
+        found[node] = {_ALWAYS} if _ALWAYS in merged else merged
+
+
+def must_be_protected(node: Scalar) -> bool:
+    """Whether computing ``node`` where it is not needed could fault or report a fault that is none."""
+    return isinstance(node, Load) or (isinstance(node, Apply) and is_checked(node))
+
+
+def is_checked(node: Apply) -> bool:
+    """Whether the operation may set a bit of ``bad``."""
+    return node.op == "wrap_index" or (
+        node.op in CHECKED_INTEGER and not node.args[0].dtype.is_floating_point
+    )
+
+
+class Scope:
+    """Names of the scalars computed so far at one place of the loops, and the lines that compute them.
+
+    ``parent`` holds names from around the loops.
+    """
+
+    def __init__(self, parent: Scope | None, counter: list[int], needed: dict[Scalar, set[Condition]]) -> None:
+        self._names: dict[Scalar, str] = {} if parent is None else dict(parent._names)
+        self._guards: dict[Guarded, str] = {}
+        self._counter = counter
+        self._needed = needed
+        self.lines: list[str] = []
+
+    def bind(self, node: Scalar, text: str) -> None:
+        """``node`` is known as ``text`` from here on."""
+        self._names[node] = text
+
+    def name(self, node: Scalar) -> str:
+        """The C++ text that stands for a computed scalar."""
+        found = self._names.get(node)
+        return self._simple(node) if found is None else found
+
+    def index(self, index: Index) -> str:
+        """An index expression."""
+        return index_text(index, self.name)
+
+    def compute(self, roots: Iterable[Scalar], only: set[Scalar] | None = None) -> None:
+        """Statements for everything that ``roots`` need; with ``only``, for the scalars in that set."""
+        for node in postorder(roots):
+            if node in self._names or isinstance(node, Constant | Total | Kept | FloatValue):
+                continue
+            if only is not None and node not in only:
+                continue
+            text = self._expression(node)
+            self._counter[0] += 1
+            name = f"t{self._counter[0]}"
+            self.lines.append(f"const {COMPUTED[node.dtype]} {name} = {text};")
+            self._names[node] = name
+
+    def _simple(self, node: Scalar) -> str:
+        match node:
+            case Constant(value, dtype):
+                return literal(value, dtype)
+            case FloatValue(name, dtype):
+                return f"({COMPUTED[dtype]}){name}"
+        raise AssertionError(f"{node} is used before it is computed")
+
+    def _expression(self, node: Scalar) -> str:
+        match node:
+            case Load(buffer, index, dtype):
+                text = loaded(f"{buffer}[{self.index(index)}]", dtype)
+            case IndexValue(index, dtype):
+                return converted(f"({self.index(index)})", torch.int64, dtype)
+            case Guarded(_, body, other):
+                return f"{self._guard(node)} ? {self.name(body)} : {self.name(other)}"
+            case Apply():
+                text = operation(node, [self.name(arg) for arg in node.args])
+            case _:
+                raise AssertionError(f"{node} has no expression")
+        condition = self._condition(node) if must_be_protected(node) else ""
+        return f"({condition}) ? {text} : {literal(0, node.dtype)}" if condition else text
+
+    def _condition(self, node: Scalar) -> str:
+        alternatives = self._needed.get(node, {_ALWAYS})
+        if _ALWAYS in alternatives:
+            return ""
+        texts = sorted(
+            " & ".join(sorted(self._guard(guard) if holds else f"!{self._guard(guard)}" for guard, holds in alternative))
+            for alternative in alternatives
+        )
+        return texts[0] if len(texts) == 1 else " | ".join(f"({text})" for text in texts)
+
+    def _guard(self, node: Guarded) -> str:
+        found = self._guards.get(node)
+        if found is None:
+            self._counter[0] += 1
+            found = self._guards[node] = f"g{self._counter[0]}"
+            text = " & ".join(guard_text(guard, self.name) for guard in node.guards)
+            self.lines.append(f"const bool {found} = {text};")
+        return found

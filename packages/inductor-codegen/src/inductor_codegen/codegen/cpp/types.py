@@ -1,0 +1,89 @@
+"""C++ types of dtypes: as stored in memory, and as computed with."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+STORED: dict[torch.dtype, str] = {
+    torch.float64: "double",
+    torch.float32: "float",
+    torch.float16: "uint16_t",
+    torch.bfloat16: "uint16_t",
+    torch.int64: "int64_t",
+    torch.int32: "int32_t",
+    torch.int16: "int16_t",
+    torch.int8: "int8_t",
+    torch.uint8: "uint8_t",
+    torch.bool: "uint8_t",
+}
+"""The element type of a buffer."""
+
+COMPUTED: dict[torch.dtype, str] = STORED | {
+    torch.float16: "float",
+    torch.bfloat16: "float",
+    torch.bool: "bool",
+}
+"""The type of a scalar in registers: 16-bit floats are computed with as float."""
+
+_HALVES = {torch.float16: "half", torch.bfloat16: "bfloat16"}
+
+
+def loaded(text: str, dtype: torch.dtype) -> str:
+    """The computed value of a stored element."""
+    if dtype in _HALVES:
+        return f"float_from_{_HALVES[dtype]}({text})"
+    return f"({text} != 0)" if dtype == torch.bool else text
+
+
+def stored(text: str, value: torch.dtype, buffer: torch.dtype) -> str:
+    """What to store for a computed value."""
+    converted_text = converted(text, value, buffer)
+    return f"{_HALVES[buffer]}_from_float({text_of_float(text, value)})" if buffer in _HALVES else converted_text
+
+
+def text_of_float(text: str, value: torch.dtype) -> str:
+    """A computed value as a C++ float."""
+    return text if COMPUTED[value] == "float" else f"(float){text}"
+
+
+def converted(text: str, source: torch.dtype, target: torch.dtype) -> str:
+    """A computed value converted to another dtype's computed type, rounded as the dtype rounds."""
+    if source == target:
+        return text
+    if target == torch.bool:
+        return f"({text} != 0)"
+    if target in _HALVES:
+        name = _HALVES[target]
+        return f"float_from_{name}({name}_from_float({text_of_float(text, source)}))"
+    if COMPUTED[source] == COMPUTED[target]:
+        return text
+    return f"({COMPUTED[target]}){text}"
+
+
+def literal(value: bool | int | float, dtype: torch.dtype) -> str:
+    """A constant of a dtype's computed type."""
+    if dtype == torch.bool:
+        return "true" if value else "false"
+    if not dtype.is_floating_point:
+        return _integer(int(value), dtype)
+    number = float(value)
+    single = COMPUTED[dtype] == "float"
+    if math.isnan(number):
+        return '__builtin_nanf("")' if single else '__builtin_nan("")'
+    if math.isinf(number):
+        text = "__builtin_inff()" if single else "__builtin_inf()"
+        return f"(-{text})" if number < 0 else text
+    text = repr(number) + ("f" if single else "")
+    if single and abs(number) > 3.4028235677973366e38:
+        text = "(-__builtin_inff())" if number < 0 else "__builtin_inff()"
+    return f"({text})" if text.startswith("-") else text
+
+
+def _integer(value: int, dtype: torch.dtype) -> str:
+    if dtype != torch.int64:
+        return f"({STORED[dtype]})({value})"
+    if value == -(2**63):
+        return "(-9223372036854775807LL - 1)"
+    return f"({value}LL)" if value < 0 else f"{value}LL"

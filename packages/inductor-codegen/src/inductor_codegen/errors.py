@@ -1,0 +1,21 @@
+"""The codes under which this package reports what it cannot compile."""
+
+from __future__ import annotations
+
+from fx_interface.errors import UnsupportedProgramError, UserLocation
+
+CODES = {
+    "IND101": "a call target that is neither a primitive, a library operator nor size arithmetic",
+    "IND102": "a dtype that the loop IR has no arithmetic for",
+    "IND103": "a library operator that mutates its arguments",
+    "IND104": "a result or argument that is neither tensor, number nor None",
+    "IND105": "the graph's values lie on several devices, or on one that no generator serves",
+    "IND106": "a tensor whose memory is not laid out in strides",
+}
+"""Every code with its meaning, for the README and for ``fxstack doctor``."""
+
+
+def unsupported(code: str, what: str, where: UserLocation | None, action: str = "") -> UnsupportedProgramError:
+    """The error to raise for a program that cannot be compiled."""
+    assert code in CODES, code
+    return UnsupportedProgramError(code, what, where=where, action=action or "the graph runs eagerly instead")

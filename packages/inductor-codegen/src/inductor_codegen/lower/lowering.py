@@ -1,0 +1,283 @@
+"""From an FX graph in dialect ``prims`` to lowered values: one pass over the nodes."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from fx_interface.dialects.prims import PrimKind, PrimOp
+from fx_interface.errors import UserLocation
+from fx_interface.graph import SIZE_ARITHMETIC, block_of, call_block, location_of_node, spec_of_node
+from fx_interface.signature import SHAPE_ENV_KEY
+from fx_interface.symbols import Expr, IntLike, ShapeEnv
+from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguous_strides
+from torch._ops import OpOverload
+from torch.fx import GraphModule, Node
+
+from inductor_codegen.errors import unsupported
+from inductor_codegen.ir.program import Buffer, FloatInput, SymbolInput, UnusedInput
+from inductor_codegen.lower import formulas
+from inductor_codegen.lower.values import (
+    ExternalCall,
+    Formula,
+    Lowered,
+    LoweredOutput,
+    Number,
+    Operand,
+    Placed,
+    Pointwise,
+    RuntimeFloat,
+    Value,
+)
+from inductor_codegen.lower.views import Layout, Sizes, View, is_one
+
+STRIDED_DTYPES = frozenset(
+    getattr(torch, name)
+    for name in "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool".split()
+)
+"""What kernels can load, compute with and store."""
+
+
+def lower(graph_module: GraphModule) -> tuple[Lowered, ShapeEnv]:
+    """The values of a graph in dialect ``prims``, and the shape environment that its sizes belong to.
+
+    Raises UnsupportedProgramError (codes IND1xx) for what has no place in a program.
+    """
+    env = graph_module.meta.get(SHAPE_ENV_KEY) or ShapeEnv()
+    lowering = Lowering(env)
+    lowering.run(graph_module)
+    return lowering.result, env
+
+
+class Lowering:
+    """Owner of one graph's values while they are being made."""
+
+    def __init__(self, env: ShapeEnv) -> None:
+        self.env = env
+        self.result = Lowered()
+        self._names: set[str] = set()
+        self._copies: dict[tuple[Operand, Sizes], Placed] = {}
+
+    def run(self, module: GraphModule) -> None:
+        """Lower placeholders, nodes and outputs of the outermost graph."""
+        known: dict[Node, Any] = {}
+        for node in module.graph.nodes:
+            if node.op == "placeholder":
+                known[node] = self._input(node)
+            elif node.op == "output":
+                self._outputs(node, known)
+            elif node.op == "call_function":
+                known[node] = self._call(node, known, module)
+
+    def _inline(self, body: GraphModule, args: Sequence[Any]) -> Any:
+        known: dict[Node, Any] = {}
+        pending = iter(args)
+        for node in body.graph.nodes:
+            if node.op == "placeholder":
+                known[node] = next(pending)
+            elif node.op == "output":
+                return tuple(self._argument(arg, known) for arg in node.args[0])
+            elif node.op == "call_function":
+                known[node] = self._call(node, known, body)
+        return ()
+
+    def _input(self, node: Node) -> Any:
+        spec = spec_of_node(node)
+        inputs = self.result.inputs
+        match spec:
+            case TensorSpec():
+                value = self.add_value(node.name, spec, None, location_of_node(node))
+                inputs.append(Buffer(value.name, value.sizes, value.strides, value.dtype, value.device))
+                return operand_of(value)
+            case SymSpec(expr):
+                symbol = expr.as_symbol if isinstance(expr, Expr) else None
+                inputs.append(UnusedInput() if symbol is None else SymbolInput(symbol))
+                return Number(self.env.simplify(expr))
+            case SymFloatSpec():
+                inputs.append(FloatInput(node.name))
+                return RuntimeFloat(node.name)
+        inputs.append(UnusedInput())
+        return None
+
+    def _call(self, node: Node, known: dict[Node, Any], module: GraphModule) -> Any:
+        target = node.target
+        if isinstance(target, PrimOp):
+            return self._primitive(target, node, known)
+        if target is operator.getitem:
+            items, key = node.args
+            return known[items][key]  # type: ignore[index]
+        spec = spec_of_node(node)
+        if isinstance(spec, SymSpec):
+            return Number(self.env.simplify(spec.expr))
+        if isinstance(target, OpOverload):
+            return self._library_call(target, node, known)
+        if target is call_block:
+            return self._inline(block_of(node, module), [self._argument(arg, known) for arg in node.args[1:]])
+        where = location_of_node(node)
+        if target in SIZE_ARITHMETIC:
+            raise unsupported("IND104", f"{node.name} computes {spec!r}, not a size", where)
+        raise unsupported("IND101", f"no rule for call target {target!r} of node {node.name}", where)
+
+    def _argument(self, arg: Any, known: dict[Node, Any]) -> Any:
+        """A graph argument with nodes replaced by what they became."""
+        if isinstance(arg, Node):
+            return known[arg]
+        if isinstance(arg, (tuple, list)):
+            return tuple(self._argument(item, known) for item in arg)
+        if isinstance(arg, slice):
+            return slice(*(self._argument(item, known) for item in (arg.start, arg.stop, arg.step)))
+        return arg
+
+    def _primitive(self, prim: PrimOp, node: Node, known: dict[Node, Any]) -> Any:
+        args = tuple(self._argument(arg, known) for arg in node.args)
+        kwargs = {name: self._argument(arg, known) for name, arg in node.kwargs.items()}
+        if prim.kind is PrimKind.VIEW:
+            operand, view = formulas.view_of(prim.name, *args, **kwargs)
+            return seen_through(operand, view)
+        spec = spec_of_node(node)
+        where = location_of_node(node)
+        if not isinstance(spec, TensorSpec):
+            raise unsupported("IND104", f"primitive {prim.name} has spec {spec!r}", where)
+        for dtype in (spec.dtype, *(arg.dtype for arg in args if isinstance(arg, Operand))):
+            if dtype not in STRIDED_DTYPES:
+                raise unsupported("IND102", f"primitive {prim.name} on {dtype}", where)
+        formula = formulas.formula_of(prim, spec, args, kwargs)
+        return operand_of(self.add_value(node.name, spec, formula, where))
+
+    def add_value(
+        self, name: str, spec: TensorSpec, formula: Formula | None, where: UserLocation | None
+    ) -> Value:
+        """A new value with the sizes and strides of ``spec``; computed ones get row-major strides if those overlap."""
+        sizes = tuple(self.env.simplify(size) for size in spec.sizes)
+        strides = tuple(self.env.simplify(stride) for stride in spec.strides)
+        if formula is not None and not is_dense(sizes, strides):
+            strides = contiguous_strides(sizes)
+        while name in self._names:
+            name += "_"
+        self._names.add(name)
+        value = Value(
+            len(self.result.values), name, sizes, strides, spec.dtype, spec.device, formula, where=where
+        )
+        self.result.values.append(value)
+        return value
+
+    def _library_call(self, op: OpOverload, node: Node, known: dict[Node, Any]) -> Any:
+        where = location_of_node(node)
+        if op._schema.is_mutable:
+            raise unsupported("IND103", f"{op} mutates its arguments", where)
+        spec = spec_of_node(node)
+        single = isinstance(spec, TensorSpec)
+        results: list[Value | None] = []
+        args = tuple(self._library_argument(arg, known, where) for arg in node.args)
+        kwargs = tuple((name, self._library_argument(arg, known, where)) for name, arg in node.kwargs.items())
+        used = _used_results(node) if not single else {0}
+        for position, item in enumerate([spec] if single else list(spec or ())):  # type: ignore[call-overload]
+            if isinstance(item, TensorSpec) and position in used:
+                results.append(self.add_value(_result_name(node, position, single), item, None, where))
+            elif item is None or isinstance(item, TensorSpec) or position not in used:
+                results.append(None)
+            else:
+                raise unsupported("IND104", f"result {position} of {op} is {item!r}", where)
+        aliases = any(result.alias_info is not None for result in op._schema.returns)
+        numbers = tuple(None if value is None else value.number for value in results)
+        call = ExternalCall(op, args, kwargs, numbers, aliases, where)
+        for value in results:
+            if value is not None:
+                value.call = call
+        self.result.calls.append(call)
+        operands = tuple(None if value is None else operand_of(value) for value in results)
+        return operands[0] if single else operands
+
+    def _library_argument(self, arg: Any, known: dict[Node, Any], where: UserLocation | None) -> object:
+        if isinstance(arg, Node):
+            arg = known[arg]
+        if isinstance(arg, Operand):
+            return self.place(arg, where)
+        if isinstance(arg, (tuple, list)):
+            return tuple(self._library_argument(item, known, where) for item in arg)
+        if isinstance(arg, Number):
+            return arg.value
+        return arg
+
+    def place(self, operand: Operand, where: UserLocation | None, strides: Sizes | None = None) -> Placed:
+        """``operand`` as a strided view of memory; a copy is made where there is none, or none with these ``strides``."""
+        layout: Layout | None = self.result.values[operand.source].layout
+        for view in operand.views:
+            layout = None if layout is None else view.restride(layout)
+        if layout is not None and (strides is None or _same_strides(layout, strides)):
+            exact = layout.strides if strides is None else strides
+            return Placed(operand.source, Layout(layout.sizes, exact, layout.offset))
+        wanted = contiguous_strides(operand.sizes) if strides is None else strides
+        found = self._copies.get((operand, wanted))
+        if found is None:
+            source = self.result.values[operand.source]
+            spec = TensorSpec(operand.sizes, wanted, operand.dtype, source.device)
+            formula = Pointwise("clone", (operand,), operand.dtype)
+            copy = self.add_value(f"{source.name}_copy", spec, formula, where or source.where)
+            found = self._copies[operand, wanted] = Placed(copy.number, copy.layout)
+        return found
+
+    def _outputs(self, node: Node, known: dict[Node, Any]) -> None:
+        held = node.args[0]
+        for arg in held if isinstance(held, (tuple, list)) else (held,):
+            self.result.outputs.append(self._output(arg, known))
+
+    def _output(self, arg: Any, known: dict[Node, Any]) -> LoweredOutput:
+        lowered = known[arg] if isinstance(arg, Node) else arg
+        match lowered:
+            case Operand():
+                spec = spec_of_node(arg)
+                assert isinstance(spec, TensorSpec)
+                strides = tuple(self.env.simplify(stride) for stride in spec.strides)
+                return self.place(lowered, location_of_node(arg), strides)
+            case Number() | RuntimeFloat() | None:
+                return lowered
+            case int() | float():
+                return Number(lowered)
+        raise unsupported("IND104", f"output {arg!r} is neither tensor, number nor None", None)
+
+
+def operand_of(value: Value) -> Operand:
+    """The value itself as an operand."""
+    return Operand(value.number, (), value.sizes, value.dtype)
+
+
+def seen_through(operand: Operand, view: View) -> Operand:
+    """``operand`` with one more view on top."""
+    return Operand(operand.source, (*operand.views, view), view.sizes, operand.dtype)
+
+
+def is_dense(sizes: Sizes, strides: Sizes) -> bool:
+    """Whether the strides are those of some order of the dimensions without gaps or overlaps."""
+    axes = [(stride, size) for stride, size in zip(strides, sizes, strict=True) if not is_one(size)]
+    expected: IntLike = 1
+    while axes:
+        found = next((axis for axis in axes if axis[0] == expected), None)
+        if found is None:
+            return any(isinstance(size, int) and size == 0 for size in sizes)
+        axes.remove(found)
+        expected = expected * found[1]
+    return True
+
+
+def _same_strides(layout: Layout, strides: Sizes) -> bool:
+    """Whether ``strides`` address the same elements; those of dimensions of size 0 and 1 do not matter."""
+    if any(isinstance(size, int) and size == 0 for size in layout.sizes):
+        return True
+    return all(
+        is_one(size) or have == wanted
+        for size, have, wanted in zip(layout.sizes, layout.strides, strides, strict=True)
+    )
+
+
+def _used_results(node: Node) -> set[Any]:
+    """Positions of a call's results that something reads; all of them if the call itself is passed on."""
+    if all(user.target is operator.getitem for user in node.users):
+        return {user.args[1] for user in node.users}
+    return set(range(64))
+
+
+def _result_name(node: Node, position: int, single: bool) -> str:
+    return node.name if single else f"{node.name}_{position}"

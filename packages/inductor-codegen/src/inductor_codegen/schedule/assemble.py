@@ -1,0 +1,291 @@
+"""Assembling a program: units in order become steps, buffers are freed or reused as soon as they are dead."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fx_interface.symbols import IntLike, ShapeEnv
+
+from inductor_codegen.ir.index import Index
+from inductor_codegen.ir.kernel import Access, BufferParameter, Kernel, Store
+from inductor_codegen.ir.program import (
+    Allocate,
+    Argument,
+    Buffer,
+    BufferRef,
+    CallExtern,
+    FloatRef,
+    Free,
+    Output,
+    Program,
+    Reuse,
+    RunKernel,
+    Step,
+    Storage,
+    View,
+)
+from inductor_codegen.ir.scalar import Load
+from inductor_codegen.ir.traverse import postorder, roots_of
+from inductor_codegen.lower.values import ExternalCall, Lowered, LoweredOutput, Number, Placed, RuntimeFloat, Value
+from inductor_codegen.lower.views import Layout, product
+from inductor_codegen.schedule.build import build_kernel
+from inductor_codegen.schedule.grouping import Group, Grouping
+
+
+def assemble(lowered: Lowered, grouping: Grouping, env: ShapeEnv) -> Program:
+    """The program that runs the groups and library calls of ``lowered`` in the order of ``grouping``."""
+    return _Assembler(lowered, grouping, env).run()
+
+
+class _Assembler:
+    def __init__(self, lowered: Lowered, grouping: Grouping, env: ShapeEnv) -> None:
+        self.lowered = lowered
+        self.grouping = grouping
+        self.env = env
+        self.kernels: dict[str, Kernel] = {}
+        self.steps: list[Step] = []
+        self.views: dict[tuple[int, Layout], str] = {}
+        self.aliases: dict[str, set[str]] = {}
+        self.taken = {value.name for value in lowered.values}
+
+    def run(self) -> Program:
+        for unit in self.grouping.order:
+            group = self.grouping.groups.get(unit)
+            if group is None:
+                self._call(self.lowered.calls[unit])
+            else:
+                self._launch(group)
+        outputs = tuple(self._output(output) for output in self.lowered.outputs)
+        steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self._owners(), self.aliases)
+        steps = list(_freed(steps, self._keeps(outputs), self._owners(), self.aliases))
+        draft = Program(tuple(self.lowered.inputs), tuple(self.kernels.values()), tuple(steps), outputs)
+        escaping = draft.escaping()
+        final = tuple(
+            Allocate(step.buffer, Storage.TENSOR if step.buffer.name in escaping else Storage.SCRATCH)
+            if isinstance(step, Allocate)
+            else step
+            for step in steps
+        )
+        return Program(draft.inputs, draft.kernels, final, outputs)
+
+    def _keeps(self, outputs: tuple[Output, ...]) -> set[str]:
+        return {output.name for output in outputs if isinstance(output, BufferRef)}
+
+    def _owners(self) -> set[str]:
+        """Names that the program defines and so may free."""
+        return {value.name for value in self.lowered.values if value.formula is not None or value.call is not None}
+
+    def _launch(self, group: Group) -> None:
+        stored = [self.lowered.values[number] for number in sorted(group.stored)]
+        for value in stored:
+            self.steps.append(Allocate(_buffer(value), Storage.SCRATCH))
+        if all(_is_empty(value) for value in stored):
+            return
+        launch = build_kernel(group, self.lowered, self.env)
+        self.kernels.setdefault(launch.kernel.name, launch.kernel)
+        self.steps.append(
+            RunKernel(launch.kernel.name, launch.buffers, launch.sizes, launch.floats, launch.where)
+        )
+
+    def _call(self, call: ExternalCall) -> None:
+        args = tuple(self._argument(arg) for arg in call.args)
+        kwargs = tuple((name, self._argument(arg)) for name, arg in call.kwargs)
+        results = tuple(None if n is None else _buffer(self.lowered.values[n]) for n in call.results)
+        step = CallExtern(call.op, args, kwargs, results, call.where)
+        if call.aliases:
+            for result in results:
+                if result is not None:
+                    self.aliases[result.name] = set(_reads(step))
+        self.steps.append(step)
+
+    def _argument(self, arg: object) -> Argument:
+        match arg:
+            case Placed():
+                return BufferRef(self._placed(arg))
+            case tuple():
+                return tuple(self._argument(item) for item in arg)
+            case RuntimeFloat(name):
+                return FloatRef(name)
+        return arg  # type: ignore[return-value]
+
+    def _placed(self, placed: Placed) -> str:
+        value = self.lowered.values[placed.source]
+        if placed.layout == value.layout:
+            return value.name
+        key = (placed.source, placed.layout)
+        name = self.views.get(key)
+        if name is None:
+            name = self.views[key] = self._fresh(f"{value.name}_view")
+            layout = placed.layout
+            buffer = Buffer(name, layout.sizes, layout.strides, value.dtype, value.device)
+            self.steps.append(View(buffer, value.name, layout.offset))
+        return name
+
+    def _fresh(self, stem: str) -> str:
+        name, count = stem, 1
+        while name in self.taken:
+            count += 1
+            name = f"{stem}{count}"
+        self.taken.add(name)
+        return name
+
+    def _output(self, output: LoweredOutput) -> Output:
+        match output:
+            case Placed():
+                return BufferRef(self._placed(output))
+            case Number(value):
+                return value  # type: ignore[return-value]
+            case RuntimeFloat(name):
+                return FloatRef(name)
+        return None
+
+
+def _buffer(value: Value) -> Buffer:
+    return Buffer(value.name, value.sizes, value.strides, value.dtype, value.device)
+
+
+def _is_empty(value: Value) -> bool:
+    return any(isinstance(size, int) and size == 0 for size in value.sizes)
+
+
+def _names_in(argument: Argument) -> Iterator[str]:
+    if isinstance(argument, BufferRef):
+        yield argument.name
+    elif isinstance(argument, tuple):
+        for item in argument:
+            yield from _names_in(item)
+
+
+def _reads(step: Step) -> Iterator[str]:
+    """Names that a step needs alive, those it writes included."""
+    match step:
+        case Allocate() | Free():
+            return
+        case Reuse(of=of) | View(of=of):
+            yield of
+        case RunKernel(buffers=buffers):
+            yield from buffers
+        case CallExtern(args=args, kwargs=kwargs):
+            yield from _names_in(args)
+            yield from _names_in(tuple(value for _, value in kwargs))
+
+
+def _defines(step: Step) -> tuple[str, ...]:
+    match step:
+        case Allocate(buffer) | Reuse(buffer) | View(buffer):
+            return (buffer.name,)
+        case CallExtern(results=results):
+            return tuple(buffer.name for buffer in results if buffer is not None)
+    return ()
+
+
+def _last_uses(steps: list[Step], kept: set[str], aliases: dict[str, set[str]]) -> dict[str, int]:
+    """For each name the last step that needs its memory, through views too; ``len(steps)`` for what outputs need."""
+    last = dict.fromkeys(kept, len(steps))
+    for position in range(len(steps) - 1, -1, -1):
+        step = steps[position]
+        for name in _defines(step):
+            last.setdefault(name, position)
+            behind = (step.of,) if isinstance(step, View) else aliases.get(name, ())
+            for owner in behind:
+                last[owner] = max(last.get(owner, -1), last[name])
+        for name in _reads(step):
+            last.setdefault(name, position)
+    return last
+
+
+def _freed(
+    steps: list[Step], kept: set[str], owners: set[str], aliases: dict[str, set[str]]
+) -> Iterator[Step]:
+    """The steps with a ``Free`` after the last use of everything, views before what they are views of."""
+    last = _last_uses(steps, kept, aliases)
+    gone = {step.of for step in steps if isinstance(step, Reuse)}
+    due: dict[int, list[str]] = {}
+    for step in steps:
+        for name in _defines(step):
+            due.setdefault(last[name], []).append(name)
+    for position, step in enumerate(steps):
+        yield step
+        for name in reversed(due.get(position, [])):
+            if name not in gone:
+                yield Free(name)
+
+
+def _reuse(
+    steps: list[Step], kept: set[str], kernels: dict[str, Kernel], owners: set[str], aliases: dict[str, set[str]]
+) -> list[Step]:
+    """``Allocate`` replaced by ``Reuse`` where the kernel that follows reads a dying buffer only where it writes the new one."""
+    last = _last_uses(steps, kept, aliases)
+    buffers = {
+        buffer.name: buffer for step in steps for buffer in _buffers_of(step) if not isinstance(step, View)
+    }
+    shared = {step.of for step in steps if isinstance(step, View)} | {n for names in aliases.values() for n in names}
+    shared |= set(aliases)
+    made: dict[str, str] = {}
+    for position, step in enumerate(steps):
+        if not isinstance(step, RunKernel):
+            continue
+        kernel = kernels[step.kernel]
+        taken: set[str] = set()
+        for target, parameter in zip(step.buffers, kernel.buffers, strict=True):
+            if parameter.access is not Access.WRITE or target not in buffers:
+                continue
+            for source, other in zip(step.buffers, kernel.buffers, strict=True):
+                if (
+                    source in buffers
+                    and other.access is Access.READ
+                    and last[source] == position
+                    and source not in shared
+                    and source not in taken
+                    and _same_memory(buffers[source], buffers[target])
+                    and in_place(kernel, other, parameter)
+                ):
+                    made[target] = source
+                    taken.add(source)
+                    break
+    return [
+        Reuse(step.buffer, made[step.buffer.name])
+        if isinstance(step, Allocate) and step.buffer.name in made
+        else step
+        for step in steps
+    ]
+
+
+def _buffers_of(step: Step) -> tuple[Buffer, ...]:
+    match step:
+        case Allocate(buffer) | Reuse(buffer) | View(buffer):
+            return (buffer,)
+        case CallExtern(results=results):
+            return tuple(buffer for buffer in results if buffer is not None)
+    return ()
+
+
+def _same_memory(one: Buffer, other: Buffer) -> bool:
+    size: IntLike = product(one.sizes)
+    return one.dtype == other.dtype and one.device == other.device and size == product(other.sizes) and size != 0
+
+
+def in_place(kernel: Kernel, source: BufferParameter, target: BufferParameter) -> bool:
+    """Whether ``target`` may have ``source``'s memory: each point reads the source where it writes the target, never later."""
+    stored: Index | None = None
+    for step in kernel.passes:
+        loads = {
+            node.index
+            for statement in (*step.points, *step.row)
+            for node in postorder(roots_of(statement))
+            if isinstance(node, Load) and node.buffer == source.name
+        }
+        store = next((s for s in step.points if isinstance(s, Store) and s.buffer == target.name), None)
+        if loads and stored is not None:
+            return False
+        if store is not None:
+            stored = store.index
+            row_loads = {
+                node.index
+                for statement in step.row
+                for node in postorder(roots_of(statement))
+                if isinstance(node, Load) and node.buffer == source.name
+            }
+            if row_loads or loads - {stored}:
+                return False
+    return stored is not None

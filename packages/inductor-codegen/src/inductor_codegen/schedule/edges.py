@@ -1,0 +1,118 @@
+"""Edges: how the elements that a computation reads correspond to the points it runs over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+
+from fx_interface.symbols import IntLike
+
+from inductor_codegen.lower.values import Cat, Formula, Gather, Operand, Pad, Pointwise, Reduction, Value, operands_of
+from inductor_codegen.lower.views import Broadcast, Permute, Reshape, Sizes, is_one, product
+
+
+class Match(Enum):
+    """How a consumer's points meet a producer's elements."""
+
+    SAME = "same"
+    """Point k, counted in row-major order, reads element k."""
+    REPEATED = "repeated"
+    """The same over some of the consumer's dimensions; along the others the element repeats."""
+    OTHER = "other"
+    """Anything else: transposed, cut out, looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edge:
+    """``kept`` are the consumer's dimensions along which the element changes; ``repeats``: elements are read more than once."""
+
+    match: Match
+    kept: tuple[int, ...] = ()
+    repeats: bool = False
+
+
+def edges_of(value: Value) -> list[tuple[int, Edge]]:
+    """The values that ``value`` is computed from, each with its edge."""
+    formula = value.formula
+    if formula is None:
+        return []
+    found = [(operand.source, _edge(formula, operand, value)) for operand in operands_of(formula)]
+    return list(dict.fromkeys(found))
+
+
+def _edge(formula: Formula, operand: Operand, value: Value) -> Edge:
+    match formula:
+        case Pointwise():
+            return classify(operand, value.sizes)
+        case Reduction():
+            return classify(operand, formula.operand.sizes)
+        case Cat() | Pad():
+            return Edge(Match.OTHER, (), _repeats(operand))
+        case Gather(table, _, index_dims):
+            if operand is not table:
+                inner = classify(operand, operand.sizes)
+                if inner.match is Match.SAME:
+                    return _kept_edge(index_dims, value.sizes)
+            return Edge(Match.OTHER, (), True)
+    return Edge(Match.OTHER, (), True)
+
+
+def _repeats(operand: Operand) -> bool:
+    return any(isinstance(view, Broadcast) for view in operand.views)
+
+
+def _kept_edge(kept: tuple[int, ...], sizes: Sizes) -> Edge:
+    kept = tuple(dim for dim in kept if not is_one(sizes[dim]))
+    whole = tuple(dim for dim, size in enumerate(sizes) if not is_one(size))
+    if kept == whole:
+        return Edge(Match.SAME, kept)
+    return Edge(Match.REPEATED if kept == tuple(sorted(kept)) else Match.OTHER, kept, True)
+
+
+def classify(operand: Operand, sizes: Sizes) -> Edge:
+    """The edge between points of ``sizes`` (the operand's own, seen through its views) and the source's elements."""
+    runs: list[tuple[int, ...]] | None = [() if is_one(size) else (dim,) for dim, size in enumerate(sizes)]
+    flat = tuple(dim for run in runs for dim in run)  # type: ignore[union-attr]
+    whole = flat
+    for view in reversed(operand.views):
+        match view:
+            case Reshape():
+                runs = None if runs is None else _through_reshape(view, runs, sizes)
+                continue
+            case Broadcast(operand_sizes, dims) if runs is not None:
+                runs = [
+                    () if is_one(size) else runs[dim] for size, dim in zip(operand_sizes, dims, strict=True)
+                ]
+            case Permute(dims) if runs is not None:
+                moved: list[tuple[int, ...]] = [()] * len(dims)
+                for axis, dim in enumerate(dims):
+                    moved[dim] = runs[axis]
+                runs = moved
+            case _:
+                return Edge(Match.OTHER, (), len(flat) < len(whole) or _repeats(operand))
+        flat = tuple(dim for run in runs for dim in run)
+    if flat == whole:
+        return Edge(Match.SAME, flat)
+    repeats = len(flat) < len(whole)
+    return Edge(Match.REPEATED if flat == tuple(sorted(flat)) else Match.OTHER, flat, repeats)
+
+
+def _through_reshape(
+    view: Reshape, runs: list[tuple[int, ...]], sizes: Sizes
+) -> list[tuple[int, ...]] | None:
+    """The runs of the operand's dimensions; None where a reshape cuts a consumer dimension in two."""
+    found: list[tuple[int, ...]] = [()] * len(view.operand_sizes)
+    for segment in view.segments:
+        pending = [dim for axis in segment.result for dim in runs[axis]]
+        for axis in segment.operand:
+            run: list[int] = []
+            filled: IntLike = 1
+            while filled != view.operand_sizes[axis]:
+                if not pending:
+                    return None
+                run.append(pending.pop(0))
+                filled = product([sizes[dim] for dim in run])
+            found[axis] = tuple(run)
+        if pending:
+            return None
+    return found

@@ -1,0 +1,163 @@
+"""Evaluation: the formulas of a group's values, written down as scalars at symbolic loop points (define-by-run)."""
+
+from __future__ import annotations
+
+import torch
+from fx_interface.symbols import ShapeEnv
+
+from inductor_codegen.ir.index import Index, Loaded, as_index, flatten
+from inductor_codegen.ir.kernel import Accumulate
+from inductor_codegen.ir.scalar import Guard, Scalar, ScalarBuilder
+from inductor_codegen.lower.values import (
+    Argument,
+    Cat,
+    Fill,
+    Gather,
+    Iota,
+    Lowered,
+    Number,
+    Operand,
+    Pad,
+    Pointwise,
+    Reduction,
+    RuntimeFloat,
+    Value,
+)
+
+Point = tuple[Index, ...]
+
+
+class Evaluator:
+    """Writes values as scalars. Values in ``computed`` are expanded, all others are loaded from their buffers."""
+
+    def __init__(self, lowered: Lowered, env: ShapeEnv, builder: ScalarBuilder, computed: set[int]) -> None:
+        self._lowered = lowered
+        self._env = env
+        self._make = builder
+        self._computed = computed
+        self._memo: dict[tuple[int, Point], Scalar] = {}
+        self.accumulations: list[Accumulate] = []
+
+    def value(self, number: int, point: Point) -> Scalar:
+        """The element of a value at ``point``, one index for each of its dimensions."""
+        key = (number, point)
+        found = self._memo.get(key)
+        if found is None:
+            value = self._lowered.values[number]
+            if number in self._computed:
+                found = self._formula(value, point)
+            else:
+                found = self._make.load(value.name, value.layout.address(point), value.dtype)
+            self._memo[key] = found
+        return found
+
+    def reduction(self, value: Value, row: Point, full: Point) -> Scalar:
+        """The total of a reduction of this group: ``row`` is its own index, ``full`` its operand's."""
+        formula = value.formula
+        assert isinstance(formula, Reduction)
+        kind = formula.kind
+        position = None
+        if kind in ("argmax", "argmin"):
+            dims = formula.dims
+            position = flatten([full[dim] for dim in dims], [formula.operand.sizes[dim] for dim in dims])
+        scalar = self._operand(formula.operand, full)
+        if kind in ("any", "all"):
+            scalar = self._make.convert(scalar, torch.bool)
+        accumulator = len(self.accumulations)
+        self.accumulations.append(Accumulate(accumulator, kind, scalar, value.dtype, position))
+        total = self._make.total(accumulator, value.dtype)
+        self._memo[value.number, row] = total
+        return total
+
+    def _operand(self, operand: Operand, point: Point) -> Scalar:
+        for view in reversed(operand.views):
+            point = view.map(point, self._env)
+        return self.value(operand.source, point)
+
+    def _argument(self, arg: Argument, point: Point, dtype: torch.dtype) -> Scalar:
+        match arg:
+            case Operand():
+                return self._make.convert(self._operand(arg, point), dtype)
+            case Number(value):
+                if isinstance(value, bool | int | float):
+                    return self._make.constant(_number(value, dtype), dtype)
+                return self._make.convert(self._make.index_value(Index(value), torch.int64), dtype)
+            case RuntimeFloat(name):
+                return self._make.float_value(name, dtype)
+
+    def _formula(self, value: Value, point: Point) -> Scalar:
+        match value.formula:
+            case Pointwise(op, args, compute):
+                return self._pointwise(value, op, args, compute, point)
+            case Fill(number):
+                return self._argument(number, point, value.dtype)
+            case Iota(start, step):
+                return self._make.index_value(point[0] * step + start, value.dtype)
+            case Pad() as pad:
+                return self._pad(pad, value, point)
+            case Cat() as cat:
+                return self._cat(cat, point)
+            case Gather() as gather:
+                return self._gather(gather, point)
+        raise AssertionError(f"value {value.name} is read where its reduction does not stand")
+
+    def _pointwise(
+        self, value: Value, op: str, args: tuple[Argument, ...], compute: torch.dtype, point: Point
+    ) -> Scalar:
+        make = self._make
+        if op == "where":
+            condition = self._argument(args[0], point, torch.bool)
+            branches = (self._argument(arg, point, compute) for arg in args[1:])
+            return make.apply(op, (condition, *branches), value.dtype)
+        scalars = tuple(self._argument(arg, point, compute) for arg in args)
+        if op in ("clone", "convert_dtype"):
+            return scalars[0]
+        return make.apply(op, scalars, value.dtype)
+
+    def _pad(self, pad: Pad, value: Value, point: Point) -> Scalar:
+        guards: list[Guard] = []
+        inside: list[Index] = []
+        for index, low, have, total in zip(point, pad.low, pad.operand.sizes, value.sizes, strict=True):
+            moved = index - Index(low)
+            if have != total:
+                before = None if isinstance(low, int) and low == 0 else 0
+                after = None if low + have == total else have
+                guards.append(Guard(moved, before, after))
+            inside.append(moved)
+        body = self._operand(pad.operand, tuple(inside))
+        return self._make.guarded(tuple(guards), body, self._make.constant(pad.value, value.dtype))
+
+    def _cat(self, cat: Cat, point: Point) -> Scalar:
+        result: Scalar | None = None
+        for operand, start in zip(reversed(cat.operands), reversed(cat.starts), strict=True):
+            if any(isinstance(size, int) and size == 0 for size in operand.sizes):
+                continue
+            moved = point[cat.dim] - Index(start)
+            body = self._operand(operand, (*point[: cat.dim], moved, *point[cat.dim + 1 :]))
+            if result is None:
+                result = body
+            else:
+                guard = Guard(moved, None, operand.sizes[cat.dim])
+                result = self._make.guarded((guard,), body, result)
+        assert result is not None
+        return result
+
+    def _gather(self, gather: Gather, point: Point) -> Scalar:
+        where = tuple(point[dim] for dim in gather.index_dims)
+        target: list[Index] = []
+        for index, rest, size in zip(gather.indices, gather.rest, gather.operand.sizes, strict=True):
+            if index is None:
+                assert rest is not None
+                target.append(point[rest])
+                continue
+            chosen = self._make.convert(self._operand(index, where), torch.int64)
+            extent = self._make.index_value(Index(size), torch.int64)
+            checked = self._make.apply("wrap_index", (chosen, extent), torch.int64)
+            target.append(as_index(Loaded(checked)))
+        return self._operand(gather.operand, tuple(target))
+
+
+def _number(value: bool | int | float, dtype: torch.dtype) -> bool | int | float:
+    if dtype == torch.bool:
+        return bool(value)
+    return float(value) if dtype.is_floating_point else int(value)

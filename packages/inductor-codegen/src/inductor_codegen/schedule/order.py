@@ -1,0 +1,75 @@
+"""Dependencies between the units that run one after the other (groups and library calls): reachability and final order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from heapq import heapify, heappop, heappush
+
+
+class Dependencies:
+    """Which unit needs which, directly. A unit is any integer; ``span`` holds its least and greatest value number."""
+
+    __slots__ = ("_needs", "_span")
+
+    def __init__(self) -> None:
+        self._needs: dict[int, set[int]] = {}
+        self._span: dict[int, tuple[int, int]] = {}
+
+    def extend(self, unit: int, number: int) -> None:
+        """``unit`` exists, and holds value ``number``."""
+        low, high = self._span.get(unit, (number, number))
+        self._span[unit] = (min(low, number), max(high, number))
+        self._needs.setdefault(unit, set())
+
+    def add(self, unit: int, needed: int) -> None:
+        """``unit`` runs after ``needed``."""
+        if unit != needed:
+            self._needs[unit].add(needed)
+
+    def reaches(self, unit: int, targets: Iterable[int]) -> bool:
+        """Whether ``unit`` needs one of ``targets``, through others too."""
+        wanted = set(targets)
+        if not wanted:
+            return False
+        lowest = min(self._span[target][0] for target in wanted)
+        pending, seen = [unit], {unit}
+        while pending:
+            for needed in self._needs[pending.pop()]:
+                if needed in wanted:
+                    return True
+                if needed not in seen and self._span[needed][1] > lowest:
+                    seen.add(needed)
+                    pending.append(needed)
+        return False
+
+    def merge(self, unit: int, gone: int) -> None:
+        """``unit`` takes over everything of ``gone``."""
+        self._needs[unit] |= self._needs.pop(gone)
+        self._needs[unit] -= {unit, gone}
+        for needs in self._needs.values():
+            if gone in needs:
+                needs.discard(gone)
+                needs.add(unit)
+        self._needs[unit].discard(unit)
+        low, high = self._span.pop(gone)
+        self._span[unit] = (min(self._span[unit][0], low), max(self._span[unit][1], high))
+
+    def sorted(self) -> list[int]:
+        """All units, each after those it needs; among the ready ones the one whose last value comes first."""
+        users: dict[int, list[int]] = {}
+        missing = {unit: len(needs) for unit, needs in self._needs.items()}
+        for unit, needs in self._needs.items():
+            for needed in needs:
+                users.setdefault(needed, []).append(unit)
+        ready = [(self._span[unit][1], unit) for unit, count in missing.items() if count == 0]
+        heapify(ready)
+        found: list[int] = []
+        while ready:
+            _, unit = heappop(ready)
+            found.append(unit)
+            for user in users.get(unit, ()):
+                missing[user] -= 1
+                if missing[user] == 0:
+                    heappush(ready, (self._span[user][1], user))
+        assert len(found) == len(self._needs), "units need each other in a circle"
+        return found
