@@ -1,0 +1,228 @@
+"""For tests: build graphs of primitives from examples, and run a program step by step through ctypes.
+
+The stepper is the reference for wrapper generators: it does what each step's docstring says, with torch's own allocations.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import tempfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from fx_interface.builder import GraphBuilder
+from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
+from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
+from torch.fx import GraphModule, Node
+
+from inductor_codegen.codegen.cpp.emit import emit_source
+from inductor_codegen.ir.kernel import Kernel
+from inductor_codegen.ir.program import (
+    Allocate,
+    Argument,
+    Buffer,
+    BufferRef,
+    CallExtern,
+    FloatInput,
+    FloatRef,
+    Free,
+    Output,
+    Program,
+    Reuse,
+    RunKernel,
+    Step,
+    SymbolInput,
+    View,
+)
+from inductor_codegen.toolchain import KERNEL_FLAGS, Unit, build_library, find_compiler
+
+
+class ExampleGraph:
+    """Builds a graph in dialect ``prims`` by running each primitive on example values.
+
+    Symbols get distinct primes as hints, so that a size of the example tells which product of symbols it is: use static
+    sizes that no such prime divides.
+    """
+
+    PRIMES = (11, 13, 17, 19)
+
+    def __init__(self) -> None:
+        self.builder = GraphBuilder("prims")
+        self.values: dict[Node, Any] = {}
+        self.symbols: dict[int, Expr] = {}
+        self.examples: list[Any] = []
+
+    def symbol(self) -> Expr:
+        """A new symbolic size, passed as an input."""
+        prime = self.PRIMES[len(self.symbols)]
+        made = self.builder.size(prime, name=f"s{len(self.symbols)}")
+        self.symbols[prime] = made
+        self.examples.append(prime)
+        return made
+
+    def input(self, example: torch.Tensor, name: str = "x") -> Node:
+        """A tensor input like ``example``."""
+        node = self.builder.input(self._spec(example), name=name)
+        self.values[node] = example
+        self.examples.append(example)
+        return node
+
+    def call(self, target: Callable[..., Any], *args: Any, **kwargs: Any) -> Node:
+        """Call a primitive or a library operator."""
+        result = target(*self._real(args), **self._real(kwargs))
+        node = self.builder.call(target, *args, spec=self._spec(result), **kwargs)
+        self.values[node] = result
+        return node
+
+    def build(self, *outputs: Any) -> GraphModule:
+        """The finished graph."""
+        return self.builder.build(*outputs)
+
+    def _real(self, arg: Any) -> Any:
+        if isinstance(arg, Node):
+            return self.values[arg]
+        if isinstance(arg, Expr):
+            return self.builder.env.hint(arg)
+        if isinstance(arg, (tuple, list)):
+            return type(arg)(self._real(item) for item in arg)
+        return {key: self._real(item) for key, item in arg.items()} if isinstance(arg, dict) else arg
+
+    def _spec(self, value: Any) -> ValueSpec:
+        if isinstance(value, torch.Tensor):
+            sizes = tuple(map(self._decode, value.shape))
+            strides = tuple(map(self._decode, value.stride()))
+            return TensorSpec(sizes, strides, value.dtype, value.device)
+        if isinstance(value, (tuple, list)):
+            return tuple(self._spec(item) for item in value)
+        return SymSpec(self._decode(value)) if isinstance(value, int) else None
+
+    def _decode(self, number: int) -> IntLike:
+        factor: IntLike = 1
+        for prime, made in self.symbols.items():
+            while number and number % prime == 0:
+                factor, number = factor * made, number // prime
+        return factor * number
+
+
+def load_kernels(kernels: Sequence[Kernel]) -> dict[str, Any]:
+    """Compile kernels and return them as ctypes functions by name."""
+    if not kernels:
+        return {}
+    folder = Path(tempfile.mkdtemp(prefix="inductor_codegen_test_"))
+    flags = (*KERNEL_FLAGS, "-fvisibility=default")
+    path = build_library(find_compiler(), [Unit("kernels", emit_source(kernels), flags)], folder)
+    library = ctypes.CDLL(str(path))
+    found = {}
+    for kernel in kernels:
+        function = getattr(library, kernel.name)
+        function.restype = ctypes.c_int32
+        found[kernel.name] = function
+    return found
+
+
+class Stepper:
+    """Runs a program step by step. Fresh memory is filled with garbage, so that nothing relies on zeros."""
+
+    def __init__(self, program: Program, threads: int = 1) -> None:
+        self.program = program
+        self.threads = threads
+        self.functions = load_kernels(program.kernels)
+
+    def __call__(self, *inputs: Any) -> list[Any]:
+        """The program's outputs for these inputs. IndexError where a kernel reports an index out of range."""
+        run = _Run(self, inputs)
+        for step in self.program.steps:
+            run.step(step)
+        return [run.output(output) for output in self.program.outputs]
+
+
+class _Run:
+    def __init__(self, stepper: Stepper, inputs: Sequence[Any]) -> None:
+        self.stepper = stepper
+        self.symbols: dict[Symbol, int] = {}
+        self.tensors: dict[str, torch.Tensor] = {}
+        self.floats: dict[str, float] = {}
+        for declared, given in zip(stepper.program.inputs, inputs, strict=True):
+            match declared:
+                case Buffer(name):
+                    self.tensors[name] = given
+                case SymbolInput(atom):
+                    self.symbols[atom] = given
+                case FloatInput(name):
+                    self.floats[name] = given
+
+    def size(self, value: IntLike) -> int:
+        return evaluate(value, self.symbols)
+
+    def sizes(self, values: Sequence[IntLike]) -> list[int]:
+        return [self.size(value) for value in values]
+
+    def step(self, step: Step) -> None:
+        tensors = self.tensors
+        match step:
+            case Allocate(buffer):
+                made = torch.empty_strided(
+                    self.sizes(buffer.sizes), self.sizes(buffer.strides), dtype=buffer.dtype, device=buffer.device
+                )
+                made.view(-1).view(torch.uint8).fill_(0x5B) if made.is_contiguous() and made.dim() else None
+                tensors[buffer.name] = made
+            case Reuse(buffer, of):
+                old = tensors.pop(of)
+                tensors[buffer.name] = old.as_strided(
+                    self.sizes(buffer.sizes), self.sizes(buffer.strides), old.storage_offset()
+                )
+            case View(buffer, of, offset):
+                base = tensors[of]
+                start = base.storage_offset() + self.size(offset)
+                tensors[buffer.name] = base.as_strided(self.sizes(buffer.sizes), self.sizes(buffer.strides), start)
+            case Free(name):
+                del tensors[name]
+            case RunKernel():
+                self._kernel(step)
+            case CallExtern():
+                self._extern(step)
+
+    def _kernel(self, step: RunKernel) -> None:
+        args: list[Any] = [ctypes.c_void_p(self.tensors[name].data_ptr()) for name in step.buffers]
+        args += [ctypes.c_int64(self.size(value)) for value in step.sizes]
+        args += [ctypes.c_double(self.floats[name]) for name in step.floats]
+        failed = self.stepper.functions[step.kernel](*args, ctypes.c_int64(self.stepper.threads))
+        if failed & 1:
+            raise IndexError("index out of range")
+        if failed:
+            raise ZeroDivisionError("integer division by zero")
+
+    def _extern(self, step: CallExtern) -> None:
+        args = [self._argument(arg) for arg in step.args]
+        result = step.op(*args, **{name: self._argument(arg) for name, arg in step.kwargs})
+        listed = [result] if isinstance(result, torch.Tensor) else list(result)
+        for buffer, tensor in zip(step.results, listed, strict=True):
+            if buffer is not None:
+                assert list(tensor.shape) == self.sizes(buffer.sizes), (step.op, tensor.shape, buffer)
+                assert list(tensor.stride()) == self.sizes(buffer.strides), (step.op, tensor.stride(), buffer)
+                self.tensors[buffer.name] = tensor
+
+    def _argument(self, arg: Argument) -> Any:
+        match arg:
+            case BufferRef(name):
+                return self.tensors[name]
+            case FloatRef(name):
+                return self.floats[name]
+            case Expr():
+                return self.size(arg)
+            case tuple():
+                return [self._argument(item) for item in arg]
+        return arg
+
+    def output(self, output: Output) -> Any:
+        match output:
+            case BufferRef(name):
+                return self.tensors[name]
+            case FloatRef(name):
+                return self.floats[name]
+            case None:
+                return None
+        return self.size(output)
+
