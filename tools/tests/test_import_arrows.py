@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import import_arrows
+import workspace
 
 pytest.importorskip("importlinter")
 
@@ -27,7 +28,7 @@ def test_contracts_forbid_every_undeclared_sibling() -> None:
 
 
 def test_a_wrong_import_is_found(tmp_path: Path) -> None:
-    for package in import_arrows.PACKAGES:
+    for package in workspace.PACKAGES:
         folder = tmp_path / package.module
         folder.mkdir()
         (folder / "__init__.py").write_text("import fxstack\n" if package.module == "guards" else "")
