@@ -19,7 +19,9 @@ LARGEST_TRIAL_BYTES = 2 << 30
 """No trial run allocates inputs beyond this."""
 
 
-def _has_data_dependent_shape(op: OpOverload) -> bool:
+def _has_data_dependent_shape(op: OpOverload, args: Sequence[Any]) -> bool:
+    if op is torch.ops.aten.index.Tensor:
+        return _indexes_by_mask(args)
     return torch.Tag.dynamic_output_shape in op.tags
 
 
@@ -29,7 +31,7 @@ def run_for_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
     Raises what the operator raises for these arguments, and UnsupportedProgramError DEC101 where the result's shape
     depends on data, DEC102 where the inputs are too large for a trial run, DEC103 where it returns a number.
     """
-    if _has_data_dependent_shape(op) or _indexes_by_mask(op, args):
+    if _has_data_dependent_shape(op, args):
         raise UnsupportedProgramError(
             "DEC101",
             f"the shape of {op}'s result depends on the data",
@@ -45,9 +47,7 @@ def run_for_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
     return _spec_of_result(op, result, env)
 
 
-def _indexes_by_mask(op: OpOverload, args: Sequence[Any]) -> bool:
-    if op is not torch.ops.aten.index.Tensor:
-        return False
+def _indexes_by_mask(args: Sequence[Any]) -> bool:
     masks = (torch.bool, torch.uint8)
     return any(isinstance(item, TensorSpec) and item.dtype in masks for item in args[1])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import torch
@@ -22,6 +23,14 @@ class HasLayout(Protocol):
 
     @property
     def strides(self) -> Sizes: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """Sizes and strides alone."""
+
+    sizes: Sizes
+    strides: Sizes
 
 
 def is_one(size: IntLike) -> bool:
@@ -112,15 +121,7 @@ def preserved_strides(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> Sizes:
         return strides
     if is_dense(sizes, strides, env):
         return strides
-    return pointwise_strides([_Layout(sizes, strides)], sizes, env)
-
-
-class _Layout:
-    __slots__ = ("sizes", "strides")
-
-    def __init__(self, sizes: Sizes, strides: Sizes) -> None:
-        self.sizes = sizes
-        self.strides = strides
+    return pointwise_strides([Layout(sizes, strides)], sizes, env)
 
 
 def format_strides(
@@ -159,7 +160,7 @@ def pointwise_strides(operands: Sequence[HasLayout], sizes: Sizes, env: ShapeEnv
 
 def _sorted_strides(operands: Sequence[HasLayout], sizes: Sizes, env: ShapeEnv) -> Sizes:
     rank = len(sizes)
-    rows = [_broadcast_strides(operand, sizes) for operand in operands if len(operand.sizes)]
+    rows = [broadcast_strides(operand, sizes) for operand in operands if len(operand.sizes)]
     order = list(reversed(range(rank)))  # innermost first
     for end in range(1, rank):
         moving = end
@@ -178,7 +179,8 @@ def _sorted_strides(operands: Sequence[HasLayout], sizes: Sizes, env: ShapeEnv) 
     return contiguous_strides(sizes) if any_zero(sizes) else tuple(strides)
 
 
-def _broadcast_strides(operand: HasLayout, sizes: Sizes) -> list[IntLike]:
+def broadcast_strides(operand: HasLayout, sizes: Sizes) -> list[IntLike]:
+    """The operand's strides over the broadcast shape ``sizes``: 0 where it is stretched."""
     offset = len(sizes) - len(operand.sizes)
     row: list[IntLike] = [0] * len(sizes)
     for axis, (size, stride) in enumerate(zip(operand.sizes, operand.strides, strict=True), offset):
@@ -235,7 +237,9 @@ def view_strides(sizes: Sizes, strides: Sizes, target: Sizes, env: ShapeEnv) -> 
 
 __all__ = [
     "HasLayout",
+    "Layout",
     "any_zero",
+    "broadcast_strides",
     "channels_last_order",
     "format_strides",
     "is_channels_last",

@@ -15,26 +15,30 @@ from primtorch_decomps.prims import PrimTensor, broadcast_all, current_trace, op
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.rules.views import index_from_front
 from primtorch_decomps.shapes import broadcast, canonical_dim, slice_bounds
-from primtorch_decomps.strides import is_contiguous
+from primtorch_decomps.strides import HasLayout, Layout, broadcast_strides, pointwise_strides
 
 _MASKS = (torch.bool, torch.uint8)
 
 
 def _index_spec(x: TensorSpec, indices: Sequence[TensorSpec | None], *, env: ShapeEnv) -> TensorSpec:
+    """The layout is TensorIterator's over the input, with stride 0 where it is indexed, and the index tensors."""
     used = [axis for axis, item in enumerate(indices) if item is not None]
     tensors = [item for item in indices if item is not None]
     if not used or len(indices) > x.rank or any(t.dtype in _MASKS for t in tensors):
         raise RuleMismatchError("an index by masks, or by nothing")
-    if not is_contiguous(x.sizes, x.strides) or any(not is_contiguous(t.sizes, t.strides) for t in tensors):
-        raise RuleMismatchError("the layout of an index into strided memory")
     chosen = broadcast([t.sizes for t in tensors], env)
-    rest = [size for axis, size in enumerate(x.sizes) if axis not in used]
     adjacent = used[-1] - used[0] + 1 == len(used)
     place = used[0] if adjacent else 0
-    sizes = (*rest[:place], *chosen, *rest[place:])
-    return TensorSpec(sizes, contiguous_strides(sizes), x.dtype, x.device)
-
-
+    rest = [axis for axis in range(x.rank) if axis not in used]
+    before, after = rest[:place], rest[place:]
+    sizes = (*(x.sizes[d] for d in before), *chosen, *(x.sizes[d] for d in after))
+    held = (*(x.strides[d] for d in before), *(0,) * len(chosen), *(x.strides[d] for d in after))
+    ones, zeros = ((1,) * len(before), (1,) * len(after)), ((0,) * len(before), (0,) * len(after))
+    operands: list[HasLayout] = [Layout(sizes, held)]
+    for tensor in tensors:
+        steps = tuple(broadcast_strides(tensor, chosen))
+        operands.append(Layout((*ones[0], *chosen, *ones[1]), (*zeros[0], *steps, *zeros[1])))
+    return TensorSpec(sizes, pointwise_strides(operands, sizes, env), x.dtype, x.device)
 
 
 @decomposes("aten.index.Tensor", rule=_index_spec)
