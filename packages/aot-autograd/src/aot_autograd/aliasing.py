@@ -18,7 +18,7 @@ from aot_autograd.plan import Constant, FromGraph, FromInput, Recipe, Replay, Sa
 from aot_autograd.record import Value
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
-from aot_autograd.views import HIDDEN_VIEWS, apply_step, is_view
+from aot_autograd.views import HIDDEN_VIEWS, IDENTITIES, apply_step, is_view
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr
 
@@ -43,12 +43,16 @@ class Results:
 
 def memory_root(value: Value) -> Value:
     """The value whose memory ``value`` may lie in."""
+    return _root(value, HIDDEN_VIEWS)
+
+
+def _root(value: Value, hidden: Collection[Any]) -> Value:
     while not value.is_input:
         parent = value.args[0] if value.args else None
         if type(parent) is not Value:
             return value
         if isinstance(value.op, torch._ops.OpOverload):
-            if not (is_view(value.op) or value.op in HIDDEN_VIEWS):
+            if not (is_view(value.op) or value.op in hidden):
                 return value
         elif not is_view(parent.op):
             return value
@@ -56,8 +60,12 @@ def memory_root(value: Value) -> Value:
     return value
 
 
-def classify(trace: Trace, outputs: Sequence[Any]) -> Results:
-    """Recipes for the program's ``outputs`` (traced tensors, sizes, constants), in order."""
+def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results:
+    """Recipes for the program's ``outputs`` (traced tensors, sizes, constants), in order.
+
+    In ``training`` a differentiable view is made again from its base outside of the compiled function, because torch
+    forbids to write in place to a view that a custom function returned.
+    """
     found = Results()
     seen: dict[int, int] = {}
     bases: dict[int, int] = {}
@@ -65,13 +73,22 @@ def classify(trace: Trace, outputs: Sequence[Any]) -> Results:
         id(tensor.storage_record)
         for tensor in {id(o): o for o in outputs if isinstance(o, TracedTensor)}.values()
     )
+    if training:
+        sharing.update(
+            id(tensor.storage_record)
+            for tensor in outputs
+            if isinstance(tensor, TracedTensor) and _is_differentiable_view(tensor)
+        )
     for position, output in enumerate(outputs):
         if isinstance(output, torch.Tensor) and id(output) in seen:
             found.recipes.append(SameAs(seen[id(output)]))
             continue
         if isinstance(output, torch.Tensor):
             seen[id(output)] = position
-        found.recipes.append(_recipe(trace, found, output, sharing, bases))
+        recipe = _recipe(trace, found, output, sharing, bases)
+        if isinstance(recipe, FromGraph) and recipe in found.recipes:
+            recipe = ViewOf(recipe, (Replay("aten::alias.default", (), (), None, False),))  # another object
+        found.recipes.append(recipe)
     return found
 
 
@@ -100,15 +117,28 @@ def _recipe(
     raise UnsupportedProgramError("AOT113", f"the program returns a {type(output).__name__}")
 
 
+def _is_differentiable_view(tensor: TracedTensor) -> bool:
+    steps = tensor.view_step.chain() if tensor.view_step else []
+    return (
+        tensor.requires_grad
+        and any(step.op not in IDENTITIES for step in steps)
+        and _gradient_follows_views(tensor)
+    )
+
+
+def _gradient_follows_views(tensor: TracedTensor) -> bool:
+    """Whether the tensor, made again from its base by its views, would have a gradient."""
+    steps = tensor.view_step.chain() if tensor.view_step else []
+    return (
+        tensor.storage_record.base.requires_grad
+        and (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+        and not any(step.no_grad or step.op is aten.detach.default for step in steps)
+    )
+
+
 def _check_history(tensor: TracedTensor) -> None:
     """A result that is viewed again must get its gradient through those views, not through a history of its own."""
-    steps = tensor.view_step.chain() if tensor.view_step else []
-    follows = tensor.storage_record.base.requires_grad and not any(
-        step.no_grad or step.op is aten.detach.default for step in steps
-    )
-    if follows and not (tensor.dtype.is_floating_point or tensor.dtype.is_complex):
-        follows = False
-    if tensor.requires_grad != follows:
+    if tensor.requires_grad != _gradient_follows_views(tensor):
         raise UnsupportedProgramError(
             "AOT117", "a result shares memory with another tensor, but has a gradient of its own"
         )
@@ -140,17 +170,29 @@ def _viewed(base: FromGraph | FromInput, step: ViewStep | None) -> Recipe:
     )
 
 
-def separate(trace: Trace, results: Results) -> None:
-    """Copy results that would share memory with an input or with another result, where eager's do not."""
+def separate(trace: Trace, results: Results, *, training: bool) -> None:
+    """Copy results that would share memory with an input or with another result, where eager's do not.
+
+    In ``training`` also those that eager copied from another value, which the backward may have kept: the caller may
+    write to such a result.
+    """
     used: set[int] = set()
     for result in results.graph:
         if not isinstance(result.value, Value):
             continue
         root = memory_root(result.value)
-        if root.is_input or root.number in used:
+        copied = training and not _owns(trace, result)
+        if root.is_input or root.number in used or copied:
             result.value = _in_new_memory(trace, result)
             root = memory_root(result.value)
         used.add(root.number)
+
+
+def _owns(trace: Trace, result: GraphResult) -> bool:
+    """Whether the result's value was computed in the result's own storage."""
+    assert isinstance(result.value, Value)
+    assert result.tensor is not None
+    return trace.owners.get(_root(result.value, ()).number) is result.tensor.storage_record
 
 
 def _in_new_memory(trace: Trace, result: GraphResult) -> Value:

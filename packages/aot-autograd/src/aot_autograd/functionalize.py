@@ -22,6 +22,8 @@ from aot_autograd.views import IDENTITIES, is_view
 from aot_autograd.writes import write_by_twin
 from fx_interface.tensor_spec import TensorSpec
 
+aten = torch.ops.aten
+
 _TREATMENTS: Final[dict[OpOverload, Treatment]] = {}
 
 
@@ -31,6 +33,12 @@ def handle(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[
     if treatment is None:
         treatment = _TREATMENTS.setdefault(op, _treatment(op))
     return treatment(trace, op, args, kwargs)
+
+
+def handle_backward(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """As ``handle``, for what torch's derivative formulas call: it belongs to the line whose derivative it is."""
+    trace.recorder.at_line_of(torch._C._current_autograd_node())
+    return handle(trace, op, args, kwargs)
 
 
 def _treatment(op: OpOverload) -> Treatment:
@@ -50,8 +58,25 @@ def _identity(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mappi
         return trace.fresh(trace.lift(source))
     storage = source.storage_record
     value = source.value if source.generation == storage.generation else read(trace.recorder, source)
+    if op is aten.detach.default and _is_new(source):
+        storage.base = trace.tensor(storage, None, value)
+        return storage.base
     step = ViewStep(source.view_step, op, (), {}, None, not torch.is_grad_enabled(), value.spec)
     return trace.tensor(storage, step, value)
+
+
+def _is_new(tensor: TracedTensor) -> bool:
+    """Whether the tensor is a base that nobody has differentiated, written or viewed: torch detaches new tensors.
+
+    Such a tensor and its detached twin are alike, and the program only ever sees the twin.
+    """
+    storage = tensor.storage_record
+    return (
+        storage.base is tensor
+        and storage.input_index is None
+        and not storage.generation
+        and not tensor.requires_grad
+    )
 
 
 def _view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

@@ -32,7 +32,7 @@ def program_of(graph_module: GraphModule) -> Program:
                 case "get_attr":
                     values[node] = operator.attrgetter(str(node.target))(graph_module)
                     continue
-            recorder.where = location_of_node(node)
+            recorder.at(location_of_node(node))
             values[node] = _call(node, _fill_in(node.args, values), _fill_in(node.kwargs, values))
         raise AssertionError("a graph ends in an output node")
 

@@ -10,7 +10,7 @@ import torch
 
 from aot_autograd.aliasing import Results, add_mutation, classify, separate
 from aot_autograd.calls import values_of
-from aot_autograd.functionalize import handle
+from aot_autograd.functionalize import handle, handle_backward
 from aot_autograd.plan import MutatedInput, Tangent
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage
@@ -132,9 +132,10 @@ def _tensor_input(
 def _finish_forward(
     trace: Trace, arguments: _Arguments, declared: Sequence[InputDecl], outputs: list[Any]
 ) -> Joint:
-    results = classify(trace, outputs)
+    training = bool(arguments.leaves)
+    results = classify(trace, outputs, training=training)
     user_results = len(results.graph)
-    separate(trace, results)
+    separate(trace, results, training=training)
     written = {i: s for i, s in arguments.storages.items() if s.value is not s.first}
     firsts = {storage.first for storage in written.values()}
     mutated = []
@@ -145,7 +146,7 @@ def _finish_forward(
         graph_index = add_mutation(trace, results, storage, firsts)
         mutated.append(MutatedInput(index, graph_index, differentiable))
     inputs = [arguments.storages[i].first if i in arguments.storages else None for i in range(len(declared))]
-    return Joint(trace, declared, inputs, results, user_results, bool(arguments.leaves), mutated)
+    return Joint(trace, declared, inputs, results, user_results, training, mutated)
 
 
 def _record_backward(joint: Joint, arguments: _Arguments) -> None:
@@ -172,7 +173,11 @@ def _record_backward(joint: Joint, arguments: _Arguments) -> None:
     leaves = list(arguments.leaves.items())
     if not outputs or not leaves:
         return
-    with TraceMode(trace, handle), torch.autograd.set_multithreading_enabled(False), _without_autocast():
+    with (
+        TraceMode(trace, handle_backward),
+        torch.autograd.set_multithreading_enabled(False),
+        _without_autocast(),
+    ):
         gradients = torch.autograd.grad(
             outputs, [leaf for _, leaf in leaves], tangents, allow_unused=True, retain_graph=False
         )

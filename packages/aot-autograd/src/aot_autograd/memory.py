@@ -50,6 +50,7 @@ def write(trace: Trace, op: OpOverload, tensor: Any, new: Value) -> None:
         new = conform(recorder, viewed, write_through(recorder, step, viewed, new))
         step = step.parent
     storage.value = new
+    trace.owners.setdefault(new.number, storage)
     storage.generation += 1
     tensor.generation = storage.generation
 

@@ -8,7 +8,9 @@ in a table instead of being recorded again (common sub-expression elimination), 
 from __future__ import annotations
 
 import operator
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
+from operator import itemgetter
 from typing import Any, Final
 
 import torch
@@ -81,10 +83,23 @@ class Recorder:
         self.values: list[Value] = []
         self.backward = False
         self.where: UserLocation | None = None
+        self._lines: list[tuple[int, UserLocation | None]] = []
         self._calls: dict[tuple[Any, ...], Value] = {}
         self._specs: dict[Any, Any] = {}
         self._inferred: dict[tuple[Any, ...], Any] = {}
         self._random: dict[OpOverload, bool] = {}
+
+    def at(self, where: UserLocation | None) -> None:
+        """What is recorded from now on comes from this line; torch's autograd nodes made from now on do too."""
+        self.where = where
+        self._lines.append((torch._C._autograd._get_sequence_nr(), where))  # type: ignore[attr-defined]
+
+    def at_line_of(self, node: Any) -> None:
+        """What is recorded from now on belongs to the backward of the line that made this autograd node."""
+        position = (
+            bisect_right(self._lines, node._sequence_nr(), key=itemgetter(0)) if node is not None else 0
+        )
+        self.where = self._lines[position - 1][1] if 0 < position <= len(self._lines) else None
 
     def input(self, name: str, spec: ValueSpec) -> Value:
         """A new input."""

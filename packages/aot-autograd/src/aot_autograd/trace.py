@@ -45,12 +45,16 @@ class TracedTensor(torch.Tensor):
 
 
 class Trace:
-    """One run of a program: the recorder, the inputs' storages, and constants met on the way."""
+    """One run of a program: the recorder, the storages, and constants met on the way.
+
+    ``owners`` tells in which storage a value (by number) was first held: the others hold it as a copy.
+    """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
         self.env = env
         self.recorder = Recorder(operators, env)
         self.storages: list[Storage] = []
+        self.owners: dict[int, Storage] = {}
         self.constants: list[tuple[Value, torch.Tensor]] = []
         self.adopting: Storage | None = None
 
@@ -79,6 +83,7 @@ class Trace:
         made = self.tensor(storage, None, value)
         storage.base = made
         self.storages.append(storage)
+        self.owners.setdefault(value.number, storage)
         return made
 
     def expression(self, number: Any) -> Any:

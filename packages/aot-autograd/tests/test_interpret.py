@@ -1,0 +1,51 @@
+"""Recorded operators know the user's line, forward and backward."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from aot_autograd import trace_joint
+from fx_interface.errors import UnsupportedProgramError, UserLocation
+from torch import nn
+from torch.fx import GraphModule, symbolic_trace
+
+
+def located(function: Any) -> GraphModule:
+    graph = symbolic_trace(function)
+    for line, node in enumerate(graph.graph.nodes):
+        node.meta["where"] = UserLocation("user.py", line, "f")
+    return graph
+
+
+def lines(graph: GraphModule) -> dict[str, int]:
+    return {
+        n.target.name(): n.meta["where"].line
+        for n in graph.graph.nodes
+        if "where" in n.meta and n.op != "output"
+    }
+
+
+def test_backward_operators_belong_to_the_line_of_their_forward(library: Any) -> None:
+    graph = located(lambda x: x.sin().exp().tanh())
+    traced = trace_joint(graph, [torch.ones(3, requires_grad=True)], operators=library)
+    assert lines(traced.forward) == {"aten::sin": 1, "aten::exp": 2, "aten::tanh": 3}
+    assert traced.backward is not None
+    backward = lines(traced.backward)
+    assert backward["aten::tanh_backward"] == 3
+    assert backward["aten::cos"] == 1
+
+
+def test_what_cannot_be_traced_names_the_line(library: Any) -> None:
+    graph = located(lambda x: x.exp().sum().item())
+    with pytest.raises(UnsupportedProgramError) as caught:
+        trace_joint(graph, [torch.ones(3)], operators=library)
+    assert caught.value.code == "AOT106"
+    assert caught.value.where == UserLocation("user.py", 3, "f")
+
+
+def test_a_call_of_a_module_is_refused(library: Any) -> None:
+    graph = symbolic_trace(nn.Sequential(nn.Linear(2, 2)))
+    with pytest.raises(UnsupportedProgramError, match="AOT100"):
+        trace_joint(graph, [torch.ones(2, 2)], operators=library)
