@@ -135,10 +135,10 @@ class ArtifactStore:
 
     def remove(self, key: str) -> None:
         """Drop an entry if it is there. A library of it that is loaded stays usable."""
-        with contextlib.suppress(OSError):
-            doomed = Path(tempfile.mkdtemp(prefix=".old-", dir=self.folder))
-            os.replace(self._path(key), doomed / "entry")
-            shutil.rmtree(doomed, ignore_errors=True)
+        if not self._path(key).exists():
+            return
+        with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix=".old-", dir=self.folder) as doomed:
+            os.replace(self._path(key), Path(doomed) / "entry")
 
     def keys(self) -> list[str]:
         """Every key, most recently used first."""

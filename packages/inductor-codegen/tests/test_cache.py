@@ -1,0 +1,203 @@
+"""The artifact store: what is put comes back, what was damaged does not, and concurrent makers make once."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inductor_codegen.cache import ArtifactStore, content_key
+
+KEY = content_key("k")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ArtifactStore:
+    return ArtifactStore(tmp_path / "store")
+
+
+def test_puts_and_gets(store: ArtifactStore) -> None:
+    assert store.get(KEY) is None
+    put = store.put(KEY, {"a": [1, None, "x"]}, {"lib.so": b"\x00\x01", "log": b""})
+    assert put.files["lib.so"].read_bytes() == b"\x00\x01"
+    assert store.get(KEY) == put
+    assert ArtifactStore(store.folder).get(KEY) == put
+    assert store.keys() == [KEY]
+    replaced = store.put(KEY, {"a": 2})
+    assert store.get(KEY) == replaced
+    assert not replaced.files
+    store.remove(KEY)
+    assert store.get(KEY) is None
+    store.remove(KEY)
+    assert sorted(path.name for path in store.folder.iterdir()) == [KEY[:2]]
+
+
+def test_a_file_may_be_given_as_a_path(store: ArtifactStore, tmp_path: Path) -> None:
+    source = tmp_path / "made.so"
+    source.write_bytes(b"library")
+    assert store.put(KEY, None, {"graph.so": source}).files["graph.so"].read_bytes() == b"library"
+
+
+@given(st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    lambda leaf: st.lists(leaf, max_size=3) | st.dictionaries(st.text(), leaf, max_size=3), max_leaves=8))  # fmt: skip
+def test_any_json_comes_back(tmp_path_factory: pytest.TempPathFactory, metadata: Any) -> None:
+    store = ArtifactStore(tmp_path_factory.getbasetemp() / "json-store")
+    store.put(KEY, metadata)
+    found = store.get(KEY)
+    assert found is not None
+    assert found.metadata == metadata
+
+
+def _flip(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+
+
+def _edit_metadata(path: Path) -> None:
+    entry = json.loads(path.read_text())
+    entry["metadata"]["n"] = 2
+    path.write_text(json.dumps(entry))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda entry: _flip(entry / "lib.so"),
+        lambda entry: (entry / "lib.so").write_bytes(b""),
+        lambda entry: (entry / "lib.so").unlink(),
+        lambda entry: (entry / "entry.json").write_text("{"),
+        lambda entry: (entry / "entry.json").write_text("[]"),
+        lambda entry: (entry / "entry.json").write_bytes(b"\xff\xfe"),
+        lambda entry: _edit_metadata(entry / "entry.json"),
+    ],
+    ids=["flipped", "truncated", "missing", "not json", "other json", "not text", "edited"],
+)
+def test_a_damaged_entry_is_logged_and_made_again(
+    store: ArtifactStore, caplog: pytest.LogCaptureFixture, damage: Any
+) -> None:
+    store.put(KEY, {"n": 1}, {"lib.so": b"code"})
+    damage(store.folder / KEY[:2] / KEY)
+    with caplog.at_level(logging.WARNING, "inductor_codegen"):
+        assert store.get(KEY) is None
+    assert "damaged" in caplog.text
+    assert store.keys() == []
+    assert store.get_or_create(KEY, lambda folder: ({"n": 1}, {"lib.so": b"code"})).metadata == {"n": 1}
+    assert store.get(KEY) is not None
+
+
+def test_an_entry_under_another_key_is_not_believed(store: ArtifactStore) -> None:
+    other = content_key("other")
+    store.put(KEY, 1)
+    target = store.folder / other[:2]
+    target.mkdir(exist_ok=True)
+    os.rename(store.folder / KEY[:2] / KEY, target / other)
+    assert store.get(other) is None
+
+
+def test_a_folder_that_others_may_write_is_not_used(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ArtifactStore(tmp_path / "open").put(KEY, 1, {"lib.so": b"code"})
+    (tmp_path / "open").chmod(0o777)
+    store = ArtifactStore(tmp_path / "open")
+    assert store.get(KEY) is None
+    assert "another user" in caplog.text
+    made = store.get_or_create(KEY, lambda folder: (2, {"lib.so": b"mine"}))
+    assert made.metadata == 2
+    assert made.files["lib.so"].read_bytes() == b"mine"
+    assert tmp_path not in made.files["lib.so"].parents
+
+
+def test_a_folder_that_cannot_be_made_is_no_obstacle(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "file").write_text("in the way")
+    store = ArtifactStore(tmp_path / "file" / "store")
+
+    def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
+        (folder / "a.so").write_bytes(b"a")
+        return 7, {"a.so": folder / "a.so"}
+
+    made = store.get_or_create(KEY, create)
+    assert (made.metadata, made.files["a.so"].read_bytes()) == (7, b"a")
+    assert "cannot be used" in caplog.text
+
+
+def test_keys_are_hexadecimal(store: ArtifactStore) -> None:
+    for bad in ("", "../../etc", "ABC", "a/b"):
+        with pytest.raises(ValueError, match="hexadecimal"):
+            store.get(bad)
+
+
+def test_keys_depend_on_parts_and_their_borders() -> None:
+    keys = {content_key(*parts) for parts in [("ab", "c"), ("a", "bc"), ("abc",), ("abc", ""), (b"abc", "x")]}
+    assert len(keys) == 5
+    assert content_key("a") == content_key(b"a")
+
+
+def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
+    store = ArtifactStore(tmp_path, max_bytes=2700)
+    keys = [content_key(str(i)) for i in range(4)]
+    for age, key in enumerate(keys[:3]):
+        store.put(key, None, {"f": b"x" * 600})
+        os.utime(tmp_path / key[:2] / key / "entry.json", (1000 + age, 1000 + age))
+    assert store.get(keys[0]) is not None  # now the most recently used
+    store.put(keys[3], None, {"f": b"x" * 600})
+    store.trim()
+    assert sorted(store.keys()) == sorted([keys[0], keys[3]])
+    assert store.trim() <= 2700
+
+
+def test_makers_in_threads_make_once(store: ArtifactStore) -> None:
+    made: list[int] = []
+
+    def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
+        made.append(1)
+        return 1, {}
+
+    threads = [threading.Thread(target=store.get_or_create, args=(KEY, create)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert made == [1]
+
+
+_MAKER = """
+import sys, time
+from pathlib import Path
+from inductor_codegen.cache import ArtifactStore
+folder, log, key = sys.argv[1:]
+def create(scratch):
+    with open(log, "a") as file:
+        file.write("made\\n")
+    time.sleep(0.3)
+    return 1, {"f": b"x"}
+ArtifactStore(Path(folder)).get_or_create(key, create)
+"""
+
+
+def test_makers_in_processes_make_once(store: ArtifactStore, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    command = [sys.executable, "-c", _MAKER, str(store.folder), str(log), KEY]
+    running = [subprocess.Popen(command) for _ in range(2)]
+    assert [process.wait(60) for process in running] == [0, 0]
+    assert log.read_text() == "made\n"
+
+
+def test_a_failing_maker_leaves_nothing(store: ArtifactStore) -> None:
+    def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        store.get_or_create(KEY, create)
+    assert store.get(KEY) is None
+    assert not [path for path in store.folder.iterdir() if path.name.startswith(".new")]
