@@ -13,13 +13,23 @@ from dynamo_capture.bytecode.instruction import CodeBody
 
 
 def _function(
-    write: Callable[[Emitter], None], arguments: tuple[str, ...] = (), cellvars: tuple[str, ...] = (), **namespace: Any
+    write: Callable[[Emitter], None],
+    arguments: tuple[str, ...] = (),
+    cellvars: tuple[str, ...] = (),
+    **namespace: Any,
 ) -> Callable[..., Any]:
     emitter = Emitter()
     emitter.instructions += function_prologue(cellvars, ())
     write(emitter)
     body = CodeBody(
-        emitter.instructions, "f", "f", "<emitted>", 1, len(arguments), varnames=list(arguments), cellvars=list(cellvars)
+        emitter.instructions,
+        "f",
+        "f",
+        "<emitted>",
+        1,
+        len(arguments),
+        varnames=list(arguments),
+        cellvars=list(cellvars),
     )
     return FunctionType(assemble(body), {"__builtins__": __builtins__, **namespace})
 
@@ -56,7 +66,8 @@ def test_calls() -> None:
 
 
 @pytest.mark.parametrize(
-    ("symbol", "expected"), [("<", True), ("<=", True), ("==", False), ("!=", True), (">", False), (">=", False)]
+    ("symbol", "expected"),
+    [("<", True), ("<=", True), ("==", False), ("!=", True), (">", False), (">=", False)],
 )
 def test_comparisons_and_conditional_jumps(symbol: str, expected: bool) -> None:
     def write(e: Emitter) -> None:
@@ -131,7 +142,9 @@ def test_closures() -> None:
     inner.binary_op("*")
     inner.return_value()
     code = assemble(
-        CodeBody(inner.instructions, "g", "f.g", "<e>", 1, 1, 0, 1, flags=0x13, varnames=["y", "z"], freevars=["x"])
+        CodeBody(
+            inner.instructions, "g", "f.g", "<e>", 1, 1, 0, 1, flags=0x13, varnames=["y", "z"], freevars=["x"]
+        )
     )
 
     def write(e: Emitter) -> None:

@@ -21,16 +21,23 @@ def assemble(body: CodeBody) -> CodeType:
     Raises UnsupportedBytecodeError (CAP104) for a name that no slot has, an opcode that this version lacks, a jump that
     cannot go in its direction, or a stack whose depth is not the same on all ways to a place.
     """
+    return assemble_with_offsets(body)[0]
+
+
+def assemble_with_offsets(body: CodeBody) -> tuple[CodeType, dict[Instruction, int]]:
+    """As ``assemble``, and the byte offset at which each instruction went."""
     pools = _Pools(body)
-    units = _Lowering(body, pools).lower()
+    units, first = _Lowering(body, pools).lower()
     _lay_out(units)
-    return CodeType(
+    offsets = {instruction: 2 * units[unit].start for instruction, unit in first.items()}
+    code = CodeType(
         body.argcount, body.posonlyargcount, body.kwonlyargcount, len(pools.varnames), largest_depth(body),
         body.flags, b"".join(unit.encode() for unit in units), tuple(pools.consts), tuple(pools.names),
         _true_names(pools.varnames), body.filename, body.name, body.qualname, body.first_line,
         encode_locations(body.first_line, ((unit.size, unit.position) for unit in units)),
         encode_exceptions(_exception_ranges(units)), _true_names(body.freevars), _true_names(body.cellvars),
     )  # fmt: skip
+    return code, offsets
 
 
 def _true_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -140,7 +147,8 @@ class _Lowering:
         self._pools = pools
         self._order = {instruction: index for index, instruction in enumerate(body.instructions)}
 
-    def lower(self) -> list[_Unit]:
+    def lower(self) -> tuple[list[_Unit], dict[Instruction, int]]:
+        """The units, and for each instruction the index of its first one."""
         units: list[_Unit] = []
         first: dict[Instruction, int] = {}
         jumps: list[tuple[_Unit, Instruction]] = []
@@ -158,16 +166,18 @@ class _Lowering:
         for unit in units:
             if unit.handler is not None:
                 unit.handler_at = self._place(first, unit.handler.target)
-        self._check_end(units)
-        return units
+        self._check_end(units, first)
+        return units, first
 
     def _place(self, first: dict[Instruction, int], target: Instruction) -> int:
         if target not in first:
-            raise UnsupportedBytecodeError("CAP104", f"a jump leads to {target!r}, which is not in {self._body.qualname}")
+            raise UnsupportedBytecodeError(
+                "CAP104", f"a jump leads to {target!r}, which is not in {self._body.qualname}"
+            )
         return first[target]
 
-    def _check_end(self, units: list[_Unit]) -> None:
-        if not units or any(unit.jump == len(units) for unit in units):
+    def _check_end(self, units: list[_Unit], first: dict[Instruction, int]) -> None:
+        if not units or len(units) in first.values():
             raise UnsupportedBytecodeError("CAP104", f"control runs off the end of {self._body.qualname}")
 
     def _forms(self, instruction: Instruction) -> Iterator[tuple[str, int, Instruction | None]]:
@@ -195,7 +205,10 @@ class _Lowering:
         if one < 16 and two < 16:
             yield name, one << 4 | two, None
             return
-        halves = {"LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"), "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST")}
+        halves = {
+            "LOAD_FAST_LOAD_FAST": ("LOAD_FAST", "LOAD_FAST"),
+            "STORE_FAST_LOAD_FAST": ("STORE_FAST", "LOAD_FAST"),
+        }
         left, right = halves.get(name, ("STORE_FAST", "STORE_FAST"))
         yield left, one, None
         yield right, two, None
@@ -212,7 +225,9 @@ class _Lowering:
             yield RULES.inverted[name], 0, instruction
             yield RULES.backward["JUMP"], 0, target
         else:
-            raise UnsupportedBytecodeError("CAP104", f"{name} cannot jump {'backward' if backward else 'forward'}")
+            raise UnsupportedBytecodeError(
+                "CAP104", f"{name} cannot jump {'backward' if backward else 'forward'}"
+            )
 
 
 def _lay_out(units: list[_Unit]) -> None:

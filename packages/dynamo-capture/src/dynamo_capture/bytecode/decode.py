@@ -28,7 +28,9 @@ def decode(code: CodeType) -> CodeBody:
     raws = list(_raw_instructions(code.co_code))
     positions = [Position(*four) for four in code.co_positions()]
     instructions = [
-        Instruction(raw.opname, *_operand(code, slots, raw), position=positions[raw.start // 2], offset=raw.start)
+        Instruction(
+            raw.opname, *_operand(code, slots, raw), position=positions[raw.start // 2], offset=raw.start
+        )
         for raw in raws
     ]
     at = {raw.start: instruction for raw, instruction in zip(raws, instructions, strict=True)}

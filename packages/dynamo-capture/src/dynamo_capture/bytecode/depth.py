@@ -19,7 +19,9 @@ def stack_effect(instruction: Instruction, *, jump: bool = False) -> int:
     number = dis.opmap.get(real)
     if number is None:
         raise UnsupportedBytecodeError("CAP104", f"no opcode {name} in this CPython")
-    if name == "PRECALL":  # leaves the arguments where they are; dis counts them as popped here rather than by CALL
+    if (
+        name == "PRECALL"
+    ):  # leaves the arguments where they are; dis counts them as popped here rather than by CALL
         return 0
     effect = dis.stack_effect(number, instruction.arg if real in HAS_ARGUMENT else None, jump=jump)
     if name == "CALL" and RULES.has_precall:

@@ -369,7 +369,12 @@ class Emitter:
         self.call_function_ex()
 
     def make_function(
-        self, code: CodeType, *, closure: Sequence[str] = (), defaults: bool = False, keyword_defaults: bool = False
+        self,
+        code: CodeType,
+        *,
+        closure: Sequence[str] = (),
+        defaults: bool = False,
+        keyword_defaults: bool = False,
     ) -> None:
         """(defaults tuple)(, dict of keyword-only defaults) -> function whose closure is this frame's cells so named"""
         flags = int(defaults) | 2 * int(keyword_defaults) | (8 if closure else 0)
@@ -391,7 +396,9 @@ class Emitter:
             self.emit("TO_BOOL")
 
 
-def function_prologue(cellvars: Sequence[str], freevars: Sequence[str], position: Position = NOWHERE) -> list[Instruction]:
+def function_prologue(
+    cellvars: Sequence[str], freevars: Sequence[str], position: Position = NOWHERE
+) -> list[Instruction]:
     """What a plain function starts with: its free variables and cells put in place, then RESUME."""
     emitter = Emitter(position)
     if freevars:

@@ -11,7 +11,7 @@ class UnsupportedBytecodeError(Exception):
     """A code object cannot be decoded, assembled or resumed.
 
     ``code`` is stable: CAP101 no such instruction, CAP102 generators cannot be resumed, CAP103 the place cannot be resumed
-    (an instruction offset is on the stack, or the place is unreachable), CAP104 not assemblable (an unknown name or opcode),
+    (an instruction offset is on the stack, a cell is put away, or the place is unreachable), CAP104 not assemblable (an unknown name or opcode),
     CAP105 the given stack does not match the depth at the place.
     """
 

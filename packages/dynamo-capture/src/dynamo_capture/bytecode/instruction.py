@@ -42,6 +42,7 @@ CO_OPTIMIZED = 0x1
 CO_NEWLOCALS = 0x2
 CO_VARARGS = 0x4
 CO_VARKEYWORDS = 0x8
+CO_NESTED = 0x10
 CO_GENERATOR = 0x20
 CO_COROUTINE = 0x80
 CO_ITERABLE_COROUTINE = 0x100
@@ -178,7 +179,10 @@ def clone_instructions(
 ) -> tuple[dict[Instruction, Instruction], list[Instruction]]:
     """New instructions with jumps and handlers among themselves; those that point outside keep pointing there."""
     originals = list(instructions)
-    twins = {old: Instruction(old.opname, old.arg, old.argval, None, old.position, None, old.offset) for old in originals}
+    twins = {
+        old: Instruction(old.opname, old.arg, old.argval, None, old.position, None, old.offset)
+        for old in originals
+    }
     handlers: dict[Handler, Handler] = {}
     for old, new in twins.items():
         if old.target is not None:

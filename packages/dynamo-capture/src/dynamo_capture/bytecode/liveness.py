@@ -4,13 +4,17 @@
 
 Cells and free variables are not locals and are never listed: they are passed by closure. Handlers count: what a handler
 reads is live wherever an exception may lead to it.
+
+    assigned = assigned_variables(body)  # in the same way: names that may hold a value; the others are certainly unbound
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Callable
 
 from dynamo_capture.bytecode.control_flow import ControlFlow
+from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction
 from dynamo_capture.bytecode.version import LOCAL, RULES
 
@@ -81,3 +85,101 @@ def _live_before(
     before = (after - frozenset(writes)) | frozenset(reads)
     handler = flow.handler(index)
     return before if handler is None else before | live[handler]
+
+
+def assigned_variables(body: CodeBody) -> list[frozenset[str]]:
+    """The locals that on some way to each instruction of ``body`` have been given a value, and not deleted since.
+
+    An inlined comprehension saves its variables on the stack and restores them, unbound ones too: a restored variable
+    counts as assigned only if it was when saved.
+    """
+
+    def transfer(instruction: Instruction, name: str, before: bool, restored: bool | None) -> bool:
+        if instruction.opname in ("LOAD_FAST_AND_CLEAR", "DELETE_FAST"):
+            return False
+        return True if restored is None else restored
+
+    return _Forward(body, transfer).solve(frozenset(body.argument_names))
+
+
+def displaced_cells(body: CodeBody) -> list[frozenset[str]]:
+    """The cell and free variables whose slot, before each instruction, may hold something else than their cell.
+
+    That is so while an inlined comprehension uses the slot for a variable of its own and the cell is saved on the stack.
+    """
+    cells = {*body.cellvars, *body.freevars}
+
+    def transfer(instruction: Instruction, name: str, before: bool, restored: bool | None) -> bool:
+        if name not in cells:
+            return False
+        return True if restored is None else restored
+
+    return _Forward(body, transfer).solve(frozenset())
+
+
+_Transfer = Callable[[Instruction, str, bool, bool | None], bool]
+"""(instruction, variable that it writes, whether the fact held before, whether it held when the value now restored was
+saved: None if nothing is restored) -> whether the fact holds afterwards."""
+
+
+class _Forward:
+    """A fact about variables that may hold, propagated along control flow to a fixed point."""
+
+    def __init__(self, body: CodeBody, transfer: _Transfer) -> None:
+        self._body = body
+        self._transfer = transfer
+        self._flow = ControlFlow(body.instructions)
+        self._depths = stack_depths(body)
+        self._facts: list[frozenset[str]] = [frozenset()] * len(body.instructions)
+        self._saves: dict[tuple[str, int], list[int]] = defaultdict(list)
+        """(variable, stack slot that it is saved in) -> where it is saved."""
+        for index, instruction in enumerate(body.instructions):
+            depth = self._depths[index]
+            if instruction.opname == "LOAD_FAST_AND_CLEAR" and depth is not None:
+                self._saves[str(instruction.argval), depth].append(index)
+
+    def solve(self, at_entry: frozenset[str]) -> list[frozenset[str]]:
+        if not self._facts:
+            return self._facts
+        self._facts[0] = at_entry
+        reachable = [index for index, depth in enumerate(self._depths) if depth is not None]
+        changed = True
+        while changed:
+            changed = False
+            for index in reachable:
+                for successor, names in self._outcomes(index):
+                    if successor < len(self._facts) and not names <= self._facts[successor]:
+                        self._facts[successor] |= names
+                        changed = True
+        return self._facts
+
+    def _outcomes(self, index: int) -> list[tuple[int, frozenset[str]]]:
+        before = self._facts[index]
+        after = self._after(index, before)
+        found = [(successor, after) for successor in self._flow.normal_successors(index)]
+        handler = self._flow.handler(index)
+        if handler is not None:
+            found.append((handler, before | after))
+        return found
+
+    def _after(self, index: int, before: frozenset[str]) -> frozenset[str]:
+        instruction = self._body.instructions[index]
+        if instruction.opname == "MAKE_CELL":
+            return before - {str(instruction.argval)}
+        _, writes = reads_and_writes(instruction)
+        if not writes:
+            return before
+        after = set(before)
+        slot = self._depths[index] or 0
+        for name in writes:
+            slot -= 1
+            saves = self._saves.get((name, slot)) if instruction.opname in _STORES else None
+            restored = None if saves is None else any(name in self._facts[save] for save in saves)
+            if self._transfer(instruction, name, name in before, restored):
+                after.add(name)
+            else:
+                after.discard(name)
+        return frozenset(after)
+
+
+_STORES = frozenset({"STORE_FAST", *RULES.pairs})

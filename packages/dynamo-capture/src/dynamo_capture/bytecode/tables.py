@@ -62,7 +62,11 @@ def _append_location(table: bytearray, units: int, position: Position, line: int
     if column is None and end_line == position.line:
         table.append(_head(_NO_COLUMNS, units))
         _append_signed(table, delta)
-    elif column is None or end is None or not _append_compact(table, units, delta, end_line - position.line, column, end):
+    elif (
+        column is None
+        or end is None
+        or not _append_compact(table, units, delta, end_line - position.line, column, end)
+    ):
         table.append(_head(_LONG, units))
         _append_signed(table, delta)
         _append_unsigned(table, end_line - position.line)

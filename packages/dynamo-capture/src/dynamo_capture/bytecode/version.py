@@ -60,7 +60,9 @@ def current_rules() -> Rules:
         case (3, 13):
             from dynamo_capture.bytecode.v313 import RULES
         case other:
-            raise NotImplementedError(f"CPython {other[0]}.{other[1]} is not supported; 3.11, 3.12 and 3.13 are")
+            raise NotImplementedError(
+                f"CPython {other[0]}.{other[1]} is not supported; 3.11, 3.12 and 3.13 are"
+            )
     return RULES
 
 
