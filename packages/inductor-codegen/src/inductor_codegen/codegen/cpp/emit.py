@@ -36,6 +36,8 @@ PART = 4096
 """Terms of a sum that are added up before their total joins the others."""
 SLICES = 64
 """Parts of a reduction of everything, so that its result does not depend on the number of threads."""
+BLOCK = 4096
+"""Points of a kernel of one loop that one thread takes at a time."""
 LANES = 256
 """Neighbouring rows that are reduced side by side."""
 STACK_ELEMENTS = 8192
@@ -114,7 +116,7 @@ class _Emitter:
         elif not kernel.outer and self.accumulators and self._sliceable():
             self._everything_in_slices()
         elif not kernel.outer and not self.accumulators:
-            self._pass_loops(kernel.passes[0], Scope(None, self.counter, {}), parallel=True)
+            self._blocks_of_points()
         else:
             self._rows()
         self.add("return bad;" if self.checked else "return 0;")
@@ -127,13 +129,11 @@ class _Emitter:
         stop = size_text(loop.extent) if end is None else end
         self.open(f"for (int64_t {loop.name} = {begin}; {loop.name} < {stop}; ++{loop.name})")
 
-    def _parallel(self, loops: Sequence[LoopVar], simd: str = "", extra: Sequence[str] = ()) -> None:
+    def _parallel(self, loops: Sequence[LoopVar], extra: Sequence[str] = ()) -> None:
         """The pragma that spreads the loops that follow over threads, if there is enough to do."""
         work = extent_product((*self.kernel.outer, *self.kernel.inner))
         clauses = list(extra)
         if isinstance(work, int) and work < PARALLEL_FROM:
-            if simd:
-                self.add(" ".join(["#pragma omp simd", *clauses]))
             return
         condition = "threads > 1"
         if not isinstance(work, int):
@@ -142,11 +142,24 @@ class _Emitter:
         if collapse > 1:
             clauses.insert(0, f"collapse({collapse})")
         self.add(
-            " ".join([f"#pragma omp parallel for{simd} num_threads(threads) if({condition}) schedule(static)", *clauses])
+            " ".join([f"#pragma omp parallel for num_threads(threads) if({condition}) schedule(static)", *clauses])
         )
 
     def _bad(self) -> list[str]:
         return ["reduction(|:bad)"] if self.checked else []
+
+    def _blocks_of_points(self) -> None:
+        """A kernel of one loop: blocks of it are spread over threads."""
+        row = Scope(None, self.counter, {})
+        if not self.kernel.inner:
+            self._pass_loops(self.kernel.passes[0], row)
+            return
+        extent = size_text(self.kernel.inner[0].extent)
+        self._parallel([], extra=self._bad())
+        self.open(f"for (int64_t begin = 0; begin < {extent}; begin += {BLOCK})")
+        self.add(f"const int64_t end = {extent} - begin < {BLOCK} ? {extent} : begin + {BLOCK};")
+        self._pass_loops(self.kernel.passes[0], row, bounds=("begin", "end"))
+        self.close()
 
     # -- rows one by one -------------------------------------------------------------------------------------------
 
@@ -207,7 +220,7 @@ class _Emitter:
     # -- one pass over the inner loops -----------------------------------------------------------------------------
 
     def _pass_loops(
-        self, step: Pass, row: Scope, parallel: bool = False, bounds: tuple[str, str] | None = None
+        self, step: Pass, row: Scope, bounds: tuple[str, str] | None = None
     ) -> None:
         """The inner loops of one pass; ``bounds`` replaces those of the first loop."""
         if not step.points:
@@ -228,7 +241,7 @@ class _Emitter:
         for loop in inner[:-1]:
             self._loop(loop, *(bounds if bounds and loop == inner[0] else ()))
         if inner:
-            self._innermost(step, points, accumulators, parallel, bounds if len(inner) == 1 else None)
+            self._innermost(step, points, accumulators, bounds if len(inner) == 1 else None)
         else:
             self.open("")
             self.add(*points.lines, *self._statements(step.points, points, {}))
@@ -240,7 +253,6 @@ class _Emitter:
         step: Pass,
         points: Scope,
         accumulators: list[Accumulator],
-        parallel: bool,
         bounds: tuple[str, str] | None,
     ) -> None:
         loop = self.kernel.inner[-1]
@@ -255,9 +267,7 @@ class _Emitter:
         if in_parts:
             self.add(*(f"{a.type} {a.partial} = {a.start};" for a in accumulators if a.splits))
         clauses = [c for a in accumulators if not a.searches for c in a.clauses(names[a.item.accumulator])]
-        if parallel:
-            self._parallel(self.kernel.inner, " simd", self._bad())
-        elif not any(a.searches for a in accumulators):
+        if not any(a.searches for a in accumulators):
             self.add(" ".join(["#pragma omp simd", *clauses, *self._bad()]))
         self._loop(loop, begin, end)
         self.add(*points.lines, *self._statements(step.points, points, names))
