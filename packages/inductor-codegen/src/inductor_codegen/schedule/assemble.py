@@ -243,12 +243,18 @@ def _reuse(
                     made[target] = source
                     taken.add(source)
                     break
-    return [
-        Reuse(step.buffer, made[step.buffer.name])
-        if isinstance(step, Allocate) and step.buffer.name in made
-        else step
-        for step in steps
-    ]
+    return [_taken_over(step, made) for step in steps]
+
+
+def _taken_over(step: Step, made: dict[str, str]) -> Step:
+    """A step after reuse was decided: the kernel that reads the old name is given the new one."""
+    match step:
+        case Allocate(buffer) if buffer.name in made:
+            return Reuse(buffer, made[buffer.name])
+        case RunKernel(kernel, buffers, sizes, floats, where):
+            new = {made[name]: name for name in buffers if name in made}
+            return RunKernel(kernel, tuple(new.get(name, name) for name in buffers), sizes, floats, where)
+    return step
 
 
 def _buffers_of(step: Step) -> tuple[Buffer, ...]:
