@@ -137,7 +137,10 @@ class ArtifactStore:
         """Drop an entry if it is there. A library of it that is loaded stays usable."""
         if not self._path(key).exists():
             return
-        with contextlib.suppress(OSError), tempfile.TemporaryDirectory(prefix=".old-", dir=self.folder) as doomed:
+        with (
+            contextlib.suppress(OSError),
+            tempfile.TemporaryDirectory(prefix=".old-", dir=self.folder) as doomed,
+        ):
             os.replace(self._path(key), Path(doomed) / "entry")
 
     def keys(self) -> list[str]:

@@ -21,7 +21,6 @@ def build_graph(
     entry: EntrySource,
     kernels: str,
     store: ArtifactStore,
-    *,
     compiler_command: str | None = None,
 ) -> CompiledGraph:
     """The callable for ``entry`` and the C++ text of its ``kernels`` ("" if none), out of the store if it is there.
@@ -61,7 +60,7 @@ def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
 
 
 def graph_key(entry: EntrySource, kernels: str, compiler: Compiler) -> str:
-    """A key that depends on all text, the compiler, the processor, and torch's and this runtime's versions."""
+    """A key over all text, the compiler, the processor, and the versions of torch and this runtime."""
     operators = [str(call.to_data()) for call in entry.operators]
     kinds = f"{entry.input_kinds} {entry.output_kinds} {entry.release_gil}"
     return content_key(

@@ -6,7 +6,13 @@ from functools import cache
 
 import torch
 
-from inductor_codegen import _runtime
+try:
+    from inductor_codegen import _runtime
+except ImportError as error:
+    raise ImportError(
+        f"the native extension of inductor-codegen cannot be loaded ({error}); in a source tree, build it with "
+        "`python packages/inductor-codegen/hatch_build.py`"
+    ) from error
 from inductor_codegen._runtime import ENTRY_ABI, CompiledGraph
 
 __all__ = ["ENTRY_ABI", "TENSOR_SLOT", "CompiledGraph", "calibrate", "exports", "scalar_type"]

@@ -1,4 +1,4 @@
-"""C arguments derived from schemas: checked against the prototypes in the installed torch's own headers, and as text."""
+"""C arguments derived from schemas: against the prototypes in the installed torch's own headers, and as text."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 import torch
-from fx_interface.symbols import symbol
 from torch._ops import OpOverload
 
+from fx_interface.symbols import symbol
 from inductor_codegen.codegen.wrapper.arguments import Unspeakable, c_arguments, double, quoted
 from inductor_codegen.ir.program import BufferRef, CallExtern, FloatRef
 

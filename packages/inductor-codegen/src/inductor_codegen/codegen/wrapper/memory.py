@@ -80,16 +80,16 @@ class MemoryWriter:
             self._own_handle(held, f"fx_new(&$, {self._text.layout(buffer)})")
 
     def reuse(self, buffer: Buffer, of: str) -> None:
-        """The memory of ``of`` under another name, and perhaps another layout."""
+        """The memory of ``of`` under another name, perhaps with another layout. The next step may still read ``of``."""
         before = self._held[of]
         held = self._define(buffer)
+        held.pointer = self._pointer(before)
         if held.slot is not None:
             self._drop(before)
-        elif _same_layout(before.buffer, buffer) and before.base is None:
-            held.handle, held.owned, held.pointer = before.handle, before.owned, before.pointer
+        elif _same_layout(before.buffer, buffer) and before.owned:
+            held.handle, held.owned = before.handle, True
             before.handle, before.owned = None, False
         else:
-            held.pointer = self.pointer(of)
             make = "fx_view" if before.buffer.dtype == buffer.dtype else "fx_carve"
             self._own_handle(held, f"{make}(&$, {self.handle(of)}, {self._text.layout(buffer)}, 0)")
             self._drop(before)

@@ -1,0 +1,19 @@
+"""The options of code generation, a frozen value that is passed down."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class CodegenOptions:
+    """What a caller may choose.
+
+    ``cache_dir`` is where artifacts are kept (None: the platform's cache folder for this package), ``cache`` whether
+    they are kept at all; ``compiler`` is the C++ compiler's command, as in ``$CXX`` (None: the first that is found).
+    """
+
+    cache_dir: Path | None = None
+    cache: bool = True
+    compiler: str | None = None
