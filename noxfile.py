@@ -7,6 +7,7 @@ environment costs seconds and no gigabytes. ``FXSTACK_TORCH`` names another requ
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -116,6 +117,7 @@ def lint(session: nox.Session) -> None:
 def build(session: nox.Session) -> None:
     """A wheel of each package in dist/, in an environment without torch."""
     session.install("--quiet", "build>=1.2", *BUILD_TOOLS)
+    shutil.rmtree(ROOT / "dist", ignore_errors=True)
     session.run("python", "-c", "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is not None)")
     for package in PACKAGES:
         session.run(
