@@ -1,4 +1,4 @@
-/* What each check asks of a value, or of several. A check returns 1 or 0 and may leave an exception for the caller to drop. */
+/* What each check asks of a value, or of several. A check returns 1, or 0 perhaps with an exception set. */
 #include "native.h"
 
 /* --- constants: the same rules as guards/kinds/constants.py --- */
@@ -83,7 +83,9 @@ static int has_attribute(PyObject *value, PyObject *name, int wanted) {
         Py_DECREF(found);
         return wanted;
     }
-    return !wanted && PyErr_ExceptionMatches(PyExc_AttributeError);
+    int absent = PyErr_ExceptionMatches(PyExc_AttributeError);
+    PyErr_Clear();
+    return !wanted && absent;
 }
 
 static int referent_is(PyObject *reference, PyObject *value) {

@@ -17,6 +17,7 @@ from fx_interface.symbols import Apply, IntLike, Relation, RelationOp, Symbol
 from guards import _native
 from guards.errors import GuardError
 from guards.kinds import containers, relations, values
+from guards.kinds.base import KINDS
 from guards.state_source import StateSource
 from guards.torch_bridge import state_program, tensor_facts
 from guards.tree import GuardSet, TreeNode, sources_of
@@ -29,6 +30,9 @@ _C = _native.CHECKS
 _OPS = _native.SHAPE_OPS
 NEVER, WITH_VALUE, WITH_DICT = 0, 1, 2
 _NO_INDEX = -(2**31)
+_KNOWN_SOURCES = (sources.AttrSource, sources.InstanceDictSource, sources.ItemSource, sources.DictKeySource)
+_KNOWN_SOURCES += (sources.TypeSource, sources.SizeSource, sources.StrideSource)
+_ITEMS = (sources.ItemSource, sources.DictKeySource)
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
@@ -78,7 +82,9 @@ class Lowering:
 
 
 def derived_access(source: Source) -> tuple[int, Any, int]:
-    """(access, key, index) of a source that reads from another."""
+    """(access, key, index) of a source that reads from another; a kind not known here (or derived) reads itself."""
+    if type(source) not in _KNOWN_SOURCES:
+        return _A["python"], source.step, 0
     match source:
         case sources.AttrSource(_, name):
             return _A["attr"], name, 0
@@ -95,22 +101,28 @@ def derived_access(source: Source) -> tuple[int, Any, int]:
             return _A["size"], None, dim
         case sources.StrideSource(_, dim):
             return _A["stride"], None, dim
-    return _A["python"], source.step, 0
+    raise AssertionError(source)
 
 
 def _number_only(node: TreeNode) -> bool:
-    is_extent = isinstance(node.source, (sources.SizeSource, sources.StrideSource))
-    return is_extent and node.slot >= 0 and not node.guards and not node.children
+    return type(node.source) in (sources.SizeSource, sources.StrideSource) and node.slot >= 0 and not node.guards and not node.children
 
 
 def _skippable(node: TreeNode) -> bool:
     """Whether a child of an unchanged dict needs no look: nothing below it, and each guard lasts with the value."""
-    if node.children or node.slot >= 0 or not isinstance(node.source, (sources.ItemSource, sources.DictKeySource)):
+    if node.children or node.slot >= 0 or type(node.source) not in _ITEMS:
         return False
     return all(_lasting(guard) == WITH_VALUE for _, guard in node.guards)
 
 
+def _is_own(guard: Guard) -> bool:
+    """Whether the guard is of a kind declared here, whose meaning the native checks know."""
+    return KINDS.get(guard.kind) is type(guard)
+
+
 def _lasting(guard: Guard) -> int:
+    if not _is_own(guard):
+        return NEVER
     match guard:
         case values.TypeIs():
             return WITH_VALUE if guard.expected in _IMMUTABLE or guard.expected is tuple else NEVER
@@ -140,6 +152,8 @@ def value_check(index: int, guard: Guard) -> CheckTuple:
     def check(op: str, operand: Any = None, number: int = 0, program: tuple[int, ...] = (), facts: Any = None) -> Any:
         return (_C[op], lasting, index, operand, number, program, facts)
 
+    if not _is_own(guard):
+        return check("python", guard.holds)
     match guard:
         case values.TypeIs():
             return check("type_is", guard.expected)
@@ -174,6 +188,8 @@ def value_check(index: int, guard: Guard) -> CheckTuple:
 def relation_check(index: int, guard: Guard, guards: GuardSet) -> CheckTuple:
     """The check for a guard on several values, which lie in slots."""
     slots = tuple(guards.slots[source] for source in sources_of(guard))
+    if not _is_own(guard):
+        return (_C["python_many"], NEVER, index, guard.holds, 0, slots, None)
     match guard:
         case relations.SameObject():
             return (_C["same"], NEVER, index, None, 0, slots, None)
