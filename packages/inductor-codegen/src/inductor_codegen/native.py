@@ -48,7 +48,7 @@ def build_graph(
 
 
 def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
-    """The callable under a key that ``CompiledGraph.artifact_key`` gave in some process; None if it is no longer there."""
+    """The callable that had this ``artifact_key``, perhaps in another process; None if it is no longer there."""
     found = store.get(key)
     if found is None:
         return None
