@@ -39,7 +39,7 @@ class Accumulator:
             return "-__builtin_inff()" if lowest else "__builtin_inff()"
         info = torch.iinfo(self.dtype)
         number = info.min if lowest else info.max
-        return "(-9223372036854775807LL - 1)" if number == -(2**63) else f"{number}LL"
+        return "(-9223372036854775807L - 1)" if number == -(2**63) else f"{number}L"
 
     def declarations(self, lanes: str = "") -> list[str]:
         """Definitions of the variables; ``lanes`` is ``[64]`` for arrays, which are then not set."""

@@ -85,5 +85,5 @@ def _integer(value: int, dtype: torch.dtype) -> str:
     if dtype != torch.int64:
         return f"({STORED[dtype]})({value})"
     if value == -(2**63):
-        return "(-9223372036854775807LL - 1)"
-    return f"({value}LL)" if value < 0 else f"{value}LL"
+        return "(-9223372036854775807L - 1)"
+    return f"({value}L)" if value < 0 else f"{value}L"
