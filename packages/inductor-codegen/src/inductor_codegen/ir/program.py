@@ -70,8 +70,9 @@ class Allocate:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """``buffer`` takes over the memory of the scratch or tensor buffer ``of``, which is dead from here on and is never freed
-    by its own name. Both span the same number of bytes; the dtype may differ."""
+    """``buffer`` takes over the memory of ``of`` and what is in it; ``of`` is not named again, not even to be freed.
+
+    A kernel that works in place is given the new name for both its parameters. Same dtype, same number of elements."""
 
     buffer: Buffer
     of: str

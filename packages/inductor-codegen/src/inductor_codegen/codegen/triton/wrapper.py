@@ -1,7 +1,6 @@
 """A program as a Python module: its Triton kernels, and ``call``, which runs the steps with torch and Triton.
 
-Memory comes from torch's caching allocator; a ``Reuse`` step is a new allocation there, which that allocator serves from
-what was just freed. Sizes are Python integers bound from the inputs.
+Memory comes from torch's caching allocator; a ``Reuse`` step is another view of the memory that it takes over. Sizes are Python integers bound from the inputs.
 """
 
 from __future__ import annotations
@@ -75,11 +74,13 @@ def _call(program: Program, kernels: dict[str, Kernel]) -> str:
 
 def _step(step: Step, kernels: dict[str, Kernel]) -> list[str]:
     match step:
-        case Allocate(buffer, _) | Reuse(buffer, _):
-            lines = [f"del {step.of}"] if isinstance(step, Reuse) else []
+        case Allocate(buffer, _):
             options = f"dtype={buffer.dtype}, device={str(buffer.device)!r}"
             shape = f"{sizes_text(buffer.sizes)}, {sizes_text(buffer.strides)}"
-            return [*lines, f"{buffer.name} = torch.empty_strided({shape}, {options})"]
+            return [f"{buffer.name} = torch.empty_strided({shape}, {options})"]
+        case Reuse(buffer, of):
+            shape = f"{sizes_text(buffer.sizes)}, {sizes_text(buffer.strides)}"
+            return [f"{buffer.name} = torch.as_strided({of}, {shape}, {of}.storage_offset())", f"del {of}"]
         case View(buffer, of, offset):
             start = f"{of}.storage_offset() + {size_text(offset)}"
             return [
