@@ -9,6 +9,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 import aot_autograd
+import inductor_codegen
 import primtorch_decomps
 from fx_interface import (
     TensorSpec,
@@ -34,7 +35,7 @@ def checked(graph: GraphModule, dialect: str) -> GraphModule:
     return again
 
 
-def compile_stage(graph: GraphModule) -> Callable[..., Sequence[Any]]:
+def run_primitives(graph: GraphModule) -> Callable[..., Sequence[Any]]:
     """Runs the primitives' references, and gives results the strides that their specs ask of a compiler."""
     prims = checked(primtorch_decomps.decompose(checked(graph, "aten")), "prims")
     specs = [spec_of_node(result) if isinstance(result, Node) else None for result in outputs(prims.graph)]
@@ -60,17 +61,33 @@ def laid_out(value: Any, spec: ValueSpec, sizes: dict[Symbol, int]) -> Any:
     return torch.empty_strided(value.shape, strides, dtype=value.dtype).copy_(value)
 
 
-def backend(graph: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Sequence[Any]]:
-    verify(graph, "torch")
-    return aot_autograd.compile_joint(
-        graph,
-        example_inputs,
-        operators=primtorch_decomps.LIBRARY,
-        forward_compiler=compile_stage,
-        backward_compiler=compile_stage,
-        inference_compiler=compile_stage,
+def generate_code(graph: GraphModule) -> Callable[..., Sequence[Any]]:
+    """Compiles the primitives to native code."""
+    return inductor_codegen.compile_graph(
+        checked(primtorch_decomps.decompose(checked(graph, "aten")), "prims")
     )
 
 
-class TestStages(BackendConformance):
-    backend = staticmethod(backend)
+def stages(compiler: Callable[[GraphModule], Callable[..., Sequence[Any]]]) -> Callable[..., Any]:
+    """The backend that ends in ``compiler``."""
+
+    def backend(graph: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Sequence[Any]]:
+        verify(graph, "torch")
+        return aot_autograd.compile_joint(
+            graph,
+            example_inputs,
+            operators=primtorch_decomps.LIBRARY,
+            forward_compiler=compiler,
+            backward_compiler=compiler,
+            inference_compiler=compiler,
+        )
+
+    return backend
+
+
+class TestReferences(BackendConformance):
+    backend = staticmethod(stages(run_primitives))
+
+
+class TestNativeCode(BackendConformance):
+    backend = staticmethod(stages(generate_code))
