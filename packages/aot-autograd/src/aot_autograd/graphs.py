@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import torch
@@ -96,6 +97,12 @@ def symbols_in(values: Iterable[Value], extra: Iterable[Any]) -> set[Symbol]:
     return found
 
 
+@cache
+def _node_name(op: Any) -> str:
+    """``aten.add.Tensor`` is ``add``, as is every overload."""
+    return str(op._opname) if isinstance(op, OpOverload) else str(op.__name__)
+
+
 class _Builder:
     """Makes nodes for values; ``nodes`` by value number, ``symbols`` by symbol."""
 
@@ -122,7 +129,10 @@ class _Builder:
         args = tuple([self.argument(arg) for arg in value.args])
         if isinstance(value.op, OpOverload) and is_factory(value.op):
             kwargs |= {"dtype": value.spec.dtype, "device": value.spec.device}
-        node = self.graph.create_node("call_function", value.op, args, kwargs)
+        node = self.graph.create_node("call_function", value.op, name=_node_name(value.op))
+        node.args = args  # set afterwards: create_node would search them for torch's symbolic numbers
+        if kwargs:
+            node.kwargs = kwargs
         self.nodes[value.number] = set_spec(node, value.spec, value.where)
 
     def argument(self, arg: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -67,6 +68,8 @@ def trace_program(
     trace = Trace(operators, env)
     arguments = _Arguments()
     before = torch.is_grad_enabled()
+    collecting = gc.isenabled()
+    gc.disable()  # a trace makes many objects and drops none: searching them for cycles would take longer than the trace
     try:
         with TraceMode(trace, handle):
             _make_inputs(trace, arguments, declared, example_inputs, training)
@@ -89,6 +92,8 @@ def trace_program(
     finally:
         torch._C._set_grad_enabled(before)
         trace.close()
+        if collecting:
+            gc.enable()
 
 
 def _make_inputs(
