@@ -42,21 +42,33 @@ def write(trace: Trace, op: OpOverload, tensor: Any, new: Value) -> None:
     recorder, storage = trace.recorder, tensor.storage_record
     old = read(recorder, tensor)
     _check_sizes(op, old.spec, new.spec)
-    new = conform(recorder, old, new)
-    tensor.value = new
-    step = tensor.view_step
+    new = _fit(recorder, old, new)
+    written, step = new, tensor.view_step
     while step is not None:
         viewed = _value_at(recorder, storage, step.parent)
-        new = conform(recorder, viewed, write_through(recorder, step, viewed, new))
+        new = write_through(recorder, step, viewed, new)
         step = step.parent
-    storage.value = new
+    storage.value = new = conform(recorder, storage.value, new)
     trace.owners.setdefault(new.number, storage)
     storage.generation += 1
-    tensor.generation = storage.generation
+    if tensor.view_step is None:
+        written = new
+    if written.spec is old.spec:  # else the tensor is read from the base again, with its own strides
+        tensor.value = written
+        tensor.generation = storage.generation
+
+
+def _fit(recorder: Recorder, old: Value, new: Value) -> Value:
+    """``new`` with the dtype, device and sizes of ``old``, in any layout."""
+    if new.spec.dtype is not old.spec.dtype or new.spec.device != old.spec.device:
+        return recorder.call(aten.copy.default, (old, new))
+    if new.spec.sizes != old.spec.sizes:
+        return recorder.call(aten.expand.default, (new, list(old.spec.sizes)))
+    return new
 
 
 def conform(recorder: Recorder, old: Value, new: Value) -> Value:
-    """``new`` with the dtype, sizes and strides of ``old``."""
+    """``new`` with the dtype, device, sizes and strides of ``old``."""
     if new.spec is old.spec:
         return new
     return recorder.call(aten.copy.default, (old, new))
