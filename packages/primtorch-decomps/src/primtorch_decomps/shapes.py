@@ -24,14 +24,24 @@ def at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     """Whether ``one <= other``."""
     if isinstance(one, int) and isinstance(other, int):
         return one <= other
-    return one is other or env.decide(Relation("<=", one, other))
+    return one is other or _divides_below(one, other, env) or env.decide(Relation("<=", one, other))
+
+
+def _divides_below(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
+    """Whether ``other`` is surely a larger multiple of a positive ``one``, as s0*s1 is of s1."""
+    if one == 0 or mod(other, one) != 0:
+        return False
+    low, ratio = env.bounds(one).low, env.bounds(floordiv(other, one)).low
+    return low is not None and low > 0 and ratio is not None and ratio > 1
 
 
 def below(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     """Whether ``one < other``."""
     if isinstance(one, int) and isinstance(other, int):
         return one < other
-    return one is not other and env.decide(Relation("<", one, other))
+    if one is other or _divides_below(other, one, env):
+        return False
+    return _divides_below(one, other, env) or env.decide(Relation("<", one, other))
 
 
 def same_sizes(one: Sequence[IntLike], other: Sequence[IntLike], env: ShapeEnv) -> bool:

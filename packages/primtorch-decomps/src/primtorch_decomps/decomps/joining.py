@@ -133,8 +133,11 @@ def _roll(x: PrimTensor, shift: IntLike, axis: int) -> PrimTensor:
     size = x.sizes[axis]
     if isinstance(size, int) and size == 0:
         return ops.clone(x)
-    turn = mod(shift, size)
-    if same(turn, 0, current_trace().env):
+    env = current_trace().env
+    turn = shift + size if below(shift, 0, env) else shift
+    if below(turn, 0, env) or not below(turn, size, env):
+        turn = mod(shift, size)
+    if same(turn, 0, env):
         return ops.clone(x)
     head = cut(x, axis, size - turn, size, 1, turn)
     tail = cut(x, axis, 0, size - turn, 1, size - turn)

@@ -108,7 +108,7 @@ def convolution_backward(
     *,
     env: ShapeEnv,
 ) -> tuple[TensorSpec | None, ...]:
-    if x.rank not in (4, 5) or 0 in x.sizes:
+    if x.rank not in (3, 4, 5) or 0 in x.sizes:
         raise RuleMismatchError("layout of this convolution's gradient")
     layouts = (x, weight)
     pointlike = all(is_one(n) for n in weight.sizes[2:]) and is_contiguous(weight.sizes, weight.strides)
