@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
 import torch
 from torch._ops import OpOverload
 
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import Expr, Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, ValueSpec
 
 from primtorch_decomps.errors import RuleMismatchError
@@ -49,6 +50,8 @@ class Library:
         except KeyError:
             pass
         spec = self._infer(op, args, kwargs, env)
+        if memo is not self._static:
+            spec = settled(spec, env)
         if len(memo) >= _LIMIT:
             memo.clear()
         memo[key] = spec
@@ -80,6 +83,25 @@ class Library:
         if rule is not None or decomposition is None or has_complex(args):
             return NotImplemented
         return _spec_only(decomposition, args, kwargs, env)
+
+
+def settled(spec: ValueSpec, env: ShapeEnv) -> ValueSpec:
+    """``spec`` with derived sizes that may be 0 or 1 decided: those sizes are never symbolic, as they act differently."""
+    if isinstance(spec, TensorSpec):
+        if spec.is_static:
+            return spec
+        for size in spec.sizes:
+            if isinstance(size, Expr) and size.as_symbol is None:
+                for special in (0, 1):
+                    if env.decide(Relation("==", size, special)):
+                        break
+        if not env.replacements:
+            return spec
+        sizes, strides = tuple(map(env.simplify, spec.sizes)), tuple(map(env.simplify, spec.strides))
+        return replace(spec, sizes=sizes, strides=strides)
+    if isinstance(spec, list):
+        return [settled(part, env) for part in spec]
+    return tuple([settled(part, env) for part in spec]) if isinstance(spec, tuple) else spec
 
 
 def is_layout_rule(rule: Any) -> bool:

@@ -31,16 +31,19 @@ class Kind(Enum):
     BOOLEAN = "computed in the common dtype; the result is bool"
 
 
-def pointwise(*names: str, kind: Kind = Kind.ARITHMETIC, operands: int = 1) -> Callable[[Function], Function]:
+def pointwise(
+    *names: str, kind: Kind = Kind.ARITHMETIC, operands: int = 1, unary: bool = False
+) -> Callable[[Function], Function]:
     """Declare a formula over operands of one dtype and shape as the decomposition of pointwise operators.
 
     The first ``operands`` positional arguments take part in promotion, as do all positional tensors; Python numbers
-    among them arrive cast to the computing dtype's category. The rest is passed as it is.
+    among them arrive cast to the computing dtype's category. The rest is passed as it is. ``unary`` says that eager
+    does not count a number as an operand when it chooses the result's layout.
     """
 
     def declare(formula: Function) -> Function:
         function = decomposition_of(formula, kind, operands)
-        decomposes(*names, rule=pointwise_rule(kind, operands, formula))(function)
+        decomposes(*names, rule=pointwise_rule(kind, operands, formula, unary=unary))(function)
         return formula
 
     return declare
@@ -127,7 +130,9 @@ def move_scalar(x: PrimTensor, device: torch.device) -> PrimTensor:
     return made
 
 
-def pointwise_rule(kind: Kind, operands: int, formula: Callable[..., Any] | None = None) -> Callable[..., Any]:
+def pointwise_rule(
+    kind: Kind, operands: int, formula: Callable[..., Any] | None = None, *, unary: bool = False
+) -> Callable[..., Any]:
     names = () if formula is None else _parameter_names(formula)[:operands]
 
     def rule(*args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
@@ -135,7 +140,7 @@ def pointwise_rule(kind: Kind, operands: int, formula: Callable[..., Any] | None
             args = _positional(args, kwargs, names)
         tensors, numbers = _split(args, operands, TensorSpec)
         dtype = torch.bool if kind is Kind.BOOLEAN else _common_dtype(kind, tensors, numbers)
-        return pointwise_spec(tensors, dtype, env, numbers=bool(numbers))
+        return pointwise_spec(tensors, dtype, env, numbers=bool(numbers) and not unary)
 
     rule.formula = formula  # type: ignore[attr-defined]
     return rule

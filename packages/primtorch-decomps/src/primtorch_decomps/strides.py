@@ -153,7 +153,7 @@ def pointwise_strides(operands: Sequence[HasLayout], sizes: Sizes, env: ShapeEnv
         first = operands[0].strides
         if all(o.strides == first for o in operands) and is_dense(sizes, first, env):
             return first
-    elif all(o.strides == contiguous_strides(o.sizes) for o in operands):
+    elif not any_zero(sizes) and all(o.strides == contiguous_strides(o.sizes) for o in operands):
         return contiguous_strides(sizes)
     return _sorted_strides(operands, sizes, env)
 
@@ -171,12 +171,14 @@ def _sorted_strides(operands: Sequence[HasLayout], sizes: Sizes, env: ShapeEnv) 
                 moving = place
             elif comparison < 0:
                 break
+    if order == list(reversed(range(rank))):
+        return contiguous_strides(sizes)
     strides: list[IntLike] = [1] * rank
     running: IntLike = 1
     for axis in order:
         strides[axis] = running
         running = running * sizes[axis]
-    return contiguous_strides(sizes) if any_zero(sizes) else tuple(strides)
+    return tuple(strides)
 
 
 def broadcast_strides(operand: HasLayout, sizes: Sizes) -> list[IntLike]:
@@ -211,10 +213,12 @@ def view_strides(sizes: Sizes, strides: Sizes, target: Sizes, env: ShapeEnv) -> 
 
     Dimensions are grouped from the last into runs that are contiguous in memory; each run must be split exactly.
     """
-    if is_contiguous(sizes, strides):
-        return strides if target == sizes else contiguous_strides(target)
+    if target == sizes:
+        return strides
     if any_zero(sizes):
         return strides if same_sizes(sizes, target, env) else contiguous_strides(target)
+    if is_contiguous(sizes, strides):
+        return contiguous_strides(target)
     result: list[IntLike] = [1] * len(target)
     place = len(target) - 1
     base = strides[-1] if strides else 1

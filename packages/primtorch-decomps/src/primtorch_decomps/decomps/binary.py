@@ -189,7 +189,7 @@ def pow(x: Any, y: Any) -> PrimTensor:
     return ops.pow(x, y)
 
 
-@pointwise("aten.pow.Tensor_Scalar", operands=2)
+@pointwise("aten.pow.Tensor_Scalar", operands=2, unary=True)
 def pow_scalar(x: PrimTensor, exponent: Any) -> PrimTensor:
     """Small powers as products, halves as roots, as eager's kernel has them."""
     if promotion.is_integral(x.dtype):

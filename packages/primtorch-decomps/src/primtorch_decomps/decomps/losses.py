@@ -42,7 +42,7 @@ def nll_loss_forward(
     if weight is not None:
         loss = loss * weights
     dims = tuple(range(target.rank))
-    if reduction == NONE:
+    if reduction == NONE and target.rank:
         return ops.convert_dtype(loss, x.dtype), ops.full((), 0.0, x.dtype, x.device)
     total = ops.sum(weights, dims) if dims else weights
     result = ops.sum(loss, dims) if dims else loss

@@ -15,6 +15,7 @@ from primtorch_decomps.prims import PrimTensor, keep_dims, ops
 from primtorch_decomps.promotion import compute_dtype, is_integral, to_float
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import canonical_dim, canonical_dims
+from primtorch_decomps.strides import any_zero
 
 Dims = int | Sequence[int] | None
 Primitive = Callable[[PrimTensor, Sequence[int]], PrimTensor]
@@ -169,6 +170,8 @@ def _arg_reduce(
     _nonempty(x, dim)
     if x.rank == 0:
         return ops.full((), 0, torch.int64, x.device)
+    if x.dtype is torch.bool:
+        x = ops.convert_dtype(x, torch.uint8)
     flat = x if dim is not None else ops.reshape(x, (x.numel,))
     axis = 0 if dim is None else canonical_dim(dim, x.rank)
     found = primitive(flat, axis)
@@ -177,24 +180,31 @@ def _arg_reduce(
     return ops.reshape(found, (1,) * x.rank) if dim is None else keep_dims(found, (axis,), x.rank)
 
 
+def _no_bool(x: PrimTensor) -> None:
+    if x.dtype is torch.bool:
+        raise RuleMismatchError("the place of an extreme of booleans")
+
+
 @decomposes("aten.argmax.default")
 def argmax(x: PrimTensor, dim: int | None = None, keepdim: bool = False) -> PrimTensor:
+    _no_bool(x)
     return _arg_reduce(ops.argmax, x, dim, keepdim)
 
 
 @decomposes("aten.argmin.default")
 def argmin(x: PrimTensor, dim: int | None = None, keepdim: bool = False) -> PrimTensor:
+    _no_bool(x)
     return _arg_reduce(ops.argmin, x, dim, keepdim)
 
 
 @decomposes("aten.max.dim")
 def max_dim(x: PrimTensor, dim: int, keepdim: bool = False) -> tuple[PrimTensor, PrimTensor]:
-    return amax(x, dim, keepdim), argmax(x, dim, keepdim)
+    return amax(x, dim, keepdim), _arg_reduce(ops.argmax, x, dim, keepdim)
 
 
 @decomposes("aten.min.dim")
 def min_dim(x: PrimTensor, dim: int, keepdim: bool = False) -> tuple[PrimTensor, PrimTensor]:
-    return amin(x, dim, keepdim), argmin(x, dim, keepdim)
+    return amin(x, dim, keepdim), _arg_reduce(ops.argmin, x, dim, keepdim)
 
 
 def _test(primitive: Primitive, x: PrimTensor, dims: Dims, keepdim: bool) -> PrimTensor:
@@ -226,9 +236,12 @@ def all_dims(x: PrimTensor, dim: Dims = None, keepdim: bool = False) -> PrimTens
 def logsumexp(x: PrimTensor, dim: Dims, keepdim: bool = False) -> PrimTensor:
     dtype = to_float(x.dtype)
     wide = ops.convert_dtype(x, compute_dtype(dtype))
-    top = reduce(ops.amax, wide, dim, True)
-    top = ops.where(ops.isinf(top), 0.0, top)
-    logarithm = ops.log(reduce(ops.sum, ops.exp(wide - top), dim, True)) + top
+    if any_zero(x.sizes):
+        logarithm = ops.log(reduce(ops.sum, ops.exp(wide), dim, True))
+    else:
+        top = reduce(ops.amax, wide, dim, True)
+        top = ops.where(ops.isinf(top), 0.0, top)
+        logarithm = ops.log(reduce(ops.sum, ops.exp(wide - top), dim, True)) + top
     axes = canonical_dims(dim, x.rank)
     if not keepdim:
         logarithm = ops.reshape(logarithm, tuple(s for a, s in enumerate(x.sizes) if a not in axes))

@@ -10,6 +10,7 @@ from primtorch_decomps.prims import PrimTensor, keep_dims, ops
 from primtorch_decomps.promotion import compute_dtype
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import canonical_dim
+from primtorch_decomps.strides import any_zero
 
 
 def _shifted(x: PrimTensor, dim: int) -> PrimTensor:
@@ -31,6 +32,8 @@ def _result_dtype(x: PrimTensor, half_to_float: bool) -> torch.dtype:
 @decomposes("aten._softmax.default")
 def softmax(x: PrimTensor, dim: int, half_to_float: bool) -> PrimTensor:
     axis = canonical_dim(dim, x.rank)
+    if any_zero(x.sizes):
+        return ops.full(x.sizes, 0.0, _result_dtype(x, half_to_float), x.device)
     powers = ops.exp(_shifted(_with_dimension(ops.convert_dtype(x, compute_dtype(x.dtype))), axis))
     return ops.convert_dtype(ops.reshape(powers / _total(powers, axis), x.sizes), _result_dtype(x, half_to_float))
 
@@ -40,6 +43,8 @@ def safe_softmax(x: PrimTensor, dim: int, dtype: torch.dtype | None = None) -> P
     """Softmax whose rows of nothing but -inf give zeros."""
     axis = canonical_dim(dim, x.rank)
     dtype = dtype or x.dtype
+    if any_zero(x.sizes):
+        return ops.full(x.sizes, 0.0, dtype, x.device)
     wide = _with_dimension(ops.convert_dtype(ops.convert_dtype(x, dtype), compute_dtype(dtype)))
     top = keep_dims(ops.amax(wide, (axis,)), (axis,), wide.rank)
     powers = ops.exp(wide - top)
@@ -55,6 +60,8 @@ def _spread(x: PrimTensor, like: PrimTensor) -> PrimTensor:
 @decomposes("aten._log_softmax.default")
 def log_softmax(x: PrimTensor, dim: int, half_to_float: bool) -> PrimTensor:
     axis = canonical_dim(dim, x.rank)
+    if any_zero(x.sizes):
+        return ops.full(x.sizes, 0.0, _result_dtype(x, half_to_float), x.device)
     shifted = _shifted(_with_dimension(ops.convert_dtype(x, compute_dtype(x.dtype))), axis)
     result = shifted - ops.log(_total(ops.exp(shifted), axis))
     return ops.convert_dtype(ops.reshape(result, x.sizes), _result_dtype(x, half_to_float))

@@ -18,7 +18,7 @@ from fx_interface.symbols import IntLike
 
 from primtorch_decomps.prims.tensor import PrimTensor, current_trace
 from primtorch_decomps.shapes import Sizes, product
-from primtorch_decomps.strides import view_strides
+from primtorch_decomps.strides import is_one, view_strides
 
 Operand = Any
 """A ``PrimTensor``, a Python number, or a size."""
@@ -126,11 +126,22 @@ def broadcast_in_dim(x: PrimTensor, sizes: Sizes, dims: Sequence[int]) -> PrimTe
     """Axis i of ``x`` becomes axis ``dims[i]`` of ``sizes``; ``x`` itself if nothing changes."""
     if x.sizes == sizes:
         return x
+    strides = _broadcast_strides(x, sizes, dims)
+    return current_trace().emit(p.broadcast_in_dim, (x, sizes, tuple(dims)), sizes, x.dtype, x.device, strides)
+
+
+def _broadcast_strides(x: PrimTensor, sizes: Sizes, dims: Sequence[int]) -> Sizes:
+    """0 where a dimension is stretched; a new dimension of size 1 steps over all that is inside it."""
     strides: list[IntLike] = [0] * len(sizes)
-    for axis, dim in enumerate(dims):
-        stretched = isinstance(x.sizes[axis], int) and x.sizes[axis] == 1 and sizes[dim] != 1
-        strides[dim] = 0 if stretched else x.strides[axis]
-    return current_trace().emit(p.broadcast_in_dim, (x, sizes, tuple(dims)), sizes, x.dtype, x.device, tuple(strides))
+    sources = dict(zip(dims, range(len(dims)), strict=True))
+    for dim in range(len(sizes) - 1, -1, -1):
+        source = sources.get(dim)
+        if source is not None:
+            stretched = is_one(x.sizes[source]) and not is_one(sizes[dim])
+            strides[dim] = 0 if stretched else x.strides[source]
+        elif is_one(sizes[dim]):
+            strides[dim] = sizes[dim + 1] * strides[dim + 1] if dim + 1 < len(sizes) else 1
+    return tuple(strides)
 
 
 def reshape(x: PrimTensor, sizes: Sizes) -> PrimTensor:

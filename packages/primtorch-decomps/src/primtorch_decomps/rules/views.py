@@ -151,7 +151,7 @@ def expand(x: TensorSpec, sizes: Sequence[IntLike], *, implicit: bool = False, e
             size, stride = x.sizes[axis - offset], x.strides[axis - offset]
             strides[axis] = 0 if is_one(size) and not is_one(target[axis]) else stride
         elif is_one(target[axis]):
-            strides[axis] = target[axis + 1] * strides[axis + 1] if axis + 1 < len(target) else 1
+            strides[axis] = target[axis + 1] * strides[axis + 1] if x.rank and axis + 1 < len(target) else int(x.rank > 0)
     return _seen_as(x, target, strides)
 
 
