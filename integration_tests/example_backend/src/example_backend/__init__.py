@@ -66,6 +66,9 @@ class StraightLine:
         if isinstance(replaced, (tuple, list)):
             items = ", ".join(self._value(item, names, constants) for item in replaced)
             return f"[{items}]" if isinstance(replaced, list) else f"({items},)" if items else "()"
+        if isinstance(replaced, slice):
+            bounds = (replaced.start, replaced.stop, replaced.step)
+            return f"slice({', '.join(self._value(bound, names, constants) for bound in bounds)})"
         if isinstance(replaced, _Reference) or replaced is None or type(replaced) in (bool, int, str):
             return repr(replaced)
         return self._constant(replaced, constants)

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.fx import GraphModule
 
+from fx_interface.conformance import network_cases as _network_cases
 from fx_interface.conformance.cases import CASES, Case
 from fx_interface.conformance.dynamic_cases import DYNAMIC_CASES, DynamicCase
 from fx_interface.conformance.recorder import clone_inputs
@@ -21,6 +22,7 @@ from fx_interface.signature import SHAPE_ENV_KEY, signature_of
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import SymSpec
 
+_DECLARED = (_network_cases,)  # importing it declares its cases
 _TOLERANCES = {torch.float64: 1e-10, torch.float32: 1e-5, torch.float16: 5e-3, torch.bfloat16: 3e-2}
 
 
