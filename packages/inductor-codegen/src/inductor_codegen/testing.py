@@ -18,6 +18,7 @@ from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
 from torch.fx import GraphModule, Node
 
 from inductor_codegen.codegen.cpp.emit import emit_source
+from inductor_codegen.ir.interpret import interpret
 from inductor_codegen.ir.kernel import Kernel
 from inductor_codegen.ir.program import (
     Allocate,
@@ -123,12 +124,13 @@ def load_kernels(kernels: Sequence[Kernel]) -> dict[str, Any]:
 
 
 class Stepper:
-    """Runs a program step by step. Fresh memory is filled with garbage, so that nothing relies on zeros."""
+    """Runs a program step by step, kernels as compiled C++ or ``interpreted``. Fresh memory is filled with garbage, so that nothing relies on zeros."""
 
-    def __init__(self, program: Program, threads: int = 1) -> None:
+    def __init__(self, program: Program, threads: int = 1, *, interpreted: bool = False) -> None:
         self.program = program
         self.threads = threads
-        self.functions = load_kernels(program.kernels)
+        self.kernels = {kernel.name: kernel for kernel in program.kernels}
+        self.functions = None if interpreted else load_kernels(program.kernels)
 
     def __call__(self, *inputs: Any) -> list[Any]:
         """The program's outputs for these inputs. IndexError where a kernel reports an index out of range."""
@@ -185,14 +187,28 @@ class _Run:
                 self._extern(step)
 
     def _kernel(self, step: RunKernel) -> None:
-        args: list[Any] = [ctypes.c_void_p(self.tensors[name].data_ptr()) for name in step.buffers]
-        args += [ctypes.c_int64(self.size(value)) for value in step.sizes]
-        args += [ctypes.c_double(self.floats[name]) for name in step.floats]
-        failed = self.stepper.functions[step.kernel](*args, ctypes.c_int64(self.stepper.threads))
+        failed = self._interpreted(step) if self.stepper.functions is None else self._compiled(step)
         if failed & 1:
             raise IndexError("index out of range")
         if failed:
             raise ZeroDivisionError("integer division by zero")
+
+    def _interpreted(self, step: RunKernel) -> int:
+        kernel = self.stepper.kernels[step.kernel]
+        names = [parameter.name for parameter in kernel.parameters]
+        count = len(step.buffers)
+        memory = {name: _flat(self.tensors[buffer]) for name, buffer in zip(names, step.buffers, strict=False)}
+        sizes = {Symbol(n): self.size(v) for n, v in zip(names[count:], step.sizes, strict=False)}
+        floats = {n: self.floats[f] for n, f in zip(names[count + len(sizes) :], step.floats, strict=True)}
+        return 0 if interpret(kernel, memory, sizes, floats) else 1
+
+    def _compiled(self, step: RunKernel) -> int:
+        assert self.stepper.functions is not None
+        args: list[Any] = [ctypes.c_void_p(self.tensors[name].data_ptr()) for name in step.buffers]
+        args += [ctypes.c_int64(self.size(value)) for value in step.sizes]
+        args += [ctypes.c_double(self.floats[name]) for name in step.floats]
+        failed: int = self.stepper.functions[step.kernel](*args, ctypes.c_int64(self.stepper.threads))
+        return failed
 
     def _extern(self, step: CallExtern) -> None:
         args = [self._argument(arg) for arg in step.args]
@@ -226,3 +242,9 @@ class _Run:
                 return None
         return self.size(output)
 
+
+
+def _flat(tensor: torch.Tensor) -> torch.Tensor:
+    """The memory that a strided tensor spans, from its first element."""
+    span = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.as_strided((span if tensor.numel() else 0,), (1,), tensor.storage_offset())
