@@ -90,7 +90,7 @@ LIBRARY = KernelLibrary()
 def interpret(graph_module: GraphModule) -> Callable[..., Any]:
     """A compiler that runs the graph as it is, after the verifier has passed it and checks each result's spec."""
     verify(graph_module, "aten")
-    return CheckedInterpreter(graph_module).run
+    return lambda *inputs: CheckedInterpreter(graph_module).run(*inputs)
 
 
 class CheckedInterpreter(Interpreter):

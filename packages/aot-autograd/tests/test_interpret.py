@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 import torch
-from aot_autograd import trace_joint
-from fx_interface.errors import UnsupportedProgramError, UserLocation
 from torch import nn
 from torch.fx import GraphModule, symbolic_trace
+
+from aot_autograd import trace_joint
+from fx_interface.errors import UnsupportedProgramError, UserLocation
 
 
 def located(function: Any) -> GraphModule:

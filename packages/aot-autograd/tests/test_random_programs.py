@@ -90,6 +90,7 @@ def test_random_programs_agree(
     try:
         actual = outcome(compiled(program), args)
     except UnsupportedProgramError as refusal:
-        assert refusal.code == "AOT117" or "modified by an inplace operation" in refusal.what, refusal
+        if refusal.code != "AOT117" and "modified by an inplace operation" not in refusal.what:
+            raise
         return
     same(expected, actual)

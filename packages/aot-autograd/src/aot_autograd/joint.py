@@ -69,7 +69,7 @@ def trace_program(
     arguments = _Arguments()
     before = torch.is_grad_enabled()
     collecting = gc.isenabled()
-    gc.disable()  # a trace makes many objects and drops none: searching them for cycles would take longer than the trace
+    gc.disable()  # a trace makes many objects and drops none: searching them for cycles takes longer than it
     try:
         with TraceMode(trace, handle):
             _make_inputs(trace, arguments, declared, example_inputs, training)
@@ -183,8 +183,15 @@ def _record_backward(joint: Joint, arguments: _Arguments) -> None:
         torch.autograd.set_multithreading_enabled(False),
         _without_autocast(),
     ):
-        gradients = torch.autograd.grad(
-            outputs, [leaf for _, leaf in leaves], tangents, allow_unused=True, retain_graph=False
+        # The engine itself: torch.autograd.grad imports torch's symbolic shapes to check what holds by construction.
+        gradients = torch.autograd.Variable._execution_engine.run_backward(
+            tuple(outputs),
+            tuple(tangents),
+            False,
+            False,
+            tuple(leaf for _, leaf in leaves),
+            allow_unreachable=True,
+            accumulate_grad=False,
         )
     for (index, _), gradient in zip(leaves, gradients, strict=True):
         if gradient is not None:

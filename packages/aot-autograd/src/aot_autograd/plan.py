@@ -123,8 +123,8 @@ class JointPlan:
 
     ``symbols``: name and input position of each symbolic size. ``results``: the forward graph returns the program's
     results and hidden bases, then new values of mutated inputs, then what only the backward needs; ``returned`` counts
-    the first two. ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but nothing that
-    is computed depends on them differentiably, so that the graph runs with gradients off.
+    the first two. ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but no
+    result depends on them differentiably, so that the graph runs with gradients off.
     """
 
     inputs: int

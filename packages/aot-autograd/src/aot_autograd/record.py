@@ -1,8 +1,8 @@
 """The recorder: a list of functional operator calls, each a ``Value``; equal calls are recorded once.
 
 Recording is the hot loop of a compilation, so a call is a small slotted object, not an ``fx`` node; the graphs are
-built from the live ones at the end (``graphs.py``). Values are immutable: an equal call has an equal result and is found
-in a table instead of being recorded again (common sub-expression elimination), unless it draws random numbers.
+built from the live ones at the end (``graphs.py``). Values are immutable: an equal call has an equal result and is
+found in a table instead of being recorded again (common sub-expression elimination), unless it draws random numbers.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Recorder:
     def at(self, where: UserLocation | None) -> None:
         """What is recorded from now on comes from this line; torch's autograd nodes made from now on do too."""
         self.where = where
-        self._lines.append((torch._C._autograd._get_sequence_nr(), where))  # type: ignore[attr-defined]
+        self._lines.append((torch._C._autograd._get_sequence_nr(), where))
 
     def at_line_of(self, node: Any) -> None:
         """What is recorded from now on belongs to the backward of the line that made this autograd node."""

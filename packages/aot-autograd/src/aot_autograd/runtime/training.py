@@ -111,12 +111,11 @@ def _backward_method(
 def _refuse_second(gradients: list[Any]) -> tuple[Any, ...]:
     """Gradients that raise AOT301 when they are differentiated, as ``create_graph=True`` allows later."""
     present = [g for g in gradients if g is not None]
-    guarded = iter(
-        torch._C._functions.DelayedError(_TWICE, len(present))(
-            *[g.detach().requires_grad_() for g in present]
-        )
+    guarded = torch._C._functions.DelayedError(_TWICE, len(present))(
+        *[g.detach().requires_grad_() for g in present]
     )
-    return tuple(None if g is None else next(guarded) for g in gradients)
+    each = iter((guarded,) if isinstance(guarded, torch.Tensor) else guarded)
+    return tuple(None if g is None else next(each) for g in gradients)
 
 
 def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:

@@ -1,0 +1,247 @@
+"""The compiled function behaves in autograd as eager's operators do."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+
+def D(*sizes: int, grad: bool = True) -> torch.Tensor:
+    return torch.randn(sizes, dtype=torch.float64).requires_grad_(grad)
+
+
+def test_backward_twice_with_a_retained_graph(compiled: Any) -> None:
+    x = D(3)
+    y = compiled(lambda x: x.exp() * x.sin())(x).sum()
+    (first,) = torch.autograd.grad(y, x, retain_graph=True)
+    (second,) = torch.autograd.grad(y, x)
+    assert torch.equal(first, second)
+    with pytest.raises(RuntimeError, match="second time"):
+        torch.autograd.grad(y, x)
+
+
+def test_second_derivatives_are_refused_with_advice(compiled: Any) -> None:
+    x = D(3)
+    y = compiled(lambda x: x.exp().sum())(x)
+    (gradient,) = torch.autograd.grad(y, x, create_graph=True)
+    torch.testing.assert_close(gradient, x.exp())
+    with pytest.raises(RuntimeError, match=r"(?s)AOT301.*without the compiler"):
+        gradient.sum().backward()
+
+
+def test_gradients_accumulate(compiled: Any) -> None:
+    w = D(3)
+    run = compiled(lambda w: (w * 2).sum())
+    run(w).backward()
+    run(w).backward()
+    torch.testing.assert_close(w.grad, torch.full((3,), 4.0, dtype=torch.float64))
+
+
+def test_an_unused_result_costs_no_gradient(compiled: Any) -> None:
+    x = D(3)
+    used, unused = compiled(lambda x: (x.exp(), x.sin()))(x)
+    (gradient,) = torch.autograd.grad(used.sum(), x)
+    torch.testing.assert_close(gradient, x.exp())
+
+
+@pytest.mark.parametrize(
+    "change", [lambda x: x.detach().t().contiguous().t(), lambda x: x.sum().expand(3, 4)]
+)
+def test_gradients_arrive_in_any_layout(change: Any, compiled: Any) -> None:
+    x, weight = D(3, 4), change(D(3, 4)).detach()
+    result = compiled(lambda x: x.exp())(x)
+    (actual,) = torch.autograd.grad(result, x, weight)
+    torch.testing.assert_close(actual, x.exp() * weight)
+
+
+def test_writing_to_a_saved_input_is_noticed(compiled: Any) -> None:
+    x = D(3)
+    y = (x * 1).detach()
+    result = compiled(lambda x, y: x * y)(x, y)
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.sum().backward()
+
+
+def test_writing_to_a_saved_result_is_noticed(compiled: Any) -> None:
+    result = compiled(lambda x: x.exp())(D(3))
+    with torch.no_grad():
+        result.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        result.sum().backward()
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.exp().clone(),
+        lambda x: (x * 2).t(),
+        lambda x: (x * 2)[0],
+        lambda x: (x * 2).detach(),
+        lambda x: torch.empty_like(x).copy_(x),
+        lambda x: (x * 2).view(12),
+    ],
+)
+def test_results_may_be_written_to_as_in_eager(function: Any, compiled: Any) -> None:
+    outcomes = []
+    x = D(3, 4)
+    for call in (function, compiled(function)):
+        result = call(x)
+        result.mul_(3)
+        outcomes.append((result, torch.autograd.grad(result.sum(), x) if result.requires_grad else ()))
+    torch.testing.assert_close(*outcomes)
+    assert outcomes[0][0].requires_grad == outcomes[1][0].requires_grad
+
+
+def test_a_view_result_is_a_view_of_the_input(compiled: Any) -> None:
+    x = D(3, 4)
+    view, value = compiled(lambda x: (x.t(), x.exp()))(x)
+    assert view._base is x
+    (gradient,) = torch.autograd.grad(view.sum() + value.sum(), x)
+    torch.testing.assert_close(gradient, 1 + x.exp())
+
+
+def test_a_mutated_input_gets_a_history(compiled: Any) -> None:
+    outcomes = []
+    w = D(3)
+    function = lambda buffer, w: (buffer.mul_(w), buffer.sum())[1]
+    for call in (function, compiled(function)):
+        buffer = torch.ones(3, dtype=torch.float64)
+        total = call(buffer, w)
+        assert buffer.requires_grad
+        outcomes.append(torch.autograd.grad(total + buffer.exp().sum(), w))
+    torch.testing.assert_close(*outcomes)
+
+
+def test_a_mutated_input_that_is_no_leaf(compiled: Any) -> None:
+    outcomes = []
+    w = D(3)
+    function = lambda x, w: x.mul_(w).sum()
+    for call in (function, compiled(function)):
+        x = w * 2
+        total = call(x, w)
+        outcomes.append((total, x, torch.autograd.grad(total + x.exp().sum(), w)))
+    torch.testing.assert_close(*outcomes)
+
+
+def test_hooks_run(compiled: Any) -> None:
+    x, seen = D(3), []
+    x.register_hook(lambda g: seen.append(g) or g * 2)
+    compiled(lambda x: x.exp().sum())(x).backward()
+    torch.testing.assert_close(seen[0] * 2, x.grad)
+
+
+def test_saved_tensors_are_freed(compiled: Any) -> None:
+    x = D(3)
+    run = compiled(lambda x: x.exp() * x.exp().sin())
+    saved: list[Any] = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        saved.append(weakref.ref(tensor.untyped_storage()))
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        result = run(x)
+    assert saved
+    result.sum().backward()
+    del result
+    gc.collect()
+    alive = [r() for r in saved if r() is not None and r().data_ptr() != x.untyped_storage().data_ptr()]
+    assert not alive
+
+
+def test_without_gradients_nothing_is_kept(compiled: Any) -> None:
+    run = compiled(lambda x: x.exp())
+    for context in (torch.no_grad, torch.inference_mode):
+        with context():
+            assert not run(D(3)).requires_grad
+
+
+class Squared(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+        (x,) = ctx.saved_tensors
+        return gradient * 3 * x
+
+
+def test_custom_functions_keep_their_own_gradient(check: Any) -> None:
+    check(lambda x: Squared.apply(x.sin()).exp(), D(3))
+
+
+def test_checkpointed_parts(check: Any) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.utils.checkpoint.checkpoint(lambda x: x.sin().exp(), x, use_reentrant=False).tanh()
+
+    check(function, D(3))
+
+
+def test_autocast_inside_the_program(check: Any) -> None:
+    def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            y = x @ w
+        return y.float().sum()
+
+    check(function, torch.randn(3, 4).requires_grad_(), torch.randn(4, 5).requires_grad_())
+
+
+def test_autocast_around_the_program(check: Any, compiled: Any) -> None:
+    x, w = torch.randn(3, 4).requires_grad_(), torch.randn(4, 5).requires_grad_()
+    function = lambda x, w: (x @ w).exp()
+    with torch.autocast("cpu", torch.bfloat16):
+        one, two = function(x, w), compiled(function)(x, w)
+    assert one.dtype is two.dtype
+    torch.testing.assert_close(two, one)
+    gradients = [torch.autograd.grad(r.float().sum(), [x, w]) for r in (one, two)]
+    torch.testing.assert_close(*gradients)
+
+
+def test_random_state_is_untouched_by_tracing_and_advanced_as_in_eager(compiled: Any) -> None:
+    function = lambda x: torch.nn.functional.dropout(x, 0.5) + torch.rand_like(x)
+    x = D(5)
+    torch.manual_seed(3)
+    expected = function(x)
+    state = torch.get_rng_state()
+    torch.manual_seed(3)
+    assert torch.equal(compiled(function)(x), expected)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+class Counting(TorchDispatchMode):
+    def __init__(self) -> None:
+        super().__init__()
+        self.ops: list[Any] = []
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.ops.append(func)
+        return func(*args, **(kwargs or {}))
+
+
+def test_inputs_are_not_changed_by_compiling(compiled: Any) -> None:
+    x = torch.ones(3)
+    run = compiled(lambda x: x.add_(1))
+    run(x)
+    assert x.tolist() == [2.0, 2.0, 2.0]
+
+
+def test_inputs_that_share_memory(compiled: Any) -> None:
+    base = torch.arange(4.0)
+    assert compiled(lambda a, b: a * b)(base[:3], base[1:]).tolist() == [0.0, 2.0, 6.0]
+    run = compiled(lambda a, b: (a.mul_(3), b.sum())[1])
+    run(torch.ones(3), torch.ones(3))
+    one, two = torch.arange(4.0), torch.arange(4.0)
+    assert torch.equal(run(one[:3], one[1:]), (two[:3].mul_(3), two[1:].sum())[1])
+    assert torch.equal(one, two)

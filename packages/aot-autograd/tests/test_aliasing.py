@@ -1,0 +1,90 @@
+"""How results are made from inputs and graph results, as the plan states it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch.fx import symbolic_trace
+
+from aot_autograd import JointPlan, trace_joint
+from aot_autograd.plan import Constant, FromGraph, FromInput, MutatedInput, SameAs, ViewOf
+from fx_interface.errors import UnsupportedProgramError
+
+
+def plan_of(function: Any, library: Any, *inputs: torch.Tensor) -> JointPlan:
+    return trace_joint(symbolic_trace(function), list(inputs), operators=library).plan
+
+
+def test_a_pure_program_needs_no_wrapping(library: Any) -> None:
+    assert plan_of(lambda x: (x.sin(), x.cos()), library, torch.ones(3)).is_plain
+
+
+def test_inputs_and_constants_are_not_results_of_the_graph(library: Any) -> None:
+    plan = plan_of(lambda x: (x, 3, None, x.exp()), library, torch.ones(3))
+    assert plan.recipes == (FromInput(0), Constant(3), Constant(None), FromGraph(0))
+
+
+def test_views_of_inputs_are_made_again(library: Any) -> None:
+    (recipe,) = plan_of(lambda x: (x.t()[0],), library, torch.ones(3, 4)).recipes
+    assert isinstance(recipe, ViewOf)
+    assert recipe.base == FromInput(0)
+    assert [step.op for step in recipe.steps] == ["aten::t.default", "aten::select.int"]
+
+
+def test_results_that_share_memory_share_a_base(library: Any) -> None:
+    def function(x: Any) -> Any:
+        y = x.exp()
+        return y, y[0], y
+
+    plan = plan_of(function, library, torch.ones(3, 4))
+    assert plan.returned == 1
+    assert plan.recipes[0] == FromGraph(0)
+    assert isinstance(plan.recipes[1], ViewOf)
+    assert plan.recipes[2] == SameAs(0)
+
+
+def test_mutation_is_a_result_of_the_graph(library: Any) -> None:
+    plan = plan_of(lambda x, y: x.add_(y) * 2, library, torch.ones(3), torch.ones(3))
+    assert plan.mutated == (MutatedInput(0, 1, False),)
+    assert plan.distinct == ((0, 1),)
+
+
+def test_a_write_that_is_undone_is_no_mutation(library: Any) -> None:
+    def function(x: Any, y: Any) -> Any:
+        return x.copy_(y).sum()
+
+    x = torch.ones(3)
+    assert plan_of(function, library, x, torch.ones(3)).mutated
+    assert not plan_of(lambda x: x.copy_(x).sum(), library, x).mutated
+
+
+def test_overlapping_inputs_of_which_one_is_written_are_refused(library: Any) -> None:
+    base = torch.ones(4)
+    with pytest.raises(UnsupportedProgramError, match="AOT201"):
+        plan_of(lambda x, y: x.add_(y), library, base[:3], base[1:])
+
+
+def test_a_history_that_views_cannot_explain_is_refused(library: Any) -> None:
+    def function(x: Any) -> Any:
+        x.detach().copy_(x * 2)
+        return x.detach().copy_(x.sum())
+
+    with pytest.raises(UnsupportedProgramError, match="AOT117"):
+        plan_of(function, library, torch.ones(3, requires_grad=True))
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        (lambda x: x.t_(), "AOT112"),
+        (lambda x: x.sum().item(), "AOT106"),
+        (lambda x: x @ x, "AOT101"),
+        (lambda x: {1: x}, "AOT113"),
+    ],
+)
+def test_refusals_have_codes(function: Any, code: str, library: Any) -> None:
+    with pytest.raises(UnsupportedProgramError) as caught:
+        plan_of(function, library, torch.ones(2, 3))
+    assert caught.value.code == code

@@ -1,0 +1,38 @@
+"""Standalone use of functions and modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import nn
+
+from aot_autograd import aot_module
+
+
+def test_arguments_and_results_may_be_nested(compiled: Any) -> None:
+    run = compiled(lambda pair, scale: {"sum": pair[0] + pair[1], "more": [pair[0] * scale["by"]]})
+    result = run((torch.ones(2), torch.ones(2)), scale={"by": 3})
+    assert result["sum"].tolist() == [2.0, 2.0]
+    assert result["more"][0].tolist() == [3.0, 3.0]
+
+
+def test_each_kind_of_call_is_compiled_once(compiled: Any) -> None:
+    traced: list[Any] = []
+    run = compiled(lambda x, k: (traced.append(k), x * k)[1])
+    x = torch.ones(2)
+    for arguments in [(x, 2), (x, 2), (x, 3), (x, 2.0), (torch.ones(3), 2), (x.double(), 2)]:
+        assert torch.equal(run(*arguments), arguments[0] * arguments[1])
+    assert len(traced) == 5
+
+
+def test_a_module_is_left_as_it_was(library: Any, interpreter: Any) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.BatchNorm1d(3))
+    before = dict(model.named_parameters())
+    run = aot_module(model, operators=library, forward_compiler=interpreter)
+    run(torch.randn(4, 3)).sum().backward()
+    assert all(p is before[name] for name, p in model.named_parameters())
+    assert all(p.grad is not None for p in model.parameters())
+    assert model[1].num_batches_tracked.item() == 1
+    model.eval()
+    torch.testing.assert_close(run(torch.ones(2, 3)), model(torch.ones(2, 3)))

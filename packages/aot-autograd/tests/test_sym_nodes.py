@@ -1,0 +1,68 @@
+"""Symbolic sizes compute and compare as integers do, and record what was decided."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from aot_autograd.sym_nodes import from_torch, to_torch
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import ShapeEnv, evaluate
+
+
+@given(a=st.integers(2, 50), b=st.integers(2, 50), k=st.integers(1, 9))
+def test_arithmetic_is_that_of_integers(a: int, b: int, k: int) -> None:
+    env = ShapeEnv()
+    exprs = [env.create_symbol(10), env.create_symbol(11)]
+    x, y = (to_torch(e, env) for e in exprs)
+    values = {e.as_symbol: v for e, v in zip(exprs, (a, b), strict=True)}
+    for made, wanted in [
+        (x + y * k - 3, a + b * k - 3),
+        ((x * y + k) // k, (a * b + k) // k),
+        ((x + y) % (k + 1), (a + b) % (k + 1)),
+        (-x + 1, 1 - a),
+        (torch.sym_max(x, y), max(a, b)),
+        (torch.sym_min(x, k), min(a, k)),
+        (torch.sym_sum([x, y, k]), a + b + k),
+    ]:
+        assert evaluate(from_torch(made), values) == wanted
+
+
+def test_a_question_is_decided_by_hints_and_recorded() -> None:
+    env = ShapeEnv()
+    x, y = (to_torch(env.create_symbol(hint), env) for hint in (5, 7))
+    assert x < y
+    assert not x == y  # noqa: SIM201  the operator under test
+    assert [str(g.relation) for g in env.guards] == ["s0 < s1", "s0 != s1"]
+
+
+def test_what_ranges_settle_is_not_recorded() -> None:
+    env = ShapeEnv()
+    x = to_torch(env.create_symbol(5), env)
+    assert x >= 2
+    assert x != 1
+    assert not x * 3 == 0  # noqa: SIM201  the operator under test
+    assert not env.guards
+
+
+def test_a_size_that_must_be_an_int_is_fixed() -> None:
+    env = ShapeEnv()
+    size = env.create_symbol(5)
+    assert int(to_torch(size, env)) == 5
+    assert env.simplify(size) == 5
+
+
+def test_sizes_as_floats_are_refused() -> None:
+    env = ShapeEnv()
+    with pytest.raises(UnsupportedProgramError, match="AOT107"):
+        torch.sym_float(to_torch(env.create_symbol(5), env))
+
+
+def test_plain_integers_stay_plain() -> None:
+    env: Any = ShapeEnv()
+    assert to_torch(3, env) == 3
+    assert type(to_torch(3, env)) is int

@@ -1,0 +1,76 @@
+"""Writing through every kind of view gives what eager gives."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+from aot_autograd.views import INVERSES, is_view
+from fx_interface.errors import UnsupportedProgramError
+
+aten = torch.ops.aten
+
+VIEWS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "view": lambda x: x.view(12, 2),
+    "flatten": lambda x: x.flatten(),
+    "t": lambda x: x[0].t(),
+    "permute": lambda x: x.permute(2, 0, 1),
+    "negative_permute": lambda x: x.permute(-1, 0, -2),
+    "transpose": lambda x: x.transpose(0, -1),
+    "unsqueeze": lambda x: x.unsqueeze(-1),
+    "squeeze": lambda x: x[:, :1, :1].squeeze(),
+    "squeeze_dim": lambda x: x[:, :1].squeeze(1),
+    "squeeze_dims": lambda x: x[:, :1, :1].squeeze((1, -1)),
+    "select": lambda x: x.select(1, -1),
+    "slice": lambda x: x[:, 1:, ::2],
+    "diagonal": lambda x: x.diagonal(1, 1, 2),
+    "as_strided": lambda x: x.as_strided((2, 2), (4, 1)),
+    "split": lambda x: x.split(2, 2)[1],
+    "split_with_sizes": lambda x: x.split([1, 3], -1)[1],
+    "chunk": lambda x: x.chunk(2, -1)[1],
+    "unbind": lambda x: x.unbind(1)[2],
+    "view_dtype": lambda x: x.view(torch.int64),
+    "view_as_complex": lambda x: torch.view_as_complex(x.view(2, 3, 2, 2)),
+    "expand": lambda x: x.expand(2, 3, 4),
+    "expand_more": lambda x: x.expand(1, 2, 3, 4),
+    "detach": lambda x: x.detach(),
+    "narrow": lambda x: x.narrow(2, 1, 2),
+    "movedim": lambda x: x.movedim(0, -1),
+    "chained": lambda x: x[1].t()[:, 1:].unsqueeze(0).flatten()[::2],
+}
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_write_through_a_view_reaches_the_base(name: str, check: Any) -> None:
+    def function(x: torch.Tensor) -> Any:
+        base = x * 1
+        view = VIEWS[name](base)
+        view.mul_(3)
+        return base, view * 2
+
+    check(function, torch.arange(24, dtype=torch.float64).reshape(2, 3, 4))
+
+
+@pytest.mark.parametrize("name", VIEWS)
+def test_a_view_shows_writes_to_its_base(name: str, check: Any) -> None:
+    def function(x: torch.Tensor) -> Any:
+        base = x * 1
+        view = VIEWS[name](base)
+        base.add_(1)
+        return view * 2
+
+    check(function, torch.arange(24, dtype=torch.float64).reshape(2, 3, 4))
+
+
+def test_overlapping_writes_are_refused(compiled: Any) -> None:
+    with pytest.raises(UnsupportedProgramError, match="AOT104"):
+        compiled(lambda x: (x * 1).expand(2, 3).add_(1))(torch.ones(3))
+
+
+def test_every_inverse_is_of_a_view() -> None:
+    assert all(is_view(op) for op in INVERSES)
+    assert not is_view(aten.add.Tensor)
+    assert not is_view(aten.add_.Tensor)
