@@ -18,7 +18,16 @@ def compile_extension(target: Path) -> None:
     compiler = shlex.split(os.environ.get("CC") or "cc")
     sources = sorted(str(path) for path in (ROOT / "csrc").glob("*.c"))
     include = sysconfig.get_paths()["include"]
-    flags = ["-O2", "-std=c11", "-Wall", "-Wextra", "-Wno-unused-parameter", "-fPIC", "-shared", "-fvisibility=hidden"]
+    flags = [
+        "-O2",
+        "-std=c11",
+        "-Wall",
+        "-Wextra",
+        "-Wno-unused-parameter",
+        "-fPIC",
+        "-shared",
+        "-fvisibility=hidden",
+    ]
     flags += shlex.split(os.environ.get("CFLAGS", ""))
     subprocess.run([*compiler, *flags, f"-I{include}", "-o", str(target), *sources, "-ldl"], check=True)
 
@@ -29,7 +38,7 @@ except ImportError:  # run as a script, without hatchling
     pass
 else:
 
-    class NativeHook(BuildHookInterface):  # type: ignore[type-arg,misc]
+    class NativeHook(BuildHookInterface):  # type: ignore[type-arg]
         """Puts one freshly compiled library into the wheel (editable builds: into the source tree)."""
 
         def initialize(self, version: str, build_data: dict[str, object]) -> None:

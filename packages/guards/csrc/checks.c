@@ -149,22 +149,22 @@ int check_is_native(const Check *check, PyObject *value) {
 
 /* --- several values --- */
 
-enum { STACK = 64, BROKEN = 0, HOLDS = 1, OVERFLOWED = 2 };
+enum { STACK = 64, BROKEN = 0, HOLDS = 1, UNDECIDED = 2 /* not decidable here: the record must say */ };
 
 static int64_t floor_divide(int64_t a, int64_t b) {
     int64_t quotient = a / b;
     return quotient - (a % b != 0 && (a < 0) != (b < 0));
 }
 
-/* One binary operation on the two topmost numbers: HOLDS with *a the result, else BROKEN or OVERFLOWED. */
+/* One binary operation on the two topmost numbers: HOLDS with *a the result, else BROKEN or UNDECIDED. */
 static int apply(int op, int64_t *a, int64_t b) {
     switch (op) {
-    case OP_ADD: return __builtin_add_overflow(*a, b, a) ? OVERFLOWED : HOLDS;
-    case OP_MUL: return __builtin_mul_overflow(*a, b, a) ? OVERFLOWED : HOLDS;
+    case OP_ADD: return __builtin_add_overflow(*a, b, a) ? UNDECIDED : HOLDS;
+    case OP_MUL: return __builtin_mul_overflow(*a, b, a) ? UNDECIDED : HOLDS;
     case OP_FLOORDIV:
     case OP_MOD:
         if (b == 0) return BROKEN;
-        if (b == -1 && *a == INT64_MIN) return OVERFLOWED;
+        if (b == -1 && *a == INT64_MIN) return UNDECIDED;
         int64_t quotient = floor_divide(*a, b);
         *a = op == OP_MOD ? *a - quotient * b : quotient;
         return HOLDS;
@@ -184,21 +184,21 @@ static int slot_number(Slot *slot, int64_t *number) {
         if (slot->obj == NULL || !PyLong_CheckExact(slot->obj)) return BROKEN;
         int overflow;
         slot->number = PyLong_AsLongLongAndOverflow(slot->obj, &overflow);
-        if (overflow) return OVERFLOWED;
+        if (overflow) return UNDECIDED;
         slot->has_number = 1;
     }
     *number = slot->number;
     return HOLDS;
 }
 
-/* The program of a shape guard is (opcode, operand) pairs of a stack machine; a comparison ends a relation. */
+/* After the slots, the program is (opcode, operand) pairs of a stack machine; a comparison ends a relation. */
 static int shapes_hold(const Check *check, Slot *slots) {
     int64_t stack[STACK];
     int top = 0;
-    for (Py_ssize_t i = 0; i + 1 < check->program_length; i += 2) {
+    for (Py_ssize_t i = check->number; i + 1 < check->program_length; i += 2) {
         int op = (int)check->program[i], outcome = HOLDS;
         if (op == OP_CONST || op == OP_SLOT) {
-            if (top >= STACK) return OVERFLOWED;
+            if (top >= STACK) return UNDECIDED;
             if (op == OP_CONST) stack[top] = check->program[i + 1];
             else outcome = slot_number(&slots[check->program[i + 1]], &stack[top]);
             top++;
@@ -219,7 +219,7 @@ static PyObject *slot_object(Slot *slot) {
     return NULL;
 }
 
-/* check->program's first check->number entries are the slots of the record's sources. */
+/* Asks the record itself, with the values in the given slots. */
 static int python_holds_many(const Check *check, const int64_t *which, Py_ssize_t count, Slot *slots) {
     PyObject *values = PyTuple_New(count);
     if (values == NULL) return 0;
@@ -236,28 +236,73 @@ static int python_holds_many(const Check *check, const int64_t *which, Py_ssize_
     return result;
 }
 
-static inline size_t pointer_hash(const void *pointer) {
-    return (size_t)(((uintptr_t)pointer >> 4) * 0x9E3779B97F4A7C15u >> 32);
+/* A set of pointers, each with a number: open addressing in a table of at least twice as many places. */
+enum { SMALL_TABLE = 64 };
+
+typedef struct {
+    struct {
+        const void *pointer;
+        int64_t group;
+    } small[SMALL_TABLE], *items;
+    size_t size;
+} Table;
+
+static int table_init(Table *table, size_t n) {
+    table->size = SMALL_TABLE;
+    while (table->size < 2 * n) table->size *= 2;
+    int is_small = table->size == SMALL_TABLE;
+    table->items = is_small ? table->small : PyMem_Malloc(table->size * sizeof *table->items);
+    if (table->items == NULL) return 0;
+    memset(table->items, 0, table->size * sizeof *table->items);
+    return 1;
 }
 
-/* Open addressing in a table of at least twice as many places. */
-static int all_distinct(const Check *check, Slot *slots) {
-    enum { SMALL = 64 };
-    size_t n = (size_t)check->program_length, size = SMALL;
-    while (size < 2 * n) size *= 2;
-    const void *small[SMALL], **table = size == SMALL ? small : PyMem_New(const void *, size);
-    if (table == NULL) return 0;
-    memset(table, 0, size * sizeof *table);
-    int distinct = 1;
-    for (size_t i = 0; i < n && distinct; i++) {
-        const void *pointer = slots[check->program[i]].obj;
-        size_t at = pointer_hash(pointer) & (size - 1);
-        while (table[at] != NULL && table[at] != pointer) at = (at + 1) & (size - 1);
-        distinct = table[at] == NULL;
-        table[at] = pointer;
+static void table_free(Table *table) {
+    if (table->items != table->small) PyMem_Free(table->items);
+}
+
+/* The number first given with the pointer; a new pointer gets `group`, and `*is_new` is set. */
+static int64_t table_group(Table *table, const void *pointer, int64_t group, int *is_new) {
+    size_t at = (size_t)(((uintptr_t)pointer >> 4) * 0x9E3779B97F4A7C15u >> 32) & (table->size - 1);
+    while (table->items[at].pointer != NULL && table->items[at].pointer != pointer) at = (at + 1) & (table->size - 1);
+    *is_new = table->items[at].pointer == NULL;
+    if (*is_new) {
+        table->items[at].pointer = pointer;
+        table->items[at].group = group;
     }
-    if (table != small) PyMem_Free(table);
+    return table->items[at].group;
+}
+
+static int all_distinct(const Check *check, Slot *slots) {
+    Table table;
+    int distinct = 1;
+    if (!table_init(&table, (size_t)check->program_length)) return 0;
+    for (Py_ssize_t i = 0; i < check->program_length && distinct; i++)
+        table_group(&table, slots[check->program[i]].obj, 0, &distinct);
+    table_free(&table);
     return distinct;
+}
+
+/* program: slots, then each one's group; groups are numbered 0, 1, ... by first use. */
+static int storages_grouped(const Check *check, Slot *slots) {
+    Table table;
+    int64_t n = check->number, n_groups = 0;
+    int outcome = HOLDS;
+    if (!table_init(&table, (size_t)n)) return BROKEN;
+    for (int64_t i = 0; i < n && outcome == HOLDS; i++) {
+        PyObject *tensor = slots[check->program[i]].obj;
+        const void *storage = tensor == NULL ? NULL : tensor_storage(tensor);
+        int is_new;
+        if (storage == NULL) outcome = UNDECIDED;
+        else if (table_group(&table, storage, n_groups, &is_new) != check->program[n + i]) outcome = BROKEN;
+        else n_groups += is_new;
+    }
+    table_free(&table);
+    return outcome;
+}
+
+static int python_decides(const Check *check, Slot *slots, int outcome) {
+    return outcome == UNDECIDED ? python_holds_many(check, check->program, check->number, slots) : outcome == HOLDS;
 }
 
 int check_many(const Check *check, Slot *slots) {
@@ -265,14 +310,8 @@ int check_many(const Check *check, Slot *slots) {
     case CHECK_SAME: return slots[check->program[0]].obj == slots[check->program[1]].obj;
     case CHECK_DISTINCT: return all_distinct(check, slots);
     case CHECK_PYTHON_MANY: return python_holds_many(check, check->program, check->program_length, slots);
-    case CHECK_SHAPES: {
-        Check relations = *check;
-        relations.program += check->number;
-        relations.program_length -= check->number;
-        int outcome = shapes_hold(&relations, slots);
-        if (outcome != OVERFLOWED) return outcome == HOLDS;
-        return python_holds_many(check, check->program, check->number, slots);
-    }
+    case CHECK_STORAGES: return python_decides(check, slots, storages_grouped(check, slots));
+    case CHECK_SHAPES: return python_decides(check, slots, shapes_hold(check, slots));
     default: return 0;
     }
 }

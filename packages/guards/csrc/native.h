@@ -43,6 +43,7 @@ typedef enum {
     CHECK_SAME,
     CHECK_DISTINCT,
     CHECK_SHAPES,
+    CHECK_STORAGES,
     CHECK_PYTHON_MANY,
     CHECK_COUNT
 } CheckOp;
@@ -79,7 +80,7 @@ typedef struct {
     int32_t guard;   /* index of the guard record, for reports */
     PyObject *obj;   /* op's operand; for CHECK_PYTHON* the bound `holds` */
     int64_t number;
-    int64_t *program; /* CHECK_SHAPES: opcodes; CHECK_DISTINCT/SAME/PYTHON_MANY: slots; CHECK_STATE: (reader, value) */
+    int64_t *program; /* of several values: slots, then SHAPES: opcodes, STORAGES: groups; STATE: (reader, value) pairs */
     Py_ssize_t program_length;
     TensorFacts *tensor;
 } Check;
@@ -172,6 +173,7 @@ int tensor_traverse(TensorFacts *facts, visitproc visit, void *arg);
 int tensor_holds(const TensorFacts *facts, PyObject *value);
 int tensor_check_is_native(const TensorFacts *facts);
 int tensor_is_plain(PyObject *value);
+const void *tensor_storage(PyObject *value); /* NULL: not readable here */
 int tensor_extent(PyObject *value, int stride, Py_ssize_t dim, int64_t *result);
 PyObject *tensor_metadata(PyObject *module, PyObject *tensor);
 

@@ -9,7 +9,7 @@ const char *const access_names[ACCESS_COUNT] = {
 const char *const check_names[CHECK_COUNT] = {
     "type_is",     "is_object",    "is_referent", "equals", "length", "dict_keys", "key_present", "key_absent",
     "attr_present", "attr_absent", "tensor",      "state",  "python", "same",      "distinct",    "shapes",
-    "python_many",
+    "storages",     "python_many",
 };
 
 const char *const shape_op_names[OP_COUNT] = {

@@ -42,7 +42,7 @@ static Reader readers[] = {
 };
 enum { N_READERS = sizeof readers / sizeof *readers };
 
-static void *(*global_context)(void);
+static void *context; /* torch keeps one for the whole process */
 static int (*autocast_enabled)(signed char device);
 
 static void *find(const char *library, const char *name) {
@@ -64,11 +64,12 @@ static uint64_t *thread_keys(void) {
 /* Finds each reader's function; those that this torch lacks stay without. Returns how many were found. */
 int state_bind(void) {
     int found = 0;
-    global_context = (void *(*)(void))find(CPU, "_ZN2at13globalContextEv");
+    void *(*global_context)(void) = (void *(*)(void))find(CPU, "_ZN2at13globalContextEv");
+    context = global_context == NULL ? NULL : global_context();
     autocast_enabled = (int (*)(signed char))find(CPU, "_ZN2at8autocast19is_autocast_enabledEN3c1010DeviceTypeE");
     for (int i = 0; i < N_READERS; i++) {
         Reader *reader = &readers[i];
-        int needs = (reader->shape == FLAG_OF_CONTEXT && global_context == NULL) ||
+        int needs = (reader->shape == FLAG_OF_CONTEXT && context == NULL) ||
                     (reader->shape == AUTOCAST && autocast_enabled == NULL);
         reader->address = needs ? NULL : find(reader->library, reader->symbol);
         found += reader->address != NULL;
@@ -87,7 +88,7 @@ uint64_t state_read(int index) {
     void *address = reader->address;
     switch (reader->shape) {
     case FLAG: return (((int (*)(void))address)() & 0xff) != 0;
-    case FLAG_OF_CONTEXT: return (((int (*)(void *))address)(global_context()) & 0xff) != 0;
+    case FLAG_OF_CONTEXT: return (((int (*)(void *))address)(context) & 0xff) != 0;
     case FLAG_OF_DEVICE: return (((int (*)(signed char))address)((signed char)reader->device) & 0xff) != 0;
     case NUMBER8: return (uint64_t)(((int (*)(void))address)() & 0xff);
     case NUMBER32: return (uint64_t)(int64_t)((int (*)(void))address)();

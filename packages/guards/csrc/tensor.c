@@ -23,7 +23,7 @@ struct TensorFacts {
 int tensor_ready = 0;
 
 static struct {
-    Py_ssize_t impl, keys, sizes, dtype, device, autograd;
+    Py_ssize_t impl, keys, sizes, dtype, device, autograd, storage;
     uint64_t odd_keys; /* dispatch keys of tensors whose metadata is not in the usual place */
 } at;
 
@@ -39,14 +39,14 @@ static void *symbol(const char *library, const char *name) {
     return found;
 }
 
-/* offsets: (impl, keys, sizes, dtype, device, autograd, odd keys, plain types); None turns native reading off. */
+/* offsets: (impl, keys, sizes, dtype, device, autograd, storage, odd keys, plain types); None: no native reading. */
 int tensor_init(PyObject *offsets) {
     tensor_ready = 0;
     if (offsets == Py_None) return 0;
     unsigned long long odd;
     PyObject *types;
-    if (!PyArg_ParseTuple(offsets, "nnnnnnKO!", &at.impl, &at.keys, &at.sizes, &at.dtype, &at.device, &at.autograd, &odd,
-                          &PyTuple_Type, &types))
+    if (!PyArg_ParseTuple(offsets, "nnnnnnnKO!", &at.impl, &at.keys, &at.sizes, &at.dtype, &at.device, &at.autograd,
+                          &at.storage, &odd, &PyTuple_Type, &types))
         return -1;
     at.odd_keys = odd;
     impl_requires_grad = (int (*)(const void *))symbol("libc10.so", "_ZNK3c1010TensorImpl13requires_gradEv");
@@ -101,6 +101,10 @@ int tensor_extent(PyObject *value, int stride, Py_ssize_t dim, int64_t *result) 
     if (dim < 0 || dim >= rank) return 0;
     *result = extents_of(impl, stride)[dim];
     return 1;
+}
+
+const void *tensor_storage(PyObject *value) {
+    return tensor_is_plain(value) ? *(const void *const *)(impl_of(value) + at.storage) : NULL;
 }
 
 /* --- the check --- */
@@ -176,7 +180,7 @@ int tensor_holds(const TensorFacts *facts, PyObject *value) {
     return facts->is_leaf < 0 || ((tensor_is_leaf((char *)value + at.impl) & 0xff) != 0) == facts->is_leaf;
 }
 
-/* (keys, dtype, device type, device index, requires_grad, is_leaf, sizes, strides) as read here. For calibration. */
+/* (keys, dtype, device type, device index, requires_grad, is_leaf, sizes, strides, storage) as read. For calibration. */
 PyObject *tensor_metadata(PyObject *module, PyObject *tensor) {
     (void)module;
     const char *impl = tensor_ready ? impl_of(tensor) : NULL;
@@ -194,7 +198,7 @@ PyObject *tensor_metadata(PyObject *module, PyObject *tensor) {
         for (Py_ssize_t i = 0; extents[which] != NULL && i < rank; i++)
             PyTuple_SET_ITEM(extents[which], i, PyLong_FromLongLong(extents_of(impl, which)[i]));
     int leaf = (tensor_is_leaf((char *)tensor + at.impl) & 0xff) != 0;
-    return Py_BuildValue("KiiiNNNN", (unsigned long long)keys_of(impl), dtype_of(impl), device_type_of(impl),
+    return Py_BuildValue("KiiiNNNNK", (unsigned long long)keys_of(impl), dtype_of(impl), device_type_of(impl),
                          device_index_of(impl), PyBool_FromLong(requires_grad_of(impl)), PyBool_FromLong(leaf), extents[0],
-                         extents[1]);
+                         extents[1], (unsigned long long)*(const uintptr_t *)(impl + at.storage));
 }

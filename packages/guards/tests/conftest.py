@@ -1,4 +1,4 @@
-"""Lets the torch-free half of the package be tested without torch: fx_interface's own __init__ needs it, its sources do not."""
+"""Lets the torch-free half be tested without torch: fx_interface's own ``__init__`` needs it, its sources do not."""
 
 from __future__ import annotations
 

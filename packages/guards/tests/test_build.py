@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import itertools
 import sys
 import types
 import weakref
@@ -11,8 +12,11 @@ from collections import OrderedDict
 from random import Random
 from typing import Any
 
-import guards
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import guards
 from fx_interface.source import (
     AttrSource,
     BuiltinSource,
@@ -28,8 +32,6 @@ from fx_interface.source import (
     TypeSource,
 )
 from guards.reference import ReferenceEvaluator
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 class Thing:
@@ -59,7 +61,24 @@ def target(x: Any, y: Any) -> None:
     """The function at whose entry the guards are checked."""
 
 
-SCALARS: list[Any] = [0, 1, True, False, None, 1.0, -0.0, 0.0, float("nan"), "a", "b", b"a", (1, "a"), 2**70, 1j, ...]
+SCALARS: list[Any] = [
+    0,
+    1,
+    True,
+    False,
+    None,
+    1.0,
+    -0.0,
+    0.0,
+    float("nan"),
+    "a",
+    "b",
+    b"a",
+    (1, "a"),
+    2**70,
+    1j,
+    ...,
+]
 NAMES = ["a", "b", "c", "shared"]
 
 
@@ -134,7 +153,9 @@ class World:
 
     @property
     def scope(self) -> Scope:
-        return Scope(self.roots, self.globals, {}, self.globals.get("__builtins__", vars(sys.modules["builtins"])))
+        return Scope(
+            self.roots, self.globals, {}, self.globals.get("__builtins__", vars(sys.modules["builtins"]))
+        )
 
     def guards(self) -> list[Any]:
         """A random subset of the guards that hold now."""
@@ -143,7 +164,7 @@ class World:
         reached = [pair for source, value in roots for pair in sources_below(source, value)]
         made = [guard for source, value in reached for guard in guards_on(self.random, source, value)]
         chosen = self.random.sample(reached, min(len(reached), 4))
-        for (one, a), (two, b) in zip(chosen, chosen[1:], strict=False):
+        for (one, a), (two, b) in itertools.pairwise(chosen):
             made.append(guards.SameObject(one, two) if a is b else guards.DistinctObjects(one, (two,)))
         return made
 
@@ -223,7 +244,9 @@ def test_native_agrees_with_reference(random: Random) -> None:
         for _ in range(random.randrange(1, 4)):
             expected = reference.check(world.scope)
             slots = tuple(world.roots[n] for n in names)
-            assert native.check_call(world.function, *slots) == expected, guards.first_failure(facts, world.scope)
+            assert native.check_call(world.function, *slots) == expected, guards.first_failure(
+                facts, world.scope
+            )
             assert by_name.check(world.scope) == expected
             assert (guards.first_failure(facts, world.scope) is None) == expected
         world.mutate()
@@ -242,7 +265,7 @@ def test_constants_agree(value: Any, data: st.DataObject) -> None:
 
 def call(evaluator: Any, *slots: Any) -> bool:
     """Checks often enough that a plan is made and used; the answers must not differ."""
-    answers = {evaluator.check_call(target, *slots) for _ in range(4)}
+    answers: set[bool] = {evaluator.check_call(target, *slots) for _ in range(4)}
     assert len(answers) == 1
     return answers.pop()
 
@@ -383,7 +406,7 @@ def test_missing_cell_content_fails() -> None:
             return later
 
         if False:
-            later = 1
+            later: int = 1
         return inner
 
     evaluator = guards.build([guards.EqualsConstant(ClosureSource("later"), 1)], freevars=("later",))
@@ -421,7 +444,9 @@ def test_getattr_hook_and_slots_are_read_as_python_does() -> None:
 
 
 def test_class_attribute_changes_are_seen() -> None:
-    evaluator = guards.build([guards.EqualsConstant(AttrSource(LocalSource("x"), "shared"), 1)], varnames=("x",))
+    evaluator = guards.build(
+        [guards.EqualsConstant(AttrSource(LocalSource("x"), "shared"), 1)], varnames=("x",)
+    )
     thing = Thing()
     assert call(evaluator, thing)
     Thing.shared = 5
@@ -475,7 +500,7 @@ def test_unknown_derived_source_and_third_party_guard_are_asked_in_python() -> N
             self.source = source
 
         def holds(self, value: Any) -> bool:
-            return value % 4 == 0
+            return bool(value % 4 == 0)
 
         def explain(self, value: Any) -> str:
             return f"{value} is odd twice"
@@ -512,16 +537,18 @@ def test_the_capsule_is_what_the_header_says() -> None:
 
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(get(_native._C_API, b"guards._native._C_API"), ctypes.POINTER(ctypes.c_void_p * 3)).contents
+    table = ctypes.cast(
+        get(_native._C_API, b"guards._native._C_API"), ctypes.POINTER(ctypes.c_void_p * 3)
+    ).contents
     version = ctypes.cast(ctypes.addressof(table), ctypes.POINTER(ctypes.c_int)).contents.value
     assert version == 1
     assert table[1] == id(_native.Evaluator)
     prototype = ctypes.PYFUNCTYPE(
         ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.py_object), ctypes.c_ssize_t, ctypes.py_object
     )
-    check = prototype(table[2])
+    check = prototype(table[2] or 0)
     evaluator = guards.build([guards.EqualsConstant(LocalSource("y"), 5)], varnames=("x", "y"))
-    slots = (ctypes.py_object * 2)(None, 5)
+    slots: Any = (ctypes.py_object * 2)(None, 5)  # type: ignore[misc]
     assert check(evaluator, slots, 2, target) == 1
     assert check(evaluator, slots, 1, target) == 0
     slots[1] = 6

@@ -5,9 +5,12 @@ from __future__ import annotations
 from random import Random
 from typing import Any
 
-import guards
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import guards
 from fx_interface.source import (
     AttrSource,
     InstanceDictSource,
@@ -20,8 +23,6 @@ from fx_interface.source import (
 )
 from fx_interface.symbols import ShapeEnv
 from guards.reference import ReferenceEvaluator, ReferenceFetcher
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 
 class Block(torch.nn.Module):
@@ -120,7 +121,10 @@ def changes(net: Net, slots: dict[str, Any]) -> list[Any]:
         both(lambda: net.eval(), lambda: net.train()),
         both(lambda: setattr(linear, "weight", twin), lambda: setattr(linear, "weight", parameter)),
         both(lambda: parameter.requires_grad_(False), lambda: parameter.requires_grad_(True)),
-        both(lambda: setattr(block.table, "data", torch.zeros(5)), lambda: setattr(block.table, "data", torch.zeros(3))),
+        both(
+            lambda: setattr(block.table, "data", torch.zeros(5)),
+            lambda: setattr(block.table, "data", torch.zeros(3)),
+        ),
         both(lambda: block.table.resize_(2), lambda: block.table.resize_(3)),
         both(lambda: setattr(block, "absent", 1), lambda: vars(block).pop("absent", None)),
         both(lambda: setattr(block, "scale", 3), lambda: vars(block).pop("scale", None)),
@@ -230,7 +234,11 @@ def test_fetcher_reads_parameters_both_ways() -> None:
     sources: list[Source] = []
     for index in range(2):
         linear = AttrSource(ItemSource(table, str(index)), "linear")
-        sources += [AttrSource(linear, "weight"), ItemSource(AttrSource(linear, "_parameters"), "bias"), linear]
+        sources += [
+            AttrSource(linear, "weight"),
+            ItemSource(AttrSource(linear, "_parameters"), "bias"),
+            linear,
+        ]
     fetcher, reference = guards.build_fetcher(sources), ReferenceFetcher(sources)
     assert fetcher.roots == reference.roots == (ROOT,)
     for _ in range(3):

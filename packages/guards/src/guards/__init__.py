@@ -17,11 +17,13 @@ from guards.tree import GuardSet
 
 if TYPE_CHECKING:
     from guards.kinds.state import GlobalState, global_state
-    from guards.kinds.tensor import TensorMatch, tensor_match
+    from guards.kinds.tensor import StorageGroups, TensorMatch, storage_groups, tensor_match
 
 _NEED_TORCH = {
     "GlobalState": "guards.kinds.state",
     "global_state": "guards.kinds.state",
+    "StorageGroups": "guards.kinds.tensor",
+    "storage_groups": "guards.kinds.tensor",
     "TensorMatch": "guards.kinds.tensor",
     "tensor_match": "guards.kinds.tensor",
 }
@@ -47,6 +49,7 @@ __all__ = [
     "ReferenceFetcher",
     "SameObject",
     "ShapeRelations",
+    "StorageGroups",
     "TensorMatch",
     "Truthiness",
     "TypeIs",
@@ -57,6 +60,7 @@ __all__ = [
     "global_state",
     "guard_kind",
     "shape_relations",
+    "storage_groups",
     "tensor_match",
 ]
 

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from fx_interface.guard import Guard
 from fx_interface.source import Source
-
 from guards import _native
 from guards.lower import Lowering, NodeTuple, derived_access
 from guards.reference import roots_of
@@ -14,7 +13,7 @@ from guards.torch_bridge import calibration, use_dict_versions_if_sound
 from guards.tree import GuardSet, TreeNode
 
 SKIPS_BY_DICT_VERSION = use_dict_versions_if_sound()
-"""Whether unchanged dicts are recognised (CPython 3.11 and 3.12), so that most of a check is skipped after the first."""
+"""Whether unchanged dicts are recognised (CPython 3.11 and 3.12), which makes most of a check unnecessary."""
 
 
 def build(

@@ -33,11 +33,12 @@ class Layout:
     dtype: int
     device: int
     autograd: int
+    storage: int
 
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """What was found: the layout (None: not usable), the state readers, and the numbers that stand for torch's values."""
+    """What was found: the layout (None: not usable), the state readers, the numbers that stand for torch's values."""
 
     layout: Layout | None
     plain_keys: int
@@ -86,8 +87,8 @@ def calibrate() -> Calibration:
     try:
         layout = _find_layout()
         odd = ~plain_keys & _MASK
-        offsets = (layout.impl, layout.keys, layout.sizes, layout.dtype, layout.device, layout.autograd)
-        _native.set_tensor_layout((*offsets, odd, _PLAIN_TYPES))
+        offsets = (layout.impl, layout.keys, layout.sizes, layout.dtype, layout.device)
+        _native.set_tensor_layout((*offsets, layout.autograd, layout.storage, odd, _PLAIN_TYPES))
         dtypes = {d: _native.tensor_metadata(torch.empty(0, dtype=d))[1] for d in _DTYPES}
         _verify(dtypes, devices)
     except (LookupError, OSError, ValueError, struct.error) as error:
@@ -142,6 +143,7 @@ def _find_layout() -> Layout:
         _find_dtype(),
         _find_device(),
         _find_autograd(),
+        _only("storage", _words(memory, tensor.untyped_storage()._cdata)),
     )
 
 
@@ -169,7 +171,7 @@ def _find_device() -> int:
     limit = min(len(memory) for memory, _ in samples) - 2
     found = [
         at
-        for at in range(0, limit)
+        for at in range(limit)
         if all(struct.unpack_from("<bbB", memory, at) == (code, -1, 1) for memory, code in samples)
     ]
     return _only("device", found)
@@ -230,13 +232,26 @@ def _plain_keys() -> int:
 def _samples() -> list[torch.Tensor]:
     base = torch.arange(24.0).reshape(2, 3, 4)
     leaf = torch.ones(3, requires_grad=True)
-    made = [torch.empty(()), base, base.transpose(0, 2), base[:, 1:], base[..., None, None, None], leaf, leaf * 2]
-    made += [torch.empty(0, 3), torch.nn.Parameter(base.clone()), torch.empty(2, 2, device="meta"), leaf.detach()]
+    made = [
+        torch.empty(()),
+        base,
+        base.transpose(0, 2),
+        base[:, 1:],
+        base[..., None, None, None],
+        leaf,
+        leaf * 2,
+    ]
+    made += [
+        torch.empty(0, 3),
+        torch.nn.Parameter(base.clone()),
+        torch.empty(2, 2, device="meta"),
+        leaf.detach(),
+    ]
     made += [torch.empty((1,) * 9), torch.zeros(2, dtype=torch.complex64).conj(), base.expand(5, 2, 3, 4)]
     made += [torch.empty(2, dtype=dtype) for dtype in _DTYPES]
     with torch.inference_mode():
         made.append(torch.empty(3))
-    if torch.cuda.is_available() and torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         made.append(torch.empty(2, device="cuda"))
     return made
 
@@ -256,6 +271,7 @@ def _verify(dtypes: dict[torch.dtype, int], devices: dict[str, int]) -> None:
             tensor.is_leaf,
             tuple(tensor.shape),
             tensor.stride(),
+            tensor.untyped_storage()._cdata,
         )
         found = _native.tensor_metadata(tensor)
         if found != expected:

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from fx_interface.errors import UserLocation
 from fx_interface.guard import Guard
 from fx_interface.source import Scope
-
 from guards.kinds.base import short
 from guards.reference import read
 from guards.tree import GuardSet, sources_of
@@ -16,7 +15,7 @@ from guards.tree import GuardSet, sources_of
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """One guard that does not hold. ``reason`` is its own line; ``where`` the user's line that relied on it, if known."""
+    """One guard that does not hold. ``reason`` is its own line, ``where`` the user's line that relied on it."""
 
     guard: Guard
     expression: str

@@ -1,7 +1,7 @@
 """From the tree of guards to the tuples that the native evaluator and fetcher are built from.
 
 A node is ``(access, key, index, slot, number only, checks, children, live children)``; a check is
-``(op, lasting, guard index, operand, number, program, tensor facts)``. What no rule here covers is checked by the record itself.
+``(op, lasting, guard index, operand, number, program, tensor facts)``. What no rule covers is checked by the record.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from fx_interface import source as sources
 from fx_interface.guard import Guard
 from fx_interface.source import Source
 from fx_interface.symbols import Apply, IntLike, Relation, RelationOp, Symbol
-
 from guards import _native
 from guards.errors import GuardError
 from guards.kinds import containers, relations, values
@@ -30,9 +29,9 @@ _C = _native.CHECKS
 _OPS = _native.SHAPE_OPS
 NEVER, WITH_VALUE, WITH_DICT = 0, 1, 2
 _NO_INDEX = -(2**31)
-_KNOWN_SOURCES = (sources.AttrSource, sources.InstanceDictSource, sources.ItemSource, sources.DictKeySource)
-_KNOWN_SOURCES += (sources.TypeSource, sources.SizeSource, sources.StrideSource)
+_EXTENTS = (sources.SizeSource, sources.StrideSource)
 _ITEMS = (sources.ItemSource, sources.DictKeySource)
+_KNOWN_SOURCES = (sources.AttrSource, sources.InstanceDictSource, sources.TypeSource, *_ITEMS, *_EXTENTS)
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
@@ -105,7 +104,7 @@ def derived_access(source: Source) -> tuple[int, Any, int]:
 
 
 def _number_only(node: TreeNode) -> bool:
-    return type(node.source) in (sources.SizeSource, sources.StrideSource) and node.slot >= 0 and not node.guards and not node.children
+    return type(node.source) in _EXTENTS and node.slot >= 0 and not node.guards and not node.children
 
 
 def _skippable(node: TreeNode) -> bool:
@@ -149,7 +148,9 @@ def value_check(index: int, guard: Guard) -> CheckTuple:
     """The check for a guard on one value."""
     lasting = _lasting(guard)
 
-    def check(op: str, operand: Any = None, number: int = 0, program: tuple[int, ...] = (), facts: Any = None) -> Any:
+    def check(
+        op: str, operand: Any = None, number: int = 0, program: tuple[int, ...] = (), facts: Any = None
+    ) -> CheckTuple:
         return (_C[op], lasting, index, operand, number, program, facts)
 
     if not _is_own(guard):
@@ -199,6 +200,9 @@ def relation_check(index: int, guard: Guard, guards: GuardSet) -> CheckTuple:
             program = shape_program(guard, slots)
             if program is not None:
                 return (_C["shapes"], NEVER, index, guard.holds, len(slots), (*slots, *program), None)
+    if guard.kind == "storage_groups":
+        groups: tuple[int, ...] = guard.groups  # type: ignore[attr-defined]  # its class needs torch
+        return (_C["storages"], NEVER, index, guard.holds, len(slots), (*slots, *groups), None)
     return (_C["python_many"], NEVER, index, guard.holds, 0, slots, None)
 
 
@@ -225,9 +229,7 @@ def shape_program(guard: relations.ShapeRelations, slots: tuple[int, ...]) -> tu
     return tuple(code)
 
 
-def _relation_code(
-    relation: Relation, slot_of: dict[Symbol, int]
-) -> tuple[RelationOp, list[int], list[int]]:
+def _relation_code(relation: Relation, slot_of: dict[Symbol, int]) -> tuple[RelationOp, list[int], list[int]]:
     return relation.op, _expression_code(relation.lhs, slot_of), _expression_code(relation.rhs, slot_of)
 
 

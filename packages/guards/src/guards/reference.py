@@ -7,7 +7,6 @@ from typing import Any
 
 from fx_interface.guard import Guard
 from fx_interface.source import ClosureSource, GlobalSource, LocalSource, Scope, Source
-
 from guards.tree import GuardSet, is_relation, sources_of
 
 
@@ -47,7 +46,9 @@ def scope_of_call(
         except ValueError:
             continue
     locals_ = dict(zip(varnames, slots, strict=False))
-    return Scope(locals_, getattr(function, "__globals__", {}), closure, getattr(function, "__builtins__", {}))
+    return Scope(
+        locals_, getattr(function, "__globals__", {}), closure, getattr(function, "__builtins__", {})
+    )
 
 
 def read(guard: Guard, scope: Scope) -> Any:

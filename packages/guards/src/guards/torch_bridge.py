@@ -1,4 +1,4 @@
-"""What the native evaluator needs to know of torch, found on first use; without torch, the records answer themselves."""
+"""What the native evaluator needs to know of torch, found on first use; without torch the records answer."""
 
 from __future__ import annotations
 
@@ -109,4 +109,6 @@ def _every_change_shows() -> bool:
             return False
     before = _native.dict_version(vars(holder))
     store_attribute()
-    return _native.dict_version(vars(holder)) != before and _native.dict_version({}) != _native.dict_version({})
+    return _native.dict_version(vars(holder)) != before and _native.dict_version({}) != _native.dict_version(
+        {}
+    )

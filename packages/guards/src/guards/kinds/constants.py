@@ -32,7 +32,9 @@ def constants_equal(expected: Any, value: Any) -> bool:
     if cls is tuple:
         return len(expected) == len(value) and all(map(constants_equal, expected, value))
     if cls is slice:
-        return all(constants_equal(getattr(expected, n), getattr(value, n)) for n in ("start", "stop", "step"))
+        return all(
+            constants_equal(getattr(expected, n), getattr(value, n)) for n in ("start", "stop", "step")
+        )
     try:
         return bool(expected == value)
     except Exception:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -35,7 +36,7 @@ class Length(GuardRecord):
 class DictKeys(GuardRecord):
     """A dict whose keys are exactly these constants, in this insertion order.
 
-    Reads the builtin dict's own storage: a subclass's ``__iter__`` is not consulted.
+    Reads the builtin's own order (an OrderedDict has one of its own): a subclass's ``__iter__`` is not consulted.
     """
 
     kind: ClassVar[str] = "dict_keys"
@@ -48,12 +49,12 @@ class DictKeys(GuardRecord):
     def holds(self, value: Any) -> bool:
         if not isinstance(value, dict) or dict.__len__(value) != len(self.expected):
             return False
-        return all(map(constants_equal, self.expected, list(dict.__iter__(value))))
+        return all(map(constants_equal, self.expected, _keys(value)))
 
     def explain(self, value: Any) -> str:
         if not isinstance(value, dict):
             return f"expected a dict, got {short(value)}"
-        keys = list(dict.__iter__(value))
+        keys = _keys(value)
         missing = [k for k in self.expected if not any(constants_equal(k, other) for other in keys)]
         extra = [k for k in keys if not any(constants_equal(other, k) for other in self.expected)]
         parts = [f"{text} {short(found)}" for text, found in (("missing", missing), ("new", extra)) if found]
@@ -125,6 +126,10 @@ class AttributeAbsent(GuardRecord):
 
     def explain(self, value: Any) -> str:
         return f"expected no attribute {self.name!r} on {short(value)}; it has one"
+
+
+def _keys(value: dict[Any, Any]) -> list[Any]:
+    return list(OrderedDict.__iter__(value) if isinstance(value, OrderedDict) else dict.__iter__(value))
 
 
 def _contains(value: dict[Any, Any], name: Any, otherwise: bool = False) -> bool:

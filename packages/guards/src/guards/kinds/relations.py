@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
 from fx_interface.symbols import Range, Relation, ShapeEnv, Symbol
-
 from guards.kinds.base import GuardRecord, guard_kind, short
 
 
@@ -61,7 +60,7 @@ class DistinctObjects(GuardRecord):
 class ShapeRelations(GuardRecord):
     """Relations and ranges of symbolic sizes; ``bindings`` say where each symbol's value is read.
 
-    A symbol bound more than once must read the same integer everywhere. A value that is not exactly an int does not hold.
+    A symbol bound more than once must read the same integer everywhere. A value that is not exactly an int fails.
     """
 
     kind: ClassVar[str] = "shape_relations"
@@ -108,9 +107,7 @@ class ShapeRelations(GuardRecord):
         return ", ".join(f"{self._name(atom)} = {known.get(atom)}" for atom in atoms)
 
 
-def shape_relations(
-    env: ShapeEnv, bindings: Iterable[tuple[Symbol, Source]] = ()
-) -> ShapeRelations | None:
+def shape_relations(env: ShapeEnv, bindings: Iterable[tuple[Symbol, Source]] = ()) -> ShapeRelations | None:
     """The guard for all that a compilation relied on about sizes, or None if it relied on nothing.
 
     ``bindings`` adds to the sources that the environment knows: more places where a symbol is read. A relation over a
@@ -129,7 +126,12 @@ def shape_relations(
     )
     symbols, sources = zip(*bound, strict=True)
     return ShapeRelations(
-        sources[0], symbols, sources[1:], tuple(g.relation for g in kept), ranges, tuple(g.where for g in kept)
+        sources[0],
+        symbols,
+        sources[1:],
+        tuple(g.relation for g in kept),
+        ranges,
+        tuple(g.where for g in kept),
     )
 
 

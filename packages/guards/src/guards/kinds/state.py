@@ -34,7 +34,7 @@ FACTS: dict[str, Callable[[], Any]] = {
     "dispatch_included": lambda: torch._C._dispatch_tls_local_include_set().raw_repr(),
     "dispatch_excluded": lambda: torch._C._dispatch_tls_local_exclude_set().raw_repr(),
     "torch_function_modes": _function_modes,
-    "torch_function_state": lambda: int(torch._C._get_torch_function_state()),
+    "torch_function_state": lambda: int(torch._C._get_torch_function_state()),  # type: ignore[attr-defined]
     "autocast_cpu": lambda: _autocast("cpu"),
     "autocast_cuda": lambda: _autocast("cuda"),
     "autocast_cache": torch.is_autocast_cache_enabled,
@@ -86,6 +86,8 @@ def _same(expected: Any, actual: Any) -> bool:
         return (
             isinstance(actual, tuple)
             and len(expected) == len(actual)
-            and all(a is b or (isinstance(a, tuple) and a == b) for a, b in zip(expected, actual, strict=True))
+            and all(
+                a is b or (isinstance(a, tuple) and a == b) for a, b in zip(expected, actual, strict=True)
+            )
         )
     return bool(expected == actual)

@@ -1,15 +1,16 @@
-"""The guard on a tensor's metadata."""
+"""Guards on a tensor's metadata, and on which tensors share memory."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
+from itertools import combinations
 from typing import Any, ClassVar
 
 import torch
+
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
-
 from guards.kinds.base import GuardRecord, guard_kind, short, type_name
 
 
@@ -41,7 +42,7 @@ class TensorMatch(GuardRecord):
             return f"expected type {type_name(self.type)}, got {type_name(type(value))}: {short(value)}"
         return self._difference(value) or "holds"
 
-    def _difference(self, tensor: torch.Tensor) -> str | None:
+    def _difference(self, tensor: Any) -> str | None:
         try:
             return self._first_difference(tensor)
         except Exception as error:
@@ -67,6 +68,51 @@ class TensorMatch(GuardRecord):
         if self.is_leaf is not None and tensor.is_leaf != self.is_leaf:
             return f"expected is_leaf {self.is_leaf}, got {tensor.is_leaf}"
         return None
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class StorageGroups(GuardRecord):
+    """Which of these tensors share memory: tensor i's storage is that of group ``groups[i]``, numbered by first use.
+
+    ``(0, 1, 0)``: the first and third are views of one storage, the second has its own. Needed where some are mutated.
+    """
+
+    kind: ClassVar[str] = "storage_groups"
+    takes_tuple: ClassVar[bool] = True
+    others: tuple[Source, ...]
+    groups: tuple[int, ...]
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return (self.source, *self.others)
+
+    def holds(self, value: Any) -> bool:
+        try:
+            return _storage_groups(value) == self.groups
+        except Exception:
+            return False
+
+    def explain(self, value: Any) -> str:
+        try:
+            actual = _storage_groups(value)
+        except Exception as error:
+            return f"the tensors' storages cannot be read: {error}"
+        for i, j in combinations(range(len(actual)), 2):
+            if (actual[i] == actual[j]) != (self.groups[i] == self.groups[j]):
+                change = "now share memory" if actual[i] == actual[j] else "no longer share memory"
+                return f"{self.sources[i]} and {self.sources[j]} {change}"
+        return "holds"
+
+
+def _storage_groups(tensors: Iterable[torch.Tensor]) -> tuple[int, ...]:
+    numbers: dict[int, int] = {}
+    return tuple(numbers.setdefault(t.untyped_storage()._cdata, len(numbers)) for t in tensors)
+
+
+def storage_groups(sources: Sequence[Source], tensors: Sequence[torch.Tensor]) -> StorageGroups:
+    """The guard that these tensors' sharing of memory satisfies."""
+    return StorageGroups(sources[0], tuple(sources[1:]), _storage_groups(tensors))
 
 
 def tensor_match(

@@ -82,16 +82,14 @@ class EqualsConstant(GuardRecord):
 
     def explain(self, value: Any) -> str:
         if type(value) is not type(self.expected):
-            return (
-                f"expected {short(self.expected)}, got {short(value)} of type {type_name(type(value))}"
-            )
+            return f"expected {short(self.expected)}, got {short(value)} of type {type_name(type(value))}"
         return f"expected {short(self.expected)}, got {short(value)}"
 
 
 @guard_kind
 @dataclass(frozen=True, slots=True)
 class Truthiness(GuardRecord):
-    """``bool(value) is expected`` for an exact int, float, str, bytes, tuple, list, dict, set or None; else not held."""
+    """``bool(value) is expected``, for a number, string, builtin container or None; anything else fails."""
 
     kind: ClassVar[str] = "truthiness"
     expected: bool

@@ -1,0 +1,70 @@
+"""Guards on containers and attributes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict, defaultdict
+from typing import Any
+
+import guards
+from fx_interface.source import LocalSource
+
+X = LocalSource("x")
+
+
+def test_length_of_anything_sized() -> None:
+    assert guards.Length(X, 2).holds({1: 1, 2: 2})
+    assert not guards.Length(X, 2).holds([1])
+    assert not guards.Length(X, 2).holds(3)
+    assert guards.Length(X, 2).explain([1]) == "expected length 2, got 1"
+    assert "has none" in guards.Length(X, 2).explain(3)
+
+
+def test_keys_are_exact_and_ordered() -> None:
+    guard = guards.DictKeys(X, ("a", 1))
+    assert guard.holds({"a": 0, 1: 0})
+    assert not guard.holds({1: 0, "a": 0})
+    assert not guard.holds({"a": 0, True: 0})
+    assert not guard.holds(["a", 1])
+    assert guard.explain({1: 0, "a": 0}) == "dict keys changed: their order"
+    assert guard.explain({"a": 0, "b": 0}) == "dict keys changed: missing [1]; new ['b']"
+
+
+def test_an_ordered_dicts_own_order_counts() -> None:
+    table = OrderedDict(a=1, b=2)
+    guard = guards.DictKeys(X, ("a", "b"))
+    evaluator = guards.build([guard], varnames=("x",))
+    assert guard.holds(table)
+    assert evaluator.check_call(_function, table)
+    table.move_to_end("a")
+    assert not guard.holds(table)
+    assert not evaluator.check_call(_function, table)
+
+
+def test_presence_never_calls_missing() -> None:
+    table: Any = defaultdict(int)
+    assert not guards.KeyPresent(X, "a").holds(table)
+    assert guards.KeyAbsent(X, "a").holds(table)
+    assert len(table) == 0
+    assert not guards.KeyAbsent(X, "a").holds(["a"])
+    assert not guards.KeyPresent(X, []).holds({})
+    assert not guards.KeyAbsent(X, []).holds({})
+
+
+def test_attributes() -> None:
+    class Raises:
+        @property
+        def bad(self) -> int:
+            raise RuntimeError
+
+    for name, value, present, absent in [
+        ("real", 1, True, False),
+        ("no", 1, False, True),
+        ("bad", Raises(), False, False),
+    ]:
+        facts = [guards.AttributePresent(X, name), guards.AttributeAbsent(X, name)]
+        assert [f.holds(value) for f in facts] == [present, absent]
+        native = [guards.build([f], varnames=("x",)).check_call(_function, value) for f in facts]
+        assert native == [present, absent]
+
+
+def _function(x: Any) -> None: ...

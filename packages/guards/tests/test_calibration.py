@@ -1,0 +1,49 @@
+"""What was measured of this torch is usable, and a wrong measurement is noticed."""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+
+import pytest
+import torch
+
+from guards import calibration as module
+from guards import torch_bridge
+from guards.kinds.tensor import dispatch_keys
+
+
+def test_this_torch_is_readable() -> None:
+    found = torch_bridge.calibration()
+    assert found is not None
+    assert found.layout is not None
+    assert set(found.readers) == set(module.FACTS)
+    assert found.device_code(torch.device("cuda:1")) == (1, 1)
+    assert found.dtype_code(torch.qint8) is None
+
+
+@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(module.Layout) if f.name != "impl"])
+def test_a_wrong_offset_turns_native_reading_off(
+    field: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    right = module._find_layout()
+    wrong = dataclasses.replace(right, **{field: getattr(right, field) + 8})
+    monkeypatch.setattr(module, "_find_layout", lambda: wrong)
+    try:
+        with caplog.at_level(logging.WARNING, "guards"):
+            assert module.calibrate().layout is None
+        assert "GRD002" in caplog.text
+    finally:
+        monkeypatch.undo()
+        torch_bridge.calibration.cache_clear()
+        found = torch_bridge.calibration()
+        assert found is not None
+        assert found.layout == right
+
+
+def test_odd_tensors_are_not_plain() -> None:
+    found = torch_bridge.calibration()
+    assert found is not None
+    assert found.is_plain(torch.Tensor, dispatch_keys(torch.zeros(2)))
+    assert not found.is_plain(torch.Tensor, dispatch_keys(torch.eye(2).to_sparse()))
+    assert not found.is_plain(torch.nn.Module, dispatch_keys(torch.zeros(2)))

@@ -1,0 +1,42 @@
+"""The tree: shared prefixes are read once, repeats are dropped, relations get slots."""
+
+from __future__ import annotations
+
+import guards
+from fx_interface.source import AttrSource, LocalSource
+from guards.tree import is_relation, sources_of
+
+X, Y = LocalSource("x"), LocalSource("y")
+
+
+def test_shared_prefixes_share_nodes() -> None:
+    inner = AttrSource(X, "a")
+    facts = [guards.TypeIs(AttrSource(inner, "b"), int), guards.TypeIs(AttrSource(inner, "c"), int)]
+    tree = guards.GuardSet([*facts, facts[0]])
+    assert tree.guards == tuple(facts)
+    assert [n.source.expression for root in tree.roots for n in root.walk()] == ["x", "x.a", "x.a.b", "x.a.c"]
+
+
+def test_relations_have_slots() -> None:
+    same = guards.SameObject(X, Y)
+    tree = guards.GuardSet([same, guards.TypeIs(X, int)])
+    assert tree.relations == [(0, same)]
+    assert tree.slots == {X: 0, Y: 1}
+    assert is_relation(same)
+    assert sources_of(guards.TypeIs(X, int)) == (X,)
+
+
+def test_reads_happen_once() -> None:
+    class Counting:
+        reads = 0
+
+        @property
+        def a(self) -> int:
+            Counting.reads += 1
+            return 1
+
+    source = AttrSource(X, "a")
+    facts = [guards.TypeIs(source, int), guards.EqualsConstant(source, 1), guards.SameObject(source, source)]
+    evaluator = guards.build(facts, varnames=("x",))
+    assert evaluator.check_call(test_reads_happen_once, Counting())
+    assert Counting.reads == 1
