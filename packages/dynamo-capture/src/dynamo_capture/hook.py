@@ -1,21 +1,164 @@
-"""The frame hook's Python face: optimised regions and the answers a callback may give.
+"""The frame hook's Python face: functions and blocks in which a callback sees the frames that start.
 
-    wrapped = optimize(fn, callback)      # C object: calling it enables callback in this thread, calls fn, restores
-    with region(callback): ...            # the same for a block; region(None) disables
-    previous = set_callback(callback)     # the primitive: returns what was active in this thread (None: nothing)
+    wrapped = optimize(fn, callback)      # calling it activates callback in this thread, calls fn, restores
+    with region(callback): ...            # the same for a block
+    disabled(fn); with region(None): ...  # nothing is active inside (for compiled code that is Python)
+    previous = set_callback(callback)     # the primitive, per thread; None: nothing
 
-A callback is ``callback(frame: FrameView, entry_count: int) -> Entry | Skip | None``; it runs with the hook disabled in its
-thread, at the entry of a plain function frame for which no cached entry's guards hold.
+A callback is ``callback(frame: FrameView, entry_count: int) -> Entry | SKIP | SKIP_RECURSIVELY | None``. It is asked, with
+nothing active in its thread, when a plain function's frame starts and no cached entry's guard holds:
 
-- ``Entry(code, guard, owners=())``: cache and run ``code`` in place of the frame's (same argument layout and free variables);
-  later calls run it when ``guard`` holds. ``guard`` is ``None`` (always), a ``guards`` native evaluator, or any callable
-  ``guard(locals: tuple, function) -> bool`` where locals are the argument slots in co_varnames order.
-- ``Skip(recursive=False)``: never ask again for this code object; recursive: nor for anything it calls.
-- ``None``: run this call as it is, ask again next time.
+- ``Entry(code, guard=None, extra=None)``: cache ``code``, run it in place of the frame's now, and later whenever ``guard`` holds.
+  ``code`` takes the same arguments and free variables; ``guard`` is None (always), a native evaluator of the ``guards`` package,
+  or any ``guard(locals: tuple, function) -> bool`` over the argument slots in the order of ``co_varnames``;
+- ``SKIP``: run frames of this code as they are from now on; ``SKIP_RECURSIVELY``: and everything they call;
+- ``None``: run this one as it is, ask again next time.
 
-``FrameView``: ``code, function, globals, builtins, closure`` and ``locals`` (dict by name of the argument slots that are set).
-An exception that a callback raises propagates to the caller only if it is marked by ``propagate(exception)`` (or its type has
-``propagates_from_hook = True``); any other is logged (logger ``dynamo_capture``), the frame runs as it is, and the code is
-skipped from then on.
-``entries(code)``, ``reset(code=None)``, ``skip(code)``, ``is_skipped(code)`` inspect and change the per-code cache.
+``FrameView`` has ``code, function, globals, builtins, closure`` and ``locals`` (arguments by name). Generators, coroutines,
+class bodies, modules and ``exec`` never reach a callback, but what they call does.
+
+``optimize`` and ``region`` wrap a bare callback in ``FrameCallback``, which decides about errors: KeyboardInterrupt, SystemExit
+and exceptions marked by ``propagate`` leave through the frame as if its first instruction had raised them; any other is
+logged with its traceback (logger ``dynamo_capture``), the frame runs as it is, and so does that code from then on.
 """
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any, TypeVar
+
+from dynamo_capture import _eval_frame
+from dynamo_capture._eval_frame import (
+    SKIP,
+    SKIP_RECURSIVELY,
+    Entry,
+    FrameView,
+    RegionFunction,
+    add_entry,
+    entries,
+    get_callback,
+    is_installed,
+    set_callback,
+)
+from dynamo_capture.cache import CodeCache, tie
+
+__all__ = [
+    "SKIP",
+    "SKIP_RECURSIVELY",
+    "Callback",
+    "CodeCache",
+    "Entry",
+    "FrameCallback",
+    "FrameView",
+    "RegionFunction",
+    "add_entry",
+    "disabled",
+    "entries",
+    "get_callback",
+    "is_installed",
+    "is_skipped",
+    "optimize",
+    "propagate",
+    "region",
+    "set_callback",
+    "skip",
+    "tie",
+]
+
+Callback = Callable[[FrameView, int], Any]
+"""What is asked about a frame that starts."""
+
+_log = logging.getLogger("dynamo_capture")
+_MARK = "__propagates_from_hook__"
+_E = TypeVar("_E", bound=BaseException)
+
+
+def propagate(error: _E) -> _E:
+    """Mark an exception that the user shall see: ``raise propagate(UnsupportedProgramError(...))``."""
+    setattr(error, _MARK, True)
+    return error
+
+
+class FrameCallback:
+    """A callback whose mistakes never hurt the program, and whose compilations stay within a cache's limits."""
+
+    __slots__ = ("_callback", "cache")
+
+    def __init__(self, callback: Callback, cache: CodeCache | None = None) -> None:
+        self._callback = callback
+        self.cache = CodeCache() if cache is None else cache
+
+    def __call__(self, frame: FrameView, entry_count: int) -> Any:
+        if not self.cache.may_compile(frame.code):
+            _log.warning(
+                "%s was compiled %d times; from now on calls that no compiled version fits run uncompiled",
+                _where(frame.code),
+                self.cache.total,
+            )
+            self.cache.skip(frame.code)
+            return SKIP
+        try:
+            answer = self._callback(frame, entry_count)
+            if isinstance(answer, Entry):
+                _eval_frame.check_replacement(frame.code, answer.code)
+                self.cache.admitting(frame.code)
+            elif answer is SKIP or answer is SKIP_RECURSIVELY:
+                self.cache.skip(frame.code, recursively=answer is SKIP_RECURSIVELY)
+            elif answer is not None:
+                raise TypeError(f"a frame callback answers Entry, SKIP, SKIP_RECURSIVELY or None, not {answer!r}")
+        except Exception as error:
+            if getattr(error, _MARK, False):
+                raise
+            _log.exception("%s runs uncompiled: compiling it failed", _where(frame.code))
+            self.cache.skip(frame.code)
+            return SKIP
+        return answer
+
+
+def _where(code: CodeType) -> str:
+    return f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
+
+
+def _as_callback(callback: Callback | None) -> Callback | None:
+    return callback if callback is None or isinstance(callback, FrameCallback) else FrameCallback(callback)
+
+
+def optimize(function: Callable[..., Any], callback: Callback) -> RegionFunction:
+    """``function`` as a callable that activates ``callback`` for each call; name, signature and binding are as before.
+
+    Give several functions the same ``FrameCallback`` to let them share a cache and to nest at no cost.
+    """
+    wrapped = RegionFunction(function, _as_callback(callback))
+    functools.update_wrapper(wrapped, function)
+    return wrapped
+
+
+def disabled(function: Callable[..., Any]) -> RegionFunction:
+    """``function`` as a callable within which nothing is active in this thread."""
+    wrapped = RegionFunction(function, None)
+    functools.update_wrapper(wrapped, function)
+    return wrapped
+
+
+@contextmanager
+def region(callback: Callback | None) -> Iterator[None]:
+    """Activate ``callback`` (None: nothing) in this thread for a block; frames that have started already are not seen."""
+    previous = set_callback(_as_callback(callback))
+    try:
+        yield
+    finally:
+        set_callback(previous)
+
+
+def skip(code: CodeType, *, recursively: bool = False) -> None:
+    """Run frames of ``code`` as they are, under every callback."""
+    _eval_frame.set_skip(code, 2 if recursively else 1)
+
+
+def is_skipped(code: CodeType) -> bool:
+    """Whether frames of ``code`` run as they are unless an entry fits."""
+    return _eval_frame.get_skip(code) != 0

@@ -1,0 +1,415 @@
+/* The frame hook: at the entry of a plain function frame, run a cached replacement in place or ask the callback. */
+#include "code_cache.h"
+#include "frame_view.h"
+#include "region.h"
+#include "thread_state.h"
+
+/* What a callback answers besides an entry or None. */
+static PyObject *skip_code;
+static PyObject *skip_recursively;
+
+/* --- running frames --- */
+
+/* Below half of the C stack calls go without the hook, so that Python-to-Python calls use none of the C stack. */
+static PyObject *run_low(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
+{
+    fxs_suspend();
+    PyObject *result = _PyEval_EvalFrameDefault(tstate, frame, throwflag);
+    fxs_resume();
+    return result;
+}
+
+/* Another hook was there first: it gets the frame, and may hand it back to us, which ends the chain. */
+static PyObject *run_chained(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
+{
+    _PyInterpreterFrame *outer = thread->dispatching;
+    thread->dispatching = frame;
+    /* not on top: the hook above us is the one that brought us the frame */
+    _PyFrameEvalFunction evaluator = fxs_installed() ? fxs_next_evaluator : fxs_last_evaluator;
+    PyObject *result = evaluator(tstate, frame, throwflag);
+    thread->dispatching = outer;
+    return result;
+}
+
+static inline PyObject *run(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
+{
+    if (FXS_UNLIKELY(fxs_stack_is_low(thread))) {
+        return run_low(thread, tstate, frame, throwflag);
+    }
+    FXS_RECURSION_GIVE_BACK(tstate);
+    PyObject *result;
+    if (FXS_LIKELY(fxs_next_evaluator == _PyEval_EvalFrameDefault)) {
+        result = _PyEval_EvalFrameDefault(tstate, frame, throwflag);
+    }
+    else {
+        result = run_chained(thread, tstate, frame, throwflag);
+    }
+    FXS_RECURSION_TAKE_BACK(tstate);
+    return result;
+}
+
+/* Run the frame and all it calls with nothing active in this thread. */
+static PyObject *run_inactive(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFrame *frame)
+{
+    PyObject *callback = fxs_activate(thread, NULL);
+    PyObject *result = run(thread, tstate, frame, 0);
+    Py_XDECREF(fxs_activate(thread, callback));
+    return result;
+}
+
+/* --- running a replacement --- */
+
+/* Make room for a frame of `needed` slots where one of `taken` slots stands; 0 if there is none. */
+static int make_room(PyThreadState *tstate, _PyInterpreterFrame *frame, Py_ssize_t taken, Py_ssize_t needed)
+{
+    if (needed <= taken) {
+        return 1;
+    }
+    PyObject **base = (PyObject **)frame;
+    if (base + taken != tstate->datastack_top || base + needed >= tstate->datastack_limit) {
+        return 0;
+    }
+    tstate->datastack_top = base + needed;
+    return 1;
+}
+
+/* Swap the code of a frame that has not started. Only its argument slots are set then; the others are cleared. */
+static void swap_code(_PyInterpreterFrame *frame, PyCodeObject *code)
+{
+    Py_ssize_t arguments = fxs_argument_slots(code);
+    for (Py_ssize_t i = arguments; i < code->co_nlocalsplus; i++) {
+        frame->localsplus[i] = NULL;
+    }
+    fxs_frame_set_code(frame, (PyCodeObject *)Py_NewRef(code));
+}
+
+/* Run the entry's code in the frame, whose `taken` slots were sized for its own code. */
+static PyObject *run_entry(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFrame *frame, FXSEntry *entry,
+                           Py_ssize_t taken)
+{
+    if (FXS_LIKELY(make_room(tstate, frame, taken, entry->frame_size))) {
+        swap_code(frame, entry->code);
+    } /* else: one call at the end of a chunk of the data stack; later frames are made large enough */
+    return run(thread, tstate, frame, 0);
+}
+
+/* The first entry whose guard holds, moved to the front (borrowed); NULL if there is none. Guards may run user code,
+ * which may change the list: then the search starts over, a few times. */
+static FXSEntry *find_entry(FXSThread *thread, FXSCodeState *state, _PyInterpreterFrame *frame, PyCodeObject *code)
+{
+    Py_ssize_t count = fxs_argument_slots(code);
+    PyObject *function = FXS_FRAME_FUNCTION(frame);
+    PyObject *callback = thread->callback;
+    FXSEntry *found = NULL;
+    int restarts = 0;
+    thread->callback = NULL;
+    for (FXSEntry *entry = state->first; entry != NULL;) {
+        unsigned long version = state->version;
+        Py_INCREF(entry);
+        int holds = fxs_entry_holds(entry, frame->localsplus, count, function);
+        int still_there = entry->state == state;
+        FXSEntry *next = entry->next;
+        Py_DECREF(entry);
+        if (holds && still_there) {
+            found = entry;
+            break;
+        }
+        if (FXS_UNLIKELY(state->version != version)) {
+            if (++restarts > 4) {
+                break;
+            }
+            next = state->first;
+        }
+        entry = next;
+    }
+    thread->callback = callback;
+    if (found != NULL) {
+        found->hits++;
+        fxs_code_state_touch(state, found);
+    }
+    return found;
+}
+
+/* --- asking the callback --- */
+
+/* The callback's answer (owned); NULL with its exception. Nothing is active in this thread while it runs. */
+static PyObject *ask(FXSThread *thread, _PyInterpreterFrame *frame, Py_ssize_t entries)
+{
+    PyObject *view = fxs_frame_view(frame);
+    PyObject *number = view == NULL ? NULL : PyLong_FromSsize_t(entries);
+    PyObject *answer = NULL;
+    if (number != NULL) {
+        PyObject *callback = fxs_activate(thread, NULL);
+        answer = PyObject_CallFunctionObjArgs(callback, view, number, NULL);
+        Py_XDECREF(fxs_activate(thread, callback));
+    }
+    Py_XDECREF(number);
+    Py_XDECREF(view);
+    return answer;
+}
+
+/* Cache an entry; -1 with an exception if it does not fit the code. */
+static int admit(PyCodeObject *code, FXSEntry *entry)
+{
+    if (fxs_check_replacement(code, entry->code) < 0) {
+        return -1;
+    }
+    FXSCodeState *state = fxs_code_state_make(code);
+    if (state == NULL || fxs_code_state_add(state, entry) < 0) {
+        return -1;
+    }
+    fxs_code_reserve(code, entry->frame_size);
+    return 0;
+}
+
+static int set_skip(PyCodeObject *code, FXSSkip skip)
+{
+    FXSCodeState *state = fxs_code_state_make(code);
+    if (state == NULL) {
+        return -1;
+    }
+    state->skip = skip;
+    return 0;
+}
+
+/* No entry fits: ask, and do as told. An exception leaves through the frame, as if its first instruction had raised. */
+static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFrame *frame, PyCodeObject *code)
+{
+    Py_ssize_t taken = fxs_code_frame_size(code);
+    FXSCodeState *state = fxs_code_state(code);
+    PyObject *answer = ask(thread, frame, state == NULL ? 0 : state->count);
+    int status = 0;
+    PyObject *result = NULL;
+    if (answer == NULL) {
+        return run(thread, tstate, frame, 1);
+    }
+    if (answer == skip_recursively) {
+        status = set_skip(code, FXS_SKIP_RECURSIVELY);
+        result = status < 0 ? NULL : run_inactive(thread, tstate, frame);
+    }
+    else if (PyObject_TypeCheck(answer, &FXSEntry_Type)) {
+        status = admit(code, (FXSEntry *)answer);
+        result = status < 0 ? NULL : run_entry(thread, tstate, frame, (FXSEntry *)answer, taken);
+    }
+    else {
+        if (answer == skip_code) {
+            status = set_skip(code, FXS_SKIP_CODE);
+        }
+        else if (answer != Py_None) {
+            PyErr_Format(PyExc_TypeError, "a frame callback answers Entry, SKIP, SKIP_RECURSIVELY or None, not %R",
+                         Py_TYPE(answer));
+            status = -1;
+        }
+        result = status < 0 ? NULL : run(thread, tstate, frame, 0);
+    }
+    Py_DECREF(answer);
+    return status < 0 ? run(thread, tstate, frame, 1) : result;
+}
+
+/* --- the hook --- */
+
+#define FXS_CODE_KIND \
+    (CO_OPTIMIZED | CO_NEWLOCALS | CO_GENERATOR | CO_COROUTINE | CO_ITERABLE_COROUTINE | CO_ASYNC_GENERATOR)
+
+static PyObject *dispatch(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFrame *frame)
+{
+    PyCodeObject *code = FXS_FRAME_CODE(frame);
+    if ((code->co_flags & FXS_CODE_KIND) != (CO_OPTIMIZED | CO_NEWLOCALS) || !fxs_frame_at_start(frame)) {
+        return run(thread, tstate, frame, 0);
+    }
+    FXSCodeState *state = fxs_code_state(code);
+    if (state != NULL) {
+        if (state->first != NULL) {
+            Py_ssize_t taken = fxs_code_frame_size(code);
+            FXSEntry *entry = find_entry(thread, state, frame, code);
+            if (entry != NULL) {
+                return run_entry(thread, tstate, frame, entry, taken);
+            }
+        }
+        if (state->skip == FXS_SKIP_CODE) {
+            return run(thread, tstate, frame, 0);
+        }
+        if (state->skip == FXS_SKIP_RECURSIVELY) {
+            return run_inactive(thread, tstate, frame);
+        }
+    }
+    return miss(thread, tstate, frame, code);
+}
+
+PyObject *fxs_eval_frame(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
+{
+    FXSThread *thread = &fxs_thread;
+    if (FXS_UNLIKELY(thread->dispatching == frame)) {
+        thread->dispatching = NULL;
+        return fxs_last_evaluator(tstate, frame, throwflag);
+    }
+    if (thread->callback == NULL || throwflag || frame->owner != FRAME_OWNED_BY_THREAD) {
+        return run(thread, tstate, frame, throwflag);
+    }
+    return dispatch(thread, tstate, frame);
+}
+
+/* --- the module --- */
+
+static PyObject *py_set_callback(PyObject *Py_UNUSED(module), PyObject *callback)
+{
+    PyObject *chosen = callback == Py_None ? NULL : Py_NewRef(callback);
+    PyObject *previous = fxs_activate(&fxs_thread, chosen);
+    return previous == NULL ? Py_NewRef(Py_None) : previous;
+}
+
+static PyObject *py_get_callback(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    PyObject *callback = fxs_thread.callback;
+    return Py_NewRef(callback == NULL ? Py_None : callback);
+}
+
+static PyObject *py_is_installed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    return PyBool_FromLong(fxs_installed());
+}
+
+static PyCodeObject *as_code(PyObject *object)
+{
+    if (PyCode_Check(object)) {
+        return (PyCodeObject *)object;
+    }
+    PyErr_Format(PyExc_TypeError, "a code object is needed, not %R", Py_TYPE(object));
+    return NULL;
+}
+
+static PyObject *py_entries(PyObject *Py_UNUSED(module), PyObject *argument)
+{
+    PyCodeObject *code = as_code(argument);
+    PyObject *list = code == NULL ? NULL : PyList_New(0);
+    if (list == NULL) {
+        return NULL;
+    }
+    FXSCodeState *state = fxs_code_state(code);
+    for (FXSEntry *entry = state == NULL ? NULL : state->first; entry != NULL; entry = entry->next) {
+        if (PyList_Append(list, (PyObject *)entry) < 0) {
+            Py_DECREF(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
+static PyObject *py_clear_entries(PyObject *Py_UNUSED(module), PyObject *argument)
+{
+    PyCodeObject *code = as_code(argument);
+    if (code == NULL) {
+        return NULL;
+    }
+    FXSCodeState *state = fxs_code_state(code);
+    if (state != NULL) {
+        Py_INCREF(code);
+        fxs_code_state_clear(state);
+        Py_DECREF(code);
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_add_entry(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *code, *entry;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyCode_Type, &code, &FXSEntry_Type, &entry)) {
+        return NULL;
+    }
+    if (admit((PyCodeObject *)code, (FXSEntry *)entry) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_set_skip(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *code;
+    int skip;
+    if (!PyArg_ParseTuple(args, "O!i", &PyCode_Type, &code, &skip)) {
+        return NULL;
+    }
+    if (skip < FXS_SKIP_NOTHING || skip > FXS_SKIP_RECURSIVELY) {
+        PyErr_SetString(PyExc_ValueError, "0: nothing is skipped, 1: the code, 2: the code and all it calls");
+        return NULL;
+    }
+    if (set_skip((PyCodeObject *)code, (FXSSkip)skip) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_get_skip(PyObject *Py_UNUSED(module), PyObject *argument)
+{
+    PyCodeObject *code = as_code(argument);
+    if (code == NULL) {
+        return NULL;
+    }
+    FXSCodeState *state = fxs_code_state(code);
+    return PyLong_FromLong(state == NULL ? FXS_SKIP_NOTHING : (long)state->skip);
+}
+
+static PyObject *py_check_replacement(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *original, *replacement;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyCode_Type, &original, &PyCode_Type, &replacement)) {
+        return NULL;
+    }
+    if (fxs_check_replacement((PyCodeObject *)original, (PyCodeObject *)replacement) < 0) {
+        return NULL;
+    }
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef methods[] = {
+    {"set_callback", py_set_callback, METH_O,
+     "set_callback(callback or None): make it the active one in this thread; returns the previous one."},
+    {"get_callback", py_get_callback, METH_NOARGS, "The callback active in this thread, or None."},
+    {"is_installed", py_is_installed, METH_NOARGS, "Whether the interpreter evaluates frames through the hook now."},
+    {"entries", py_entries, METH_O, "entries(code): the cached entries, most recently used first."},
+    {"clear_entries", py_clear_entries, METH_O, "clear_entries(code): drop them all."},
+    {"add_entry", py_add_entry, METH_VARARGS, "add_entry(code, entry): cache an entry; ValueError if it cannot replace."},
+    {"set_skip", py_set_skip, METH_VARARGS,
+     "set_skip(code, n): 0 ask about frames of the code, 1 run them as they are, 2 and all they call."},
+    {"get_skip", py_get_skip, METH_O, "get_skip(code): what set_skip set."},
+    {"check_replacement", py_check_replacement, METH_VARARGS,
+     "check_replacement(original, replacement): ValueError unless frames of one can run the other in place."},
+    {NULL, NULL, 0, NULL},
+};
+
+static struct PyModuleDef module_definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "dynamo_capture._eval_frame",
+    .m_doc = "The native frame hook (PEP 523); use it through dynamo_capture.hook.",
+    .m_size = -1,
+    .m_methods = methods,
+};
+
+/* A named object that stands for an answer. */
+static PyObject *add_answer(PyObject *module, const char *name)
+{
+    PyObject *answer = PyUnicode_FromFormat("<dynamo_capture.%s>", name);
+    if (answer != NULL && PyModule_AddObjectRef(module, name, answer) < 0) {
+        Py_CLEAR(answer);
+    }
+    return answer;
+}
+
+PyMODINIT_FUNC PyInit__eval_frame(void)
+{
+    if (fxs_code_cache_init() < 0 || PyType_Ready(&FXSFrameView_Type) < 0 || PyType_Ready(&FXSRegion_Type) < 0) {
+        return NULL;
+    }
+    PyObject *module = PyModule_Create(&module_definition);
+    if (module == NULL) {
+        return NULL;
+    }
+    skip_code = add_answer(module, "SKIP");
+    skip_recursively = add_answer(module, "SKIP_RECURSIVELY");
+    if (skip_code == NULL || skip_recursively == NULL || PyModule_AddType(module, &FXSEntry_Type) < 0
+        || PyModule_AddType(module, &FXSFrameView_Type) < 0 || PyModule_AddType(module, &FXSRegion_Type) < 0) {
+        Py_DECREF(module);
+        return NULL;
+    }
+    return module;
+}
