@@ -11,7 +11,7 @@ from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.native import build_graph
 from inductor_codegen.options import CodegenOptions
-from inductor_codegen.pipeline import kernel_source, plan
+from inductor_codegen.pipeline import kernel_sources, plan
 from inductor_codegen.runtime import CompiledGraph
 
 
@@ -29,7 +29,7 @@ def compile_graph(
     """
     options = options or CodegenOptions()
     program = plan(graph_module)
-    kernels = kernel_source(program) if program.kernels else ""
+    kernels = kernel_sources(program)
     entry = write_entry(program)
     if store is not None or options.cache:
         return build_graph(entry, kernels, store or ArtifactStore(options.cache_dir), options.compiler)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,18 +12,29 @@ from inductor_codegen.cache import Artifact, ArtifactStore, content_key
 from inductor_codegen.codegen.wrapper import EntrySource
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.runtime import ENTRY_ABI, CompiledGraph, GraphRecord, load
-from inductor_codegen.toolchain import ENTRY_FLAGS, KERNEL_FLAGS, Compiler, Unit, build_library, find_compiler
+from inductor_codegen.toolchain import (
+    ENTRY_FLAGS,
+    KERNEL_FLAGS,
+    LARGE_ENTRY_FLAGS,
+    Compiler,
+    Unit,
+    build_library,
+    find_compiler,
+)
 
 _LIBRARY = "graph.so"
+_LARGE_ENTRY = 16384  # characters; the time to optimise more is longer than what it saves in calls
 
 
 def build_graph(
     entry: EntrySource,
-    kernels: str,
+    kernels: Sequence[str],
     store: ArtifactStore,
     compiler_command: str | None = None,
 ) -> CompiledGraph:
-    """The callable for ``entry`` and the C++ text of its ``kernels`` ("" if none), out of the store if it is there.
+    """The callable for ``entry`` and its ``kernels``, out of the store if it is there.
+
+    ``kernels`` are C++ files that together hold every kernel once; they are compiled at the same time.
 
     MissingCompilerError IND111 without a compiler; CompilationError IND112 when the text is rejected.
     """
@@ -31,9 +42,9 @@ def build_graph(
     key = graph_key(entry, kernels, compiler)
 
     def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
-        units = [Unit("entry", entry.text, ENTRY_FLAGS)]
-        if kernels:
-            units.append(Unit("kernels", kernels, KERNEL_FLAGS))
+        large = len(entry.text) > _LARGE_ENTRY
+        units = [Unit(f"kernels{i}", text, KERNEL_FLAGS) for i, text in enumerate(kernels)]
+        units.append(Unit("entry", entry.text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS))
         library = build_library(compiler, units, folder, _LIBRARY)
         record = GraphRecord(key, entry.input_kinds, entry.output_kinds, entry.operators, entry.release_gil)
         return record.to_data(), {_LIBRARY: library}
@@ -59,12 +70,12 @@ def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
         return None
 
 
-def graph_key(entry: EntrySource, kernels: str, compiler: Compiler) -> str:
+def graph_key(entry: EntrySource, kernels: Sequence[str], compiler: Compiler) -> str:
     """A key over all text, the compiler, the processor, and the versions of torch and this runtime."""
     operators = [str(call.to_data()) for call in entry.operators]
     kinds = f"{entry.input_kinds} {entry.output_kinds} {entry.release_gil}"
     return content_key(
-        "graph", str(ENTRY_ABI), torch.__version__, compiler.identity, kinds, entry.text, kernels, *operators
+        "graph", str(ENTRY_ABI), torch.__version__, compiler.identity, kinds, entry.text, *kernels, *operators
     )
 
 

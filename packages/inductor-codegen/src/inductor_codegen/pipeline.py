@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from torch.fx import GraphModule
 
-from inductor_codegen.codegen.cpp.emit import emit_source
+from inductor_codegen.codegen.cpp.emit import emit_kernel
+from inductor_codegen.codegen.cpp.preamble import PREAMBLE
 from inductor_codegen.ir.program import Program
 from inductor_codegen.lower.lowering import lower
 from inductor_codegen.schedule.assemble import assemble
 from inductor_codegen.schedule.grouping import group_values
+
+SPLIT_FROM = 8192
+"""Characters of kernels from which compiling two files at once is faster than one."""
 
 
 def plan(graph_module: GraphModule) -> Program:
@@ -18,6 +22,11 @@ def plan(graph_module: GraphModule) -> Program:
     return assemble(lowered, grouping, env)
 
 
-def kernel_source(program: Program) -> str:
-    """One C++ file with all kernels of a program for the CPU."""
-    return emit_source(program.kernels)
+def kernel_sources(program: Program) -> tuple[str, ...]:
+    """C++ files that together hold all kernels of a program for the CPU; many kernels are split for two processors."""
+    texts = sorted(map(emit_kernel, program.kernels), key=lambda text: (-len(text), text))
+    count = 2 if sum(map(len, texts)) > SPLIT_FROM else 1
+    files: list[list[str]] = [[] for _ in range(count)]
+    for text in texts:
+        min(files, key=lambda file: sum(map(len, file))).append(text)
+    return tuple("\n".join([PREAMBLE, *file]) for file in files if file)

@@ -26,6 +26,7 @@ _COMMON = (
 KERNEL_FLAGS = ("-O1", "-ftree-vectorize", "-fno-math-errno", "-fno-trapping-math", "-fopenmp")
 """Neither -ffast-math nor a part of it that changes results: it would also set the processor to flush denormals."""
 ENTRY_FLAGS = ("-O1",)
+LARGE_ENTRY_FLAGS = ("-O0",)
 _TIMEOUT = 600.0
 
 
@@ -40,7 +41,17 @@ class Compiler:
     @property
     def identity(self) -> str:
         """What a key of compiled code must depend on: the compiler, its flags and the processor."""
-        return "\n".join((self.version, *self.target, *_COMMON, *KERNEL_FLAGS, *ENTRY_FLAGS, processor()))
+        return "\n".join(
+            (
+                self.version,
+                *self.target,
+                *_COMMON,
+                *KERNEL_FLAGS,
+                *ENTRY_FLAGS,
+                *LARGE_ENTRY_FLAGS,
+                processor(),
+            )
+        )
 
 
 @dataclass(frozen=True, slots=True)

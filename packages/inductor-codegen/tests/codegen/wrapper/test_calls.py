@@ -25,7 +25,9 @@ def rand(*sizes: int) -> torch.Tensor:
     return torch.randn(*sizes, generator=torch.Generator().manual_seed(len(sizes)))
 
 
-def compiled(folder: Path, op: Callable[..., Any], inputs: list[torch.Tensor], *args: Any, **kwargs: Any) -> Any:
+def compiled(
+    folder: Path, op: Callable[..., Any], inputs: list[torch.Tensor], *args: Any, **kwargs: Any
+) -> Any:
     """The call compiled, and the route that it takes. Integers wrapped as ``In(k)`` in ``args`` are inputs."""
     graph = ExampleGraph()
     nodes = [graph.input(value, f"x{i}") for i, value in enumerate(inputs)]
@@ -164,9 +166,7 @@ def test_sizes_may_be_symbolic_in_every_route(tmp_path: Path) -> None:
     size = graph.symbol()
     x, w = graph.input(rand(11, 4), "x"), graph.input(rand(4, 4), "w")
     product = graph.call(aten.mm.default, x, w)
-    best, _ = (
-        graph.call(getitem, graph.call(aten.topk.default, product, 2), i) for i in (0, 1)
-    )
+    best, _ = (graph.call(getitem, graph.call(aten.topk.default, product, 2), i) for i in (0, 1))
     zeros = graph.call(aten.new_full.default, product, [size, 3], 2)
     module = graph.build(best, zeros)
     native = compile_graph(module, CodegenOptions(tmp_path))

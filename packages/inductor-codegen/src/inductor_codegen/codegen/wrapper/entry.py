@@ -11,8 +11,9 @@ from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import (
     BASE_FUNCTIONS,
-    ENTRY_HEAD,
+    ENTRY,
     HELPERS,
+    STEPS_HEAD,
     TYPES,
     CFunction,
     binding,
@@ -61,6 +62,7 @@ def write_entry(program: Program) -> EntrySource:
     calls = CallWriter(program, text, memory)
     _numbers(program, text)
     _check_inputs(program, text)
+    memory.open_inputs(_read_by_kernels(program))
     memory.open_scratch()
     if any(isinstance(step, RunKernel) for step in program.steps):
         text.line("const int64_t threads = fx_threads();")
@@ -96,6 +98,15 @@ def _check_inputs(program: Program, text: Text) -> None:
     for item in tensors:
         values += [scalar_type(item.dtype), len(item.sizes), *item.sizes, *item.strides]
     text.line(f"TRY(fx_check_inputs(in, {text.table(values)}, {len(tensors)}));")
+
+
+def _read_by_kernels(program: Program) -> frozenset[str]:
+    """Buffers whose data pointers kernels get, and what those are views of."""
+    found = {name for step in program.steps if isinstance(step, RunKernel) for name in step.buffers}
+    for step in reversed(program.steps):
+        if isinstance(step, View | Reuse) and step.buffer.name in found:
+            found.add(step.of)
+    return frozenset(found)
 
 
 def _step(step: Step, text: Text, memory: MemoryWriter, calls: CallWriter) -> None:
@@ -160,10 +171,9 @@ def _assemble(program: Program, text: Text, memory: MemoryWriter, calls: CallWri
             HELPERS,
             *(_prototype(kernel) for kernel in program.kernels),
             text.tables(),
-            ENTRY_HEAD,
-            f"    Frame<{max(1, memory.handle_count)}> f(graph);\n",
+            STEPS_HEAD.format(handles=max(1, memory.handle_count)),
             text.body(),
-            "    return 0;\n}\n",
+            ENTRY.format(handles=max(1, memory.handle_count)),
             binding(functions, ENTRY_ABI),
         )
     )

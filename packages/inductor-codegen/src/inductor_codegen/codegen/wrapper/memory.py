@@ -52,6 +52,18 @@ class MemoryWriter:
         for position, item in enumerate(tensors):
             self._held[item.name] = _Held(item, handle=f"in[{position}]")
 
+    def open_inputs(self, wanted: frozenset[str]) -> None:
+        """Fetch the data pointers of the inputs among ``wanted``."""
+        used = [name for name in self._held if name in wanted]
+        if not used:
+            return
+        order = list(self._held)
+        positions = [order.index(name) for name in used]
+        for position, name in enumerate(used):
+            self._held[name].pointer = f"ip[{position}]"
+        self._text.line(f"char* ip[{len(used)}];")
+        self._text.line(f"TRY(fx_pointers(ip, in, {self._text.table(positions)}, {len(used)}));")
+
     def open_scratch(self) -> None:
         """Take the scratch block and name the slots' offsets ``o0, o1 ...``; static slots come first."""
         slots = self._placement.slots
@@ -71,13 +83,15 @@ class MemoryWriter:
             total = f"o{number} + fx_align({_largest(slots[number])})"
         self._text.line(f"if (!(f.scratch = fx_scratch_take(graph, {total}))) return 1;")
         self._text.line("char* scratch;")
-        self._text.line("TRY(aoti_torch_get_data_ptr(f.scratch, (void**)&scratch));")
+        self._text.line("TRY(fx_pointer(f.scratch, &scratch));")
 
     def allocate(self, buffer: Buffer) -> None:
         """Memory of its own, or a place in the scratch block."""
         held = self._define(buffer)
         if held.slot is None:
-            self._own_handle(held, f"fx_new(&$, {self._text.layout(buffer)})")
+            layout = self._text.layout(buffer)
+            held.pointer = self._declare_pointer()
+            self._own_handle(held, f"fx_new(&$, {layout}, &{held.pointer})")
 
     def reuse(self, buffer: Buffer, of: str) -> None:
         """The memory of ``of`` under another name, perhaps with another layout. The next step may still read ``of``."""
@@ -142,14 +156,20 @@ class MemoryWriter:
             elif held.slot is not None:
                 held.pointer = self._name_pointer(f"scratch + o{held.slot}")
             else:
-                held.pointer = self._name_pointer("nullptr")
-                self._text.line(f"TRY(aoti_torch_get_data_ptr({held.handle}, (void**)&{held.pointer}));")
+                held.pointer = self._declare_pointer()
+                self._text.line(f"TRY(fx_pointer({held.handle}, &{held.pointer}));")
         return held.pointer
 
     def _name_pointer(self, value: str) -> str:
         name = f"p{self._pointers}"
         self._pointers += 1
         self._text.line(f"char* {name} = {value};")
+        return name
+
+    def _declare_pointer(self) -> str:
+        name = f"p{self._pointers}"
+        self._pointers += 1
+        self._text.line(f"char* {name};")
         return name
 
     def _handle(self, held: _Held) -> str:

@@ -50,9 +50,18 @@ static inline double fx_float(int64_t bits) { double value; memcpy(&value, &bits
 static inline int64_t fx_threads() { uint32_t n = 1; return torch_get_num_threads(&n) ? 1 : n; }
 
 /* A layout is: scalar type, rank, sizes, strides. */
-static __attribute__((noinline)) int32_t fx_new(H* made, const int64_t* layout) {
-    return aoti_torch_empty_strided(layout[1], layout + 2, layout + 2 + layout[1], (int32_t)layout[0], 0, -1, made);
+static __attribute__((noinline)) int32_t fx_new(H* made, const int64_t* layout, char** data) {
+    const int64_t rank = layout[1];
+    if (aoti_torch_empty_strided(rank, layout + 2, layout + 2 + rank, (int32_t)layout[0], 0, -1, made)) return 1;
+    return aoti_torch_get_data_ptr(*made, (void**)data);
 }
+static __attribute__((noinline)) int32_t fx_pointers(char** data, const H* from, const int64_t* which, int64_t count) {
+    for (int64_t i = 0; i < count; i++) {
+        if (aoti_torch_get_data_ptr(from[which[i]], (void**)&data[i])) return 1;
+    }
+    return 0;
+}
+static inline int32_t fx_pointer(H of, char** data) { return aoti_torch_get_data_ptr(of, (void**)data); }
 static __attribute__((noinline)) int32_t fx_view(H* made, H of, const int64_t* layout, int64_t offset) {
     return aoti_torch__reinterpret_tensor(of, layout[1], layout + 2, layout + 2 + layout[1], offset, made);
 }
@@ -71,16 +80,25 @@ template <int N> struct Frame {
     H scratch;
     H h[N];
     explicit Frame(void* owner) : graph(owner), scratch(nullptr), h{} {}
-    __attribute__((noinline)) ~Frame() {
+    ~Frame() {
         for (int i = 0; i < N; i++) fx_free(h[i]);
         if (scratch) fx_scratch_give(graph, scratch);
     }
 };
 """
 
-ENTRY_HEAD = """\
+STEPS_HEAD = """\
+static int32_t fx_steps(
+    Frame<{handles}>& f, void* graph, const H* in, const int64_t* numbers, H* out, int64_t* out_numbers) {{
+"""
+ENTRY = """\
+    return 0;
+}}
 extern "C" __attribute__((visibility("default"))) int32_t fx_entry(
-    void* graph, const H* in, const int64_t* numbers, H* out, int64_t* out_numbers) {
+    void* graph, const H* in, const int64_t* numbers, H* out, int64_t* out_numbers) {{
+    Frame<{handles}> f(graph);
+    return fx_steps(f, graph, in, numbers, out, out_numbers);
+}}
 """
 
 
