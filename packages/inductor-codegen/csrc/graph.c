@@ -11,6 +11,9 @@
 /* Inputs and outputs up to this many need no heap memory in a call. */
 enum { INLINE_ROOM = 48 };
 
+/* c10::DeviceType::CPU */
+enum { CPU = 0 };
+
 /* ---- a call ---- */
 
 typedef struct {
@@ -79,10 +82,13 @@ static PyObject *fail(const Graph *graph, int32_t code, Handle *tensors) {
     return NULL;
 }
 
-/* The entry runs as under no_grad: nothing that it calls may be recorded by autograd. */
+/* The entry runs as under no_grad and without autocast: what it calls must not be recorded by autograd, and the graph has the
+   casts that autocast made when it was captured. */
 static int32_t enter(Graph *graph, const Unpacked *unpacked, Handle *results, int64_t *numbers) {
     bool grad_mode = shim.grad_mode_is_enabled();
+    bool autocast = shim.autocast_is_enabled(CPU);
     if (grad_mode) shim.grad_mode_set_enabled(false);
+    if (autocast) shim.autocast_set_enabled(CPU, false);
     int32_t code;
     if (graph->release_gil) {
         PyThreadState *state = PyEval_SaveThread();
@@ -91,6 +97,7 @@ static int32_t enter(Graph *graph, const Unpacked *unpacked, Handle *results, in
     } else {
         code = graph->entry(graph, unpacked->tensors, unpacked->numbers, results, numbers);
     }
+    if (autocast) shim.autocast_set_enabled(CPU, true);
     if (grad_mode) shim.grad_mode_set_enabled(true);
     return code;
 }

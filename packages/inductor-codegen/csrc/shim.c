@@ -35,6 +35,8 @@ static const Wanted WANTED_FUNCTIONS[] = {
     WANTED(grad_mode_set_enabled, "aoti_torch_grad_mode_set_enabled"),
     WANTED(device_type_cpu, "aoti_torch_device_type_cpu"),
     WANTED(dtype_uint8, "aoti_torch_dtype_uint8"),
+    WANTED(autocast_is_enabled, "_ZN2at8autocast19is_autocast_enabledEN3c1010DeviceTypeE"),
+    WANTED(autocast_set_enabled, "_ZN2at8autocast20set_autocast_enabledEN3c1010DeviceTypeEb"),
     WANTED(wrap, "_Z16THPVariable_WrapRKN2at10TensorBaseE"),
     {"torch_exception_get_what_without_backtrace", offsetof(Shim, exception_text), true},
 };

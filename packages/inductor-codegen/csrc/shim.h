@@ -25,6 +25,8 @@ typedef struct {
     int32_t (*device_type_cpu)(void);
     int32_t (*dtype_uint8)(void);
     PyObject *(*wrap)(Handle);
+    bool (*autocast_is_enabled)(int8_t);        /* at::autocast, by device type */
+    void (*autocast_set_enabled)(int8_t, bool);
     const char *(*exception_text)(void); /* NULL before torch 2.13 */
 } Shim;
 

@@ -161,6 +161,24 @@ def test_random_operators_draw_from_the_default_generator(tmp_path: Path) -> Non
     assert torch.equal(graph()[0], expected[1])
 
 
+def test_autocast_is_not_applied_twice(tmp_path: Path) -> None:
+    inputs = [rand(2, 3, 8, 8), rand(4, 3, 3, 3)]
+    args = (In(0), In(1), None, [1, 1], [1, 1], [1, 1], False, [0, 0], 1)
+    graph, _ = compiled(tmp_path, aten.convolution.default, inputs, *args)
+    with torch.autocast("cpu", torch.bfloat16):
+        (result,) = graph(*inputs)
+        assert torch.is_autocast_enabled("cpu")
+    assert result.dtype is torch.float32
+    assert not torch.is_autocast_enabled("cpu")
+
+
+def test_results_in_inference_mode_are_inference_tensors(tmp_path: Path) -> None:
+    graph, _ = compiled(tmp_path, aten.mm.default, [rand(3, 4), rand(4, 5)], In(0), In(1))
+    with torch.inference_mode():
+        assert graph(rand(3, 4), rand(4, 5))[0].is_inference()
+    assert not graph(rand(3, 4), rand(4, 5))[0].is_inference()
+
+
 def test_sizes_may_be_symbolic_in_every_route(tmp_path: Path) -> None:
     graph = ExampleGraph()
     size = graph.symbol()
