@@ -50,6 +50,7 @@ static int plan_or_walk(Evaluator *self, const Roots *roots, Run *run) {
         PlanOutcome outcome = plan_run(self->plan, roots, self->relations, self->n_relations, run);
         if (outcome != PLAN_STALE) return outcome == PLAN_HOLDS;
         clear_slots(self, run);
+        PyErr_Clear();
     }
     int result = all_pass(self, roots, run);
     if (dict_versions_work) revise_plan(self, roots, run, result);

@@ -562,3 +562,27 @@ def test_collecting_an_evaluator_in_a_cycle() -> None:
     del thing
     gc.collect()
     assert reference() is None
+
+
+def test_references_are_balanced() -> None:
+    thing = Thing()
+    thing.table = {"a": [1, 2], "b": (3,)}  # type: ignore[attr-defined]
+    table = AttrSource(LocalSource("x"), "table")
+    a, b = ItemSource(table, "a"), ItemSource(table, "b")
+    facts = [
+        guards.Length(a, 2),
+        guards.EqualsConstant(b, (3,)),
+        guards.SameObject(a, ItemSource(InstanceDictSource(LocalSource("x")), "missing")),
+        guards.DistinctObjects(a, (b, table)),
+    ]
+    holding = guards.build([facts[0], facts[1], facts[3]], varnames=("x",))
+    failing = guards.build(facts, varnames=("x",))
+    fetcher = guards.build_fetcher([a, b, table])
+    watched = [thing, vars(thing), thing.table, thing.table["a"], thing.table["b"], Thing]  # type: ignore[attr-defined]
+    counts: list[list[int]] = []
+    for _ in range(100):
+        assert holding.check_call(target, thing)
+        assert not failing.check_call(target, thing)
+        fetcher(thing)
+        counts.append([sys.getrefcount(value) for value in watched])
+    assert counts[-1] == counts[3]

@@ -10,6 +10,7 @@ import torch
 
 from guards import calibration as module
 from guards import torch_bridge
+from guards.kinds.state import FACTS
 from guards.kinds.tensor import dispatch_keys
 
 
@@ -17,7 +18,7 @@ def test_this_torch_is_readable() -> None:
     found = torch_bridge.calibration()
     assert found is not None
     assert found.layout is not None
-    assert set(found.readers) == set(module.FACTS)
+    assert set(found.readers) == set(FACTS)
     assert found.device_code(torch.device("cuda:1")) == (1, 1)
     assert found.dtype_code(torch.qint8) is None
 

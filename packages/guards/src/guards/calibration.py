@@ -9,6 +9,7 @@ from __future__ import annotations
 import ctypes
 import logging
 import struct
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -117,81 +118,77 @@ def _impl_bytes(tensor: torch.Tensor) -> bytes:
     return _memory(tensor._cdata, size)
 
 
-def _only(name: str, found: list[int]) -> int:
+_Test = tuple[bytes, Callable[[bytes, int], bool]]
+
+
+def _place(name: str, tests: list[_Test], step: int = 8) -> int:
+    """The one offset at which each test's memory passes its test; LookupError if there is none or several."""
+    limit = min(len(memory) for memory, _ in tests)
+    found = [at for at in range(0, limit, step) if all(test(memory, at) for memory, test in tests)]
     if len(found) != 1:
         raise LookupError(f"{len(found)} candidates for the place of a tensor's {name}")
     return found[0]
 
 
+def _reads(layout: str, *values: int) -> Callable[[bytes, int], bool]:
+    """A test: the memory at an offset, unpacked by a struct layout, is ``values``."""
+    size = struct.calcsize(layout)
+    return lambda memory, at: at + size <= len(memory) and struct.unpack_from(layout, memory, at) == values
+
+
 def _find_layout() -> Layout:
-    tensor = torch.empty_strided((3, 5, 7), (1009, 101, 11))
-    fields = (3, 3, 5, 7), (1009, 101, 11)
-    body = _memory(id(tensor), torch.Tensor.__basicsize__)
-    impl = _only("implementation", _words(body, tensor._cdata))
-    memory = _impl_bytes(tensor)
-    sizes = [
-        at
-        for at in range(0, len(memory) - 88, 8)
-        if struct.unpack_from("<4q", memory, at) == fields[0]
-        and struct.unpack_from("<3q", memory, at + 48) == fields[1]
+    tensors = [
+        torch.empty_strided((3, 5, 7), (1009, 101, 11)),
+        torch.empty_strided((2, 9), (313, 17), dtype=torch.complex64).conj(),
+        torch.empty_strided((4,), (6,), device="meta"),
     ]
-    keys = _words(memory, dispatch_keys(tensor))
+    bodies = [_memory(id(t), torch.Tensor.__basicsize__) for t in tensors]
+    memories = [_impl_bytes(t) for t in tensors]
+    keys = [_reads("<Q", dispatch_keys(t)) for t in tensors]
+    storages = [_reads("<Q", t.untyped_storage()._cdata) for t in tensors]
+    impls = [_reads("<Q", t._cdata) for t in tensors]
     return Layout(
-        impl,
-        _only("dispatch keys", keys),
-        _only("sizes", sizes),
+        _place("implementation", list(zip(bodies, impls, strict=True))),
+        _place("dispatch keys", list(zip(memories, keys, strict=True))),
+        _place("sizes", [(m, _extents(t)) for m, t in zip(memories, tensors, strict=True)]),
         _find_dtype(),
         _find_device(),
         _find_autograd(),
-        _only("storage", _words(memory, tensor.untyped_storage()._cdata)),
+        _place("storage", list(zip(memories, storages, strict=True))),
     )
 
 
-def _words(memory: bytes, value: int) -> list[int]:
-    return [at for at in range(0, len(memory) - 7, 8) if struct.unpack_from("<Q", memory, at)[0] == value]
+def _extents(tensor: torch.Tensor) -> Callable[[bytes, int], bool]:
+    """A test: rank, sizes and, five words after them, strides."""
+    rank = tensor.dim()
+    sizes = _reads(f"<{rank + 1}q", rank, *tensor.shape)
+    strides = _reads(f"<{rank}q", *tensor.stride())
+    return lambda memory, at: sizes(memory, at) and strides(memory, at + 48)
 
 
 def _find_dtype() -> int:
     """The 16-bit place whose number tells float32 (6), int64 (4), bool (11) and bfloat16 (15) apart."""
     samples = ((torch.float32, 6), (torch.int64, 4), (torch.bool, 11), (torch.bfloat16, 15))
-    memories = [(_impl_bytes(torch.empty(2, dtype=dtype)), code) for dtype, code in samples]
-    limit = min(len(memory) for memory, _ in memories) - 1
-    found = [
-        at
-        for at in range(0, limit, 2)
-        if all(struct.unpack_from("<H", memory, at)[0] == code for memory, code in memories)
-    ]
-    return _only("dtype", found)
+    tensors = [torch.empty(2, dtype=dtype) for dtype, _ in samples]
+    tests = [_reads("<H", code) for _, code in samples]
+    return _place("dtype", list(zip(map(_impl_bytes, tensors), tests, strict=True)), step=2)
 
 
 def _find_device() -> int:
-    """The two bytes that say (cpu, no index) in one tensor and (meta, no index) in another."""
+    """The bytes that say (cpu, no index) in one tensor and (meta, no index) in another."""
     codes = _device_codes()
-    samples = [(_impl_bytes(torch.empty(2, device=d)), codes[d]) for d in ("cpu", "meta")]
-    limit = min(len(memory) for memory, _ in samples) - 2
-    found = [
-        at
-        for at in range(limit)
-        if all(struct.unpack_from("<bbB", memory, at) == (code, -1, 1) for memory, code in samples)
-    ]
-    return _only("device", found)
+    tensors = [torch.empty(2, device=name) for name in ("cpu", "meta")]
+    tests = [_reads("<bbB", codes[name], -1, 1) for name in ("cpu", "meta")]
+    return _place("device", list(zip(map(_impl_bytes, tensors), tests, strict=True)), step=1)
 
 
 def _find_autograd() -> int:
-    """The pointer that is null until a tensor requires grad."""
-    tensors = [torch.empty(2, requires_grad=flag) for flag in (False, True) for _ in range(3)]
-    plain, grad = (list(map(_impl_bytes, part)) for part in (tensors[:3], tensors[3:]))
-    limit = min(map(len, plain + grad)) - 7
-
-    def word(memory: bytes, at: int) -> int:
-        return int(struct.unpack_from("<Q", memory, at)[0])
-
-    found = [
-        at
-        for at in range(0, limit, 8)
-        if all(word(m, at) == 0 for m in plain) and len({word(m, at) for m in grad} - {0}) == 3
-    ]
-    return _only("autograd metadata", found)
+    """The pointer that is null until the tensor is made to require grad."""
+    tensor = torch.empty(2)
+    before = _impl_bytes(tensor)
+    after = _impl_bytes(tensor.requires_grad_())
+    is_null = _reads("<Q", 0)
+    return _place("autograd metadata", [(before, is_null), (after, lambda m, at: not is_null(m, at))])
 
 
 def _device_codes() -> dict[str, int]:

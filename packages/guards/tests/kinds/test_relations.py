@@ -21,7 +21,8 @@ def function(a: Any, b: Any, c: Any) -> None: ...
 
 
 def test_same_and_distinct() -> None:
-    one, two = [], []
+    one: list[int] = []
+    two: list[int] = []
     same = guards.SameObject(SOURCES[0], SOURCES[1])
     distinct = guards.DistinctObjects(SOURCES[0], SOURCES[1:])
     assert same.holds((one, one))
@@ -80,9 +81,10 @@ def test_ranges_and_repeated_symbols() -> None:
     ]:
         assert guard.holds(values) is holds
         assert evaluator.check_call(function, *values) is holds
-    for values in [(True, True), (2.0, 2.0), (2, None)]:
-        assert not guard.holds(values)
-        assert not evaluator.check_call(function, *values)
+    others: list[tuple[Any, Any]] = [(True, True), (2.0, 2.0), (2, None)]
+    for pair in others:
+        assert not guard.holds(pair)
+        assert not evaluator.check_call(function, *pair)
 
 
 def test_what_a_shape_env_recorded_becomes_one_guard() -> None:

@@ -35,7 +35,7 @@ def toggled(read: Callable[[], Any], write: Callable[[Any], Any], value: Any) ->
 
 @contextmanager
 def deterministic_fill() -> Iterator[None]:
-    import torch.utils.deterministic as module
+    module: Any = torch.utils.deterministic
 
     before = module.fill_uninitialized_memory
     module.fill_uninitialized_memory = not before
