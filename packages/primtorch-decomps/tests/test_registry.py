@@ -41,7 +41,9 @@ def test_tensor_parameters_stand_where_the_schema_has_tensors() -> None:
 
 
 def test_a_second_decomposition_names_both_places() -> None:
-    with pytest.raises(DuplicateDeclarationError, match=r"DEC201(.|\n)*activations\.py(.|\n)*test_registry\.py"):
+    with pytest.raises(
+        DuplicateDeclarationError, match=r"DEC201(.|\n)*activations\.py(.|\n)*test_registry\.py"
+    ):
 
         @decomposes("aten.silu.default")
         def silu(x: Any) -> Any:

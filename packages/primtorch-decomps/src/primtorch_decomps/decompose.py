@@ -15,7 +15,6 @@ from fx_interface.dialects.prims import PrimOp
 from fx_interface.signature import SHAPE_ENV_KEY
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
-
 from primtorch_decomps.emission import Emitter
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.library import Library, has_complex
@@ -132,9 +131,13 @@ class _Interpreter:
         if isinstance(value, (tuple, list)):
             return value[index]
         spec = value.spec[index]
-        return self.symbolic(self.trace.emit_library(operator.getitem, (value, index), {}, spec, pure=True), spec)
+        return self.symbolic(
+            self.trace.emit_library(operator.getitem, (value, index), {}, spec, pure=True), spec
+        )
 
-    def operator(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], spec: ValueSpec) -> Any:
+    def operator(
+        self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], spec: ValueSpec
+    ) -> Any:
         """The operator's results by decomposition, or by a library call where there is none."""
         decomposition = self.table.get(op)
         if decomposition is not None and not has_complex(args):
@@ -192,12 +195,14 @@ def _specs(value: Any) -> Any:
     return value
 
 
-def decompose_with(graph_module: GraphModule, table: Mapping[OpOverload, Any], library: Library) -> GraphModule:
+def decompose_with(
+    graph_module: GraphModule, table: Mapping[OpOverload, Any], library: Library
+) -> GraphModule:
     """``graph_module`` (dialect ``aten``) in dialect ``prims``; the input is left as it is.
 
     Operators in ``table`` become primitives, equal computations one, unused ones none. Nodes keep the user's line
-    (``where``, ``stack``) and name the operator that they come from (``origin``). Each operator's result carries eager's
-    strides. Sub-graphs are decomposed once each.
+    (``where``, ``stack``) and name the operator that they come from (``origin``). Each operator's result carries
+    eager's strides. Sub-graphs are decomposed once each.
     """
     return _Interpreter(graph_module, table, library).run()
 

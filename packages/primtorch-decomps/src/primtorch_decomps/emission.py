@@ -15,7 +15,6 @@ from fx_interface.graph import size_max, size_min
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.symbols import Apply, Expr, IntLike, Symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
-
 from primtorch_decomps.prims import Call, PrimTensor, Trace
 
 _SIZE_FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -57,8 +56,7 @@ class Emitter:
             if call in live or self._has_effect(call):
                 self._emit(call)
         self.graph.output(self._argument(outputs))
-        root: dict[str, Any] = {name: body for name, body in self.blocks.items()}
-        made = _LazyGraphModule(torch.nn.Module() if not root else root, self.graph)
+        made = _LazyGraphModule(dict(self.blocks) or torch.nn.Module(), self.graph)
         made.meta = {**self.source.meta, DIALECT_KEY: "prims"}
         return made
 
@@ -179,13 +177,13 @@ class Emitter:
             if isinstance(atom, Symbol):
                 found = self._read_symbol(atom)
             else:
-                arguments = [self._size(arg) for arg in atom.args]
-                found = self._apply(_SIZE_FUNCTIONS[atom.function], *arguments, value)
+                lhs, rhs = (self._size(arg) for arg in atom.args)
+                found = self._apply(_SIZE_FUNCTIONS[atom.function], lhs, rhs, value)
             self.sizes[value] = found
         return found, value
 
     def _read_symbol(self, atom: Symbol) -> Node:
-        for node, call in self.inputs:
+        for _, call in self.inputs:
             if isinstance(call.spec, TensorSpec):
                 for axis, size in enumerate(call.spec.sizes):
                     if isinstance(size, Expr) and size.as_symbol is atom:

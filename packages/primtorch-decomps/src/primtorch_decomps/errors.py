@@ -6,7 +6,7 @@ from fx_interface.errors import StackError
 
 
 class RuleMismatchError(Exception):
-    """A rule does not cover these arguments; the operator's own kernel is asked instead, and may raise its own error."""
+    """A rule does not cover these arguments; the operator's own kernel is asked instead, and may raise an error."""
 
 
 class DuplicateDeclarationError(StackError):

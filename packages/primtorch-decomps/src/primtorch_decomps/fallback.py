@@ -101,7 +101,9 @@ def _real_tensor(spec: TensorSpec, env: ShapeEnv, fill: Callable[..., torch.Tens
     extent = 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
     if extent * spec.dtype.itemsize > LARGEST_TRIAL_BYTES:
         raise UnsupportedProgramError(
-            "DEC102", f"no rule for an operator on {spec}, and it is too large for a trial run", where=env.location
+            "DEC102",
+            f"no rule for an operator on {spec}, and it is too large for a trial run",
+            where=env.location,
         )
     if fill is _identity and len(sizes) >= 2:
         eye = torch.eye(sizes[-2], sizes[-1], dtype=spec.dtype, device=spec.device).expand(sizes)

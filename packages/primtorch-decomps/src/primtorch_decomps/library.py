@@ -12,7 +12,6 @@ from torch._ops import OpOverload
 
 from fx_interface.symbols import Expr, Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, ValueSpec
-
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.fallback import run_for_spec
 from primtorch_decomps.prims import PrimTensor, Trace, freeze, tracing
@@ -37,7 +36,9 @@ class Library:
         self._static: dict[object, ValueSpec] = {}
         self._symbolic: WeakKeyDictionary[ShapeEnv, dict[object, ValueSpec]] = WeakKeyDictionary()
 
-    def infer(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
+    def infer(
+        self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
+    ) -> ValueSpec:
         """The spec of ``op``'s result. Tensors are given as ``TensorSpec``, sizes as int or ``Expr``.
 
         Raises what the operator itself would raise for bad arguments, and UnsupportedProgramError (DEC1xx) where no
@@ -65,7 +66,9 @@ class Library:
             found = self._symbolic[env] = {}
         return found
 
-    def _infer(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
+    def _infer(
+        self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
+    ) -> ValueSpec:
         try:
             found = self.infer_by_rule(op, args, kwargs, env)
         except _UNCOVERED:
@@ -74,11 +77,11 @@ class Library:
 
     def infer_by_rule(
         self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
-    ) -> ValueSpec:
+    ) -> Any:
         """The spec by rule or decomposition alone; ``NotImplemented`` where there is neither."""
         rule = self.rules.get(op)
         if rule is not None and (is_layout_rule(rule) or not has_complex(args)):
-            return rule(*args, **kwargs, env=env)  # type: ignore[no-any-return]
+            return rule(*args, **kwargs, env=env)
         decomposition = self.decompositions.get(op)
         if rule is not None or decomposition is None or has_complex(args):
             return NotImplemented
@@ -86,7 +89,7 @@ class Library:
 
 
 def settled(spec: ValueSpec, env: ShapeEnv) -> ValueSpec:
-    """``spec`` with derived sizes that may be 0 or 1 decided: those sizes are never symbolic, as they act differently."""
+    """``spec`` with derived sizes that may be 0 or 1 decided: such sizes act differently and are never symbolic."""
     if isinstance(spec, TensorSpec):
         if spec.is_static:
             return spec

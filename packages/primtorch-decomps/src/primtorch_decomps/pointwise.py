@@ -11,7 +11,6 @@ import torch
 
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
-
 from primtorch_decomps import promotion
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops

@@ -10,7 +10,6 @@ import torch
 from torch._ops import OpOverload
 
 from fx_interface.operators import SpecRule
-
 from primtorch_decomps.errors import DuplicateDeclarationError
 
 Function = TypeVar("Function", bound=Callable[..., Any])
@@ -20,9 +19,8 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 class Decomposition:
     """How one operator is computed from primitives.
 
-    ``function`` is called as the operator would be, with ``PrimTensor`` for tensors, and returns one or a tuple or list.
-    ``family`` is the module that declares it. With ``partial`` the function may return ``NotImplemented``, and the
-    operator is then a library call.
+    ``function`` is called as the operator would be, with ``PrimTensor`` for tensors, and returns one, or a tuple or
+    list, or ``NotImplemented`` for arguments that it leaves to the library call. ``family`` is the declaring module.
     """
 
     name: str
@@ -54,7 +52,7 @@ def overload(name: str) -> OpOverload | None:
 
 
 def decomposes(*names: str, rule: SpecRule | None = None) -> Callable[[Function], Function]:
-    """Declare a function as the decomposition of the named operators; ``rule`` gives specs where the formula does not."""
+    """Declare a function as the named operators' decomposition; ``rule`` gives the specs that it does not imply."""
 
     def declare(function: Function) -> Function:
         for name in names:
@@ -87,7 +85,9 @@ def spec_rule(*names: str) -> Callable[[Function], Function]:
 def _declare_rule(name: str, rule: SpecRule) -> None:
     if name in _RULES:
         raise DuplicateDeclarationError(
-            "DEC201", f"{name} has two spec rules: {_place(_RULES[name])} and {_place(rule)}", action="remove one"
+            "DEC201",
+            f"{name} has two spec rules: {_place(_RULES[name])} and {_place(rule)}",
+            action="remove one",
         )
     _RULES[name] = rule
 
@@ -123,7 +123,9 @@ class OperatorTable(Mapping[OpOverload, Any]):
 
 def decomposition_table() -> OperatorTable:
     """Everything declared so far whose operator this version of torch has."""
-    return OperatorTable({op: entry for name, entry in _DECOMPOSITIONS.items() if (op := overload(name)) is not None})
+    return OperatorTable(
+        {op: entry for name, entry in _DECOMPOSITIONS.items() if (op := overload(name)) is not None}
+    )
 
 
 def rule_table() -> OperatorTable:

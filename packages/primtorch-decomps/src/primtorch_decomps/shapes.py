@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv, maximum, minimum, mod
-
 from primtorch_decomps.errors import RuleMismatchError
 
 Sizes = tuple[IntLike, ...]
@@ -65,7 +64,9 @@ def canonical_dim(dim: int, rank: int) -> int:
     return dim + limit if dim < 0 else dim
 
 
-def canonical_dims(dims: int | Sequence[int] | None, rank: int, *, empty_is_all: bool = True) -> tuple[int, ...]:
+def canonical_dims(
+    dims: int | Sequence[int] | None, rank: int, *, empty_is_all: bool = True
+) -> tuple[int, ...]:
     """Sorted dimension numbers; ``None`` (and an empty list, unless told otherwise) means all of them."""
     if dims is None or (empty_is_all and not isinstance(dims, int) and not len(dims)):
         return tuple(range(rank))
@@ -99,9 +100,9 @@ def _broadcast_size(one: IntLike, other: IntLike, env: ShapeEnv) -> IntLike:
         return other
     if not isinstance(one, int) or not isinstance(other, int):
         for candidate, rest in ((one, other), (other, one)):
-            if isinstance(candidate, Expr) and env.known(Relation("<", 1, candidate)) is None:
-                if env.decide(Relation("==", candidate, 1)):
-                    return rest
+            unsettled = isinstance(candidate, Expr) and env.known(Relation("<", 1, candidate)) is None
+            if unsettled and env.decide(Relation("==", candidate, 1)):
+                return rest
     if not same(one, other, env):
         raise RuleMismatchError(f"sizes {one} and {other} do not broadcast")
     return one if isinstance(one, int) else other

@@ -10,7 +10,6 @@ import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import contiguous_strides
-
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.shapes import Sizes, below, same, same_sizes
 
@@ -70,8 +69,7 @@ def ordered_strides(sizes: Sizes, order: Sequence[int]) -> Sizes:
     running: IntLike = 1
     for axis in reversed(order):
         strides[axis] = running
-        if not (isinstance(sizes[axis], int) and sizes[axis] == 0):
-            running = running * sizes[axis]
+        running = running * sizes[axis]
     return tuple(strides)
 
 
@@ -138,12 +136,14 @@ def format_strides(
     return ordered_strides(sizes, order)
 
 
-def pointwise_strides(operands: Sequence[HasLayout], sizes: Sizes, env: ShapeEnv, numbers: bool = False) -> Sizes:
+def pointwise_strides(
+    operands: Sequence[HasLayout], sizes: Sizes, env: ShapeEnv, numbers: bool = False
+) -> Sizes:
     """The strides of a pointwise result of shape ``sizes``: TensorIterator's rule.
 
     Operands of one shape that are all contiguous, all channels-last, or all dense with equal strides keep that layout
-    (``numbers``: a Python number takes part, so the shapes are not all one). Else dimensions are sorted by the operands'
-    strides, the first operand that tells two dimensions apart decides, and the result is dense in that order.
+    (``numbers``: a Python number takes part, so the shapes are not all one). Else dimensions are sorted by the
+    operands' strides, the first operand that tells two dimensions apart decides, and the result is dense in that order.
     """
     if not numbers and all(operand.sizes == sizes for operand in operands):
         if all(is_contiguous(o.sizes, o.strides) for o in operands):
@@ -213,8 +213,6 @@ def view_strides(sizes: Sizes, strides: Sizes, target: Sizes, env: ShapeEnv) -> 
 
     Dimensions are grouped from the last into runs that are contiguous in memory; each run must be split exactly.
     """
-    if target == sizes:
-        return strides
     if any_zero(sizes):
         return strides if same_sizes(sizes, target, env) else contiguous_strides(target)
     if is_contiguous(sizes, strides):

@@ -9,7 +9,6 @@ import torch
 
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
-
 from primtorch_decomps.decomps.normalization import by_channel, wide
 from primtorch_decomps.decomps.reductions import moments
 from primtorch_decomps.errors import RuleMismatchError
@@ -31,7 +30,9 @@ def _statistics_dtype(x: Any, weight: Any) -> torch.dtype:
     return x.dtype if weight is None else weight.dtype  # type: ignore[no-any-return]
 
 
-def _applied(x: PrimTensor, mean: PrimTensor, scale: PrimTensor, weight: Optional, bias: Optional) -> PrimTensor:
+def _applied(
+    x: PrimTensor, mean: PrimTensor, scale: PrimTensor, weight: Optional, bias: Optional
+) -> PrimTensor:
     """``(x - mean) * scale * weight + bias``, channel by channel, in the dtype of ``x``."""
     result = (wide(x) - by_channel(mean, x.rank)) * by_channel(scale, x.rank)
     if weight is not None:

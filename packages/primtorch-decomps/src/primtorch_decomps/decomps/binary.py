@@ -132,13 +132,6 @@ def xlogy(x: Any, y: Any) -> PrimTensor:
     return ops.where(ops.eq(x, 0.0), zero, x * ops.log(y))
 
 
-@pointwise("aten.copysign.Tensor", kind=Kind.FLOAT, operands=2)
-def copysign(x: Any, y: Any) -> PrimTensor:
-    negative = ops.lt(y, 0.0) | (ops.eq(y, 0.0) & ops.lt(ops.reciprocal(y), 0.0))
-    size = ops.abs(x)
-    return ops.where(negative, -size, size)
-
-
 @pointwise("aten.heaviside.default", kind=Kind.EXACT, operands=2)
 def heaviside(x: PrimTensor, y: PrimTensor) -> PrimTensor:
     positive = ops.convert_dtype(ops.gt(x, promotion.cast_number(0, x.dtype)), x.dtype)

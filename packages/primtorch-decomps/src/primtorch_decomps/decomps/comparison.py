@@ -9,7 +9,9 @@ from primtorch_decomps.pointwise import Kind, pointwise
 from primtorch_decomps.prims import PrimTensor, ops
 
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    pointwise(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar", kind=Kind.BOOLEAN, operands=2)(getattr(ops, _name))
+    pointwise(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar", kind=Kind.BOOLEAN, operands=2)(
+        getattr(ops, _name)
+    )
 
 
 def truth(x: Any) -> Any:

@@ -8,11 +8,10 @@ import torch
 
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
-
 from primtorch_decomps.prims import PrimTensor, broadcast_to, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import broadcast
-from primtorch_decomps.strides import format_strides
+from primtorch_decomps.strides import format_strides, preserved_strides
 
 
 def _to_copy_spec(
@@ -25,7 +24,9 @@ def _to_copy_spec(
     **options: Any,
 ) -> TensorSpec:
     strides = format_strides(x.sizes, x.strides, memory_format, env)
-    return TensorSpec(x.sizes, strides, dtype or x.dtype, x.device if device is None else torch.device(device))
+    return TensorSpec(
+        x.sizes, strides, dtype or x.dtype, x.device if device is None else torch.device(device)
+    )
 
 
 @decomposes("aten._to_copy.default", rule=_to_copy_spec)
@@ -35,7 +36,9 @@ def to_copy(x: PrimTensor, *, dtype: torch.dtype | None = None, device: Any = No
     return ops.clone(x) if dtype is None or dtype is x.dtype else ops.convert_dtype(x, dtype)
 
 
-def _clone_spec(x: TensorSpec, *, memory_format: torch.memory_format | None = None, env: ShapeEnv) -> TensorSpec:
+def _clone_spec(
+    x: TensorSpec, *, memory_format: torch.memory_format | None = None, env: ShapeEnv
+) -> TensorSpec:
     return TensorSpec(x.sizes, format_strides(x.sizes, x.strides, memory_format, env), x.dtype, x.device)
 
 
@@ -46,7 +49,9 @@ def clone(x: PrimTensor, *, memory_format: torch.memory_format | None = None) ->
 
 def _copy_spec(x: TensorSpec, src: TensorSpec, non_blocking: bool = False, *, env: ShapeEnv) -> TensorSpec:
     broadcast([x.sizes, src.sizes], env)
-    return TensorSpec(x.sizes, x.strides, x.dtype, x.device)
+    stretched = any(isinstance(n, int) and n == 0 for n in x.strides)
+    strides = preserved_strides(x.sizes, x.strides, env) if stretched else x.strides
+    return TensorSpec(x.sizes, strides, x.dtype, x.device)
 
 
 @decomposes("aten.copy.default", rule=_copy_spec)

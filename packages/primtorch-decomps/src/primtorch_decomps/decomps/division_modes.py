@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
-
 from primtorch_decomps.pointwise import Kind, decomposition_of, pointwise_rule
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.registry import decomposes
@@ -18,12 +15,12 @@ _ROUNDED = {
     "floor": decomposition_of(lambda x, y: ops.floor_div(x, y), Kind.ARITHMETIC, 2),
     "trunc": decomposition_of(lambda x, y: ops.trunc_div(x, y), Kind.ARITHMETIC, 2),
 }
-_RULES = {None: pointwise_rule(Kind.FLOAT, 2), "floor": pointwise_rule(Kind.ARITHMETIC, 2)}
 
 
 def _div_mode_spec(x: TensorSpec, y: Any, *, rounding_mode: str | None, env: ShapeEnv) -> TensorSpec:
-    spec = _RULES[rounding_mode and "floor"](x, y, env=env)
-    assert isinstance(spec, TensorSpec) and spec.dtype is not torch.bool
+    rule = pointwise_rule(Kind.FLOAT if rounding_mode is None else Kind.ARITHMETIC, 2)
+    spec = rule(x, y, env=env)
+    assert isinstance(spec, TensorSpec)
     return spec
 
 

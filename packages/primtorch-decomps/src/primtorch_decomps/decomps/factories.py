@@ -10,10 +10,11 @@ import torch
 
 from fx_interface.symbols import Expr, IntLike, ShapeEnv, floordiv
 from fx_interface.tensor_spec import TensorSpec
-
 from primtorch_decomps import promotion
-from primtorch_decomps.prims import PrimTensor, ops
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.prims import PrimTensor, current_trace, ops
 from primtorch_decomps.registry import decomposes
+from primtorch_decomps.shapes import below
 from primtorch_decomps.strides import format_strides
 
 CPU = torch.device("cpu")
@@ -82,7 +83,9 @@ def _like_spec(
     **kwargs: Any,
 ) -> TensorSpec:
     strides = format_strides(x.sizes, x.strides, memory_format, env)
-    return TensorSpec(x.sizes, strides, dtype or x.dtype, x.device if device is None else torch.device(device))
+    return TensorSpec(
+        x.sizes, strides, dtype or x.dtype, x.device if device is None else torch.device(device)
+    )
 
 
 @decomposes("aten.full_like.default", rule=_like_spec)
@@ -160,11 +163,15 @@ def new_ones(
 
 
 def _range_length(start: Any, end: Any, step: Any) -> IntLike:
+    """How many numbers there are from ``start`` to before ``end``; at least 0."""
     if all(isinstance(v, (int, Expr)) for v in (start, end, step)):
-        if isinstance(step, int) and step < 0:
-            return floordiv(start - end - step - 1, -step)
-        return floordiv(end - start + step - 1, step)
-    return math.ceil((end - start) / step)
+        span, stride = (start - end, -step) if isinstance(step, int) and step < 0 else (end - start, step)
+        length = floordiv(span + stride - 1, stride)
+        if below(length, 0, current_trace().env):
+            raise RuleMismatchError("the range's bounds do not suit its step")
+        return length
+    whole: int = math.ceil((end - start) / step)
+    return whole
 
 
 @decomposes("aten.arange.start_step")

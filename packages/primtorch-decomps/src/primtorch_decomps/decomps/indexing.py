@@ -9,7 +9,6 @@ import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_all, current_trace, ops
 from primtorch_decomps.registry import decomposes

@@ -9,7 +9,6 @@ import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv, mod
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
 from primtorch_decomps import promotion
 from primtorch_decomps.decomps.views import cut
 from primtorch_decomps.errors import RuleMismatchError
@@ -37,7 +36,9 @@ def _cat_spec(tensors: Sequence[TensorSpec], dim: int = 0, *, env: ShapeEnv) -> 
     total: IntLike = 0
     for tensor in used:
         rest = (*tensor.sizes[:axis], *tensor.sizes[axis + 1 :])
-        if tensor.rank != first.rank or not same_sizes(rest, (*first.sizes[:axis], *first.sizes[axis + 1 :]), env):
+        if tensor.rank != first.rank or not same_sizes(
+            rest, (*first.sizes[:axis], *first.sizes[axis + 1 :]), env
+        ):
             raise RuleMismatchError("cat needs equal sizes except in one dimension")
         total = total + tensor.sizes[axis]
     sizes = (*first.sizes[:axis], total, *first.sizes[axis + 1 :])
@@ -144,12 +145,18 @@ def _roll(x: PrimTensor, shift: IntLike, axis: int) -> PrimTensor:
     return ops.cat((head, tail), axis)
 
 
-@decomposes("aten.repeat.default")
+def _repeat_spec(x: TensorSpec, repeats: Sequence[IntLike], *, env: ShapeEnv) -> TensorSpec:
+    if len(repeats) < x.rank:
+        raise RuleMismatchError("repeat needs a number for every dimension")
+    whole = (*(1,) * (len(repeats) - x.rank), *x.sizes)
+    sizes = tuple(copies * size for copies, size in zip(repeats, whole, strict=True))
+    return TensorSpec(sizes, contiguous_strides(sizes), x.dtype, x.device)
+
+
+@decomposes("aten.repeat.default", rule=_repeat_spec)
 def repeat(x: PrimTensor, repeats: Sequence[IntLike]) -> PrimTensor:
     """Each dimension gets an outer one of its number of copies, and both are merged."""
     extra = len(repeats) - x.rank
-    if extra < 0:
-        raise RuleMismatchError("repeat needs a number for every dimension")
     sizes = (*(1,) * extra, *x.sizes)
     spread: list[IntLike] = []
     for copies, size in zip(repeats, sizes, strict=True):
@@ -171,7 +178,9 @@ def _below_diagonal(x: PrimTensor, diagonal: int) -> PrimTensor:
     rows, columns = x.rank - 2, x.rank - 1
     row = ops.iota(x.sizes[rows], diagonal, 1, torch.int64, x.device)
     column = ops.iota(x.sizes[columns], 0, 1, torch.int64, x.device)
-    return ops.le(ops.broadcast_in_dim(column, x.sizes, (columns,)), ops.broadcast_in_dim(row, x.sizes, (rows,)))
+    return ops.le(
+        ops.broadcast_in_dim(column, x.sizes, (columns,)), ops.broadcast_in_dim(row, x.sizes, (rows,))
+    )
 
 
 @decomposes("aten.tril.default", rule=_triangle_spec)

@@ -73,9 +73,7 @@ def nll_loss_backward(
     rows = tuple(d for d in range(x.rank) if d != axis)
     slope = ops.broadcast_in_dim(ops.where(ignored, 0.0, slope), x.sizes, rows)
     classes = ops.iota(x.sizes[axis], 0, 1, target.dtype, x.device)
-    hit = ops.eq(
-        ops.broadcast_in_dim(classes, x.sizes, (axis,)), ops.broadcast_in_dim(target, x.sizes, rows)
-    )
+    hit = ops.eq(ops.broadcast_in_dim(classes, x.sizes, (axis,)), ops.broadcast_in_dim(target, x.sizes, rows))
     return ops.convert_dtype(ops.where(hit, slope, 0.0), x.dtype)
 
 
@@ -176,5 +174,3 @@ def binary_cross_entropy_with_logits(
     if weight is not None:
         loss = loss * wide(weight)
     return ops.convert_dtype(_reduced(loss, reduction), x.dtype)
-
-

@@ -1,4 +1,4 @@
-"""Layer, group and RMS normalisation with their gradients; statistics in float32 for half types, variance in two passes."""
+"""Layer, group and RMS normalisation with their gradients; statistics of half types in float32, in two passes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import torch
 
 from fx_interface.symbols import IntLike
-
 from primtorch_decomps.decomps.reductions import moments
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
@@ -50,7 +49,11 @@ def native_layer_norm(
     if bias is not None:
         result = result + wide(bias)
     stored = statistics_dtype(x, weight, bias)
-    return ops.convert_dtype(result, x.dtype), ops.convert_dtype(mean, stored), ops.convert_dtype(rstd, stored)
+    return (
+        ops.convert_dtype(result, x.dtype),
+        ops.convert_dtype(mean, stored),
+        ops.convert_dtype(rstd, stored),
+    )
 
 
 def _sum(x: PrimTensor, dims: Sequence[int]) -> PrimTensor:
@@ -98,7 +101,7 @@ def fused_rms_norm(
 ) -> tuple[PrimTensor, PrimTensor]:
     dims = _inner_dims(x, normalized_shape)
     source = wide(x)
-    epsilon = torch.finfo(x.dtype if x.device.type == "cpu" else source.dtype).eps if eps is None else eps
+    epsilon = torch.finfo(source.dtype).eps if eps is None else eps
     rstd = ops.rsqrt(ops.div(_kept_sum(source * source, dims), ops.numel(x, dims)) + epsilon)
     result = source * rstd
     if weight is not None:

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from fx_interface.symbols import IntLike
-
 from primtorch_decomps.decomps.normalization import wide
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.registry import decomposes
@@ -17,7 +16,9 @@ def _divides(size: IntLike, part: IntLike) -> bool:
     return isinstance(size, int) and isinstance(part, int) and part > 0 and size % part == 0
 
 
-def _tiles(x: PrimTensor, kernel: Sequence[int], stride: Sequence[int], padding: Any) -> tuple[int, int] | None:
+def _tiles(
+    x: PrimTensor, kernel: Sequence[int], stride: Sequence[int], padding: Any
+) -> tuple[int, int] | None:
     """The window, if windows cover the input without overlap, gap or border."""
     window = pair(kernel)
     covers = pair(stride, window) == window and pair(padding) == (0, 0)

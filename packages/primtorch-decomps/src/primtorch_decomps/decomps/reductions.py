@@ -8,7 +8,6 @@ from typing import Any
 import torch
 
 from fx_interface.symbols import IntLike
-
 from primtorch_decomps.decomps.comparison import truth
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, keep_dims, ops
@@ -25,7 +24,7 @@ def reduce(primitive: Primitive, x: PrimTensor, dims: Dims, keepdim: bool = Fals
     """``primitive`` over ``dims`` (None or empty: all)."""
     axes = canonical_dims(dims, x.rank)
     if not axes:
-        return truth(x) if primitive in (ops.any, ops.all) else x  # type: ignore[no-any-return]
+        return truth(x) if primitive in (ops.any, ops.all) else x
     result = primitive(x, axes)
     return keep_dims(result, axes, x.rank) if keepdim else result
 
@@ -42,7 +41,9 @@ def accumulate(
 
 
 @decomposes("aten.sum.dim_IntList")
-def sum_dims(x: PrimTensor, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> PrimTensor:
+def sum_dims(
+    x: PrimTensor, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> PrimTensor:
     return accumulate(ops.sum, x, dim, keepdim, dtype)
 
 
@@ -57,7 +58,9 @@ def prod_all(x: PrimTensor, *, dtype: torch.dtype | None = None) -> PrimTensor:
 
 
 @decomposes("aten.prod.dim_int")
-def prod_dim(x: PrimTensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> PrimTensor:
+def prod_dim(
+    x: PrimTensor, dim: int, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> PrimTensor:
     return accumulate(ops.prod, x, dim, keepdim, dtype)
 
 
@@ -67,7 +70,9 @@ def count(x: PrimTensor, dims: Dims) -> IntLike:
 
 
 @decomposes("aten.mean.dim")
-def mean_dims(x: PrimTensor, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None) -> PrimTensor:
+def mean_dims(
+    x: PrimTensor, dim: Dims, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> PrimTensor:
     result = dtype or x.dtype
     if is_integral(result):
         raise RuleMismatchError("the mean of integers needs a floating dtype")
@@ -85,9 +90,7 @@ def moments(x: PrimTensor, dims: Dims, correction: float = 0) -> tuple[PrimTenso
     number = count(x, dims)
     mean = ops.div(reduce(ops.sum, x, dims, True), number)
     distance = x - mean
-    freedom = number - correction if isinstance(number, int) or isinstance(correction, int) else number
-    if isinstance(freedom, (int, float)):
-        freedom = max(freedom, 0)
+    freedom = max(number - correction, 0) if isinstance(number, int) else number - int(correction)
     return ops.div(reduce(ops.sum, distance * distance, dims, True), freedom), mean
 
 
@@ -95,8 +98,10 @@ def _variance(x: PrimTensor, dims: Dims, correction: Any, keepdim: bool) -> tupl
     if is_integral(x.dtype):
         raise RuleMismatchError("variance of integers")
     correction = 1 if correction is None else correction
-    if isinstance(correction, float) and correction.is_integer():
+    if float(correction).is_integer():
         correction = int(correction)
+    elif not isinstance(count(x, dims), int):
+        raise RuleMismatchError("a fractional correction of a symbolic count")
     wide = ops.convert_dtype(x, compute_dtype(x.dtype))
     variance, mean = moments(wide, dims, correction)
     if not keepdim:

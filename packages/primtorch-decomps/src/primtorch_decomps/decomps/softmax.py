@@ -35,7 +35,9 @@ def softmax(x: PrimTensor, dim: int, half_to_float: bool) -> PrimTensor:
     if any_zero(x.sizes):
         return ops.full(x.sizes, 0.0, _result_dtype(x, half_to_float), x.device)
     powers = ops.exp(_shifted(_with_dimension(ops.convert_dtype(x, compute_dtype(x.dtype))), axis))
-    return ops.convert_dtype(ops.reshape(powers / _total(powers, axis), x.sizes), _result_dtype(x, half_to_float))
+    return ops.convert_dtype(
+        ops.reshape(powers / _total(powers, axis), x.sizes), _result_dtype(x, half_to_float)
+    )
 
 
 @decomposes("aten._safe_softmax.default")
@@ -78,7 +80,9 @@ def softmax_backward(grad: PrimTensor, output: PrimTensor, dim: int, input_dtype
 
 
 @decomposes("aten._log_softmax_backward_data.default")
-def log_softmax_backward(grad: PrimTensor, output: PrimTensor, dim: int, input_dtype: torch.dtype) -> PrimTensor:
+def log_softmax_backward(
+    grad: PrimTensor, output: PrimTensor, dim: int, input_dtype: torch.dtype
+) -> PrimTensor:
     axis = canonical_dim(dim, grad.rank)
     compute = compute_dtype(grad.dtype)
     slope = _with_dimension(ops.convert_dtype(grad, compute))

@@ -8,7 +8,6 @@ import torch
 
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
-
 from primtorch_decomps import promotion
 from primtorch_decomps.pointwise import Kind, common_device, move_scalar, pointwise, pointwise_spec
 from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
@@ -24,7 +23,11 @@ def _where_spec(condition: TensorSpec, x: Any, y: Any, *, env: ShapeEnv) -> Tens
 
 
 @decomposes(
-    "aten.where.self", "aten.where.ScalarSelf", "aten.where.ScalarOther", "aten.where.Scalar", rule=_where_spec
+    "aten.where.self",
+    "aten.where.ScalarSelf",
+    "aten.where.ScalarOther",
+    "aten.where.Scalar",
+    rule=_where_spec,
 )
 def where(condition: PrimTensor, x: Any, y: Any) -> PrimTensor:
     tensors = [t for t in (condition, x, y) if isinstance(t, PrimTensor)]

@@ -88,15 +88,6 @@ def isneginf(x: PrimTensor) -> PrimTensor:
     return never(x) if promotion.is_integral(x.dtype) else x_is(x, -math.inf)
 
 
-@pointwise("aten.signbit.default", kind=Kind.BOOLEAN)
-def signbit(x: PrimTensor) -> PrimTensor:
-    if promotion.category(x.dtype) == 0:
-        return never(x)
-    if promotion.is_integral(x.dtype):
-        return ops.lt(x, 0)
-    return ops.lt(x, 0.0) | (ops.eq(x, 0.0) & ops.lt(ops.reciprocal(x), 0.0))
-
-
 @pointwise("aten.square.default")
 def square(x: PrimTensor) -> PrimTensor:
     return x * x
@@ -129,7 +120,6 @@ def logit(x: PrimTensor, eps: float | None = None) -> PrimTensor:
 def nan_to_num(
     x: PrimTensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> PrimTensor:
-    import torch
 
     if promotion.is_integral(x.dtype):
         return ops.clone(x)

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 import torch
 
 from fx_interface.symbols import Expr, IntLike
-
 from primtorch_decomps.prims import PrimTensor, current_trace, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.rules.views import (
@@ -23,7 +22,9 @@ from primtorch_decomps.shapes import canonical_dim, canonical_dims, expand_sizes
 _INDEX = torch.int64
 
 
-@decomposes("aten.view.default", "aten._unsafe_view.default", "aten.reshape.default", "aten._reshape_alias.default")
+@decomposes(
+    "aten.view.default", "aten._unsafe_view.default", "aten.reshape.default", "aten._reshape_alias.default"
+)
 def view(x: PrimTensor, sizes: Sequence[IntLike], strides: Sequence[IntLike] | None = None) -> PrimTensor:
     return ops.reshape(x, infer_size(sizes, x.numel, current_trace().env))
 
@@ -48,7 +49,9 @@ def t(x: PrimTensor) -> PrimTensor:
     return ops.permute(x, (1, 0)) if x.rank == 2 else x
 
 
-@decomposes("aten.alias.default", "aten.detach.default", "aten.lift_fresh.default", "aten.lift_fresh_copy.default")
+@decomposes(
+    "aten.alias.default", "aten.detach.default", "aten.lift_fresh.default", "aten.lift_fresh_copy.default"
+)
 def alias(x: PrimTensor) -> PrimTensor:
     return x
 

@@ -1,4 +1,4 @@
-"""Python's operators on ``PrimTensor``, so that decompositions read as formulas; they broadcast, they do not promote."""
+"""Python's operators on ``PrimTensor``, so that decompositions read as formulas; they broadcast but do not promote."""
 
 from __future__ import annotations
 
@@ -30,10 +30,14 @@ def keep_dims(x: PrimTensor, dims: tuple[int, ...], rank: int) -> PrimTensor:
     for dim in sorted(dims):
         sizes.insert(dim, 1)
     assert len(sizes) == rank
-    return ops.broadcast_in_dim(x, tuple(sizes), tuple(d for d in range(rank) if d not in dims)) if dims else x
+    return (
+        ops.broadcast_in_dim(x, tuple(sizes), tuple(d for d in range(rank) if d not in dims)) if dims else x
+    )
 
 
-def _operator(function: Callable[[Any, Any], PrimTensor], swap: bool = False) -> Callable[[PrimTensor, Any], PrimTensor]:
+def _operator(
+    function: Callable[[Any, Any], PrimTensor], swap: bool = False
+) -> Callable[[PrimTensor, Any], PrimTensor]:
     def method(self: PrimTensor, other: Any) -> PrimTensor:
         left: Any = self
         if isinstance(other, PrimTensor) and other.sizes != self.sizes:
@@ -52,14 +56,9 @@ _METHODS: dict[str, Any] = {
     "__rmul__": _operator(ops.mul),
     "__truediv__": _operator(ops.div),
     "__rtruediv__": _operator(ops.div, swap=True),
-    "__lt__": _operator(ops.lt),
-    "__le__": _operator(ops.le),
-    "__gt__": _operator(ops.gt),
-    "__ge__": _operator(ops.ge),
     "__and__": _operator(ops.bitwise_and),
     "__or__": _operator(ops.bitwise_or),
     "__neg__": ops.neg,
-    "__invert__": ops.bitwise_not,
 }
 
 for _name, _method in _METHODS.items():

@@ -15,7 +15,6 @@ import torch
 from fx_interface.dialects import prims as p
 from fx_interface.dialects.prims import PrimOp
 from fx_interface.symbols import IntLike
-
 from primtorch_decomps.prims.tensor import PrimTensor, current_trace
 from primtorch_decomps.shapes import Sizes, product
 from primtorch_decomps.strides import is_one, view_strides
@@ -37,7 +36,7 @@ def _binary(prim: PrimOp, dtype: torch.dtype | None = None) -> Callable[[Operand
     def call(x: Operand, y: Operand) -> PrimTensor:
         model: PrimTensor = x if isinstance(x, PrimTensor) else y
         if isinstance(x, PrimTensor) and isinstance(y, PrimTensor):
-            assert x.dtype is y.dtype and len(x.sizes) == len(y.sizes), (prim, x, y)
+            assert (x.dtype, x.rank) == (y.dtype, y.rank), (prim, x, y)
         return current_trace().emit(prim, (x, y), model.sizes, dtype or model.dtype, model.device)
 
     call.__name__ = call.__qualname__ = prim.name
@@ -127,7 +126,9 @@ def broadcast_in_dim(x: PrimTensor, sizes: Sizes, dims: Sequence[int]) -> PrimTe
     if x.sizes == sizes:
         return x
     strides = _broadcast_strides(x, sizes, dims)
-    return current_trace().emit(p.broadcast_in_dim, (x, sizes, tuple(dims)), sizes, x.dtype, x.device, strides)
+    return current_trace().emit(
+        p.broadcast_in_dim, (x, sizes, tuple(dims)), sizes, x.dtype, x.device, strides
+    )
 
 
 def _broadcast_strides(x: PrimTensor, sizes: Sizes, dims: Sequence[int]) -> Sizes:
@@ -160,7 +161,12 @@ def permute(x: PrimTensor, dims: Sequence[int]) -> PrimTensor:
         return x
     sizes, strides = x.sizes, x.strides
     return current_trace().emit(
-        p.permute, (x, dims), tuple([sizes[d] for d in dims]), x.dtype, x.device, tuple([strides[d] for d in dims])
+        p.permute,
+        (x, dims),
+        tuple([sizes[d] for d in dims]),
+        x.dtype,
+        x.device,
+        tuple([strides[d] for d in dims]),
     )
 
 
@@ -214,7 +220,9 @@ def gather(x: PrimTensor, dim: int, index: PrimTensor) -> PrimTensor:
     return current_trace().emit(p.gather, (x, dim, index), index.sizes, x.dtype, x.device)
 
 
-def _reduction(prim: PrimOp, dtype: torch.dtype | None = None) -> Callable[[PrimTensor, Sequence[int]], PrimTensor]:
+def _reduction(
+    prim: PrimOp, dtype: torch.dtype | None = None
+) -> Callable[[PrimTensor, Sequence[int]], PrimTensor]:
     def call(x: PrimTensor, dims: Sequence[int]) -> PrimTensor:
         sizes = tuple([size for axis, size in enumerate(x.sizes) if axis not in dims])
         return current_trace().emit(prim, (x, tuple(dims)), sizes, dtype or x.dtype, x.device)
@@ -251,7 +259,9 @@ def full(sizes: Sizes, value: Any, dtype: torch.dtype, device: torch.device) -> 
     return current_trace().emit(p.full, (sizes, value, dtype, device), sizes, dtype, device)
 
 
-def iota(length: IntLike, start: IntLike, step: IntLike, dtype: torch.dtype, device: torch.device) -> PrimTensor:
+def iota(
+    length: IntLike, start: IntLike, step: IntLike, dtype: torch.dtype, device: torch.device
+) -> PrimTensor:
     """``start + i * step`` for i below ``length``; an integer dtype."""
     return current_trace().emit(p.iota, (length, start, step, dtype, device), (length,), dtype, device)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, Union
 
 import torch
 from torch._ops import OpOverload
@@ -14,14 +14,16 @@ from fx_interface.dialects import prims
 from fx_interface.dialects.prims import PrimOp
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, ValueSpec, contiguous_strides
-
 from primtorch_decomps.shapes import Sizes
+
+Operand: TypeAlias = Union["PrimTensor", float, Expr]
+"""What arithmetic takes: a tensor, a Python number, or a size."""
 
 
 class Call:
     """One recorded call. Arguments hold ``PrimTensor`` and ``Call`` for graph values and ``Expr`` for sizes."""
 
-    __slots__ = ("args", "kwargs", "key", "meta", "spec", "target")
+    __slots__ = ("args", "key", "kwargs", "meta", "spec", "target")
 
     def __init__(
         self,
@@ -96,6 +98,20 @@ class PrimTensor:
 
     def __repr__(self) -> str:
         return f"PrimTensor({self.spec})"
+
+    if TYPE_CHECKING:  # given by primtorch_decomps.prims.operators
+
+        def __add__(self, other: Operand) -> PrimTensor: ...
+        def __radd__(self, other: Operand) -> PrimTensor: ...
+        def __sub__(self, other: Operand) -> PrimTensor: ...
+        def __rsub__(self, other: Operand) -> PrimTensor: ...
+        def __mul__(self, other: Operand) -> PrimTensor: ...
+        def __rmul__(self, other: Operand) -> PrimTensor: ...
+        def __truediv__(self, other: Operand) -> PrimTensor: ...
+        def __rtruediv__(self, other: Operand) -> PrimTensor: ...
+        def __and__(self, other: PrimTensor) -> PrimTensor: ...
+        def __or__(self, other: PrimTensor) -> PrimTensor: ...
+        def __neg__(self) -> PrimTensor: ...
 
 
 class Trace:
@@ -174,7 +190,8 @@ class Trace:
 
     def _copied(self, value: PrimTensor, sizes: Sizes, strides: Sizes) -> PrimTensor:
         same_layout = all(
-            a == b or (isinstance(n, int) and n <= 1) for n, a, b in zip(sizes, value.strides, strides, strict=True)
+            a == b or (isinstance(n, int) and n <= 1)
+            for n, a, b in zip(sizes, value.strides, strides, strict=True)
         )
         made = PrimTensor(sizes, value.dtype, value.device, strides)
         target, args = (prims.reshape, (value, sizes)) if same_layout else (prims.clone, (value,))

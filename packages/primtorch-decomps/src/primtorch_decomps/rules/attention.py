@@ -9,7 +9,6 @@ import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
-
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import compute_dtype
 from primtorch_decomps.registry import spec_rule

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from fx_interface.symbols import IntLike, ShapeEnv, floordiv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.shapes import Sizes, same
@@ -87,7 +86,9 @@ def convolution(
 
 def _like_input(x: TensorSpec, layouts: Sequence[TensorSpec], env: ShapeEnv) -> TensorSpec:
     order = channels_last_order(x.rank)
-    channels_last = order is not None and any(is_strided_channels_last(t.sizes, t.strides, env) for t in layouts)
+    channels_last = order is not None and any(
+        is_strided_channels_last(t.sizes, t.strides, env) for t in layouts
+    )
     strides = ordered_strides(x.sizes, order or ()) if channels_last else contiguous_strides(x.sizes)
     return TensorSpec(x.sizes, strides, x.dtype, x.device)
 
@@ -112,7 +113,9 @@ def convolution_backward(
         raise RuleMismatchError("layout of this convolution's gradient")
     layouts = (x, weight)
     pointlike = all(is_one(n) for n in weight.sizes[2:]) and is_contiguous(weight.sizes, weight.strides)
-    weight_grad = replace(weight, alias=None, requires_grad=False) if pointlike else _like_input(weight, layouts, env)
+    weight_grad = (
+        replace(weight, alias=None, requires_grad=False) if pointlike else _like_input(weight, layouts, env)
+    )
     bias = TensorSpec((grad.sizes[1],), (1,), grad.dtype, grad.device)
     return (
         _like_input(x, layouts, env) if output_mask[0] else None,

@@ -7,7 +7,6 @@ from typing import Any
 
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.shapes import broadcast, same, same_sizes

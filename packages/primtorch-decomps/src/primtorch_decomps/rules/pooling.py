@@ -9,7 +9,6 @@ import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv, floordiv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.shapes import Sizes, at_most
@@ -19,7 +18,11 @@ from primtorch_decomps.strides import channels_last_order, is_strided_channels_l
 def suggested_strides(sizes: Sizes, like: TensorSpec, env: ShapeEnv) -> Sizes:
     """Strides of a fresh tensor in the memory format that ``like`` suggests: channels-last or row-major."""
     order = channels_last_order(len(sizes))
-    if order is not None and like.rank == len(sizes) and is_strided_channels_last(like.sizes, like.strides, env):
+    if (
+        order is not None
+        and like.rank == len(sizes)
+        and is_strided_channels_last(like.sizes, like.strides, env)
+    ):
         return ordered_strides(sizes, order)
     return contiguous_strides(sizes)
 

@@ -9,7 +9,6 @@ import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import is_integral
 from primtorch_decomps.registry import spec_rule
@@ -76,7 +75,9 @@ def topk(
 
 
 @spec_rule("aten.sort.default")
-def sort(x: TensorSpec, dim: int = -1, descending: bool = False, *, env: ShapeEnv) -> tuple[TensorSpec, TensorSpec]:
+def sort(
+    x: TensorSpec, dim: int = -1, descending: bool = False, *, env: ShapeEnv
+) -> tuple[TensorSpec, TensorSpec]:
     return sort_stable(x, stable=None, dim=dim, descending=descending, env=env)
 
 
@@ -127,7 +128,9 @@ def fresh_like(
     env: ShapeEnv,
 ) -> TensorSpec:
     strides = format_strides(x.sizes, x.strides, memory_format, env)
-    return TensorSpec(x.sizes, strides, dtype or x.dtype, x.device if device is None else torch.device(device))
+    return TensorSpec(
+        x.sizes, strides, dtype or x.dtype, x.device if device is None else torch.device(device)
+    )
 
 
 @spec_rule("aten.rand.default", "aten.randn.default", "aten.empty.memory_format")

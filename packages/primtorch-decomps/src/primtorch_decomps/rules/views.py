@@ -10,7 +10,6 @@ import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv, floordiv, maximum, minimum
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.shapes import (
@@ -57,7 +56,9 @@ def index_from_front(index: IntLike, size: IntLike, env: ShapeEnv) -> IntLike:
 
 def split_lengths(size: IntLike, piece: IntLike, env: ShapeEnv) -> list[IntLike]:
     """Lengths of the pieces of ``split``: all ``piece`` long but the last, which takes the rest."""
-    if isinstance(piece, int) and piece < 0 or (isinstance(piece, int) and piece == 0 and not same(size, 0, env)):
+    if (isinstance(piece, int) and piece < 0) or (
+        isinstance(piece, int) and piece == 0 and not same(size, 0, env)
+    ):
         raise RuleMismatchError("split_size must be positive")
     if same(size, 0, env):
         return [0]
@@ -100,7 +101,9 @@ def view_copy(x: TensorSpec, sizes: Sequence[IntLike], *, env: ShapeEnv) -> Tens
 
 
 @spec_rule("aten._reshape_alias.default")
-def reshape_alias(x: TensorSpec, sizes: Sequence[IntLike], strides: Sequence[IntLike], *, env: ShapeEnv) -> TensorSpec:
+def reshape_alias(
+    x: TensorSpec, sizes: Sequence[IntLike], strides: Sequence[IntLike], *, env: ShapeEnv
+) -> TensorSpec:
     return _seen_as(x, sizes, strides)
 
 
@@ -151,7 +154,9 @@ def expand(x: TensorSpec, sizes: Sequence[IntLike], *, implicit: bool = False, e
             size, stride = x.sizes[axis - offset], x.strides[axis - offset]
             strides[axis] = 0 if is_one(size) and not is_one(target[axis]) else stride
         elif is_one(target[axis]):
-            strides[axis] = target[axis + 1] * strides[axis + 1] if x.rank and axis + 1 < len(target) else int(x.rank > 0)
+            strides[axis] = (
+                target[axis + 1] * strides[axis + 1] if x.rank and axis + 1 < len(target) else int(x.rank > 0)
+            )
     return _seen_as(x, target, strides)
 
 
@@ -230,7 +235,9 @@ def split(x: TensorSpec, split_size: IntLike, dim: int = 0, *, env: ShapeEnv) ->
 
 
 @spec_rule("aten.split_with_sizes.default")
-def split_with_sizes(x: TensorSpec, split_sizes: Sequence[IntLike], dim: int = 0, *, env: ShapeEnv) -> list[Any]:
+def split_with_sizes(
+    x: TensorSpec, split_sizes: Sequence[IntLike], dim: int = 0, *, env: ShapeEnv
+) -> list[Any]:
     total: IntLike = 0
     for length in split_sizes:
         total = total + length

@@ -1,0 +1,55 @@
+"""Gradients of activation functions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from primtorch_decomps.testing import check_operator
+
+X = torch.tensor([0.0, 0.3, -0.7, 1.0, -1.0, 3.0, -3.0, 6.5, 25.0, -25.0, 50.0])
+UNIT = torch.tensor([0.0, 0.1, 0.4, 0.5, 0.9, 1.0, 0.2, 0.7, 0.3, 0.8, 0.6])
+CASES: list[tuple[str, torch.Tensor, tuple[Any, ...], dict[str, Any]]] = [
+    ("threshold_backward", X, (0,), {}),
+    ("sigmoid_backward", UNIT, (), {}),
+    ("tanh_backward", UNIT, (), {}),
+    ("silu_backward", X, (), {}),
+    ("gelu_backward", X, (), {}),
+    ("gelu_backward", X, (), {"approximate": "tanh"}),
+    ("leaky_relu_backward", X, (0.1, False), {}),
+    ("hardtanh_backward", X, (-1.0, 1.0), {}),
+    ("hardsigmoid_backward", X, (), {}),
+    ("hardswish_backward", X, (), {}),
+    ("softplus_backward", X, (2.0, 20.0), {}),
+    ("mish_backward", X, (), {}),
+    ("hardshrink_backward", X, (0.5,), {}),
+    ("softshrink_backward", X, (0.5,), {}),
+    ("logit_backward", UNIT, (0.15,), {}),
+    ("logit_backward", UNIT, (), {}),
+    ("log_sigmoid_backward", X, (torch.empty(0),), {}),
+]
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(("name", "x", "args", "kwargs"), CASES)
+def test_agrees_with_eager(name: str, x: torch.Tensor, args: Any, kwargs: Any, dtype: torch.dtype) -> None:
+    if name == "hardsigmoid_backward" and dtype is torch.float64:
+        pytest.skip("eager divides by a float32 constant")
+    if name == "log_sigmoid_backward":
+        args = (torch.exp(-x.to(dtype).abs()),)
+    grad = torch.linspace(-2.0, 2.0, x.numel()).to(dtype)
+    check_operator(f"aten.{name}.default", grad, x.to(dtype), *args, **kwargs)
+
+
+@pytest.mark.parametrize("is_result", [True, False])
+def test_elu(is_result: bool) -> None:
+    check_operator("aten.elu_backward.default", torch.ones(11), 1.5, 2.0, 0.5, is_result, X / 10)
+
+
+@pytest.mark.parametrize("name", ["silu_backward", "gelu_backward", "tanh_backward"])
+def test_layouts(name: str) -> None:
+    x = torch.randn(4, 5)
+    check_operator(f"aten.{name}.default", x.t(), torch.randn(5, 4))
+    check_operator(f"aten.{name}.default", x[:1].expand(4, 5), x)

@@ -1,0 +1,53 @@
+"""Layer, group and RMS normalisation, forward and backward."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from primtorch_decomps.registry import overload
+from primtorch_decomps.testing import check_operator
+
+ATEN = torch.ops.aten
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
+@pytest.mark.parametrize("shape", [[5], [4, 5]], ids=str)
+def test_layer_norm(shape: list[int], dtype: torch.dtype, affine: bool) -> None:
+    x, grad = torch.randn(3, 4, 5).to(dtype) * 3 + 7, torch.randn(3, 4, 5).to(dtype)
+    weight, bias = (torch.randn(shape).to(dtype) if affine else None for _ in range(2))
+    check_operator("aten.native_layer_norm.default", x, shape, weight, bias, 1e-5)
+    _, mean, rstd = ATEN.native_layer_norm.default(x, shape, weight, bias, 1e-5)
+    for mask in ([True, True, True], [True, False, False], [False, True, True]):
+        if affine or mask[0]:
+            mask = mask if affine else [True, False, False]
+            args = (grad, x, shape, mean, rstd, weight, bias, mask)
+            check_operator("aten.native_layer_norm_backward.default", *args, slack=16)
+
+
+def test_layer_norm_with_wider_parameters() -> None:
+    x = torch.randn(3, 8).bfloat16()
+    check_operator("aten.native_layer_norm.default", x, [8], torch.randn(8), torch.randn(8), 1e-5)
+    check_operator("aten.native_layer_norm.default", x.t().contiguous().t(), [8], None, None, 1e-5)
+
+
+@pytest.mark.parametrize("affine", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64], ids=str)
+def test_group_norm(dtype: torch.dtype, affine: bool) -> None:
+    x, grad = torch.randn(2, 6, 3, 4).to(dtype), torch.randn(2, 6, 3, 4).to(dtype)
+    weight, bias = (torch.randn(6).to(dtype) if affine else None for _ in range(2))
+    check_operator("aten.native_group_norm.default", x, weight, bias, 2, 6, 12, 3, 1e-5)
+    _, mean, rstd = ATEN.native_group_norm.default(x, weight, bias, 2, 6, 12, 3, 1e-5)
+    args = (grad, x, mean, rstd, weight, 2, 6, 12, 3, [True, affine, affine])
+    check_operator("aten.native_group_norm_backward.default", *args, slack=16)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_rms_norm(dtype: torch.dtype) -> None:
+    if overload("aten._fused_rms_norm.default") is None:
+        pytest.skip("this version of torch has no fused RMS norm")
+    x, weight = torch.randn(3, 4, 8).to(dtype), torch.randn(8).to(dtype)
+    for parameter in (weight, None):
+        for eps in (1e-6, None):
+            check_operator("aten._fused_rms_norm.default", x, [8], parameter, eps)

@@ -1,0 +1,100 @@
+"""Shape arithmetic, plain and symbolic."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fx_interface.symbols import ShapeEnv
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.shapes import (
+    at_most,
+    below,
+    broadcast,
+    canonical_dim,
+    canonical_dims,
+    infer_size,
+    reduced_sizes,
+    same,
+    slice_bounds,
+)
+
+SIZES = st.lists(st.sampled_from([0, 1, 2, 3]), max_size=4)
+
+
+@settings(deadline=None)
+@given(st.lists(SIZES, min_size=1, max_size=3))
+def test_broadcast_agrees_with_torch(shapes: list[list[int]]) -> None:
+    try:
+        expected = tuple(torch.broadcast_shapes(*shapes))
+    except RuntimeError:
+        with pytest.raises(RuleMismatchError):
+            broadcast([tuple(s) for s in shapes], ShapeEnv())
+    else:
+        assert broadcast([tuple(s) for s in shapes], ShapeEnv()) == expected
+
+
+@given(
+    st.integers(0, 6),
+    st.none() | st.integers(-8, 8),
+    st.none() | st.integers(-8, 8),
+    st.integers(1, 3),
+)
+def test_slice_bounds_agree_with_python(size: int, start: int | None, end: int | None, step: int) -> None:
+    low, high, length = slice_bounds(size, start, end, step, ShapeEnv())
+    assert list(range(size))[low:high:step] == list(range(size))[start:end:step]
+    assert length == len(range(size)[start:end:step])
+
+
+def test_symbolic_broadcast_asks_nothing_about_size_one() -> None:
+    env = ShapeEnv()
+    n, m = env.create_symbol(5), env.create_symbol(7)
+    assert broadcast([(n, 1), (m,)], env) == (n, m)
+    assert broadcast([(n, 3), (1, 1)], env) == (n, 3)
+    assert env.guards == []
+    with pytest.raises(RuleMismatchError):
+        broadcast([(n,), (m,)], env)
+
+
+def test_equal_hints_are_recorded() -> None:
+    env = ShapeEnv()
+    n, m = env.create_symbol(5), env.create_symbol(5)
+    broadcast([(n,), (m,)], env)
+    assert [str(guard.relation) for guard in env.guards] == ["s0 == s1"]
+
+
+def test_multiples_compare_without_guards() -> None:
+    env = ShapeEnv()
+    n, m = env.create_symbol(5), env.create_symbol(7)
+    assert below(n, n * m, env)
+    assert not below(n * m, n, env)
+    assert at_most(4, 4 * n, env)
+    assert same(n + n, 2 * n, env)
+    assert env.guards == []
+
+
+def test_infer_size() -> None:
+    env = ShapeEnv()
+    n = env.create_symbol(5)
+    assert infer_size([-1, 4], 8 * n, env) == (2 * n, 4)
+    assert infer_size([n, -1], 8 * n, env) == (n, 8)
+    for sizes in ([-1, -1], [3, 3], [-1, 0], [-1, 3]):
+        with pytest.raises(RuleMismatchError):
+            infer_size(sizes, 8, env)
+
+
+def test_dimensions() -> None:
+    assert canonical_dim(-1, 3) == 2
+    assert canonical_dim(-1, 0) == 0
+    assert canonical_dims(None, 2) == (0, 1)
+    assert canonical_dims([], 2) == (0, 1)
+    assert canonical_dims([], 2, empty_is_all=False) == ()
+    assert canonical_dims([-1, 0], 3) == (0, 2)
+    assert reduced_sizes((2, 3, 4), (1,), True) == (2, 1, 4)
+    assert reduced_sizes((2, 3, 4), (1,), False) == (2, 4)
+    with pytest.raises(RuleMismatchError):
+        canonical_dim(3, 3)
+    with pytest.raises(RuleMismatchError):
+        canonical_dims([0, 0], 2)
