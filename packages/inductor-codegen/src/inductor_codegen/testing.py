@@ -168,7 +168,7 @@ class _Run:
                 made = torch.empty_strided(
                     self.sizes(buffer.sizes), self.sizes(buffer.strides), dtype=buffer.dtype, device=buffer.device
                 )
-                made.view(-1).view(torch.uint8).fill_(0x5B) if made.is_contiguous() and made.dim() else None
+                made.fill_(91 if made.dtype != torch.bool else True)
                 tensors[buffer.name] = made
             case Reuse(buffer, of):
                 old = tensors.pop(of)

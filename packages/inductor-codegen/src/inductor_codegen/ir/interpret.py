@@ -14,7 +14,7 @@ from torch import Tensor
 from fx_interface.dialects.prims import prim
 from fx_interface.symbols import IntLike, Symbol, evaluate
 from inductor_codegen.ir.index import Atom, Index, Loaded, LoopVar, Quotient, Remainder
-from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Store
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Statement, Store
 from inductor_codegen.ir.scalar import (
     Apply,
     Constant,
@@ -76,18 +76,21 @@ class _Interpreter:
         return evaluate(value, self.sizes)
 
     def run(self) -> bool:
+        row_shape = [1 if axis in self.inner_axes else size for axis, size in enumerate(self.shape)]
         for step in self.kernel.passes:
-            for statement in step.points:
-                self._statement(statement, self.shape)
-            row_shape = [1 if axis in self.inner_axes else size for axis, size in enumerate(self.shape)]
-            for statement in step.row:
-                self._statement(statement, row_shape)
+            self._statements(step.points, self.shape)
+            self._statements(step.row, row_shape)
         return self.in_range
 
-    def _statement(self, statement: Store | Accumulate | Keep, shape: Sequence[int]) -> None:
-        for node in postorder(roots_of(statement)):
+    def _statements(self, statements: Sequence[Statement], shape: Sequence[int]) -> None:
+        """All scalars of a point are computed before anything is stored there."""
+        for node in postorder(root for statement in statements for root in roots_of(statement)):
             if node not in self.values:
                 self.values[node], self.valid[node] = self._node(node)
+        for statement in statements:
+            self._statement(statement, shape)
+
+    def _statement(self, statement: Statement, shape: Sequence[int]) -> None:
         value = self.values[statement.value].expand(shape)
         assert bool(self.valid[statement.value].expand(shape).all()), "a value from outside of a buffer is used"
         match statement:

@@ -7,7 +7,7 @@
             once for the row, when that is over:  store*                          (``Pass.row``)
 
 A scalar of ``points`` may use ``Total``s and ``Kept``s of earlier passes; a scalar of ``row`` also the totals of its own
-pass, but no inner loop variable. Every reduction runs over all inner loops. A kernel without reductions has one pass.
+pass, but no inner loop variable. At one point (or row) every scalar is computed before anything is stored. Every reduction runs over all inner loops. A kernel without reductions has one pass.
 """
 
 from __future__ import annotations

@@ -31,7 +31,7 @@ from inductor_codegen.lower.values import (
     RuntimeFloat,
     Value,
 )
-from inductor_codegen.lower.views import Layout, Sizes, View, is_one
+from inductor_codegen.lower.views import Layout, Reshape, Sizes, View, is_one, reshape
 
 STRIDED_DTYPES = frozenset(
     getattr(torch, name)
@@ -245,7 +245,13 @@ def operand_of(value: Value) -> Operand:
 
 
 def seen_through(operand: Operand, view: View) -> Operand:
-    """``operand`` with one more view on top."""
+    """``operand`` with one more view on top; a reshape of a reshape is one."""
+    below = operand.views[-1] if operand.views else None
+    if isinstance(view, Reshape) and isinstance(below, Reshape):
+        operand = Operand(operand.source, operand.views[:-1], below.operand_sizes, operand.dtype)
+        view = reshape(below.operand_sizes, view.sizes)
+    if isinstance(view, Reshape) and view.sizes == view.operand_sizes:
+        return operand
     return Operand(operand.source, (*operand.views, view), view.sizes, operand.dtype)
 
 

@@ -94,7 +94,7 @@ def _evaluate(group: Group, lowered: Lowered, env: ShapeEnv, builder: ScalarBuil
         value = lowered.values[number]
         known = group.members[number]
         if number in group.reductions:
-            evaluator.reduction(value, points.row(value.sizes), points.full(value.domain))
+            evaluator.reduction(value, points.full(value.domain))
         elif Position.FULL in known:
             evaluator.value(number, points.full(value.sizes))
         elif Position.ROW in known:

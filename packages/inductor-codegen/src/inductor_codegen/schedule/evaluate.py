@@ -36,12 +36,13 @@ class Evaluator:
         self._make = builder
         self._computed = computed
         self._memo: dict[tuple[int, Point], Scalar] = {}
+        self._totals: dict[int, Scalar] = {}
         self.accumulations: list[Accumulate] = []
 
     def value(self, number: int, point: Point) -> Scalar:
         """The element of a value at ``point``, one index for each of its dimensions."""
         key = (number, point)
-        found = self._memo.get(key)
+        found = self._memo.get(key) or self._totals.get(number)
         if found is None:
             value = self._lowered.values[number]
             if number in self._computed:
@@ -51,8 +52,11 @@ class Evaluator:
             self._memo[key] = found
         return found
 
-    def reduction(self, value: Value, row: Point, full: Point) -> Scalar:
-        """The total of a reduction of this group: ``row`` is its own index, ``full`` its operand's."""
+    def reduction(self, value: Value, full: Point) -> Scalar:
+        """The total of a reduction of this group, whose operand is read at ``full``.
+
+        From then on ``value`` gives it for any index: the group has it only where all its readers stand on its own row.
+        """
         formula = value.formula
         assert isinstance(formula, Reduction)
         kind = formula.kind
@@ -66,7 +70,7 @@ class Evaluator:
         accumulator = len(self.accumulations)
         self.accumulations.append(Accumulate(accumulator, kind, scalar, value.dtype, position))
         total = self._make.total(accumulator, value.dtype)
-        self._memo[value.number, row] = total
+        self._totals[value.number] = total
         return total
 
     def _operand(self, operand: Operand, point: Point) -> Scalar:
