@@ -150,7 +150,7 @@ class RandomGraph:
         return self.graph.call(p.cat, [self.graph.call(p.neg, x), x, x][: self.random.randint(2, 3)], dim)
 
     def where(self, x: Node) -> Node:
-        limit = self.graph.call(p.gt, x, self.random.choice([0.0, 0.3]))
+        limit = self.graph.call(p.gt, x, self.random.choice([0.1371, 0.3]))
         return self.graph.call(p.where, limit, x, self.random.choice([self.graph.call(p.tanh, x), -0.5]))
 
     def take(self, x: Node) -> Node | None:

@@ -272,26 +272,20 @@ def _same_memory(one: Buffer, other: Buffer) -> bool:
 
 
 def in_place(kernel: Kernel, source: BufferParameter, target: BufferParameter) -> bool:
-    """Whether ``target`` may have ``source``'s memory: each point reads the source where it writes the target, never later."""
+    """Whether ``target`` may have ``source``'s memory: each point reads the source only where it writes the target, never later."""
+    loads: set[Index] = set()
     stored: Index | None = None
     for step in kernel.passes:
-        loads = {
+        statements = (*step.points, *step.row)
+        own = {
             node.index
-            for statement in (*step.points, *step.row)
-            for node in postorder(roots_of(statement))
+            for node in postorder(root for statement in statements for root in roots_of(statement))
             if isinstance(node, Load) and node.buffer == source.name
         }
-        store = next((s for s in step.points if isinstance(s, Store) and s.buffer == target.name), None)
-        if loads and stored is not None:
+        if own and stored is not None:
             return False
-        if store is not None:
-            stored = store.index
-            row_loads = {
-                node.index
-                for statement in step.row
-                for node in postorder(roots_of(statement))
-                if isinstance(node, Load) and node.buffer == source.name
-            }
-            if row_loads or loads - {stored}:
-                return False
-    return stored is not None
+        loads |= own
+        for statement in step.points:
+            if isinstance(statement, Store) and statement.buffer == target.name:
+                stored = statement.index
+    return stored is not None and loads <= {stored}
