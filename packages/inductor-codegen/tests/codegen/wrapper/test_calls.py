@@ -18,7 +18,12 @@ from inductor_codegen.runtime import CompiledGraph
 from inductor_codegen.testing import ExampleGraph
 
 aten = torch.ops.aten
-NEW, GIVEN, PYTHON = RouteKind.NEW_TENSORS, RouteKind.GIVEN_MEMORY, RouteKind.PYTHON
+NEW, GIVEN, NAME, PYTHON = (
+    RouteKind.NEW_TENSORS,
+    RouteKind.GIVEN_MEMORY,
+    RouteKind.DISPATCHER,
+    RouteKind.PYTHON,
+)
 
 
 def rand(*sizes: int) -> torch.Tensor:
@@ -73,10 +78,14 @@ CASES: list[tuple[RouteKind, Any, list[torch.Tensor], tuple[Any, ...]]] = [
     (NEW, aten.index_put.default, [rand(5, 3), torch.tensor([2, 1]), rand(5, 2)], (In(0), [None, In(1)], In(2))),
     (NEW, aten.cumsum.default, [rand(4, 5)], (In(0), 1)),
     (PYTHON, aten.mul.Scalar, [torch.arange(6)], (In(0), 3)),
-    (PYTHON, aten.embedding_dense_backward.default, [rand(2, 3, 4), torch.tensor([[1, 2, 0], [4, 4, 1]])],
+    (NAME, aten.embedding_dense_backward.default, [rand(2, 3, 4), torch.tensor([[1, 2, 0], [4, 4, 1]])],
      (In(0), In(1), 6, -1, False)),
-    (PYTHON, aten.native_layer_norm.default, [rand(2, 3, 4), rand(4)], (In(0), [4], In(1), None, 1e-5)),
-    (PYTHON, aten.gather.default, [rand(3, 4), torch.tensor([[0, 3], [1, 1]])], (In(0), 1, In(1))),
+    (NAME, aten.native_layer_norm.default, [rand(2, 3, 4), rand(4)], (In(0), [4], In(1), None, 1e-5)),
+    (NEW, aten.index.Tensor, [rand(3, 4, 2), torch.tensor([1, 1, 0])], (In(0), [None, In(1)])),
+    (NAME, aten.sum.dim_IntList, [rand(3, 4)], (In(0), [1], True)),
+    (NAME, aten.upsample_nearest2d.vec, [rand(1, 2, 4, 4)], (In(0), None, [2.0, 2.0])),
+    (PYTHON, aten.split_with_sizes_copy.default, [rand(4, 2)], (In(0), [1, 3])),
+    (NAME, aten.gather.default, [rand(3, 4), torch.tensor([[0, 3], [1, 1]])], (In(0), 1, In(1))),
 ]  # fmt: skip
 
 
@@ -123,7 +132,7 @@ def test_an_error_has_the_type_that_eager_raises(tmp_path: Path) -> None:
     assert str(ours.value) == str(eager.value)
 
 
-def test_an_error_through_python_is_the_operators_own(tmp_path: Path) -> None:
+def test_an_error_through_the_dispatcher_is_the_operators_own(tmp_path: Path) -> None:
     inputs = [rand(3, 4), torch.tensor([[0, 3], [1, 1]])]
     graph, _ = compiled(tmp_path, aten.gather.default, inputs, In(0), 1, In(1))
     with pytest.raises(RuntimeError, match="index 7 is out of bounds"):

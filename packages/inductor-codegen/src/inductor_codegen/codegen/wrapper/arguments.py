@@ -128,8 +128,8 @@ def _text(kind: str, value: Argument, values: Values, exact_scalars: bool) -> st
             return str(scalar_type(value))
         case _, torch.layout() if value is torch.strided:
             return "0"
-        case _, torch.memory_format() if value in _MEMORY_FORMATS:
-            return str(_MEMORY_FORMATS[value])
+        case _, torch.memory_format() if value in MEMORY_FORMATS:
+            return str(MEMORY_FORMATS[value])
     raise Unspeakable(f"no C form for {value!r} as {kind}")
 
 
@@ -211,7 +211,7 @@ _C_TYPES = {
     "MemoryFormat": "int32_t",
     "Generator": "H",
 }
-_MEMORY_FORMATS: dict[torch.memory_format, int] = {
+MEMORY_FORMATS: dict[torch.memory_format, int] = {
     torch.contiguous_format: 0,
     torch.preserve_format: 1,
     torch.channels_last: 2,

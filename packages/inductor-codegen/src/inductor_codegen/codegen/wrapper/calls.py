@@ -6,9 +6,10 @@ from inductor_codegen.codegen.wrapper.arguments import CArguments, c_arguments
 from inductor_codegen.codegen.wrapper.integers import integer
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.placement import qualified_name
-from inductor_codegen.codegen.wrapper.preamble import CFunction
+from inductor_codegen.codegen.wrapper.preamble import DISPATCHER_FUNCTIONS, CFunction
 from inductor_codegen.codegen.wrapper.python_calls import RuntimeValues, split
 from inductor_codegen.codegen.wrapper.routes import RouteKind, exact_scalars, may_fail_on_values, route_of
+from inductor_codegen.codegen.wrapper.stable_values import stable_values
 from inductor_codegen.codegen.wrapper.text import Text
 from inductor_codegen.ir.program import Buffer, CallExtern, FloatRef, Program
 from inductor_codegen.runtime.operator_call import OperatorCall
@@ -22,6 +23,11 @@ class CallWriter:
         self._memory = memory
         self.functions: dict[str, CFunction] = {}
         self.operators: list[OperatorCall] = []
+
+    @property
+    def uses_dispatcher(self) -> bool:
+        """Whether an operator is called by name, so that the helpers for that are needed."""
+        return not self.functions.keys().isdisjoint(DISPATCHER_FUNCTIONS)
 
     def handle(self, name: str) -> str:
         """A handle of the buffer."""
@@ -39,6 +45,8 @@ class CallWriter:
                 self._into_given_memory(call, route.function)
             case RouteKind.NEW_TENSORS:
                 self._returning_tensors(call, route.function)
+            case RouteKind.DISPATCHER:
+                self._by_name(call)
             case RouteKind.PYTHON:
                 self._through_python(call)
 
@@ -55,6 +63,21 @@ class CallWriter:
         made = [self._memory.new_handle() for _ in call.results]
         self._use(function, [*arguments.types, *("H*" for _ in made)])
         self._invoke(call, arguments, function, [*arguments.values, *(f"&{handle}" for handle in made)])
+        self._take(call, made)
+
+    def _by_name(self, call: CallExtern) -> None:
+        words = stable_values(call, self)
+        made = [self._memory.new_handle() for _ in call.results]
+        for name, types in DISPATCHER_FUNCTIONS.items():
+            self.functions.setdefault(name, CFunction(name, types))
+        name, overload = call.op._schema.name, call.op._schema.overload_name
+        failure = self._failure(call)
+        room = max(len(words), len(made), 1)
+        self._text.line(f"{{ uint64_t k[{room}] = {{{', '.join(words)}}};")
+        self._text.line(
+            f'  if (torch_call_dispatcher("{name}", "{overload}", k, fx_dispatcher_version)) {failure}'
+        )
+        self._text.line(" ".join(f"{handle} = (H)k[{i}];" for i, handle in enumerate(made)) + " }")
         self._take(call, made)
 
     def _through_python(self, call: CallExtern) -> None:
@@ -77,16 +100,19 @@ class CallWriter:
         self.functions.setdefault(function, CFunction(function, ", ".join(("int32_t", *types))))
 
     def _invoke(self, call: CallExtern, arguments: CArguments, function: str, values: list[str]) -> None:
-        """Call the C function; when it fails where values matter, once more through Python for the exception's type."""
-        where = self._text.where(call.where)
-        failure = f"return fx_explain(1, {where});"
-        if may_fail_on_values(call, self._memory.buffers):
-            template, runtime_values = split(call)
-            passed = self._pass_to_python(template, runtime_values)
-            count = len(call.results)
-            failure = f"{{ H r[{count}] = {{}}; return fx_retry({passed}, r, {count}, {where}); }}"
+        failure = self._failure(call)
         self._text.line("{ " + " ".join(arguments.setup) if arguments.setup else "{")
         self._text.line(f"  if ({function}({', '.join(values)})) {failure} }}")
+
+    def _failure(self, call: CallExtern) -> str:
+        """What to do when a call fails: where values matter, once more through Python for the exception's type."""
+        where = self._text.where(call.where)
+        if not may_fail_on_values(call, self._memory.buffers):
+            return f"return fx_explain(1, {where});"
+        template, runtime_values = split(call)
+        passed = self._pass_to_python(template, runtime_values)
+        count = len(call.results)
+        return f"{{ H r[{count}] = {{}}; return fx_retry({passed}, r, {count}, {where}); }}"
 
     def _pass_to_python(self, template: OperatorCall, values: RuntimeValues) -> str:
         """The first arguments of ``fx_call_operator`` for a new entry of the operator table."""

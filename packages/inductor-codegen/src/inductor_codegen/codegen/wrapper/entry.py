@@ -11,6 +11,7 @@ from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import (
     BASE_FUNCTIONS,
+    DISPATCHER_HELPERS,
     ENTRY,
     HELPERS,
     STEPS_HEAD,
@@ -169,6 +170,7 @@ def _assemble(program: Program, text: Text, memory: MemoryWriter, calls: CallWri
             TYPES,
             declarations(functions),
             HELPERS,
+            DISPATCHER_HELPERS if calls.uses_dispatcher else "",
             *(_prototype(kernel) for kernel in program.kernels),
             text.tables(),
             STEPS_HEAD.format(handles=max(1, memory.handle_count)),

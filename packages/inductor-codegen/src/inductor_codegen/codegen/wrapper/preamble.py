@@ -87,6 +87,35 @@ template <int N> struct Frame {
 };
 """
 
+DISPATCHER_FUNCTIONS = {
+    "torch_call_dispatcher": "int32_t, const char*, const char*, uint64_t*, uint64_t",
+    "torch_new_list_reserve_size": "int32_t, uint64_t, uint64_t*",
+    "torch_list_push_back": "int32_t, uint64_t, uint64_t",
+    "_Znwm": "void*, uint64_t",
+}
+"""The C functions behind calls through the dispatcher; the last is C++'s ``operator new``, which torch frees with."""
+
+DISPATCHER_HELPERS = """\
+static uint64_t fx_own(H handle) {
+    H owned = nullptr;
+    aoti_torch_new_tensor_handle(handle, &owned);
+    return (uint64_t)owned;
+}
+static uint64_t fx_some(uint64_t word) {
+    uint64_t* cell = (uint64_t*)_Znwm(8);
+    *cell = word;
+    return (uint64_t)cell;
+}
+template <typename... Words> static uint64_t fx_list(int64_t count, Words... words) {
+    uint64_t list = 0;
+    torch_new_list_reserve_size(count, &list);
+    const uint64_t items[] = {(uint64_t)words..., 0};
+    for (int64_t i = 0; i < count; i++) torch_list_push_back(list, items[i]);
+    return list;
+}
+static const uint64_t fx_dispatcher_version = (2ull << 56) | (11ull << 48);
+"""
+
 STEPS_HEAD = """\
 static int32_t fx_steps(
     Frame<{handles}>& f, void* graph, const H* in, const int64_t* numbers, H* out, int64_t* out_numbers) {{

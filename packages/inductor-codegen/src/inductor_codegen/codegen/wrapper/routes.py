@@ -1,5 +1,5 @@
 """How a library operator is reached from native code: a C function that writes into given memory, one that returns new
-tensors, or a call through Python."""
+tensors, torch's dispatcher by name, or a call through Python, in this order of cost."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from torch._ops import OpOverload
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.wrapper.arguments import Unspeakable, Values, bound_arguments, c_arguments
 from inductor_codegen.codegen.wrapper.placement import call_buffers, qualified_name
+from inductor_codegen.codegen.wrapper.stable_values import stable_values
 from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern
 from inductor_codegen.runtime.binding import exports
 
@@ -19,10 +20,11 @@ Shapes = Sequence[tuple[IntLike, ...]]
 
 
 class RouteKind(Enum):
-    """The three ways."""
+    """The ways."""
 
     GIVEN_MEMORY = "given memory"
     NEW_TENSORS = "new tensors"
+    DISPATCHER = "dispatcher"
     PYTHON = "python"
 
 
@@ -74,15 +76,27 @@ def route_of(call: CallExtern, buffers: Mapping[str, Buffer]) -> Route:
     """The cheapest way to run ``call``."""
     if call.op.namespace != "aten" or any(buffers[name].device.type != "cpu" for name in call_buffers(call)):
         return PYTHON
-    if not _speakable(call, buffers):
-        return PYTHON
+    scalars = exact_scalars(call, buffers)
+    if not _speakable(lambda: c_arguments(call, _Anything(), scalars)):
+        return _by_name(call)
     variant = OUT_VARIANTS.get(qualified_name(call.op))
     if variant is not None and exports(variant.function) and _writes(variant, call, buffers):
         return Route(RouteKind.GIVEN_MEMORY, variant.function)
     function = _function_of(call.op)
-    if function is None or any(str(value.type) != "Tensor" for value in call.op._schema.returns):
-        return PYTHON
+    if function is None or not _returns_tensors(call.op):
+        return _by_name(call)
     return Route(RouteKind.NEW_TENSORS, function)
+
+
+def _by_name(call: CallExtern) -> Route:
+    usable = exports("torch_call_dispatcher") and _returns_tensors(call.op) and not call.op._schema.is_mutable
+    if usable and _speakable(lambda: stable_values(call, _Anything())):
+        return Route(RouteKind.DISPATCHER)
+    return PYTHON
+
+
+def _returns_tensors(op: OpOverload) -> bool:
+    return all(str(value.type) == "Tensor" for value in op._schema.returns)
 
 
 def exact_scalars(call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
@@ -121,9 +135,9 @@ class _Anything(Values):
         return name
 
 
-def _speakable(call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
+def _speakable(write: Callable[[], object]) -> bool:
     try:
-        c_arguments(call, _Anything(), exact_scalars(call, buffers))
+        write()
     except (Unspeakable, KeyError):
         return False
     return True
