@@ -197,7 +197,9 @@ slice_ = _prim(
     "slice(Tensor x, size[] starts, size[] limits, int[] steps) -> Tensor: 0 <= start <= limit <= size, step > 0",
     _slice,
 )
-flip = _prim("flip", PrimKind.VIEW, "flip(Tensor x, int[] dims) -> Tensor", lambda x, dims: x.flip(list(dims)))
+flip = _prim(
+    "flip", PrimKind.VIEW, "flip(Tensor x, int[] dims) -> Tensor", lambda x, dims: x.flip(list(dims))
+)
 
 
 def _pad(x: Tensor, low: Sequence[int], high: Sequence[int], value: float) -> Tensor:
