@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import torch
 from torch.fx import symbolic_trace
+from torch.utils.checkpoint import checkpoint
 
 from aot_autograd import JointPlan, trace_joint
 from aot_autograd.plan import Constant, FromGraph, FromInput, MutatedInput, SameAs, ViewOf
@@ -88,3 +89,27 @@ def test_refusals_have_codes(function: Any, code: str, library: Any) -> None:
     with pytest.raises(UnsupportedProgramError) as caught:
         plan_of(function, library, torch.ones(2, 3))
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize(
+    ("function", "code"),
+    [
+        (lambda x: x[x > 0], "AOT118"),
+        (lambda x: x.nonzero(), "AOT118"),
+        (lambda x: torch.manual_seed(3) and x + torch.rand(3), "AOT119"),
+    ],
+)
+def test_what_data_decides_is_refused(function: Any, code: str, compiled: Any) -> None:
+    state = torch.get_rng_state()
+    with pytest.raises(UnsupportedProgramError) as caught:
+        compiled(function)(torch.ones(2, 3))
+    assert caught.value.code == code
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_drawing_again_in_the_backward_is_refused(compiled: Any) -> None:
+    def function(x: torch.Tensor) -> Any:
+        return checkpoint(lambda x: torch.nn.functional.dropout(x).exp(), x, use_reentrant=False)
+
+    with pytest.raises(UnsupportedProgramError, match="AOT119"):
+        compiled(function)(torch.ones(3, requires_grad=True))

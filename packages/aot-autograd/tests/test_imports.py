@@ -18,7 +18,10 @@ class Library:
         zeros = lambda s: torch.empty_strided(s.sizes, s.strides, dtype=s.dtype).zero_()
         real = lambda s: zeros(s) if isinstance(s, TensorSpec) else s
         args, kwargs = pytree.tree_map(real, (list(args), dict(kwargs)))
-        return pytree.tree_map(lambda t: spec_of(t) if isinstance(t, torch.Tensor) else t, op(*args, **kwargs))
+        state = torch.get_rng_state()
+        result = op(*args, **kwargs)
+        torch.set_rng_state(state)
+        return pytree.tree_map(lambda t: spec_of(t) if isinstance(t, torch.Tensor) else t, result)
 
 before = set(sys.modules)
 from aot_autograd import aot_module

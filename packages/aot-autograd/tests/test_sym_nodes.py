@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from aot_autograd.sym_nodes import from_torch, to_torch
+from aot_autograd.sym_nodes import SizeTable, from_torch
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import ShapeEnv, evaluate
 
@@ -18,7 +16,7 @@ from fx_interface.symbols import ShapeEnv, evaluate
 def test_arithmetic_is_that_of_integers(a: int, b: int, k: int) -> None:
     env = ShapeEnv()
     exprs = [env.create_symbol(10), env.create_symbol(11)]
-    x, y = (to_torch(e, env) for e in exprs)
+    x, y = map(SizeTable(env).to_torch, exprs)
     values = {e.as_symbol: v for e, v in zip(exprs, (a, b), strict=True)}
     for made, wanted in [
         (x + y * k - 3, a + b * k - 3),
@@ -34,7 +32,7 @@ def test_arithmetic_is_that_of_integers(a: int, b: int, k: int) -> None:
 
 def test_a_question_is_decided_by_hints_and_recorded() -> None:
     env = ShapeEnv()
-    x, y = (to_torch(env.create_symbol(hint), env) for hint in (5, 7))
+    x, y = map(SizeTable(env).to_torch, [env.create_symbol(hint) for hint in (5, 7)])
     assert x < y
     assert not x == y  # noqa: SIM201  the operator under test
     assert [str(g.relation) for g in env.guards] == ["s0 < s1", "s0 != s1"]
@@ -42,7 +40,7 @@ def test_a_question_is_decided_by_hints_and_recorded() -> None:
 
 def test_what_ranges_settle_is_not_recorded() -> None:
     env = ShapeEnv()
-    x = to_torch(env.create_symbol(5), env)
+    x = SizeTable(env).to_torch(env.create_symbol(5))
     assert x >= 2
     assert x != 1
     assert not x * 3 == 0  # noqa: SIM201  the operator under test
@@ -52,17 +50,15 @@ def test_what_ranges_settle_is_not_recorded() -> None:
 def test_a_size_that_must_be_an_int_is_fixed() -> None:
     env = ShapeEnv()
     size = env.create_symbol(5)
-    assert int(to_torch(size, env)) == 5
+    assert int(SizeTable(env).to_torch(size)) == 5
     assert env.simplify(size) == 5
 
 
 def test_sizes_as_floats_are_refused() -> None:
     env = ShapeEnv()
     with pytest.raises(UnsupportedProgramError, match="AOT107"):
-        torch.sym_float(to_torch(env.create_symbol(5), env))
+        torch.sym_float(SizeTable(env).to_torch(env.create_symbol(5)))
 
 
 def test_plain_integers_stay_plain() -> None:
-    env: Any = ShapeEnv()
-    assert to_torch(3, env) == 3
-    assert type(to_torch(3, env)) is int
+    assert type(SizeTable(ShapeEnv()).to_torch(3)) is int

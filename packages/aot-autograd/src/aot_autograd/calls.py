@@ -10,6 +10,7 @@ from torch._ops import OpOverload
 
 from aot_autograd.memory import read
 from aot_autograd.record import Value
+from aot_autograd.storage import ViewStep
 from aot_autograd.trace import Trace, TracedTensor
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import TensorSpec
@@ -59,3 +60,25 @@ def results(trace: Trace, value: Value) -> Any:
     raise UnsupportedProgramError(
         "AOT106", f"{value.op} turns the content of a tensor into a Python value", where=trace.recorder.where
     )
+
+
+def view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """An operator whose results show the memory of its first argument."""
+    source = args[0]
+    if type(source) is not TracedTensor:
+        source = trace.fresh(trace.lift(source))
+    recorder, storage = trace.recorder, source.storage_record
+    rest = tuple([values_of(trace, arg) for arg in args[1:]])
+    keywords = {name: values_of(trace, arg) for name, arg in kwargs.items()}
+    viewed = source.value if source.generation == storage.generation else read(recorder, source)
+    value = recorder.call(op, (viewed, *rest), keywords)
+    no_grad = not torch.is_grad_enabled()
+    if type(value.spec) is TensorSpec:
+        step = ViewStep(source.view_step, op, rest, keywords, None, no_grad, value.spec)
+        return trace.tensor(storage, step, value)
+    items = [recorder.item(value, index) for index in range(len(value.spec))]
+    made = [
+        trace.tensor(storage, ViewStep(source.view_step, op, rest, keywords, index, no_grad, item.spec), item)
+        for index, item in enumerate(items)
+    ]
+    return tuple(made) if isinstance(value.spec, tuple) else made

@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.calls import Treatment, compute, values_of
+from aot_autograd.calls import Treatment, compute, view
 from aot_autograd.irregular import IRREGULAR_OPERATORS
 from aot_autograd.memory import read
 from aot_autograd.storage import ViewStep
@@ -20,7 +20,6 @@ from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.twins import is_writing
 from aot_autograd.views import IDENTITIES, is_view
 from aot_autograd.writes import write_by_twin
-from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
 
@@ -48,7 +47,7 @@ def _treatment(op: OpOverload) -> Treatment:
     if is_writing(op):
         return write_by_twin
     if is_view(op):
-        return _identity if op in IDENTITIES else _view
+        return _identity if op in IDENTITIES else view
     return compute
 
 
@@ -77,24 +76,3 @@ def _is_new(tensor: TracedTensor) -> bool:
         and not storage.generation
         and not tensor.requires_grad
     )
-
-
-def _view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    source = args[0]
-    if type(source) is not TracedTensor:
-        source = trace.fresh(trace.lift(source))
-    recorder, storage = trace.recorder, source.storage_record
-    rest = tuple([values_of(trace, arg) for arg in args[1:]])
-    keywords = {name: values_of(trace, arg) for name, arg in kwargs.items()}
-    viewed = source.value if source.generation == storage.generation else read(recorder, source)
-    value = recorder.call(op, (viewed, *rest), keywords)
-    no_grad = not torch.is_grad_enabled()
-    if type(value.spec) is TensorSpec:
-        step = ViewStep(source.view_step, op, rest, keywords, None, no_grad, value.spec)
-        return trace.tensor(storage, step, value)
-    items = [recorder.item(value, index) for index in range(len(value.spec))]
-    made = [
-        trace.tensor(storage, ViewStep(source.view_step, op, rest, keywords, index, no_grad, item.spec), item)
-        for index, item in enumerate(items)
-    ]
-    return tuple(made) if isinstance(value.spec, tuple) else made

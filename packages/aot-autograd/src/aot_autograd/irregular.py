@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.calls import Treatment, compute, values_of
+from aot_autograd.calls import Treatment, compute, values_of, view
 from aot_autograd.memory import conform, read, write
 from aot_autograd.record import Value
 from aot_autograd.trace import Trace, TracedTensor
@@ -65,7 +65,7 @@ def _batch_norm(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Map
     """``native_batch_norm`` updates its running statistics in training, which its schema conceals."""
     data, weight, bias, mean, variance, training, momentum, eps = args
     if not training or mean is None:
-        return compute(trace, op, args, kwargs)
+        return compute(trace, aten.native_batch_norm.default, args, kwargs)
     values = [values_of(trace, arg) for arg in (data, weight, bias, mean, variance)]
     value = trace.recorder.call(
         aten._native_batch_norm_legit_functional.default, (*values, training, momentum, eps)
@@ -74,6 +74,59 @@ def _batch_norm(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Map
     write(trace, op, mean, items[3])
     write(trace, op, variance, items[4])
     return tuple(trace.fresh(item) for item in items[:3])
+
+
+def _cudnn_batch_norm(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """cuDNN's batch norm in training as the common one; the reserve that it passes to its backward is empty."""
+    data = args[0]
+    results = _batch_norm(trace, aten.native_batch_norm.default, args, kwargs)
+    device = data.value.spec.device
+    reserve = trace.recorder.call(aten.empty.memory_format, ([0],), {"dtype": torch.uint8, "device": device})
+    return (*results, trace.fresh(reserve))
+
+
+def _cudnn_batch_norm_backward(
+    trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """The backward that belongs to ``_cudnn_batch_norm``."""
+    data, gradient, weight, _, _, save_mean, save_invstd, epsilon, _ = args
+    mask = [True, weight is not None, weight is not None]
+    given = (gradient, data, weight, None, None, save_mean, save_invstd, True, epsilon, mask)
+    return compute(trace, aten.native_batch_norm_backward.default, given, {})
+
+
+def _batch_norm_backward(
+    trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """In training the running statistics are not used, so that they need not be kept."""
+    gradient, data, weight, _, _, save_mean, save_invstd, training, epsilon, mask = args
+    if training:
+        args = (gradient, data, weight, None, None, save_mean, save_invstd, training, epsilon, mask)
+    return compute(trace, op, args, kwargs)
+
+
+def _as_strided(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """An explicit offset counts from the start of the memory, not of the view: it is a view of the base."""
+    source = args[0]
+    offset = args[3] if len(args) > 3 else kwargs.get("storage_offset")
+    if offset is None or type(source) is not TracedTensor or source.view_step is None:
+        return view(trace, op, args, kwargs)
+    return view(trace, op, (source.storage_record.base, *args[1:]), kwargs)
+
+
+def _index(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """With a mask among the indices the result's size is the number of set elements."""
+    for index in args[1]:
+        if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8):
+            return _sized_by_data(trace, op, args, kwargs)
+    return compute(trace, op, args, kwargs)
+
+
+def _sized_by_data(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Operators whose result's size depends on the content of a tensor."""
+    raise UnsupportedProgramError(
+        "AOT118", f"the size of {op}'s result depends on the content of a tensor", where=trace.recorder.where
+    )
 
 
 def _bernoulli(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -118,6 +171,11 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.fill_.Tensor: _fill,
     aten.zero_.default: _fill,
     aten.native_batch_norm.default: _batch_norm,
+    aten.native_batch_norm_backward.default: _batch_norm_backward,
+    aten.cudnn_batch_norm.default: _cudnn_batch_norm,
+    aten.cudnn_batch_norm_backward.default: _cudnn_batch_norm_backward,
+    aten.as_strided.default: _as_strided,
+    aten.index.Tensor: _index,
     aten.bernoulli_.float: _bernoulli,
     aten._local_scalar_dense.default: _python_number,
     **dict.fromkeys(
@@ -139,5 +197,23 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
             aten.swapaxes_.default,
         ),
         _metadata,
+    ),
+    **dict.fromkeys(
+        (
+            aten.nonzero.default,
+            aten.argwhere.default,
+            aten.masked_select.default,
+            aten.bincount.default,
+            aten.repeat_interleave.Tensor,
+            aten._unique.default,
+            aten._unique2.default,
+            aten.unique_consecutive.default,
+            aten.unique_dim.default,
+            aten.unique_dim_consecutive.default,
+            aten.linalg_lstsq.default,
+            aten._ctc_loss.default,
+            aten._ctc_loss.Tensor,
+        ),
+        _sized_by_data,
     ),
 }

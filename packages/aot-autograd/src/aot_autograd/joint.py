@@ -12,10 +12,10 @@ import torch
 from aot_autograd.aliasing import Results, add_mutation, classify, separate
 from aot_autograd.calls import values_of
 from aot_autograd.functionalize import handle, handle_backward
+from aot_autograd.graphs import random_calls
 from aot_autograd.plan import MutatedInput, Tangent
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage
-from aot_autograd.sym_nodes import to_torch
 from aot_autograd.trace import Trace, TracedTensor, TraceMode
 from fx_interface.errors import StackError, UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
@@ -68,6 +68,7 @@ def trace_program(
     trace = Trace(operators, env)
     arguments = _Arguments()
     before = torch.is_grad_enabled()
+    generator = torch.get_rng_state()
     collecting = gc.isenabled()
     gc.disable()  # a trace makes many objects and drops none: searching them for cycles takes longer than it
     try:
@@ -79,6 +80,7 @@ def trace_program(
             _record_backward(joint, arguments)
         else:
             _check_inference(joint)
+        _check_random_numbers(joint, generator)
         return joint
     except StackError:
         raise
@@ -107,7 +109,7 @@ def _make_inputs(
         if isinstance(example, torch.Tensor):
             arguments.passed.append(_tensor_input(trace, arguments, index, decl, example, training))
         elif isinstance(decl.spec, SymSpec) and isinstance(decl.spec.expr, Expr):
-            arguments.passed.append(to_torch(trace.env.simplify(decl.spec.expr), trace.env))
+            arguments.passed.append(trace.sizes.to_torch(trace.env.simplify(decl.spec.expr)))
         elif decl.kind is InputKind.SYMBOL or isinstance(example, bool | int | str | None):
             arguments.passed.append(example)
         else:
@@ -196,6 +198,17 @@ def _record_backward(joint: Joint, arguments: _Arguments) -> None:
     for (index, _), gradient in zip(leaves, gradients, strict=True):
         if gradient is not None:
             joint.gradients.append((index, values_of(trace, gradient)))
+
+
+def _check_random_numbers(joint: Joint, generator: torch.Tensor) -> None:
+    """The order of random draws is the graph's: a program that seeds, or draws again in its backward, is not one."""
+    if not torch.equal(torch.get_rng_state(), generator) or random_calls(
+        joint.trace.recorder.values, backward=True
+    ):
+        torch.set_rng_state(generator)
+        raise UnsupportedProgramError(
+            "AOT119", "the program sets the state of the random number generator, or draws in its backward"
+        )
 
 
 def _check_inference(joint: Joint) -> None:

@@ -7,14 +7,25 @@ records what was relied on.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv, maximum, minimum, mod
+from fx_interface.symbols import (
+    Expr,
+    IntLike,
+    Relation,
+    RelationOp,
+    ShapeEnv,
+    floordiv,
+    maximum,
+    minimum,
+    mod,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,14 +85,52 @@ def known(condition: Condition, env: ShapeEnv) -> bool | None:
             return None if answer is None else not answer
 
 
+class SizeTable:
+    """One trace's symbolic sizes: the environment, and every node and answer made so far.
+
+    C++ asks the same few questions of every tensor that it makes, so answers are looked up by the operands.
+    """
+
+    __slots__ = ("answers", "computed", "env", "numbers")
+
+    def __init__(self, env: ShapeEnv) -> None:
+        self.env = env
+        self.computed: dict[tuple[str, Any, Any], SymNode] = {}
+        self.answers: dict[Condition, bool] = {}
+        self.numbers: dict[Expr, Any] = {}
+
+    def to_torch(self, value: IntLike) -> Any:
+        """An ``int`` as it is, an ``Expr`` as a ``torch.SymInt``."""
+        if type(value) is int:
+            return value
+        assert isinstance(value, Expr)
+        found = self.numbers.get(value)
+        if found is None:
+            found = torch.SymInt(SymNode(value, self))  # type: ignore[no-untyped-call]
+            self.numbers[value] = found
+        return found
+
+    def decide(self, condition: Condition) -> bool:
+        """The answer for this compilation; what it rests on is recorded in the environment."""
+        found = self.answers.get(condition)
+        if found is None:
+            found = self.answers[condition] = decide(condition, self.env)
+        return found
+
+
 class SymNode:
     """What the C++ side of ``SymInt`` and ``SymBool`` calls. ``value`` is an ``IntLike`` or a ``Condition``."""
 
-    __slots__ = ("shape_env", "value")
+    __slots__ = ("table", "value")
 
-    def __init__(self, value: Any, env: ShapeEnv) -> None:
+    def __init__(self, value: Any, table: SizeTable) -> None:
         self.value = value
-        self.shape_env = env
+        self.table = table
+
+    @property
+    def shape_env(self) -> ShapeEnv:
+        """The environment that decides."""
+        return self.table.env
 
     # What kind of number it is.
 
@@ -141,7 +190,7 @@ class SymNode:
 
     def wrap_int(self, number: int) -> SymNode:
         """A constant as a node."""
-        return SymNode(number, self.shape_env)
+        return SymNode(number, self.table)
 
     wrap_bool = wrap_int
 
@@ -151,30 +200,37 @@ class SymNode:
 
     # Arithmetic.
 
+    def _computed(self, name: str, function: Callable[[Any, Any], Any], other: SymNode) -> SymNode:
+        key = (name, self.value, other.value)
+        found = self.table.computed.get(key)
+        if found is None:
+            found = self.table.computed[key] = self._of(function(self.value, other.value))
+        return found
+
     def _of(self, value: Any) -> SymNode:
-        return SymNode(value, self.shape_env)
+        return SymNode(value, self.table)
 
     def add(self, other: SymNode) -> SymNode:
         """``self + other``."""
-        return self._of(self.value + other.value)
+        return self._computed("add", operator.add, other)
 
     def sub(self, other: SymNode) -> SymNode:
         """``self - other``."""
-        return self._of(self.value - other.value)
+        return self._computed("sub", operator.sub, other)
 
     def mul(self, other: SymNode) -> SymNode:
         """``self * other``."""
-        return self._of(self.value * other.value)
+        return self._computed("mul", operator.mul, other)
 
     def int_floordiv(self, other: SymNode) -> SymNode:
         """``self // other``."""
-        return self._of(floordiv(self.value, other.value))
+        return self._computed("floordiv", floordiv, other)
 
     floordiv = int_floordiv
 
     def mod(self, other: SymNode) -> SymNode:
         """``self % other``, as Python has it."""
-        return self._of(mod(self.value, other.value))
+        return self._computed("mod", mod, other)
 
     def neg(self) -> SymNode:
         """``-self``."""
@@ -186,11 +242,11 @@ class SymNode:
 
     def sym_min(self, other: SymNode) -> SymNode:
         """The smaller of two."""
-        return self._of(minimum(self.value, other.value))
+        return self._computed("min", minimum, other)
 
     def sym_max(self, other: SymNode) -> SymNode:
         """The larger of two."""
-        return self._of(maximum(self.value, other.value))
+        return self._computed("max", maximum, other)
 
     def sym_sum(self, terms: Sequence[SymNode]) -> SymNode:
         """The sum of all ``terms``."""
@@ -209,10 +265,14 @@ class SymNode:
 
     # Questions.
 
-    def _relation(self, op: Any, other: SymNode) -> SymNode:
-        relation = Relation(op, self.value, other.value)
-        answer = self.shape_env.known(relation)
-        return self._of(relation if answer is None else answer)
+    def _relation(self, op: RelationOp, other: SymNode) -> SymNode:
+        key = (op, self.value, other.value)
+        found = self.table.computed.get(key)
+        if found is None:
+            relation = Relation(op, self.value, other.value)
+            answer = self.table.env.known(relation)
+            found = self.table.computed[key] = self._of(relation if answer is None else answer)
+        return found
 
     def eq(self, other: SymNode) -> SymNode:
         """``self == other``."""
@@ -258,9 +318,9 @@ class SymNode:
 
     def guard_bool(self, file: str, line: int) -> bool:
         """The truth value for this compilation, recorded as relied on."""
-        return decide(self.value, self.shape_env)
+        return self.table.decide(self.value)
 
-    bool_ = lambda self: decide(self.value, self.shape_env)  # noqa: E731
+    bool_ = lambda self: self.table.decide(self.value)  # noqa: E731
 
     def guard_int(self, file: str, line: int) -> int:
         """The integer for this compilation: the size is fixed to it."""
@@ -272,7 +332,7 @@ class SymNode:
 
     def guard_size_oblivious(self, file: str, line: int) -> bool:
         """As ``guard_bool``: symbols of sizes are at least 2 already."""
-        return decide(self.value, self.shape_env)
+        return self.table.decide(self.value)
 
     def guard_or_false(self, file: str, line: int) -> bool:
         """Whether it surely holds; if neither is certain, decided like any other question when hints exist."""
@@ -286,7 +346,7 @@ class SymNode:
         answer = known(self.value, self.shape_env)
         if answer is not None:
             return answer
-        return decide(self.value, self.shape_env) if _hinted(self.value, self.shape_env) else default
+        return self.table.decide(self.value) if _hinted(self.value, self.shape_env) else default
 
     def statically_known_true(self, file: str, line: int) -> bool:
         """Whether ranges alone settle that it holds."""
@@ -294,7 +354,7 @@ class SymNode:
 
     def expect_true(self, file: str, line: int) -> bool:
         """Require it to hold."""
-        return decide(self.value, self.shape_env)
+        return self.table.decide(self.value)
 
     expect_size = guard_bool
 
@@ -316,11 +376,6 @@ def _hinted(condition: Condition, env: ShapeEnv) -> bool:
         case Not(part):
             return _hinted(part, env)
     return True
-
-
-def to_torch(value: IntLike, env: ShapeEnv) -> Any:
-    """An ``int`` as it is, an ``Expr`` as a ``torch.SymInt``."""
-    return value if isinstance(value, int) else torch.SymInt(SymNode(value, env))  # type: ignore[no-untyped-call]
 
 
 def from_torch(value: Any) -> IntLike:

@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage, ViewStep
-from aot_autograd.sym_nodes import decide, to_torch
+from aot_autograd.sym_nodes import SizeTable
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import Expr, ShapeEnv
@@ -52,6 +52,7 @@ class Trace:
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
         self.env = env
+        self.sizes = SizeTable(env)
         self.recorder = Recorder(operators, env)
         self.storages: list[Storage] = []
         self.owners: dict[int, Storage] = {}
@@ -66,8 +67,8 @@ class Trace:
         sizes: Any = spec.sizes
         strides: Any = spec.strides
         if not all(type(n) is int for n in sizes) or not all(type(n) is int for n in strides):
-            sizes = [to_torch(n, self.env) for n in sizes]
-            strides = [to_torch(n, self.env) for n in strides]
+            sizes = [self.sizes.to_torch(n) for n in sizes]
+            strides = [self.sizes.to_torch(n) for n in strides]
         made: TracedTensor = _make_wrapper(
             TracedTensor, sizes, strides=strides, dtype=spec.dtype, device=spec.device
         )
@@ -92,7 +93,7 @@ class Trace:
             value = number.node.value
             return self.env.simplify(value) if isinstance(value, Expr) else value
         if isinstance(number, torch.SymBool):
-            return decide(number.node.value, self.env)
+            return self.sizes.decide(number.node.value)
         raise UnsupportedProgramError("AOT107", "a symbolic floating-point number reached an operator")
 
     def lift(self, tensor: torch.Tensor) -> Value:
