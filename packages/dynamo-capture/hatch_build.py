@@ -11,7 +11,16 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 MODULE = f"_eval_frame{sysconfig.get_config_var('EXT_SUFFIX')}"
-FLAGS = ["-O2", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-Wall", "-Wextra", "-Wno-unused-parameter"]
+FLAGS = [
+    "-O2",
+    "-std=gnu11",
+    "-fPIC",
+    "-shared",
+    "-fvisibility=hidden",
+    "-Wall",
+    "-Wextra",
+    "-Wno-unused-parameter",
+]
 """The frame hook includes CPython's internal headers, which older standards and C++ reject."""
 
 
@@ -30,7 +39,7 @@ except ImportError:  # run as a script, without hatchling
     pass
 else:
 
-    class NativeHook(BuildHookInterface):  # type: ignore[type-arg,misc]
+    class NativeHook(BuildHookInterface):  # type: ignore[type-arg]
         """Puts one freshly compiled library into the wheel (editable builds: into the source tree)."""
 
         def initialize(self, version: str, build_data: dict[str, object]) -> None:

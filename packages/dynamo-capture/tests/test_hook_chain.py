@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from dynamo_capture import hook
 from dynamo_capture.hook import Entry
 
@@ -79,7 +80,9 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Any:
     source, library = folder / "other_hook.c", folder / "other_hook.so"
     source.write_text(SOURCE)
     include = sysconfig.get_paths()["include"]
-    subprocess.run([*compiler, "-O1", "-fPIC", "-shared", f"-I{include}", str(source), "-o", str(library)], check=True)
+    subprocess.run(
+        [*compiler, "-O1", "-fPIC", "-shared", f"-I{include}", str(source), "-o", str(library)], check=True
+    )
     spec = importlib.util.spec_from_file_location("other_hook", library)
     assert spec is not None
     assert spec.loader is not None
@@ -110,7 +113,9 @@ def replacement(x: int) -> int:
 def wrapped_original() -> hook.RegionFunction:
     code = original.__code__.replace()
     function = type(original)(code, globals(), "original")
-    return hook.optimize(function, lambda frame, count: Entry(replacement.__code__) if frame.code is code else None)
+    return hook.optimize(
+        function, lambda frame, count: Entry(replacement.__code__) if frame.code is code else None
+    )
 
 
 def test_installed_before_ours(other: Any) -> None:

@@ -2,7 +2,7 @@
 
     cache = CodeCache(limit=8, total=64)
     cache.may_compile(code)         # False: it has been compiled `total` times; leave it alone from now on
-    cache.admitting(code)           # an entry is about to be added: the least recently used one goes if the code is full
+    cache.admitting(code)           # an entry is about to be added: the least recently used one may go
     tie(entry, (module, tensor))    # the entry goes when one of its owners dies
     cache.reset()                   # everything that was admitted goes, and skipped code is asked about again
 
@@ -24,7 +24,9 @@ class CodeCache:
 
     def __init__(self, limit: int = 8, total: int = 64) -> None:
         if limit < 1 or total < limit:
-            raise ValueError(f"at least one entry is needed, and no fewer compilations: limit={limit}, total={total}")
+            raise ValueError(
+                f"at least one entry is needed, and no fewer compilations: limit={limit}, total={total}"
+            )
         self.limit = limit
         self.total = total
         self._known: dict[int, weakref.ref[CodeType]] = {}

@@ -5,21 +5,24 @@
     disabled(fn); with region(None): ...  # nothing is active inside (for compiled code that is Python)
     previous = set_callback(callback)     # the primitive, per thread; None: nothing
 
-A callback is ``callback(frame: FrameView, entry_count: int) -> Entry | SKIP | SKIP_RECURSIVELY | None``. It is asked, with
-nothing active in its thread, when a plain function's frame starts and no cached entry's guard holds:
+A callback is ``callback(frame: FrameView, entry_count: int) -> Entry | SKIP | SKIP_RECURSIVELY | None``. It is
+asked, with nothing active in its thread, when a plain function's frame starts and no cached entry's guard holds:
 
-- ``Entry(code, guard=None, extra=None)``: cache ``code``, run it in place of the frame's now, and later whenever ``guard`` holds.
-  ``code`` takes the same arguments and free variables; ``guard`` is None (always), a native evaluator of the ``guards`` package,
-  or any ``guard(locals: tuple, function) -> bool`` over the argument slots in the order of ``co_varnames``;
+- ``Entry(code, guard=None, extra=None)``: cache ``code``, run it in place of the frame's now, and later whenever
+  ``guard`` holds.
+  ``code`` takes the same arguments and free variables; ``guard`` is None (always), a native evaluator of the
+  ``guards`` package, or any ``guard(locals: tuple, function) -> bool`` over the argument slots in the order of
+  ``co_varnames``;
 - ``SKIP``: run frames of this code as they are from now on; ``SKIP_RECURSIVELY``: and everything they call;
 - ``None``: run this one as it is, ask again next time.
 
-``FrameView`` has ``code, function, globals, builtins, closure`` and ``locals`` (arguments by name). Generators, coroutines,
-class bodies, modules and ``exec`` never reach a callback, but what they call does.
+``FrameView`` has ``code, function, globals, builtins, closure`` and ``locals`` (arguments by name). Generators,
+coroutines, class bodies, modules and ``exec`` never reach a callback, but what they call does.
 
-``optimize`` and ``region`` wrap a bare callback in ``FrameCallback``, which decides about errors: KeyboardInterrupt, SystemExit
-and exceptions marked by ``propagate`` leave through the frame as if its first instruction had raised them; any other is
-logged with its traceback (logger ``dynamo_capture``), the frame runs as it is, and so does that code from then on.
+``optimize`` and ``region`` wrap a bare callback in ``FrameCallback``, which decides about errors: KeyboardInterrupt,
+SystemExit and exceptions marked by ``propagate`` leave through the frame as if its first instruction had raised
+them; any other is logged with its traceback (logger ``dynamo_capture``), the frame runs as it is, and so does that
+code from then on.
 """
 
 from __future__ import annotations
@@ -109,7 +112,9 @@ class FrameCallback:
             elif answer is SKIP or answer is SKIP_RECURSIVELY:
                 self.cache.skip(frame.code, recursively=answer is SKIP_RECURSIVELY)
             elif answer is not None:
-                raise TypeError(f"a frame callback answers Entry, SKIP, SKIP_RECURSIVELY or None, not {answer!r}")
+                raise TypeError(
+                    f"a frame callback answers Entry, SKIP, SKIP_RECURSIVELY or None, not {answer!r}"
+                )
         except Exception as error:
             if getattr(error, _MARK, False):
                 raise
@@ -146,7 +151,8 @@ def disabled(function: Callable[..., Any]) -> RegionFunction:
 
 @contextmanager
 def region(callback: Callback | None) -> Iterator[None]:
-    """Activate ``callback`` (None: nothing) in this thread for a block; frames that have started already are not seen."""
+    """Activate ``callback`` (None: nothing) in this thread for a block; frames that have started already are not
+    seen."""
     previous = set_callback(_as_callback(callback))
     try:
         yield

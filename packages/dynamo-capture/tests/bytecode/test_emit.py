@@ -7,6 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import pytest
+
 from dynamo_capture.bytecode.assemble import assemble
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.instruction import CodeBody

@@ -18,8 +18,8 @@ from dynamo_capture.bytecode.version import CACHE_SIZES, CONSTANT, FREE, JUMP, L
 def assemble(body: CodeBody) -> CodeType:
     """The code object that ``body`` describes; ``body`` is left as it is.
 
-    Raises UnsupportedBytecodeError (CAP104) for a name that no slot has, an opcode that this version lacks, a jump that
-    cannot go in its direction, or a stack whose depth is not the same on all ways to a place.
+    Raises UnsupportedBytecodeError (CAP104) for a name that no slot has, an opcode that this version lacks, a jump
+    that cannot go in its direction, or a stack whose depth is not the same on all ways to a place.
     """
     return assemble_with_offsets(body)[0]
 
@@ -112,7 +112,8 @@ class _Pools:
 
 @dataclass(slots=True, eq=False)
 class _Unit:
-    """One instruction to encode. ``jump`` is the index of the unit to jump to; ``start`` and ``size`` are in code units."""
+    """One instruction to encode. ``jump`` is the index of the unit to jump to; ``start`` and ``size`` are in code
+    units."""
 
     opname: str
     arg: int

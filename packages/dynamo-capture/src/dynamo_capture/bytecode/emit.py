@@ -11,10 +11,10 @@
     e.load_const(None); e.return_value()
     body = body_like(decode(code), [*function_prologue(cellvars, freevars), *e.instructions])
 
-Calls: ``begin_call()``, push the callable, ``end_callable()``, push the arguments, ``call(n)``, or ``call(n, ("kw",))`` when the
-last arguments are keywords (``n`` counts them); ``load_method(name)`` replaces the object on top by what ``call`` needs.
-``call_function_ex(kwargs)`` stands after the same prologue, a tuple and, if asked, a dict. ``call_values(n)`` calls when the
-stack is ``callable, a1 .. an`` without a NULL.
+Calls: ``begin_call()``, push the callable, ``end_callable()``, push the arguments, ``call(n)``, or ``call(n,
+("kw",))`` when the last arguments are keywords (``n`` counts them); ``load_method(name)`` replaces the object on top
+by what ``call`` needs. ``call_function_ex(kwargs)`` stands after the same prologue, a tuple and, if asked, a dict.
+``call_values(n)`` calls when the stack is ``callable, a1 .. an`` without a NULL.
 
 Comments give the stack, top last: ``a, b -> c``.
 """
@@ -376,7 +376,8 @@ class Emitter:
         defaults: bool = False,
         keyword_defaults: bool = False,
     ) -> None:
-        """(defaults tuple)(, dict of keyword-only defaults) -> function whose closure is this frame's cells so named"""
+        """(defaults tuple)(, dict of keyword-only defaults) -> function whose closure is this frame's cells so
+        named"""
         flags = int(defaults) | 2 * int(keyword_defaults) | (8 if closure else 0)
         for name in closure:
             self.load_closure(name)
@@ -413,5 +414,6 @@ def body_like(body: CodeBody, instructions: list[Instruction]) -> CodeBody:
     """A body with another's name, file, arguments, cells and free variables, and instructions of its own."""
     return CodeBody(
         instructions, body.name, body.qualname, body.filename, body.first_line, body.argcount, body.posonlyargcount,
-        body.kwonlyargcount, body.flags, body.argument_names, list(body.cellvars), list(body.freevars), body.consts[:1],
+        body.kwonlyargcount, body.flags, body.argument_names, list(body.cellvars), list(body.freevars),
+        body.consts[:1],
     )  # fmt: skip

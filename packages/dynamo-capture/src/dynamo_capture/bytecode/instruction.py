@@ -10,7 +10,8 @@
 | instruction | ``argval`` | ``arg`` |
 |---|---|---|
 | constants (LOAD_CONST, RETURN_CONST, KW_NAMES) | the constant itself | ignored |
-| LOAD_GLOBAL, LOAD_ATTR (3.12 on), LOAD_SUPER_ATTR | the name | only the flag bits (LOAD_GLOBAL 1: push NULL; LOAD_ATTR 1: method; LOAD_SUPER_ATTR 1: method, 2: two-argument) |
+| LOAD_GLOBAL | the name | 1: a NULL is pushed as well, as a call needs it; else 0 |
+| LOAD_ATTR (3.12 on), LOAD_SUPER_ATTR | the name | 1: as a method; LOAD_SUPER_ATTR also 2: two-argument form |
 | other names (STORE_ATTR, LOAD_METHOD, IMPORT_NAME ...) | the name | ignored |
 | locals, cells and free variables | the variable's name | ignored |
 | two locals at once (3.13 LOAD_FAST_LOAD_FAST ...) | a tuple of two names | ignored |
@@ -19,10 +20,10 @@
 | BINARY_OP | the operator, "+" or "+=" | the raw argument |
 | everything else | None | the raw argument |
 
-A *slot* of the frame may hold a cell or a plain value at different times: LOAD_FAST of a slot that MAKE_CELL has filled
-pushes the cell (that is how 3.13 loads closures, and how inlined comprehensions save an outer cell). Model a frame as one
-dictionary from variable name to content, for locals, cells and free variables alike. In the rare frame with two slots of
-one name the second one's name is a ``Slot``, a string with a text of its own.
+A *slot* of the frame may hold a cell or a plain value at different times: LOAD_FAST of a slot that MAKE_CELL has
+filled pushes the cell (that is how 3.13 loads closures, and how inlined comprehensions save an outer cell). Model a
+frame as one dictionary from variable name to content, for locals, cells and free variables alike. In the rare frame
+with two slots of one name the second one's name is a ``Slot``, a string with a text of its own.
 
 Pseudo-instructions that the assembler understands and the decoder never gives:
 LABEL (no code; a place to jump to) and JUMP (forward or backward, whichever is needed). Any jump may point in either
@@ -77,8 +78,8 @@ class Slot(str):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handler:
-    """An exception-table entry: on an exception, cut the stack to ``depth``, push the offset of the instruction that raised
-    if ``push_lasti``, push the exception, go on at ``target``."""
+    """An exception-table entry: on an exception, cut the stack to ``depth``, push the offset of the instruction that
+    raised if ``push_lasti``, push the exception, go on at ``target``."""
 
     target: Instruction
     depth: int
@@ -87,8 +88,8 @@ class Handler:
 
 @dataclass(slots=True, eq=False)
 class Instruction:
-    """One instruction, with its inline caches and EXTENDED_ARG prefixes folded away. ``offset`` is its byte offset in the
-    code it was decoded from, -1 if it was not decoded."""
+    """One instruction, with its inline caches and EXTENDED_ARG prefixes folded away. ``offset`` is its byte offset
+    in the code it was decoded from, -1 if it was not decoded."""
 
     opname: str
     arg: int = 0
@@ -113,9 +114,10 @@ class Instruction:
 class CodeBody:
     """A function body ready for assembling: instructions and what the frame's slots are.
 
-    ``varnames`` start with the arguments (positional, keyword-only, ``*args``, ``**kwargs``); an argument that is a cell is
-    in ``varnames`` and ``cellvars``. Locals that the instructions use and ``varnames`` lacks are added when assembling.
-    ``consts`` and ``names`` are seeds: they keep their index, others follow. The first constant is the docstring.
+    ``varnames`` start with the arguments (positional, keyword-only, ``*args``, ``**kwargs``); an argument that is a
+    cell is in ``varnames`` and ``cellvars``. Locals that the instructions use and ``varnames`` lacks are added when
+    assembling. ``consts`` and ``names`` are seeds: they keep their index, others follow. The first constant is the
+    docstring.
     """
 
     instructions: list[Instruction]

@@ -2,10 +2,10 @@
 
     live = live_variables(body)          # list parallel to body.instructions: names live *before* each
 
-Cells and free variables are not locals and are never listed: they are passed by closure. Handlers count: what a handler
-reads is live wherever an exception may lead to it.
+Cells and free variables are not locals and are never listed: they are passed by closure. Handlers count: what a
+handler reads is live wherever an exception may lead to it.
 
-    assigned = assigned_variables(body)  # in the same way: names that may hold a value; the others are certainly unbound
+    assigned = assigned_variables(body)  # likewise: names that may hold a value; others are unbound
 """
 
 from __future__ import annotations
@@ -105,7 +105,8 @@ def assigned_variables(body: CodeBody) -> list[frozenset[str]]:
 def displaced_cells(body: CodeBody) -> list[frozenset[str]]:
     """The cell and free variables whose slot, before each instruction, may hold something else than their cell.
 
-    That is so while an inlined comprehension uses the slot for a variable of its own and the cell is saved on the stack.
+    That is so while an inlined comprehension uses the slot for a variable of its own and the cell is saved on the
+    stack.
     """
     cells = {*body.cellvars, *body.freevars}
 
@@ -126,17 +127,12 @@ class _Forward:
     """A fact about variables that may hold, propagated along control flow to a fixed point."""
 
     def __init__(self, body: CodeBody, transfer: _Transfer) -> None:
-        self._body = body
+        self._instructions = body.instructions
         self._transfer = transfer
         self._flow = ControlFlow(body.instructions)
         self._depths = stack_depths(body)
+        self._saved = _saved_variables(self._flow, self._depths)
         self._facts: list[frozenset[str]] = [frozenset()] * len(body.instructions)
-        self._saves: dict[tuple[str, int], list[int]] = defaultdict(list)
-        """(variable, stack slot that it is saved in) -> where it is saved."""
-        for index, instruction in enumerate(body.instructions):
-            depth = self._depths[index]
-            if instruction.opname == "LOAD_FAST_AND_CLEAR" and depth is not None:
-                self._saves[str(instruction.argval), depth].append(index)
 
     def solve(self, at_entry: frozenset[str]) -> list[frozenset[str]]:
         if not self._facts:
@@ -163,18 +159,16 @@ class _Forward:
         return found
 
     def _after(self, index: int, before: frozenset[str]) -> frozenset[str]:
-        instruction = self._body.instructions[index]
+        instruction = self._instructions[index]
         if instruction.opname == "MAKE_CELL":
             return before - {str(instruction.argval)}
         _, writes = reads_and_writes(instruction)
-        if not writes:
-            return before
         after = set(before)
         slot = self._depths[index] or 0
         for name in writes:
             slot -= 1
-            saves = self._saves.get((name, slot)) if instruction.opname in _STORES else None
-            restored = None if saves is None else any(name in self._facts[save] for save in saves)
+            save = self._saved[index].get(slot) if instruction.opname in _STORES else None
+            restored = None if save is None else name in self._facts[save]
             if self._transfer(instruction, name, name in before, restored):
                 after.add(name)
             else:
@@ -183,3 +177,41 @@ class _Forward:
 
 
 _STORES = frozenset({"STORE_FAST", *RULES.pairs})
+
+
+def _saved_variables(flow: ControlFlow, depths: list[int | None]) -> list[dict[int, int]]:
+    """Before each instruction: the stack slots that hold a variable saved by a comprehension -> where it was saved."""
+    saved: list[dict[int, int]] = [{} for _ in depths]
+    seen = {0}
+    pending = [0] if depths else []
+    while pending:
+        index = pending.pop()
+        for successor, slots in _saved_after(flow, depths, saved[index], index):
+            if successor not in seen:
+                seen.add(successor)
+                saved[successor] = slots
+                pending.append(successor)
+    return saved
+
+
+def _saved_after(
+    flow: ControlFlow, depths: list[int | None], before: dict[int, int], index: int
+) -> list[tuple[int, dict[int, int]]]:
+    instruction, depth = flow.instructions[index], depths[index] or 0
+    after = dict(before)
+    if instruction.opname == "LOAD_FAST_AND_CLEAR":
+        after[depth] = index
+    elif instruction.opname == "SWAP":
+        top, other = depth - 1, depth - instruction.arg
+        exchanged = {top: other, other: top}
+        after = {exchanged.get(slot, slot): save for slot, save in before.items()}
+    reached = [
+        (successor, {slot: save for slot, save in after.items() if slot < (depths[successor] or 0)})
+        for successor in flow.normal_successors(index)
+        if successor < len(depths)
+    ]
+    handler = instruction.handler
+    if handler is not None:
+        kept = {slot: save for slot, save in before.items() if slot < handler.depth}
+        reached.append((flow.index[handler.target], kept))
+    return reached

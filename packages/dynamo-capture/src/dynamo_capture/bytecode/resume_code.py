@@ -6,20 +6,22 @@
     plan.parameters    # what to pass, in order: Parameter("stack", 0) | Parameter("local", "x")
     plan.freevars      # names of the cells to close over, in order: the original's cells and free variables
 
-``stack`` describes the value stack before the instruction, bottom first. A VALUE is passed as a parameter; a NULL is pushed by
-the resume function itself (an unfinished call, a cleared comprehension variable). The unfinished loop's iterator, a ``with``
-block's exit function and the exception that a handler had saved are values like any other. Live locals are
-parameters; ``unbound`` names those that hold no value there (those that cannot hold one are left out anyway), ``keep``
-those to pass although the rest does not read them. The place after a ``for`` loop may be given by the FOR_ITER's target.
-Exception handlers of the rest protect the resume function as they did the original, at the same depths.
+``stack`` describes the value stack before the instruction, bottom first. A VALUE is passed as a parameter; a NULL is
+pushed by the resume function itself (an unfinished call, a cleared comprehension variable). The unfinished loop's
+iterator, a ``with`` block's exit function and the exception that a handler had saved are values like any other. Live
+locals are parameters; ``unbound`` names those that hold no value there (those that cannot hold one are left out
+anyway), ``keep`` those to pass although the rest does not read them. The place after a ``for`` loop may be given by
+the FOR_ITER's target. Exception handlers of the rest protect the resume function as they did the original, at the
+same depths.
 
-A place in a resume function is traced back to the original's: resuming the same place again (a break in a loop) gives the
-same code object. Refused with UnsupportedBytecodeError: generators (CAP102), places that are unreachable or where the stack
-holds an instruction offset, which means nothing in other code (CAP103: clean-up after an exception in ``with`` or a
-handler), or a comprehension has put away a cell of the function (CAP103), a ``stack`` of the wrong length (CAP105).
+A place in a resume function is traced back to the original's: resuming the same place again (a break in a loop)
+gives the same code object. Refused with UnsupportedBytecodeError: generators (CAP102), places that are unreachable
+or where the stack holds an instruction offset, which means nothing in other code (CAP103: clean-up after an
+exception in ``with`` or a handler), or a comprehension has put away a cell of the function (CAP103), a ``stack`` of
+the wrong length (CAP105).
 
-``super()`` without arguments reads the frame's first slot: where the rest may do that, the original's first argument is
-the resume function's first parameter.
+``super()`` without arguments reads the frame's first slot: where the rest may do that, the original's first argument
+is the resume function's first parameter.
 """
 
 from __future__ import annotations
@@ -60,7 +62,8 @@ VALUE, NULL = StackSlot.VALUE, StackSlot.NULL
 class Parameter(NamedTuple):
     """One argument of a resume function: a stack slot, counted from the bottom, or a variable of the frame.
 
-    A variable of kind "cell" is passed by its content (it is a cell in the frame, and a first argument of ``super()``).
+    A variable of kind "cell" is passed by its content (it is a cell in the frame, and a first argument of
+    ``super()``).
     """
 
     kind: Literal["stack", "local", "cell"]
@@ -81,7 +84,7 @@ class _Place(NamedTuple):
     """An instruction of an original body, which resume functions of it lead back to."""
 
     code: CodeType
-    index: int
+    position: int
 
 
 class ResumeCodes:
@@ -119,7 +122,7 @@ class ResumeCodes:
             return code, index
         instructions = self._analysis(code).body.instructions
         place = self._origins[id(code)][1].get(instructions[index].offset)
-        return (code, index) if place is None else (place.code, place.index)
+        return (code, index) if place is None else (place.code, place.position)
 
     def is_resume_function(self, code: CodeType) -> bool:
         """Whether this object made ``code``."""

@@ -1,11 +1,12 @@
-"""Replacement code at a graph break: a prologue, then the original body from one instruction on, with exits cut into it.
+"""Replacement code at a graph break: a prologue, then the original body from one instruction on, with exits cut into
+it.
 
     replacement = splice(body, prologue, enter=i, exits={j: instructions})
 
-is a copy of ``body`` in which control starts with ``prologue`` (which leaves stack, locals and cells as they are before
-instruction i), goes on at instruction i under the original's exception handlers, and wherever it would come to instruction
-j runs ``exits[j]`` instead, which no handler protects. So the broken instruction itself runs as it always did, inside the
-user's ``try`` and ``with`` blocks, and an exit hands over to a resume function:
+is a copy of ``body`` in which control starts with ``prologue`` (which leaves stack, locals and cells as they are
+before instruction i), goes on at instruction i under the original's exception handlers, and wherever it would come
+to instruction j runs ``exits[j]`` instead, which no handler protects. So the broken instruction itself runs as it
+always did, inside the user's ``try`` and ``with`` blocks, and an exit hands over to a resume function:
 
     e = Emitter(position)
     emit_resume_call(e, plan)                   # makes the function at run time, over this frame's cells
@@ -33,8 +34,8 @@ def splice(
 ) -> CodeBody:
     """The replacement body, unassembled. ``enter`` and the keys of ``exits`` index ``body.instructions``.
 
-    Each exit ends by returning, raising or jumping. ``prologue`` must not start with MAKE_CELL, COPY_FREE_VARS or RESUME:
-    those are put before it.
+    Each exit ends by returning, raising or jumping. ``prologue`` must not start with MAKE_CELL, COPY_FREE_VARS or
+    RESUME: those are put before it.
     """
     copy, twins = body.clone_with_map()
     originals = body.instructions
@@ -57,7 +58,7 @@ def _redirect(instructions: list[Instruction], doors: Mapping[Instruction, Instr
     """Lead jumps and handlers to an instruction that has a door through the door."""
     handlers: dict[Handler, Handler] = {}
     for instruction in instructions:
-        if instruction.target in doors:
+        if instruction.target is not None and instruction.target in doors:
             instruction.target = doors[instruction.target]
         old = instruction.handler
         if old is not None and old.target in doors:
@@ -74,8 +75,8 @@ def emit_resume_call(
 ) -> None:
     """Call a resume function with the stack and locals of the running frame, and return its result.
 
-    The stack is as ``plan.stack`` says and becomes empty. ``forget`` names locals to clear first, so that what they hold
-    does not stay alive for as long as the resume function runs.
+    The stack is as ``plan.stack`` says and becomes empty. ``forget`` names locals to clear first, so that what they
+    hold does not stay alive for as long as the resume function runs.
     """
     for depth in reversed(range(len(plan.stack))):
         emitter.store_fast(f".exit{depth}")

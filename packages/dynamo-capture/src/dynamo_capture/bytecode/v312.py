@@ -1,4 +1,5 @@
-"""CPython 3.12: conditional jumps go forward only, methods load through LOAD_ATTR, RETURN_CONST, inlined comprehensions."""
+"""CPython 3.12: conditional jumps go forward only, methods load through LOAD_ATTR, RETURN_CONST, inlined
+comprehensions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""CPython 3.13: a call's NULL lies over the callable, CALL_KW, TO_BOOL before conditional jumps, two locals in one opcode."""
+"""CPython 3.13: a call's NULL lies over the callable, CALL_KW, TO_BOOL before conditional jumps, two locals in one
+opcode."""
 
 from __future__ import annotations
 

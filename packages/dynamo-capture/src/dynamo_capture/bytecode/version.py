@@ -18,10 +18,10 @@ class Rules:
     """The differences of one version, as data.
 
     ``name_flags``: opcode -> how many low bits of its argument are flags rather than part of a name's index.
-    ``pairs``: opcodes whose argument packs two locals. ``backward``: a jump -> its backward form (itself where one opcode
-    serves), ``forward`` the other way round; a jump in neither table cannot be turned.
-    ``inverted``: conditional jump -> the one that jumps in the other cases.
-    ``generator_entry_depth``: stack depth that ``dis.stack_effect`` leaves out before a generator's first instruction.
+    ``pairs``: opcodes whose argument packs two locals. ``backward``: a jump -> its backward form (itself where one
+    opcode serves), ``forward`` the other way round; a jump in neither table cannot be turned. ``inverted``:
+    conditional jump -> the one that jumps in the other cases. ``generator_entry_depth``: stack depth that
+    ``dis.stack_effect`` leaves out before a generator's first instruction.
     """
 
     version: tuple[int, int]
