@@ -1,0 +1,43 @@
+"""Entries guarded by the guards package's native evaluator, checked by the hook without building a Python object."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dynamo_capture import hook
+from dynamo_capture.hook import Entry
+
+pytest.importorskip("torch")
+guards = pytest.importorskip("guards")
+try:
+    import guards._native  # noqa: F401
+except ImportError:
+    pytest.skip("the native evaluator is not built", allow_module_level=True)
+
+from fx_interface.source import LocalSource
+
+
+def test_native_evaluators_choose_the_entry() -> None:
+    def f(kind: object, x: int = 0, *rest: int) -> Any:
+        return "original"
+
+    built: list[Any] = []
+
+    def callback(frame: hook.FrameView, count: int) -> Any:
+        if frame.code is not f.__code__:
+            return None
+        wanted = type(frame.locals["kind"])
+        built.append(wanted)
+        evaluator = guards.build(
+            [guards.TypeIs(LocalSource("kind"), wanted)],
+            varnames=frame.code.co_varnames,
+            freevars=frame.code.co_freevars,
+        )
+        return Entry(f.__code__.replace(co_consts=(None, wanted.__name__)), evaluator)
+
+    wrapped = hook.optimize(f, callback)
+    assert [wrapped(value) for value in (1, 2, "a", 3, "b", 4.0, 5)] == ["int", "int", "str", "int", "str", "float", "int"]
+    assert built == [int, str, float]
+    assert sorted(entry.hits for entry in hook.entries(f.__code__)) == [0, 1, 3]
