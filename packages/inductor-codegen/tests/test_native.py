@@ -1,0 +1,149 @@
+"""Building, storing and loading compiled graphs: warm starts, damage, versions."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import torch
+from torch.fx import GraphModule
+
+from fx_interface.dialects.prims import PRIMS
+from inductor_codegen import CodegenOptions, compile_graph, load_graph, native, toolchain
+from inductor_codegen.cache import ArtifactStore
+from inductor_codegen.codegen.wrapper import write_entry
+from inductor_codegen.native import graph_key
+from inductor_codegen.pipeline import kernel_sources, plan
+from inductor_codegen.testing import ExampleGraph
+from inductor_codegen.toolchain import Compiler, find_compiler
+
+
+def example() -> GraphModule:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(4, 8))
+    w = graph.input(torch.randn(8, 8), "w")
+    product = graph.call(torch.ops.aten.mm.default, x, w)
+    best = graph.call(torch.ops.aten.mul.Scalar, graph.call(torch.ops.aten.argmax.default, product, 1), 3)
+    return graph.build(graph.call(PRIMS["tanh"], product), best)
+
+
+def check(graph: object) -> None:
+    x, w = torch.randn(4, 8), torch.randn(8, 8)
+    result, best = graph(x, w)  # type: ignore[operator]
+    torch.testing.assert_close(result, (x @ w).tanh())
+    assert torch.equal(best, (x @ w).argmax(1) * 3)
+
+
+@pytest.fixture
+def no_compiler_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(native, "build_library", lambda *args: pytest.fail("compiled again"))
+    monkeypatch.setattr(toolchain, "_ask", lambda words: pytest.fail("asked the compiler again"))
+
+
+def test_compiles_and_loads_by_key_alone(tmp_path: Path) -> None:
+    graph = compile_graph(example(), CodegenOptions(tmp_path))
+    check(graph)
+    loaded = load_graph(graph.artifact_key, ArtifactStore(tmp_path))
+    check(loaded)
+    assert loaded is not None
+    assert loaded.artifact_key == graph.artifact_key
+    assert load_graph("ab", ArtifactStore(tmp_path)) is None
+
+
+def test_the_same_text_is_compiled_once(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    first = compile_graph(example(), CodegenOptions(tmp_path))
+    request.getfixturevalue("no_compiler_runs")
+    second = compile_graph(example(), CodegenOptions(tmp_path))
+    assert second.artifact_key == first.artifact_key
+    check(second)
+
+
+_SECOND = """
+import os, sys
+from pathlib import Path
+os.environ["PATH"] = ""
+import torch
+from inductor_codegen import load_graph
+from inductor_codegen.cache import ArtifactStore
+graph = load_graph(sys.argv[2], ArtifactStore(Path(sys.argv[1])))
+x, w = torch.randn(4, 8), torch.randn(8, 8)
+torch.testing.assert_close(graph(x, w)[0], (x @ w).tanh())
+print("ok")
+"""
+
+
+def test_a_second_process_needs_no_compiler(tmp_path: Path) -> None:
+    graph = compile_graph(example(), CodegenOptions(tmp_path))
+    command = [sys.executable, "-c", _SECOND, str(tmp_path), graph.artifact_key]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.stdout == "ok\n", done.stderr
+
+
+def test_without_a_cache_nothing_is_kept(tmp_path: Path) -> None:
+    check(compile_graph(example(), CodegenOptions(tmp_path / "unused", cache=False)))
+    assert not (tmp_path / "unused").exists()
+
+
+@pytest.mark.parametrize("file", ["graph.so", "entry.json"])
+def test_a_damaged_artifact_is_compiled_again(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, file: str
+) -> None:
+    key = compile_graph(example(), CodegenOptions(tmp_path)).artifact_key
+    damaged = tmp_path / key[:2] / key / file
+    content = damaged.read_bytes()
+    damaged.unlink()  # the library is loaded: never write into it
+    damaged.write_bytes(content[: len(content) // 2])
+    with caplog.at_level(logging.WARNING, "inductor_codegen"):
+        assert load_graph(key, ArtifactStore(tmp_path)) is None
+    assert "damaged" in caplog.text
+    check(compile_graph(example(), CodegenOptions(tmp_path)))
+    check(load_graph(key, ArtifactStore(tmp_path)))
+
+
+def test_an_artifact_that_cannot_be_loaded_is_made_again(tmp_path: Path) -> None:
+    store = ArtifactStore(tmp_path)
+    key = compile_graph(example(), store=store).artifact_key
+    record = store.get(key)
+    assert record is not None
+    store.put(key, record.metadata, {"graph.so": b"no library"})
+    assert load_graph(key, store) is None
+    store.put(key, {"abi": -1}, {"graph.so": b"no library"})
+    check(compile_graph(example(), store=store))
+
+
+def test_the_key_depends_on_everything() -> None:
+    program = plan(example())
+    entry, kernels = write_entry(program), kernel_sources(program)
+    compiler = find_compiler()
+    key = graph_key(entry, kernels, compiler)
+    assert key == graph_key(write_entry(plan(example())), kernels, compiler)
+    other = Compiler(compiler.command, "another 1.0", compiler.target)
+    keys = {key, graph_key(entry, kernels, other), graph_key(entry, (*kernels, ""), compiler)}
+    keys.add(graph_key(entry, tuple(text + " " for text in kernels), compiler))
+    assert len(keys) == 4
+
+
+def test_an_own_compiler_is_used(tmp_path: Path) -> None:
+    fake = tmp_path / "my-c++"
+    log = tmp_path / "log"
+    fake.write_text(f'#!/bin/sh\necho "$@" >> {log}\nexec {find_compiler().command[0]} "$@"\n')
+    fake.chmod(0o755)
+    check(compile_graph(example(), CodegenOptions(tmp_path / "cache", compiler=str(fake))))
+    assert "-shared" in log.read_text()
+
+
+def test_compiling_from_several_processes_at_once(tmp_path: Path) -> None:
+    source = (
+        "import sys; from pathlib import Path; import torch\n"
+        f"sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
+        "import test_native as t\n"
+        "t.check(t.compile_graph(t.example(), t.CodegenOptions(Path(sys.argv[1]))))\n"
+    )
+    environment = dict(os.environ, PYTHONPATH=os.pathsep.join(sys.path))
+    command = [sys.executable, "-c", source, str(tmp_path / "cache")]
+    running = [subprocess.Popen(command, env=environment) for _ in range(2)]
+    assert [process.wait(120) for process in running] == [0, 0]
