@@ -120,6 +120,27 @@ static void reclassify(Node *node, PyTypeObject *type) {
     Py_XSETREF(node->type, (PyTypeObject *)Py_NewRef(type));
 }
 
+/* An attribute of a class: the first in its MRO, if neither its metaclass nor the attribute itself interferes. */
+static void reclassify_class(Node *node, PyTypeObject *cls) {
+    node->attr_mode = ATTR_SLOW;
+    PyObject *found = Py_IS_TYPE(cls, &PyType_Type) ? _PyType_Lookup(cls, node->key) : NULL;
+    if (found != NULL && (PyFunction_Check(found) || Py_TYPE(found)->tp_descr_get == NULL) &&
+        _PyType_Lookup(&PyType_Type, node->key) == NULL)
+        node->attr_mode = ATTR_OF_CLASS;
+    node->class_value = found;
+    node->type_version = type_version(cls);
+    node->seen.value = NULL;
+    Py_XSETREF(node->type, (PyTypeObject *)Py_NewRef(cls));
+}
+
+static PyObject *class_attribute(Node *node, PyObject *cls) {
+    PyTypeObject *type = (PyTypeObject *)cls;
+    if (type != node->type || node->type_version == 0 || type_version(type) != node->type_version)
+        reclassify_class(node, type);
+    if (node->attr_mode == ATTR_OF_CLASS && node->type_version != 0) return Py_NewRef(node->class_value);
+    return PyObject_GetAttr(cls, node->key);
+}
+
 static inline int same_type(const Node *node, PyObject *obj) {
     return Py_TYPE(obj) == node->type && node->type_version != 0 && type_version(node->type) == node->type_version;
 }
@@ -177,7 +198,7 @@ static PyObject *module_attribute(Node *node, PyObject *module, int *unchanged, 
 static PyObject *attribute(Node *node, PyObject *obj, int *unchanged, Seen *pending) {
     if (PyModule_CheckExact(obj)) return module_attribute(node, obj, unchanged, pending);
     if (!same_type(node, obj)) {
-        if (PyType_Check(obj)) return PyObject_GetAttr(obj, node->key);
+        if (PyType_Check(obj)) return class_attribute(node, obj);
         reclassify(node, Py_TYPE(obj));
     }
     if (node->attr_mode == ATTR_SLOW) return PyObject_GetAttr(obj, node->key);

@@ -96,7 +96,9 @@ typedef struct {
     uint64_t version[SEEN_DICTS];
 } Seen;
 
-typedef enum { ATTR_UNKNOWN, ATTR_SLOW, ATTR_INSTANCE, ATTR_MODULE, ATTR_CLASS } AttrMode;
+/* Where an attribute was found to be: anywhere (ask Python); the instance; the instance, then torch.nn.Module's tables; the
+ * class, unless the instance has it; the class that is itself the object asked. */
+typedef enum { ATTR_UNKNOWN, ATTR_SLOW, ATTR_INSTANCE, ATTR_MODULE, ATTR_CLASS, ATTR_OF_CLASS } AttrMode;
 
 typedef struct Node {
     uint8_t access;
@@ -111,9 +113,9 @@ typedef struct Node {
     Check *checks;
     struct Node *children;
     Seen seen;
-    PyTypeObject *type; /* ATTR, INSTANCE_DICT: the type that attr_mode was found for (strong) */
+    PyTypeObject *type; /* ATTR, INSTANCE_DICT: the type that attr_mode was found for (strong); ATTR_OF_CLASS: the object */
     unsigned int type_version;
-    PyObject *class_value; /* ATTR_CLASS: borrowed from the type, valid with type_version */
+    PyObject *class_value; /* ATTR_CLASS, ATTR_OF_CLASS: borrowed from the type, valid with type_version */
     PyObject *ok_dict;     /* the dict, at ok_version, for which checks and skipped children passed */
     uint64_t ok_version;
 } Node;

@@ -12,21 +12,22 @@
  *   DICT 0x..c0 has version 1300
  *   OWNER ... DICT ...                      (a layer)
  *   TENSOR 0x..d0 matches                   (its weight)
+ *   ITEM_IS 0x..e0 in a module's globals    (looked up: a module's globals change often, and rarely the ones that matter)
  */
 #include "native.h"
 
 #include "dict_version.h"
 
-typedef enum { ROOT_IS, ROOT_NODE, OWNER, DICT, NUMBER, TYPE, TENSOR, CHECK } EntryKind;
+typedef enum { ROOT_IS, ROOT_NODE, OWNER, HAS_TYPE, CLASS, DICT, ITEM_IS, NUMBER, TYPE, TENSOR, CHECK } EntryKind;
 
 typedef struct {
     uint32_t kind;
     int32_t guard; /* TYPE, TENSOR, CHECK: whose it is */
     PyObject *object;
-    const void *what; /* OWNER, TYPE: type; TENSOR: facts; CHECK: the check; ROOT_*, NUMBER: the node */
+    const void *what; /* OWNER, HAS_TYPE, TYPE: type; TENSOR: facts; CHECK: the check; ROOT_*, NUMBER: the node */
     PyObject **place; /* OWNER: where the object keeps its dict */
-    PyObject *dict;   /* OWNER: the dict */
-    uint64_t version; /* DICT: its version; OWNER: its type's */
+    PyObject *dict;   /* OWNER, ITEM_IS: the dict */
+    uint64_t version; /* DICT, ITEM_IS: its version; OWNER: its type's; CLASS: its own */
 } Entry;
 
 /* What may run user code: a check, or a whole sub-tree below a known value. */
@@ -142,9 +143,54 @@ static int record_seen(Plan *plan, Node *child, PyObject *first) {
     return 1;
 }
 
+/* A class attribute, found on the class itself or through an instance that does not hide it. */
+static int record_class_value(Plan *plan, Node *child, PyObject *value) {
+    PyObject *dict;
+    if (child->attr_mode == ATTR_OF_CLASS) {
+        if ((PyObject *)child->type != value || type_version(child->type) != child->type_version) return 0;
+        add(plan, CLASS, value, child->type)->version = child->type_version;
+    } else {
+        if (!record_owner(plan, child, value, &dict)) return 0;
+        if (!PyUnicode_CheckExact(child->key) || _PyDict_GetItem_KnownHash(dict, child->key, child->hash) != NULL) return 0;
+        add_dict(plan, dict, dict_version(dict));
+    }
+    record_value(plan, child, child->class_value, 1);
+    return 1;
+}
+
+/* A module's globals: each name by itself. */
+static void record_global(Plan *plan, Node *child, PyObject *dict) {
+    const Seen *seen = &child->seen;
+    if (seen->value == NULL || seen->n != 1 || seen->dict[0] != dict || seen->version[0] != dict_version(dict)) {
+        add_late(plan, child, NULL, dict);
+        return;
+    }
+    Entry *entry = add(plan, ITEM_IS, seen->value, child);
+    entry->dict = dict;
+    entry->version = seen->version[0];
+    record_value(plan, child, seen->value, 1);
+}
+
+/* What hangs below a Python module. */
+static void record_module_child(Plan *plan, Node *child, PyObject *module) {
+    PyObject *dict = PyModule_GetDict(module);
+    if (child->access == ACCESS_ATTR && child->seen.value != NULL && child->seen.dict[0] == dict) {
+        record_global(plan, child, dict);
+        return;
+    }
+    int simple = child->access == ACCESS_INSTANCE_DICT && child->n_checks == 0 && child->slot < 0;
+    for (int i = 0; simple && i < child->n_children; i++) simple = child->children[i].access == ACCESS_ITEM;
+    if (!simple) add_late(plan, child, NULL, module);
+    for (int i = 0; simple && i < child->n_children; i++) record_global(plan, &child->children[i], dict);
+}
+
 static void record_child(Plan *plan, Node *child, PyObject *value) {
     PyObject *dict;
     int64_t number;
+    if (PyModule_CheckExact(value)) {
+        record_module_child(plan, child, value);
+        return;
+    }
     switch ((Access)child->access) {
     case ACCESS_ITEM:
     case ACCESS_DICT_KEY:
@@ -155,8 +201,17 @@ static void record_child(Plan *plan, Node *child, PyObject *value) {
         record_value(plan, child, dict, 0);
         return;
     case ACCESS_ATTR:
-        if ((child->attr_mode != ATTR_INSTANCE && child->attr_mode != ATTR_MODULE) || child->type == NULL) break;
+        if (child->attr_mode <= ATTR_SLOW || child->type == NULL) break;
+        if (child->attr_mode >= ATTR_CLASS && child->seen.value == NULL) {
+            if (record_class_value(plan, child, value)) return;
+            break;
+        }
+        if (child->attr_mode == ATTR_OF_CLASS) break;
         if (!record_owner(plan, child, value, &dict) || !record_seen(plan, child, dict)) break;
+        return;
+    case ACCESS_TYPE:
+        add(plan, HAS_TYPE, value, Py_TYPE(value));
+        record_value(plan, child, (PyObject *)Py_TYPE(value), 1);
         return;
     case ACCESS_SIZE:
     case ACCESS_STRIDE:
@@ -197,6 +252,7 @@ static int is_shallow(const Node *node) {
 
 /* Whether a plan may insist on the very object: one with attributes lives from call to call, an argument tuple does not. */
 static int is_lasting(const Node *root, PyObject *value) {
+    if (PyModule_CheckExact(value) || PyType_Check(value)) return 1;
     return root->n_children > 0 && (Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) && instance_dict_place(value) != NULL;
 }
 
@@ -281,11 +337,22 @@ static int root_is(const Entry *entry, const Roots *roots) {
     return value == entry->object;
 }
 
+static int item_is(const Entry *entry) {
+    if (dict_version(entry->dict) == entry->version) return 1;
+    const Node *node = entry->what;
+    PyObject *value = PyDict_GetItemWithError(entry->dict, node->key);
+    if (value == NULL) PyErr_Clear();
+    return value == entry->object;
+}
+
 static PlanOutcome run_entry(const Entry *entry, const Roots *roots, Run *run) {
     switch ((EntryKind)entry->kind) {
     case ROOT_IS: return root_is(entry, roots) ? PLAN_HOLDS : PLAN_STALE;
     case OWNER: return stays(entry) ? PLAN_HOLDS : PLAN_STALE;
     case DICT: return dict_version(entry->object) == entry->version ? PLAN_HOLDS : PLAN_STALE;
+    case HAS_TYPE: return (const void *)Py_TYPE(entry->object) == entry->what ? PLAN_HOLDS : PLAN_STALE;
+    case CLASS: return type_version((PyTypeObject *)entry->object) == (unsigned int)entry->version ? PLAN_HOLDS : PLAN_STALE;
+    case ITEM_IS: return item_is(entry) ? PLAN_HOLDS : PLAN_STALE;
     case NUMBER: return number_child((Node *)entry->what, entry->object, run) ? PLAN_HOLDS : PLAN_STALE;
     case ROOT_NODE: return root_passes((Node *)entry->what, roots, run) ? PLAN_HOLDS : PLAN_FAILS;
     case TYPE: return (const void *)Py_TYPE(entry->object) == entry->what ? PLAN_HOLDS : PLAN_FAILS;

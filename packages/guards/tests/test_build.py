@@ -39,6 +39,8 @@ class Thing:
 
     shared = 1
 
+    def method(self) -> None: ...
+
 
 class Other(Thing):
     """Another type with the same layout."""
@@ -120,6 +122,13 @@ def sources_below(source: Source, value: Any, depth: int = 4) -> list[tuple[Sour
         steps += [AttrSource(source, name) for name in (*vars(value), "shared")]
         steps += [AttrSource(source, "computed")] if isinstance(value, Other) else []
         steps += [InstanceDictSource(source), TypeSource(source)]
+    elif isinstance(value, type):
+        steps += [AttrSource(source, "shared"), AttrSource(source, "method")]
+    elif isinstance(value, types.ModuleType):
+        steps += [AttrSource(source, "g"), AttrSource(source, "h")]
+        contents = InstanceDictSource(source)
+        for name in ("g", "h"):
+            found += sources_below(ItemSource(contents, name), vars(value)[name], depth - 1)
     for step in dict.fromkeys(steps):
         found += sources_below(step, step.step(value), depth - 1)
     return found
@@ -133,6 +142,8 @@ def guards_on(random: Random, source: Source, value: Any) -> list[Any]:
     if isinstance(value, dict):
         made.append(guards.DictKeys(source, tuple(value)))
         made += [guards.KeyPresent(source, key) for key in value] + [guards.KeyAbsent(source, "zz")]
+    elif isinstance(value, (types.ModuleType, types.FunctionType)):
+        made.append(guards.IsObject(source, value))
     elif isinstance(value, (Thing, type)):
         made += [guards.IsObject(source, value), guards.AttributeAbsent(source, "zz")]
         made.append(guards.AttributePresent(source, "shared"))
@@ -147,7 +158,10 @@ class World:
     def __init__(self, random: Random) -> None:
         self.random = random
         self.roots = {"x": make_value(random, 3), "y": make_value(random, 2)}
-        self.globals = {"g": make_value(random, 3), "h": 1}
+        self.module = types.ModuleType("guards_test_world")
+        sys.modules["guards_test_world"] = self.module
+        self.globals = vars(self.module)
+        self.globals.update(g=make_value(random, 3), h=1)
         self.function = types.FunctionType(target.__code__, self.globals)
         self.undo: list[Any] = []
 
@@ -161,6 +175,7 @@ class World:
         """A random subset of the guards that hold now."""
         roots: list[tuple[Source, Any]] = [(LocalSource(n), v) for n, v in self.roots.items()]
         roots.append((GlobalSource("g"), self.globals["g"]))
+        roots.append((ImportedModuleSource("guards_test_world"), self.module))
         reached = [pair for source, value in roots for pair in sources_below(source, value)]
         made = [guard for source, value in reached for guard in guards_on(self.random, source, value)]
         chosen = self.random.sample(reached, min(len(reached), 4))
@@ -176,7 +191,8 @@ class World:
         values = [v for s, v in sources_below(LocalSource("x"), self.roots["x"])]
         values += [v for s, v in sources_below(LocalSource("y"), self.roots["y"])]
         values += [v for s, v in sources_below(GlobalSource("g"), self.globals["g"])]
-        holders = [v for v in values if isinstance(v, (dict, list, Thing))] + [self.roots, self.globals]
+        holders = [v for v in values if isinstance(v, (dict, list, Thing)) and v is not self.globals]
+        holders += [self.roots, self.globals, self.globals]
         self.change(self.random.choice(holders))
 
     def change(self, holder: Any) -> None:
@@ -193,10 +209,11 @@ class World:
             self.change_object(holder, new)
 
     def change_dict(self, holder: dict[Any, Any], new: Any) -> None:
-        key = self.random.choice([*holder, "new"]) if holder not in (self.roots, self.globals) else None
+        is_scope = holder is self.roots or holder is self.globals
+        key = None if is_scope else self.random.choice([*holder, "new"])
         if key is None:
-            key = "g" if holder is self.globals else self.random.choice("xy")
-        if key in holder and holder not in (self.roots, self.globals) and self.random.random() < 0.3:
+            key = self.random.choice("ghi" if holder is self.globals else "xy")
+        if key in holder and not is_scope and self.random.random() < 0.3:
             old = holder.pop(key)
             self.undo.append(lambda: holder.__setitem__(key, old))
         elif key in holder:
