@@ -75,3 +75,8 @@ def test_calls_that_change_the_layout_are(recorder: Recorder) -> None:
     copied = recorder.call(aten.clone.default, (x,), {"memory_format": torch.contiguous_format})
     assert copied is not x
     assert copied.spec.is_contiguous
+
+
+def test_a_backward_that_is_given_its_seed_draws_nothing() -> None:
+    assert is_random(aten._scaled_dot_product_efficient_attention.default)
+    assert not is_random(aten._scaled_dot_product_efficient_attention_backward.default)

@@ -13,7 +13,7 @@ from aot_autograd.record import Value
 from aot_autograd.storage import ViewStep
 from aot_autograd.trace import Trace, TracedTensor
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import SymSpec, TensorSpec
 
 Treatment: TypeAlias = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
 """How an operator is recorded: called with the trace, the operator and its arguments, returns its results."""
@@ -50,16 +50,18 @@ def results(trace: Trace, value: Value) -> Any:
     if type(spec) is TensorSpec:
         return trace.fresh(value)
     if isinstance(spec, (tuple, list)):
-        recorder = trace.recorder
-        return type(spec)(
-            None if part is None else trace.fresh(recorder.item(value, index))
-            for index, part in enumerate(spec)
-        )
+        return type(spec)([_part(trace, value, index, part) for index, part in enumerate(spec)])
     if spec is None:
         return None
     raise UnsupportedProgramError(
         "AOT106", f"{value.op} turns the content of a tensor into a Python value", where=trace.recorder.where
     )
+
+
+def _part(trace: Trace, value: Value, index: int, spec: Any) -> Any:
+    if isinstance(spec, SymSpec):
+        return trace.sizes.to_torch(spec.expr)
+    return None if spec is None else trace.fresh(trace.recorder.item(value, index))
 
 
 def view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

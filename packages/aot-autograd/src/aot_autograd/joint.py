@@ -16,6 +16,7 @@ from aot_autograd.graphs import random_calls
 from aot_autograd.plan import MutatedInput, Tangent
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage
+from aot_autograd.symbolic_composites import symbolic_composites
 from aot_autograd.trace import Trace, TracedTensor, TraceMode
 from fx_interface.errors import StackError, UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
@@ -72,7 +73,7 @@ def trace_program(
     collecting = gc.isenabled()
     gc.disable()  # a trace makes many objects and drops none: searching them for cycles takes longer than it
     try:
-        with TraceMode(trace, handle):
+        with TraceMode(trace, handle), symbolic_composites(bool(env.symbols)):
             _make_inputs(trace, arguments, declared, example_inputs, training)
             outputs = list(program(trace.recorder, arguments.passed))
         joint = _finish_forward(trace, arguments, declared, outputs)

@@ -71,6 +71,7 @@ class Value:
         return f"%{self.number}"
 
 
+_GIVEN_SEEDS: Final = frozenset({"philox_seed", "rng_state", "seed"})
 _NO_KWARGS: Final[Mapping[str, Any]] = {}
 
 
@@ -178,8 +179,13 @@ class Recorder:
 
 
 def is_random(op: OpOverload) -> bool:
-    """Whether ``op`` draws random numbers: such calls are never merged, dropped or reordered."""
-    return torch.Tag.nondeterministic_seeded in op.tags
+    """Whether ``op`` draws random numbers: such calls are never merged, dropped or reordered.
+
+    A backward that is given the seed its forward drew (attention's on GPUs) draws none, although it is tagged so.
+    """
+    return torch.Tag.nondeterministic_seeded in op.tags and not any(
+        argument.name in _GIVEN_SEEDS for argument in op._schema.arguments
+    )
 
 
 def _spec(arg: Any) -> Any:
