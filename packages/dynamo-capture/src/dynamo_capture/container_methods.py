@@ -209,14 +209,15 @@ def _setdefault(tracer: Tracer, mapping: DictValue, key: Value, default: Value |
 @method(DictValue, "update")
 def _update(tracer: Tracer, mapping: DictValue, other: Value | None = None, **named: Value) -> Value:
     mapping.touch(tracer)
-    for key, value in _pairs(tracer, other):
+    for key, value in pairs_of(tracer, other):
         mapping.items[key] = value
     for name, value in named.items():
         mapping.items[name] = value
     return ConstantValue(None)
 
 
-def _pairs(tracer: Tracer, other: Value | None) -> Iterator[tuple[Any, Value]]:
+def pairs_of(tracer: Tracer, other: Value | None) -> Iterator[tuple[Any, Value]]:
+    """Pairs of a mapping or of an iterable of pairs, keys as Python objects."""
     if other is None:
         return
     if isinstance(other, DictValue):

@@ -12,17 +12,10 @@ from typing import Any
 
 import guards
 import torch
-from fx_interface import (
-    InputDecl,
-    InputKind,
-    Relation,
-    ShapeEnv,
-    SymSpec,
-    TensorSpec,
-    UserLocation,
-)
+from fx_interface import InputDecl, InputKind, SymSpec, TensorSpec, UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, SizeSource, Source
+from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY
 from torch import nn
 from torch.fx import Graph, Node
@@ -81,6 +74,8 @@ class Tracer:
         self._size_nodes: dict[Any, Node] = {}
         self._where: tuple[Any, UserLocation] | None = None
         self.grad_mode = torch.is_grad_enabled()
+        self._globals: dict[int, dict[str, Value]] = {}
+        self._storages: dict[int, Value] = {}
 
     # ---- where ----
 
@@ -202,11 +197,14 @@ class Tracer:
         if source is not None:
             self.guard_type(source, type(value))
             self.guard(guards.Length(source, len(value)))
+        return self._wrap_items(value, type(value), source)
+
+    def _wrap_items(self, value: Any, kind: type, source: Source | None) -> Value:
         items = [
             self.wrap(item, None if source is None else ItemSource(source, position))
             for position, item in enumerate(value)
         ]
-        return SequenceValue(items, type(value), source)
+        return SequenceValue(items, kind, source)
 
     def _wrap_dict(self, value: dict[Any, Any], source: Source | None) -> Value:
         for key in value:
@@ -635,6 +633,98 @@ class Tracer:
 
         return compare(self, op, lhs, rhs)
 
+    # ---- reads and writes that opcodes share ----
+
+    def getattr(self, value: Value, name: str) -> Value:
+        """``value.name``."""
+        return value.getattr(self, name)
+
+    def getitem(self, container: Value, key: Value) -> Value:
+        """``container[key]``; a tensor as key asks the tensor's protocol."""
+        if isinstance(key, TensorValue) and not isinstance(container, TensorValue):
+            raise GraphBreak("data-dependent", "a tensor is used as an index of a Python container")
+        if isinstance(container, ObjectValue) and isinstance(container.obj, type):
+            return self.fold(operator.getitem, [container, key])
+        return container.getitem(self, key)
+
+    def storage_of(self, value: ObjectValue) -> Value:
+        """The items of an existing object whose class extends a builtin container."""
+        found = self._storages.get(id(value))
+        if found is None:
+            obj, source = value.obj, value.source
+            if isinstance(obj, dict):
+                if source is not None:
+                    self.guard(guards.DictKeys(source, tuple(obj)))
+                found = LazyDict(self, obj, dict, source)
+            elif isinstance(obj, (list, tuple)):
+                if source is not None:
+                    self.guard(guards.Length(source, len(obj)))
+                found = self._wrap_items(obj, list if isinstance(obj, list) else tuple, source)
+            else:
+                found = SetValue({item: self.of_python(item) for item in obj}, set, source)
+            self._storages[id(value)] = found
+        return found
+
+    def contains(self, container: Value, item: Value) -> Value:
+        """``item in container``."""
+        if isinstance(container, (ObjectValue, NewObject)):
+            cls = container.python_type()
+            if class_attribute(cls, "__contains__") is not MISSING:
+                return self.call_special(container, "__contains__", [item])
+        return container.contains(self, item)
+
+    def special(self, value: Value, name: str) -> Value:
+        """A special method of ``value``, bound."""
+        found = class_attribute(value.python_type(), name)
+        if found is MISSING:
+            raise self.raise_type(AttributeError, name)
+        if isinstance(value, ObjectValue):
+            value.guard_type(self)
+        return self.bind(found, value, name)
+
+    def mapping_items(self, value: Value) -> list[tuple[Any, Value]]:
+        """Pairs of a mapping, keys as Python objects."""
+        from dynamo_capture.container_methods import pairs_of
+
+        return list(pairs_of(self, value))
+
+    def text_of(self, value: Value, conversion: int) -> Value | None:
+        """A text for messages, for values whose own text is not known; None if there is none."""
+        if isinstance(value, ObjectValue) and not value.overlay and isinstance(
+            value.obj, (type, types.FunctionType, types.ModuleType)
+        ):
+            return ConstantValue(repr(value.obj) if conversion == 2 else str(value.obj))
+        if isinstance(value, ExceptionValue) and all(arg.constant for arg in value.args):
+            return ConstantValue(str(value.cls(*[arg.as_python() for arg in value.args])))
+        return None
+
+    def set_cell(self, cell: CellValue, value: Value) -> None:
+        """Assign a closure variable."""
+        cell.content = value
+        if cell.source is not None and not cell.mutated:
+            cell.mutated = True
+            self.effects.append(cell)
+
+    def globals_of(self, namespace: dict[str, Any]) -> dict[str, Value]:
+        """Globals that the traced program assigned, of one namespace."""
+        return self._globals.setdefault(id(namespace), {})
+
+    def set_global(self, frame: Any, name: str, value: Value) -> None:
+        """Assign a global."""
+        if frame.globals_source is None:
+            raise GraphBreak("side-effect", f"the global {name!r} of a namespace that cannot be reached")
+        assigned = self.globals_of(frame.namespace)
+        if name not in assigned:
+            self.effects.append(GlobalEffect(frame.namespace, name, assigned))
+        assigned[name] = value
+
+    def set_grad_mode(self, enabled: bool) -> None:
+        """Turn gradients on or off, in the graph and for what follows."""
+        node = self.graph.call_function(torch._C._set_grad_enabled, (enabled,))
+        node.meta["where"] = self.where
+        node.meta[SPEC_KEY] = None
+        self.grad_mode = enabled
+
     # ---- calls; the rest lives in ``calls`` ----
 
     def call_object(self, value: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -664,6 +754,21 @@ class Tracer:
     def substitute(self, original: Any) -> Callable[..., Any] | None:
         """Traceable Python in place of a C function."""
         return substitute_for(original)
+
+
+class GlobalEffect(Value):
+    """A global that the traced program assigned."""
+
+    __slots__ = ("assigned", "name", "namespace")
+
+    def __init__(self, namespace: dict[str, Any], name: str, assigned: dict[str, Value]) -> None:
+        self.source = None
+        self.namespace = namespace
+        self.name = name
+        self.assigned = assigned
+
+    def children(self) -> Iterator[Value]:
+        return iter((self.assigned[self.name],))
 
 
 class LazyDict(DictValue):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -53,6 +54,10 @@ class ConstantValue(Value):
             found = getattr(self.value, name)
         except AttributeError as error:
             raise Raised(tracer.exception(error)) from None
+        if isinstance(found, (types.BuiltinMethodType, types.MethodWrapperType)):
+            from dynamo_capture.values.functions import ContainerMethod
+
+            return ContainerMethod(self, name)
         return tracer.of_python(found)
 
     def getitem(self, tracer: Tracer, key: Value) -> Value:

@@ -339,6 +339,9 @@ class ExceptionValue(NewObject):
         super().__init__(cls)
         self.args = args
 
+    def __repr__(self) -> str:
+        return f"{self.cls.__name__}({', '.join(repr(a.as_python()) if a.constant else a.describe() for a in self.args)})"
+
     def getattr(self, tracer: Tracer, name: str) -> Value:
         if name == "args":
             from dynamo_capture.values.containers import SequenceValue

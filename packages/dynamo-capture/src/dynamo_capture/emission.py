@@ -1,0 +1,410 @@
+"""Replacement code: call the compiled graph, rebuild what the program made, replay its side effects, return or go on."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Iterable
+from typing import Any
+
+from fx_interface.source import (
+    AttrSource,
+    BuiltinSource,
+    ClosureSource,
+    GlobalSource,
+    ImportedModuleSource,
+    InstanceDictSource,
+    ItemSource,
+    LocalSource,
+    SizeSource,
+    Source,
+    StrideSource,
+    TypeSource,
+)
+
+from dynamo_capture.bytecode.emit import Emitter
+from dynamo_capture.graph_breaks import GraphBreak
+from dynamo_capture.tracer import GlobalEffect, Tracer
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.containers import DictValue, IteratorValue, SequenceValue, SetValue, SliceValue
+from dynamo_capture.values.functions import BoundMethod, CellValue, ClosureValue
+from dynamo_capture.values.objects import MISSING, ExceptionValue, NewObject, ObjectValue
+from dynamo_capture.values.tensors import SymIntValue, TensorValue
+
+_MISSING_AT_RUN_TIME: Any = MISSING
+
+
+def new_object(cls: type, attributes: dict[str, Any], items: Any) -> Any:
+    """An instance as the traced program made it, without running its constructor again."""
+    if isinstance(items, dict):
+        made = cls.__new__(cls)
+        base = collections.OrderedDict if isinstance(made, collections.OrderedDict) else dict
+        for key, value in items.items():
+            base.__setitem__(made, key, value)
+    elif isinstance(items, list):
+        made = cls.__new__(cls)
+        list.extend(made, items)
+    elif isinstance(items, set):
+        made = cls.__new__(cls)
+        set.update(made, items)
+    else:
+        made = object.__new__(cls)
+    for name, value in attributes.items():
+        object.__setattr__(made, name, value)
+    return made
+
+
+def store_attributes(obj: Any, changes: dict[str, Any]) -> None:
+    """Write the attributes that the traced program set."""
+    for name, value in changes.items():
+        if value is _MISSING_AT_RUN_TIME:
+            object.__delattr__(obj, name)
+        else:
+            object.__setattr__(obj, name, value)
+
+
+def replace_dict(mapping: dict[Any, Any], items: dict[Any, Any]) -> None:
+    """Give a dict new contents in a new order."""
+    mapping.clear()
+    mapping.update(items)
+
+
+def replace_list(sequence: list[Any], items: list[Any]) -> None:
+    """Give a list new contents."""
+    sequence[:] = items
+
+
+def replace_set(group: set[Any], items: set[Any]) -> None:
+    """Give a set new contents."""
+    group.clear()
+    group.update(items)
+
+
+def store_cell(cell: Any, value: Any) -> None:
+    """Assign a closure variable."""
+    cell.cell_contents = value
+
+
+class Emission:
+    """Writes the code of one replacement. Values that are used twice are kept in temporaries."""
+
+    def __init__(self, tracer: Tracer, emitter: Emitter) -> None:
+        self.tracer = tracer
+        self.emitter = emitter
+        self.outputs: list[Value] = []
+        self._positions: dict[int, int] = {}
+        self._uses: collections.Counter[int] = collections.Counter()
+        self._kept: dict[int, str] = {}
+        self._temporaries = 0
+
+    # ---- what the graph must return ----
+
+    def plan(self, roots: Iterable[Value]) -> None:
+        """Find the tensors and sizes that the roots need from the graph."""
+        seen: set[int] = set()
+        pending = list(roots)[::-1]
+        while pending:
+            value = pending.pop()
+            self._uses[id(value)] += 1
+            if id(value) in seen:
+                continue
+            seen.add(id(value))
+            if isinstance(value, (TensorValue, SymIntValue)):
+                if value.source is None or not self.is_input(value):
+                    self._positions[id(value)] = len(self.outputs)
+                    self.outputs.append(value)
+                continue
+            if isinstance(value, IteratorValue):
+                rest = list(value.iterator)
+                value.iterator = iter(rest)
+                pending.extend(rest)
+            if value.source is None or getattr(value, "mutated", False):
+                pending.extend(reversed(list(value.children())))
+            overlay = getattr(value, "overlay", None)
+            if overlay:
+                pending.extend(v for v in overlay.values() if v is not MISSING)
+            if isinstance(value, CellValue) and value.content is not None:
+                pending.append(value.content)
+            if isinstance(value, ClosureValue):
+                pending.extend([*value.defaults, *value.kwdefaults.values(), *value.cells, *value.attributes.values()])
+            if isinstance(value, BoundMethod) and value.source is None:
+                pending.extend([value.function, value.receiver])
+
+    def is_input(self, value: Any) -> bool:
+        """Whether the value is an input of the graph, unchanged as an object."""
+        return bool(value.node.op == "placeholder")
+
+    # ---- leaves ----
+
+    def value(self, value: Value) -> None:
+        """Leave ``value`` on the stack; the same object every time."""
+        kept = self._kept.get(id(value))
+        if kept is not None:
+            self.emitter.load_fast(kept)
+            return
+        value.emit(self)
+        if self._uses[id(value)] > 1 and not value.constant and value.source is None:
+            self._kept[id(value)] = name = self.temporary()
+            self.emitter.copy()
+            self.emitter.store_fast(name)
+
+    def temporary(self) -> str:
+        """The name of a new local."""
+        self._temporaries += 1
+        return f".t{self._temporaries}"
+
+    def load_const(self, value: Any) -> None:
+        """Any object, as a constant of the code."""
+        self.emitter.load_const(value)
+
+    def load_graph_output(self, value: Any) -> None:
+        """A tensor or size that the graph returned, or an input itself."""
+        position = self._positions.get(id(value))
+        if position is None:
+            if value.source is None:
+                raise GraphBreak("value", f"{value.describe()} is not returned by the graph")
+            self.load_source(value.source)
+            return
+        self.emitter.load_fast(".outputs")
+        self.emitter.load_const(position)
+        self.emitter.binary_subscr()
+
+    def load_source(self, source: Source) -> None:
+        """Read a source again."""
+        e = self.emitter
+        match source:
+            case LocalSource(name):
+                if name in self.cells:
+                    e.load_deref(name)
+                else:
+                    e.load_fast(name)
+            case GlobalSource(name):
+                e.load_global(name)
+            case ClosureSource(name):
+                e.load_deref(name)
+            case BuiltinSource(name):
+                e.load_global(name)
+            case ImportedModuleSource(name):
+                import sys
+
+                e.load_const(sys.modules[name])
+            case AttrSource(parent, name):
+                self.load_source(parent)
+                e.load_attr(name)
+            case InstanceDictSource(parent):
+                self.load_source(parent)
+                e.load_attr("__dict__")
+            case ItemSource(parent, key):
+                self.load_source(parent)
+                e.load_const(key)
+                e.binary_subscr()
+            case TypeSource(parent):
+                self._call(type, lambda: self.load_source(parent))
+            case SizeSource(parent, dim) | StrideSource(parent, dim):
+                self.load_source(parent)
+                e.load_method("size" if isinstance(source, SizeSource) else "stride")
+                e.load_const(dim)
+                e.call(1)
+            case _:
+                raise GraphBreak("value", f"reading {source.expression}")
+
+    cells: frozenset[str] = frozenset()
+
+    # ---- composites ----
+
+    def _call(self, function: Any, *arguments: Any) -> None:
+        e = self.emitter
+        e.begin_call()
+        e.load_const(function)
+        e.end_callable()
+        for argument in arguments:
+            argument()
+        e.call(len(arguments))
+
+    def build_sequence(self, value: SequenceValue) -> None:
+        """A list, tuple, Size or namedtuple."""
+        e = self.emitter
+        if value.kind in (list, tuple):
+            for item in value.items:
+                self.value(item)
+            (e.build_list if value.kind is list else e.build_tuple)(len(value.items))
+            return
+
+        def items() -> None:
+            for item in value.items:
+                self.value(item)
+            e.build_tuple(len(value.items))
+
+        make = getattr(value.kind, "_make", None)
+        self._call(value.kind if make is None else make, items)
+
+    def _items(self, items: dict[Any, Value]) -> None:
+        for key, item in items.items():
+            self.value(self.tracer.of_key(key))
+            self.value(item)
+        self.emitter.build_map(len(items))
+
+    def build_dict(self, value: DictValue) -> None:
+        """A dict or OrderedDict."""
+        if value.kind is dict:
+            self._items(value.items)
+        else:
+            self._call(value.kind, lambda: self._items(value.items))
+
+    def build_set(self, value: SetValue) -> None:
+        """A set or frozenset."""
+
+        def items() -> None:
+            for item in value.items.values():
+                self.value(item)
+            self.emitter.build_set(len(value.items))
+
+        if value.kind is set:
+            items()
+        else:
+            self._call(value.kind, items)
+
+    def build_slice(self, value: SliceValue) -> None:
+        """A slice."""
+        for bound in value.bounds:
+            self.value(bound)
+        self.emitter.build_slice(3)
+
+    def build_iterator(self, rest: list[Value]) -> None:
+        """An iterator over what is left."""
+        for item in rest:
+            self.value(item)
+        self.emitter.build_tuple(len(rest))
+        self.emitter.get_iter()
+
+    def build_object(self, value: NewObject) -> None:
+        """An object that the program made."""
+        e = self.emitter
+        if isinstance(value, ExceptionValue):
+            self._call(value.cls, *[lambda arg=arg: self.value(arg) for arg in value.args])
+            return
+
+        def attributes() -> None:
+            for name, item in value.attributes.items():
+                e.load_const(name)
+                self.value(item)
+            e.build_map(len(value.attributes))
+
+        def storage() -> None:
+            if value.storage is None:
+                e.load_const(None)
+            else:
+                self.value(value.storage)
+
+        self._call(new_object, lambda: e.load_const(value.cls), attributes, storage)
+
+    def build_method(self, value: BoundMethod) -> None:
+        """A bound method."""
+        import types
+
+        if value.source is not None:
+            self.load_source(value.source)
+            return
+        self._call(types.MethodType, lambda: self.value(value.function), lambda: self.value(value.receiver))
+
+    def build_closure(self, value: ClosureValue) -> None:
+        """A function that the program made."""
+        import types
+
+        e = self.emitter
+
+        def cells() -> None:
+            for cell in value.cells:
+                self._cell(cell)
+            e.build_tuple(len(value.cells))
+
+        def defaults() -> None:
+            if value.defaults:
+                for item in value.defaults:
+                    self.value(item)
+                e.build_tuple(len(value.defaults))
+            else:
+                e.load_const(None)
+
+        namespace = value.globals_value[0]
+        self._call(
+            types.FunctionType,
+            lambda: e.load_const(value.code),
+            lambda: e.load_const(namespace),
+            lambda: e.load_const(value.code.co_name),
+            defaults,
+            cells,
+        )
+        if value.kwdefaults or value.attributes:
+            raise GraphBreak("value", f"the function {value.name}, which has keyword defaults or attributes")
+
+    def _cell(self, cell: CellValue) -> None:
+        import types
+
+        if cell.source is not None:
+            self.load_source(cell.source)
+            return
+        kept = self._kept.get(id(cell))
+        if kept is not None:
+            self.emitter.load_fast(kept)
+            return
+        if cell.content is None:
+            self._call(types.CellType)
+        else:
+            content = cell.content
+            self._call(types.CellType, lambda: self.value(content))
+        self._kept[id(cell)] = name = self.temporary()
+        self.emitter.copy()
+        self.emitter.store_fast(name)
+
+    # ---- side effects ----
+
+    def effect(self, value: Value) -> None:
+        """Replay one side effect."""
+        e = self.emitter
+        source = value.source
+        match value:
+            case ObjectValue():
+                self._call(store_attributes, lambda: self.load_source(source), lambda: self._changes(value))  # type: ignore[arg-type]
+            case SequenceValue():
+                self._call(
+                    replace_list,
+                    lambda: self.load_source(source),  # type: ignore[arg-type]
+                    lambda: self.build_sequence(SequenceValue(value.items, list)),
+                )
+            case DictValue():
+                self._call(replace_dict, lambda: self.load_source(source), lambda: self._items(value.items))  # type: ignore[arg-type]
+            case SetValue():
+                self._call(
+                    replace_set,
+                    lambda: self.load_source(source),  # type: ignore[arg-type]
+                    lambda: self.build_set(SetValue(value.items, set)),
+                )
+            case CellValue():
+                assert value.content is not None
+                content = value.content
+                if isinstance(source, AttrSource | ItemSource):
+                    self._call(store_cell, lambda: self.load_source(source), lambda: self.value(content))
+                else:
+                    self.value(content)
+                    e.store_deref(source.name)  # type: ignore[union-attr]
+                    return
+            case GlobalEffect():
+                self._call(
+                    dict.__setitem__,
+                    lambda: e.load_const(value.namespace),
+                    lambda: e.load_const(value.name),
+                    lambda: self.value(value.assigned[value.name]),
+                )
+            case _:
+                raise GraphBreak("side-effect", f"a change of {value.describe()}")
+        e.pop_top()
+
+    def _changes(self, value: ObjectValue) -> None:
+        assert value.overlay is not None
+        for name, new in value.overlay.items():
+            self.emitter.load_const(name)
+            if new is MISSING:
+                self.emitter.load_const(MISSING)
+            else:
+                self.value(new)
+        self.emitter.build_map(len(value.overlay))
