@@ -41,7 +41,7 @@ Meaning = Callable[..., Value]
 BUILTINS: dict[Any, Meaning] = {}
 """Existing callable -> function of (tracer, *args, **kwargs)."""
 
-PURE_MODULES = frozenset({"math", "builtins", "_operator", "itertools", "_functools", "cmath", "_struct", "time_never"})
+PURE_MODULES = frozenset({"math", "builtins", "_operator", "itertools", "_functools", "cmath", "_struct", "sys"})
 PURE: set[Any] = {
     torch.device, torch.dtype, torch.finfo, torch.iinfo, torch.is_storage, torch.get_default_dtype, torch.Size,
     torch.is_grad_enabled, torch.promote_types, torch.result_type, torch.is_inference_mode_enabled,
@@ -509,7 +509,7 @@ def _cast(tracer: Tracer, kind: Value, value: Value) -> Value:
 
 @means(print)
 def _print(tracer: Tracer, *args: Value, **kwargs: Value) -> Value:
-    raise GraphBreak("unknown-call", "print()")
+    return tracer.call_later(print, list(args), kwargs)
 
 
 # ---- torch's state ----

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import logging
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +40,10 @@ _C_FUNCTIONS = (
     types.ClassMethodDescriptorType,
 )
 _TORCH_PYTHON = ("torch.nn.functional", "torch.functional", "torch._C", "torch.special", "torch.fft", "torch.linalg")
+_LOGGING = frozenset(
+    getattr(logging.Logger, name)
+    for name in ("debug", "info", "warning", "error", "critical", "exception", "log")
+)
 _HOOK_TABLES = ("_backward_hooks", "_backward_pre_hooks", "_forward_hooks", "_forward_pre_hooks")
 
 
@@ -76,6 +81,8 @@ def _handler(obj: Any) -> Any:
 
 def _call_cached(tracer: Tracer, obj: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A cached function: with constants its own cache answers, otherwise what it wraps is traced."""
+    if args and isinstance(args[0], ObjectValue) and isinstance(args[0].obj, logging.Logger):
+        return tracer.call_later(obj, args, kwargs)  # "log this once": the cache is what makes it once
     if all(arg.constant for arg in (*args, *kwargs.values())):
         return tracer.fold(
             lambda *values: obj(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True))),
@@ -105,6 +112,8 @@ def _call_function(tracer: Tracer, value: ObjectValue, args: list[Value], kwargs
         return _call_torch(tracer, function, args, kwargs)
     if function in PURE and all(_is_plain(arg) for arg in operands):
         return _fold_call(tracer, function, args, kwargs)
+    if function in _LOGGING and _is_plain(args[0]):
+        return tracer.call_later(function, args, kwargs)
     reason = getattr(function, "__fxstack_break__", None)
     if reason is not None:
         raise GraphBreak("asked-for", reason)
@@ -217,6 +226,8 @@ def _is_plain(value: Value) -> bool:
         return True
     if isinstance(value, ObjectValue):
         return not value.overlay
+    if isinstance(value, BoundMethod):
+        return isinstance(value.function, ObjectValue) and _is_plain(value.receiver)
     if isinstance(value, (SequenceValue, DictValue, SetValue, SliceValue)):
         return all(_is_plain(child) for child in value.children())
     return False

@@ -303,6 +303,11 @@ def _dict_init(tracer: Tracer, mapping: DictValue, other: Value | None = None, *
 # ---- sets ----
 
 
+@method(SetValue, "__contains__")
+def _set_contains(tracer: Tracer, group: SetValue, item: Value) -> Value:
+    return group.contains(tracer, item)
+
+
 @method(SetValue, "add")
 def _add(tracer: Tracer, group: SetValue, item: Value) -> Value:
     group.touch(tracer)

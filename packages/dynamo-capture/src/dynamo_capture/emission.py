@@ -23,7 +23,7 @@ from fx_interface.source import (
 
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.graph_breaks import GraphBreak
-from dynamo_capture.tracer import GlobalEffect, Tracer
+from dynamo_capture.tracer import CallEffect, GlobalEffect, Tracer
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.containers import DictValue, IteratorValue, SequenceValue, SetValue, SliceValue
 from dynamo_capture.values.functions import BoundMethod, CellValue, ClosureValue
@@ -220,6 +220,15 @@ class Emission:
             argument()
         e.call(len(arguments))
 
+    def _call_with_names(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+        e = self.emitter
+        e.begin_call()
+        e.load_const(function)
+        e.end_callable()
+        for value in (*args, *kwargs.values()):
+            self.value(value)
+        e.call(len(args) + len(kwargs), tuple(kwargs))
+
     def build_sequence(self, value: SequenceValue) -> None:
         """A list, tuple, Size or namedtuple."""
         e = self.emitter
@@ -388,6 +397,8 @@ class Emission:
                     self.value(content)
                     e.store_deref(source.name)  # type: ignore[union-attr]
                     return
+            case CallEffect():
+                self._call_with_names(value.function, value.args, value.kwargs)
             case GlobalEffect():
                 self._call(
                     dict.__setitem__,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -126,6 +127,8 @@ def python_of(tracer: Tracer, value: Value) -> Any:
             return set(value.items)
         case SymIntValue():
             return tracer.int_of(value)
+        case BoundMethod() if isinstance(value.function, ObjectValue):
+            return types.MethodType(value.function.as_python(), value.receiver.as_python())
     return value.as_python()
 
 

@@ -513,7 +513,7 @@ class Tracer:
     def bind(self, found: Any, receiver: Value, name: str) -> Value:
         """What reading a class attribute through an instance gives."""
         kind = type(found)
-        if kind is types.FunctionType:
+        if kind is types.FunctionType or kind is functools._lru_cache_wrapper:
             return BoundMethod(self.wrap(found, None), receiver)
         if kind is staticmethod:
             return self.wrap(found.__func__, None)
@@ -718,6 +718,11 @@ class Tracer:
             self.effects.append(GlobalEffect(frame.namespace, name, assigned))
         assigned[name] = value
 
+    def call_later(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """A call that only the outside sees (printing, logging): made after the graph, in order with other effects."""
+        self.effects.append(CallEffect(function, args, kwargs))
+        return ConstantValue(None)
+
     def set_grad_mode(self, enabled: bool) -> None:
         """Turn gradients on or off, in the graph and for what follows."""
         node = self.graph.call_function(torch._C._set_grad_enabled, (enabled,))
@@ -754,6 +759,22 @@ class Tracer:
     def substitute(self, original: Any) -> Callable[..., Any] | None:
         """Traceable Python in place of a C function."""
         return substitute_for(original)
+
+
+class CallEffect(Value):
+    """A call to be made at run time, whose result nobody uses."""
+
+    __slots__ = ("args", "function", "kwargs")
+
+    def __init__(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+        self.source = None
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+
+    def children(self) -> Iterator[Value]:
+        yield from self.args
+        yield from self.kwargs.values()
 
 
 class GlobalEffect(Value):
@@ -835,9 +856,15 @@ def _holds_tensor(value: Any) -> bool:
 _WRITERS = frozenset({operator.setitem, torch._C._set_grad_enabled})
 
 
+_WRITING_METHODS = frozenset(
+    f"__{name}__"
+    for name in "setitem iadd isub imul itruediv ifloordiv imod ipow imatmul iand ior ixor ilshift irshift".split()
+)
+
+
 def _writes(target: Any) -> bool:
     if isinstance(target, str):
-        return target.endswith("_") and not target.endswith("__") or target == "__setitem__"
+        return (target.endswith("_") and not target.endswith("__")) or target in _WRITING_METHODS
     return target in _WRITERS
 
 
