@@ -10,7 +10,13 @@ from typing import Any
 
 from dynamo_capture.__about__ import __version__
 
-_EXPORTS: dict[str, str] = {}
+_EXPORTS: dict[str, str] = {
+    "CaptureError": "dynamo_capture.graph_breaks",
+    "CATALOGUE": "dynamo_capture.graph_breaks",
+    "Optimizer": "dynamo_capture.optimize",
+    "Report": "dynamo_capture.optimize",
+    "optimize": "dynamo_capture.optimize",
+}
 """Public name -> module that defines it; imported when first asked for."""
 
 __all__ = ["__version__"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import functools
 from collections.abc import Iterable
 from typing import Any
 
@@ -26,7 +27,7 @@ from dynamo_capture.graph_breaks import GraphBreak
 from dynamo_capture.tracer import CallEffect, GlobalEffect, Tracer
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.containers import DictValue, IteratorValue, SequenceValue, SetValue, SliceValue
-from dynamo_capture.values.functions import BoundMethod, CellValue, ClosureValue
+from dynamo_capture.values.functions import BoundMethod, CellValue, ClosureValue, PartialValue
 from dynamo_capture.values.objects import MISSING, ExceptionValue, NewObject, ObjectValue
 from dynamo_capture.values.tensors import SymIntValue, TensorValue
 
@@ -95,6 +96,9 @@ class Emission:
         self._uses: collections.Counter[int] = collections.Counter()
         self._kept: dict[int, str] = {}
         self._temporaries = 0
+        self.cells: frozenset[str] = frozenset()
+        self.frame_cells: dict[int, str] = {}
+        """Cells that the running frame owns, by the identity of their values."""
 
     # ---- what the graph must return ----
 
@@ -207,8 +211,6 @@ class Emission:
             case _:
                 raise GraphBreak("value", f"reading {source.expression}")
 
-    cells: frozenset[str] = frozenset()
-
     # ---- composites ----
 
     def _call(self, function: Any, *arguments: Any) -> None:
@@ -219,6 +221,11 @@ class Emission:
         for argument in arguments:
             argument()
         e.call(len(arguments))
+
+    def call_now(self, function: Any, *constants: Any) -> None:
+        """Call a function on constants and drop its result."""
+        self._call(function, *[lambda value=value: self.load_const(value) for value in constants])
+        self.emitter.pop_top()
 
     def _call_with_names(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
         e = self.emitter
@@ -315,6 +322,13 @@ class Emission:
             return
         self._call(types.MethodType, lambda: self.value(value.function), lambda: self.value(value.receiver))
 
+    def build_partial(self, value: PartialValue) -> None:
+        """A ``functools.partial``."""
+        if value.source is not None:
+            self.load_source(value.source)
+            return
+        self._call_with_names(functools.partial, [value.function, *value.args], value.kwargs)
+
     def build_closure(self, value: ClosureValue) -> None:
         """A function that the program made."""
         import types
@@ -349,6 +363,13 @@ class Emission:
     def _cell(self, cell: CellValue) -> None:
         import types
 
+        own = self.frame_cells.get(id(cell))
+        if own is not None:
+            self.emitter.load_closure(own)
+            return
+        if isinstance(cell.source, ClosureSource):
+            self.emitter.load_closure(cell.source.name)
+            return
         if cell.source is not None:
             self.load_source(cell.source)
             return

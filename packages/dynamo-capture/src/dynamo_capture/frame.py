@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
+import sys
 import types
 from collections.abc import Iterator
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fx_interface import UserLocation
-from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
+from fx_interface.source import (
+    AttrSource,
+    GlobalSource,
+    ImportedModuleSource,
+    InstanceDictSource,
+    ItemSource,
+    Source,
+)
 
 from dynamo_capture.bytecode.decode import decode
 from dynamo_capture.bytecode.instruction import GENERATOR_FLAGS, Instruction
-from dynamo_capture.graph_breaks import GraphBreak, Raised
+from dynamo_capture.graph_breaks import GraphBreak, Raised, Stopped
 from dynamo_capture.values.base import NULL, Value
 from dynamo_capture.values.constants import ConstantValue
 from dynamo_capture.values.containers import DictValue, IteratorValue, SequenceValue
@@ -49,7 +58,7 @@ class Frame:
 
     __slots__ = (
         "body", "code", "current", "finished", "function", "globals_source", "kwnames", "namespace", "pc", "result",
-        "slots", "stack", "tracer", "yielded",
+        "slots", "stack", "stop_at", "tracer", "yielded",
     )  # fmt: skip
 
     def __init__(
@@ -69,6 +78,7 @@ class Frame:
         self.yielded: Value | None = None
         self.result: Value | None = None
         self.function: Any = None
+        self.stop_at: int | None = None
 
     # ---- what opcodes use ----
 
@@ -105,13 +115,15 @@ class Frame:
         if changed is not None:
             return changed
         if name in self.namespace:
-            source = None if self.globals_source is None else ItemSource(self.globals_source, name)
-            return tracer.wrap(self.namespace[name], source)
-        import builtins
-
+            return tracer.wrap(self.namespace[name], self._source_of_global(name))
         if hasattr(builtins, name):
             return tracer.wrap(getattr(builtins, name), None)
         raise tracer.raise_type(NameError, f"name '{name}' is not defined")
+
+    def _source_of_global(self, name: str) -> Source | None:
+        if self.globals_source is not None:
+            return ItemSource(self.globals_source, name)
+        return GlobalSource(name) if self.tracer.frames[0].namespace is self.namespace else None
 
     # ---- running ----
 
@@ -130,9 +142,12 @@ class Frame:
         self.yielded = None
         body = self.body
         instructions, handlers = body.instructions, body.handlers
+        stop_at = self.stop_at
         try:
             while not self.finished and self.yielded is None:
                 pc = self.pc
+                if pc == stop_at:
+                    raise Stopped
                 instruction = self.current = instructions[pc]
                 self.pc = pc + 1
                 handler = handlers[pc]
@@ -145,6 +160,7 @@ class Frame:
         except GraphBreak as stop:
             if stop.where is None:
                 stop.where = self.location()
+            stop.index = body.positions[self.current]
             raise
         finally:
             tracer.frames.pop()
@@ -161,15 +177,11 @@ class Frame:
         self.jump(handler.target)
 
 
-def source_of_globals(function: Any) -> Source | None:
-    """Where a function's globals can be read: its module, if that is what they are."""
-    import sys
-
-    from fx_interface.source import ImportedModuleSource
-
-    name = function.__globals__.get("__name__")
+def source_of_namespace(namespace: dict[str, Any]) -> Source | None:
+    """Where globals can be read: their module's dict, if that is what they are."""
+    name = namespace.get("__name__")
     module = sys.modules.get(name) if isinstance(name, str) else None
-    if module is not None and module.__dict__ is function.__globals__:
+    if isinstance(name, str) and module is not None and module.__dict__ is namespace:
         return InstanceDictSource(ImportedModuleSource(name))
     return None
 
@@ -194,7 +206,7 @@ def inline(tracer: Tracer, function: Value, args: list[Value], kwargs: dict[str,
 def _function_frame(tracer: Tracer, value: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Frame:
     function = value.obj
     source = value.source
-    globals_source = source_of_globals(function)
+    globals_source = source_of_namespace(function.__globals__)
     if globals_source is None and source is not None:
         globals_source = AttrSource(source, "__globals__")
     frame = Frame(tracer, function.__code__, function.__globals__, globals_source)

@@ -46,6 +46,8 @@ class GraphBreak(Exception):
         self.kind = CATALOGUE[kind]
         self.what = what
         self.where: UserLocation | None = None
+        self.index: int | None = None
+        """The instruction of the outermost frame during which it happened."""
         super().__init__(what)
 
     def as_error(self) -> CaptureError:
@@ -61,8 +63,8 @@ class Raised(Exception):
         super().__init__(value)
 
 
-class Restart(Exception):
-    """Translate the frame again: something was learned (a place to break at, a size to make symbolic)."""
+class Stopped(Exception):
+    """Raised in the outermost frame before the instruction at which the graph is to break."""
 
 
 class RunEagerly(Exception):

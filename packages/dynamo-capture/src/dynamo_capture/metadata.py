@@ -14,11 +14,11 @@ import torch
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import ShapeEnv
+from fx_interface.sym_nodes import SizeTable, from_torch
 from fx_interface.tensor_spec import TensorSpec
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dynamo_capture.graph_breaks import GraphBreak
-from dynamo_capture.sizes import as_torch, from_torch
 
 
 class MetaTensor(torch.Tensor):
@@ -31,8 +31,8 @@ class MetaTensor(torch.Tensor):
         """A leaf with the given metadata."""
         made: MetaTensor = torch.Tensor._make_wrapper_subclass(  # type: ignore[attr-defined]
             MetaTensor,
-            tuple(as_torch(n, owner.env) for n in spec.sizes),
-            strides=tuple(as_torch(n, owner.env) for n in spec.strides),
+            tuple(owner.sizes.to_torch(n) for n in spec.sizes),
+            strides=tuple(owner.sizes.to_torch(n) for n in spec.strides),
             dtype=spec.dtype,
             device=spec.device,
             requires_grad=requires_grad,
@@ -79,6 +79,7 @@ class MetadataTrace(TorchDispatchMode):
         super().__init__()
         self.operators = operators
         self.env = env
+        self.sizes = SizeTable(env)
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         return self.dispatch(func, args, kwargs or {})

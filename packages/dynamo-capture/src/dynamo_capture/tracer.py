@@ -16,6 +16,7 @@ from fx_interface import InputDecl, InputKind, SymSpec, TensorSpec, UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, SizeSource, Source
 from fx_interface.symbols import Relation, ShapeEnv
+from fx_interface.sym_nodes import from_torch
 from fx_interface.tensor_spec import SPEC_KEY
 from torch import nn
 from torch.fx import Graph, Node
@@ -23,7 +24,6 @@ from torch.fx import Graph, Node
 from dynamo_capture.graph_breaks import GraphBreak, Raised
 from dynamo_capture.metadata import MetadataTrace, MetaTensor
 from dynamo_capture.polyfills.registry import substitute_for
-from dynamo_capture.sizes import from_torch
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constants import ConstantValue, is_literal
 from dynamo_capture.values.containers import (
@@ -73,7 +73,7 @@ class Tracer:
         self._alive: list[Any] = []
         self._size_nodes: dict[Any, Node] = {}
         self._where: tuple[Any, UserLocation] | None = None
-        self.grad_mode = torch.is_grad_enabled()
+        self.grad_mode = self.entry_grad_mode = torch.is_grad_enabled()
         self._globals: dict[int, dict[str, Value]] = {}
         self._storages: dict[int, Value] = {}
 
@@ -384,9 +384,7 @@ class Tracer:
             case TensorValue():
                 return value.meta
             case SymIntValue():
-                from dynamo_capture.sizes import as_torch
-
-                return as_torch(value.expr, self.env)
+                return self.trace.sizes.to_torch(value.expr)
             case SequenceValue():
                 items = [self.to_meta(item) for item in value.items]
                 if hasattr(value.kind, "_fields"):
@@ -697,6 +695,12 @@ class Tracer:
         if isinstance(value, ExceptionValue) and all(arg.constant for arg in value.args):
             return ConstantValue(str(value.cls(*[arg.as_python() for arg in value.args])))
         return None
+
+    def adopt_cell(self, cell: Any, value: CellValue) -> CellValue:
+        """A cell of the outermost frame: the same value wherever the cell is met."""
+        self._known[id(cell)] = value
+        self._alive.append(cell)
+        return value
 
     def set_cell(self, cell: CellValue, value: Value) -> None:
         """Assign a closure variable."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -133,6 +134,13 @@ class TensorMethod(Value):
     def call(self, tracer: Tracer, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tracer.tensor_call(self.name, [self.tensor, *args], kwargs)
 
+    def children(self) -> Iterator[Value]:
+        return iter((self.tensor,))
+
+    def emit(self, emission: Emission) -> None:
+        emission.value(self.tensor)
+        emission.emitter.load_attr(self.name)
+
 
 class ContainerMethod(Value):
     """A method of a list, tuple, dict, set, iterator or constant, by name."""
@@ -153,8 +161,11 @@ class ContainerMethod(Value):
     def call(self, tracer: Tracer, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tracer.container_call(self.container, self.name, args, kwargs)
 
+    def children(self) -> Iterator[Value]:
+        return iter((self.container,))
+
     def emit(self, emission: Emission) -> None:
-        self.container.emit(emission)
+        emission.value(self.container)
         emission.emitter.load_attr(self.name)
 
 
@@ -174,6 +185,14 @@ class PartialValue(Value):
 
     def call(self, tracer: Tracer, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.function.call(tracer, [*self.args, *args], {**self.kwargs, **kwargs})
+
+    def children(self) -> Iterator[Value]:
+        yield self.function
+        yield from self.args
+        yield from self.kwargs.values()
+
+    def emit(self, emission: Emission) -> None:
+        emission.build_partial(self)
 
     def getattr(self, tracer: Tracer, name: str) -> Value:
         if name == "func":
