@@ -8,6 +8,7 @@ from typing import Any, TypeVar, overload
 
 import dynamo_capture
 from fx_interface import Backend
+from primtorch_decomps import LIBRARY
 from torch import nn
 
 from fxstack.backends import resolve
@@ -55,7 +56,8 @@ def compile(
 def _optimize(
     function: Callable[..., Any], *, compiler: Backend, fullgraph: bool, dynamic: bool | None
 ) -> Callable[..., Any]:
-    optimized: Callable[..., Any] = dynamo_capture.optimize(compiler, fullgraph=fullgraph, dynamic=dynamic)(function)
+    capture = dynamo_capture.optimize(compiler, fullgraph=fullgraph, dynamic=dynamic, operators=LIBRARY)
+    optimized: Callable[..., Any] = capture(function)
     return optimized
 
 

@@ -1,0 +1,100 @@
+"""The whole stack on one captured graph, and the artifact that lets the next process skip most of it.
+
+    graph (torch) -> joint trace -> forward, backward (aten) -> prims -> native code -> one callable
+
+The artifact of a program holds the plan, the keys of its native graphs and the relations between sizes that compiling
+relied on. It is found by the captured graph's canonical hash, so that a second process goes from the captured graph to the
+callable without tracing, lowering or compiling anything.
+"""
+
+from __future__ import annotations
+
+import logging
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from aot_autograd import finish, trace_joint
+from aot_autograd.plan import JointPlan
+from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
+from inductor_codegen import CodegenOptions, compile_graph
+from inductor_codegen.cache import ArtifactStore
+from inductor_codegen.native_errors import MissingCompilerError
+from primtorch_decomps import LIBRARY, decompose
+from torch.fx import GraphModule
+
+from fxstack.options import Options
+from fxstack.programs import StoredProgram, load_program, program_key, store_program
+
+logger = logging.getLogger("fxstack")
+
+
+@dataclass(frozen=True, slots=True)
+class _Compiled:
+    """The parts of a compiled program."""
+
+    plan: JointPlan
+    forward: Any
+    backward: Any | None
+
+
+def compile_captured(
+    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options
+) -> CompiledGraph:
+    """The callable for a captured graph: loaded if an earlier process made it, else compiled and stored.
+
+    MissingCompilerError IND111 without a C++ compiler, unless the options allow running the graph with torch's kernels;
+    UnsupportedProgramError for what the caller must run eagerly.
+    """
+    try:
+        if options.cache:
+            assert options.cache_dir is not None
+            return _through_store(graph_module, example_inputs, options, ArtifactStore(options.cache_dir))
+        with tempfile.TemporaryDirectory(prefix="fxstack-") as folder:  # a loaded library outlives its file
+            parts = _compile(graph_module, example_inputs, options, ArtifactStore(Path(folder)))
+        return finish(parts.plan, parts.forward, parts.backward, fallback=graph_module)
+    except MissingCompilerError as error:
+        if options.on_missing_compiler == "error":
+            raise
+        logger.warning("no C++ compiler: running the captured graph with torch's own kernels (%s)", error.what)
+        forward: CompiledGraph = graph_module.forward
+        return forward
+
+
+def _through_store(
+    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
+) -> CompiledGraph:
+    key = program_key(graph_module, example_inputs)
+    env = graph_module.meta.get(SHAPE_ENV_KEY)
+    stored = None if key is None else load_program(key, env, store)
+    if stored is None:
+        known = 0 if env is None else len(env.guards)
+        parts = _compile(graph_module, example_inputs, options, store)
+        if key is not None:
+            guards = () if env is None else tuple(env.guards[known:])
+            program = StoredProgram(parts.plan, parts.forward, parts.backward, guards)
+            store_program(key, program, store)
+        return finish(parts.plan, parts.forward, parts.backward, fallback=graph_module)
+    return finish(stored.plan, stored.forward, stored.backward, fallback=graph_module)
+
+
+def _compile(
+    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
+) -> _Compiled:
+    if options.verify:
+        verify(graph_module)
+    traced = trace_joint(graph_module, example_inputs, operators=LIBRARY)
+    forward = _compile_aten(traced.forward, options, store)
+    backward = None if traced.backward is None else _compile_aten(traced.backward, options, store)
+    return _Compiled(traced.plan, forward, backward)
+
+
+def _compile_aten(graph_module: GraphModule, options: Options, store: ArtifactStore) -> CompiledGraph:
+    if options.verify:
+        verify(graph_module)
+    primitive = decompose(graph_module)
+    if options.verify:
+        verify(primitive)
+    return compile_graph(primitive, CodegenOptions(), store=store)
