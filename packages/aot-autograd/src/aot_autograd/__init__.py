@@ -5,6 +5,7 @@ from aot_autograd.functions import aot_function, aot_module
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.pipeline import compile_joint, compile_traced, trace_joint
 from aot_autograd.plan import JointPlan
+from aot_autograd.plan_json import plan_from_data, plan_to_data
 from aot_autograd.runtime import finish
 from aot_autograd.split import TracedProgram
 
@@ -18,6 +19,8 @@ __all__ = [
     "compile_joint",
     "compile_traced",
     "finish",
+    "plan_from_data",
+    "plan_to_data",
     "save_everything",
     "trace_joint",
 ]
