@@ -136,7 +136,8 @@ class RandomGraph:
     def pad(self, x: Node) -> Node | None:
         rank = len(self.sizes(x))
         low, high = ([self.random.randrange(2) for _ in range(rank)] for _ in range(2))
-        if any(isinstance(n, Expr) for n in self.sizes(x)):
+        grown = [n + a + b for n, a, b in zip(self.sizes(x), low, high, strict=True)]
+        if any(isinstance(n, Expr) or self.looks_symbolic(n) for n in grown):
             return None
         return self.graph.call(p.pad, x, low, high, 0.5)
 
@@ -145,9 +146,13 @@ class RandomGraph:
         if not sizes or self.graph.values[x].numel() > 20000:
             return None
         dim = self.random.randrange(len(sizes))
-        if isinstance(sizes[dim], Expr):
+        if isinstance(sizes[dim], Expr) or any(self.looks_symbolic(sizes[dim] * n) for n in (2, 3)):
             return None
         return self.graph.call(p.cat, [self.graph.call(p.neg, x), x, x][: self.random.randint(2, 3)], dim)
+
+    def looks_symbolic(self, size: IntLike) -> bool:
+        """Whether an example of this static size would be taken for a symbol's."""
+        return isinstance(size, int) and any(size % prime == 0 for prime in self.graph.PRIMES)
 
     def where(self, x: Node) -> Node:
         limit = self.graph.call(p.gt, x, self.random.choice([0.1371, 0.3]))

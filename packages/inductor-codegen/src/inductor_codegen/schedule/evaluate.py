@@ -7,7 +7,7 @@ from fx_interface.symbols import ShapeEnv
 
 from inductor_codegen.ir.index import Index, Loaded, as_index, flatten
 from inductor_codegen.ir.kernel import Accumulate
-from inductor_codegen.ir.scalar import Guard, Scalar, ScalarBuilder
+from inductor_codegen.ir.scalar import Apply, Guard, Scalar, ScalarBuilder, Total
 from inductor_codegen.lower.values import (
     Argument,
     Cat,
@@ -116,7 +116,19 @@ class Evaluator:
         scalars = tuple(self._argument(arg, point, compute) for arg in args)
         if op in ("clone", "convert_dtype"):
             return scalars[0]
+        if op == "div" and self._is_share(*scalars):
+            return make.apply("mul", (scalars[0], make.apply("reciprocal", (scalars[1],), value.dtype)), value.dtype)
         return make.apply(op, scalars, value.dtype)
+
+    def _is_share(self, part: Scalar, total: Scalar) -> bool:
+        """Whether this is a softmax's last step, exp(x) / sum(exp(x)): one reciprocal a row serves as well.
+
+        The total is zero or no smaller than the least normal number, so its reciprocal is finite.
+        """
+        if not isinstance(total, Total) or not isinstance(part, Apply) or part.op != "exp":
+            return False
+        summed = self.accumulations[total.accumulator]
+        return summed.kind == "sum" and summed.value is part and part.dtype == torch.float32
 
     def _pad(self, pad: Pad, value: Value, point: Point) -> Scalar:
         guards: list[Guard] = []

@@ -82,7 +82,9 @@ def _call(op: str, nodes: tuple[Scalar, ...], args: list[str], compute: torch.dt
         case "reciprocal":
             return f"1 / {one}"
         case "sigmoid":
-            return f"1 / (1 + exp{suffix}(-{one}))"
+            return f"1 / (1 + {'single_exp' if suffix else 'exp'}(-{one}))"
+        case "exp" | "erf" | "tanh" if suffix:
+            return f"single_{op}({one})"
         case "isnan":
             return f"{one} != {one}"
         case "isinf":

@@ -7,6 +7,7 @@ from inductor_codegen.codegen.cpp.operations import VECTOR_FUNCTIONS
 _BINARY = frozenset({"pow", "atan2"})
 
 _TYPES = """\
+#define INLINE static inline __attribute__((always_inline))
 typedef __INT8_TYPE__ int8_t;
 typedef __INT16_TYPE__ int16_t;
 typedef __INT32_TYPE__ int32_t;
@@ -26,23 +27,23 @@ float fmodf(float, float) noexcept; double fmod(double, double) noexcept;
 
 _ARITHMETIC = """\
 // Larger and smaller of two numbers; NaN if either is.
-template <typename T> static inline T maximum(T a, T b) { return (a > b || a != a) ? a : b; }
-template <typename T> static inline T minimum(T a, T b) { return (a < b || a != a) ? a : b; }
-template <typename T> static inline T sign(T a) { return (T)((T(0) < a) - (a < T(0))); }
+template <typename T> INLINE T maximum(T a, T b) { return (a > b || a != a) ? a : b; }
+template <typename T> INLINE T minimum(T a, T b) { return (a < b || a != a) ? a : b; }
+template <typename T> INLINE T sign(T a) { return (T)((T(0) < a) - (a < T(0))); }
 
 // Division and remainder rounded down, as Python has them; division by an integer zero sets a bit of bad.
-static inline float floor_remainder(float a, float b) {
+INLINE float floor_remainder(float a, float b) {
   float r = fmodf(a, b);
   return (r != 0 && ((b < 0) != (r < 0))) ? r + b : r;
 }
-static inline double floor_remainder(double a, double b) {
+INLINE double floor_remainder(double a, double b) {
   double r = fmod(a, b);
   return (r != 0 && ((b < 0) != (r < 0))) ? r + b : r;
 }
-static inline float fmod(float a, float b) { return fmodf(a, b); }
-static inline float trunc_div(float a, float b) { return __builtin_truncf(a / b); }
-static inline double trunc_div(double a, double b) { return __builtin_trunc(a / b); }
-template <typename T> static inline T floor_div_floating(T a, T b, T m) {
+INLINE float fmod(float a, float b) { return fmodf(a, b); }
+INLINE float trunc_div(float a, float b) { return __builtin_truncf(a / b); }
+INLINE double trunc_div(double a, double b) { return __builtin_trunc(a / b); }
+template <typename T> INLINE T floor_div_floating(T a, T b, T m) {
   if (b == 0) return a / b;
   T q = (a - m) / b;
   if (m != 0 && ((b < 0) != (m < 0))) q -= 1;
@@ -50,44 +51,44 @@ template <typename T> static inline T floor_div_floating(T a, T b, T m) {
   T f = (T)__builtin_floor((double)q);
   return (q - f > T(0.5)) ? f + 1 : f;
 }
-static inline float floor_div(float a, float b) { return floor_div_floating(a, b, fmodf(a, b)); }
-static inline double floor_div(double a, double b) { return floor_div_floating(a, b, fmod(a, b)); }
-template <typename T> static inline T divisor_integer(T b, int32_t& bad) {
+INLINE float floor_div(float a, float b) { return floor_div_floating(a, b, fmodf(a, b)); }
+INLINE double floor_div(double a, double b) { return floor_div_floating(a, b, fmod(a, b)); }
+template <typename T> INLINE T divisor_integer(T b, int32_t& bad) {
   if (b == 0) bad |= 2;
   return b == 0 ? T(1) : b;
 }
-template <typename T> static inline T trunc_div_integer(T a, T b, int32_t& bad) {
+template <typename T> INLINE T trunc_div_integer(T a, T b, int32_t& bad) {
   b = divisor_integer(b, bad);
   return b == T(-1) ? T(0) - a : a / b;
 }
-template <typename T> static inline T fmod_integer(T a, T b, int32_t& bad) {
+template <typename T> INLINE T fmod_integer(T a, T b, int32_t& bad) {
   b = divisor_integer(b, bad);
   return b == T(-1) ? T(0) : a % b;
 }
-template <typename T> static inline T floor_div_integer(T a, T b, int32_t& bad) {
+template <typename T> INLINE T floor_div_integer(T a, T b, int32_t& bad) {
   b = divisor_integer(b, bad);
   if (b == T(-1)) return T(0) - a;
   return a / b - (a % b != 0 && ((a < 0) != (b < 0)));
 }
-template <typename T> static inline T remainder_integer(T a, T b, int32_t& bad) {
+template <typename T> INLINE T remainder_integer(T a, T b, int32_t& bad) {
   b = divisor_integer(b, bad);
   if (b == T(-1)) return T(0);
   T r = a % b;
   return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
-template <typename T> static inline T power_integer(T base, T exponent) {
+template <typename T> INLINE T power_integer(T base, T exponent) {
   if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? ((exponent & 1) ? T(-1) : T(1)) : T(0);
   T result = 1;
   for (; exponent; exponent >>= 1, base *= base) if (exponent & 1) result *= base;
   return result;
 }
-static inline int64_t size_floordiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && ((a < 0) != (b < 0))); }
-static inline int64_t size_mod(int64_t a, int64_t b) { int64_t r = a % b; return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r; }
-static inline int64_t size_min(int64_t a, int64_t b) { return a < b ? a : b; }
-static inline int64_t size_max(int64_t a, int64_t b) { return a > b ? a : b; }
+INLINE int64_t size_floordiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && ((a < 0) != (b < 0))); }
+INLINE int64_t size_mod(int64_t a, int64_t b) { int64_t r = a % b; return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r; }
+INLINE int64_t size_min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t size_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
 // An index from data: negative ones count from the end; one out of range sets a bit of bad and becomes 0.
-static inline int64_t wrap_index(int64_t i, int64_t n, int32_t& bad) {
+INLINE int64_t wrap_index(int64_t i, int64_t n, int32_t& bad) {
   i += i < 0 ? n : 0;
   int32_t outside = (uint64_t)i >= (uint64_t)n;
   bad |= outside;
@@ -97,22 +98,20 @@ static inline int64_t wrap_index(int64_t i, int64_t n, int32_t& bad) {
 
 _HALVES = """\
 // 16-bit floats: widening is exact, narrowing rounds to nearest, ties to even.
-static inline float float_of_bits(uint32_t bits) { float f; __builtin_memcpy(&f, &bits, 4); return f; }
-static inline uint32_t bits_of_float(float f) { uint32_t bits; __builtin_memcpy(&bits, &f, 4); return bits; }
-static inline float float_from_bfloat16(uint16_t b) { return float_of_bits((uint32_t)b << 16); }
-static inline uint16_t bfloat16_from_float(float f) {
+INLINE float float_from_bfloat16(uint16_t b) { return float_of_bits((uint32_t)b << 16); }
+INLINE uint16_t bfloat16_from_float(float f) {
   uint32_t bits = bits_of_float(f);
   uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return (uint16_t)(f != f ? 0x7fc0u : rounded);
 }
-static inline float float_from_half(uint16_t h) {
+INLINE float float_from_half(uint16_t h) {
   uint32_t magnitude = (uint32_t)(h & 0x7fffu) << 13;
   float scaled = float_of_bits(magnitude) * 0x1p112f;
   float special = float_of_bits(magnitude | 0x7f800000u);
   float positive = (h & 0x7c00u) == 0x7c00u ? special : scaled;
   return float_of_bits(bits_of_float(positive) | ((uint32_t)(h & 0x8000u) << 16));
 }
-static inline uint16_t half_from_float(float f) {
+INLINE uint16_t half_from_float(float f) {
   uint32_t bits = bits_of_float(f);
   uint32_t sign = (bits >> 16) & 0x8000u;
   uint32_t magnitude = bits & 0x7fffffffu;
@@ -126,6 +125,70 @@ static inline uint16_t half_from_float(float f) {
 """
 
 
+_SINGLE_MATH = """\
+// exp, erf and tanh of a float: reduction and minimax polynomials without branches, so that loops vectorise; within 3 ulp.
+INLINE float float_of_bits(uint32_t bits) { float f; __builtin_memcpy(&f, &bits, 4); return f; }
+INLINE uint32_t bits_of_float(float f) { uint32_t bits; __builtin_memcpy(&bits, &f, 4); return bits; }
+#ifdef __FMA__
+#define MULTIPLY_ADD(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#endif
+// 12582912 is 1.5 * 2^23: adding it leaves the nearest integer n to x / ln 2 in the low bits; r = x - n ln 2.
+INLINE float shifted_exponent(float x) { return MULTIPLY_ADD(x, 1.44269504f, 12582912.0f); }
+INLINE float reduced(float x, float n) { return MULTIPLY_ADD(n, 2.12194440e-4f, MULTIPLY_ADD(n, -0.693359375f, x)); }
+INLINE float power_of_two(float shifted, uint32_t bias) {
+  return float_of_bits((bits_of_float(shifted) - 0x4b400000u + bias) << 23);
+}
+INLINE float single_exp(float x) {
+  x = 89.0f < x ? 89.0f : x;
+  x = -87.4f > x ? -87.4f : x;
+  float shifted = shifted_exponent(x);
+  float r = reduced(x, shifted - 12582912.0f);
+  float p = 2.790107624605298e-3f;  // twice e^r, times half of 2^n, which has an exponent at both ends
+  p = MULTIPLY_ADD(p, r, 1.6737835481762886e-2f);
+  p = MULTIPLY_ADD(p, r, 8.333241194486618e-2f);
+  p = MULTIPLY_ADD(p, r, 3.33330363035202e-1f);
+  p = MULTIPLY_ADD(p, r, 1.0f);
+  p = MULTIPLY_ADD(p, r, 2.0f);
+  p = MULTIPLY_ADD(p, r, 2.0f);
+  return p * power_of_two(shifted, 126u);
+}
+INLINE float single_expm1_inside(float x) {  // e^x - 1 for -80 <= x <= 80
+  float shifted = shifted_exponent(x);
+  float r = reduced(x, shifted - 12582912.0f);
+  float p = 1.394649618305266e-3f;
+  p = MULTIPLY_ADD(p, r, 8.36661085486412e-3f);
+  p = MULTIPLY_ADD(p, r, 4.166628047823906e-2f);
+  p = MULTIPLY_ADD(p, r, 1.666654348373413e-1f);
+  p = MULTIPLY_ADD(p, r, 0.5f);
+  p = MULTIPLY_ADD(p * r, r, r);
+  float s = power_of_two(shifted, 127u);
+  return MULTIPLY_ADD(p, s, s - 1.0f);
+}
+INLINE float single_erf(float x) {
+  float a = __builtin_fabsf(x);
+  float t = 4.0f < a ? 4.0f : a;
+  float g = 9.260748811357189e-6f;  // log(erfc(t)) / t for 0 <= t <= 4
+  g = MULTIPLY_ADD(g, t, -1.1768303374992684e-4f);
+  g = MULTIPLY_ADD(g, t, 6.32992887403816e-4f);
+  g = MULTIPLY_ADD(g, t, -1.6673285281285644e-3f);
+  g = MULTIPLY_ADD(g, t, 1.6071756544988602e-4f);
+  g = MULTIPLY_ADD(g, t, 1.9152874127030373e-2f);
+  g = MULTIPLY_ADD(g, t, -1.0277777165174484e-1f);
+  g = MULTIPLY_ADD(g, t, -6.366193890571594e-1f);
+  g = MULTIPLY_ADD(g, t, -1.128379225730896f);
+  return __builtin_copysignf(single_expm1_inside(g * t), x);
+}
+INLINE float single_tanh(float x) {
+  float a = __builtin_fabsf(x);
+  float t = 10.0f < a ? 10.0f : a;
+  float e = single_expm1_inside(t + t);
+  return __builtin_copysignf(e / (e + 2.0f), x);
+}
+"""
+
+
 def _vector_declarations() -> str:
     lines = ['extern "C" {', '#define VECTOR __attribute__((simd("notinbranch")))']
     for name in sorted(VECTOR_FUNCTIONS):
@@ -135,5 +198,5 @@ def _vector_declarations() -> str:
     return "\n".join([*lines, "}", ""])
 
 
-PREAMBLE = "\n".join([_TYPES, _vector_declarations(), _SCALAR_FUNCTIONS, _ARITHMETIC, _HALVES])
+PREAMBLE = "\n".join([_TYPES, _vector_declarations(), _SCALAR_FUNCTIONS, _ARITHMETIC, _SINGLE_MATH, _HALVES])
 """C++ text that the kernels of ``emit_kernel`` need before them. Includes no header."""
