@@ -107,6 +107,7 @@ static AttrMode classify(PyTypeObject *type, PyObject *name, PyObject **class_va
     return ATTR_CLASS;
 }
 
+/* The last statement may destroy a type and so run user code, which may use the node for another type: ask again after. */
 static void reclassify(Node *node, PyTypeObject *type) {
     PyObject *class_value = NULL;
     AttrMode mode = intern_names() < 0 ? ATTR_SLOW : classify(type, node->key, &class_value);
@@ -137,8 +138,8 @@ static PyObject *class_attribute(Node *node, PyObject *cls) {
     PyTypeObject *type = (PyTypeObject *)cls;
     if (type != node->type || node->type_version == 0 || type_version(type) != node->type_version)
         reclassify_class(node, type);
-    if (node->attr_mode == ATTR_OF_CLASS && node->type_version != 0) return Py_NewRef(node->class_value);
-    return PyObject_GetAttr(cls, node->key);
+    int known = node->attr_mode == ATTR_OF_CLASS && node->type == type && node->type_version != 0;
+    return known ? Py_NewRef(node->class_value) : PyObject_GetAttr(cls, node->key);
 }
 
 static inline int same_type(const Node *node, PyObject *obj) {
@@ -201,7 +202,7 @@ static PyObject *attribute(Node *node, PyObject *obj, int *unchanged, Seen *pend
         if (PyType_Check(obj)) return class_attribute(node, obj);
         reclassify(node, Py_TYPE(obj));
     }
-    if (node->attr_mode == ATTR_SLOW) return PyObject_GetAttr(obj, node->key);
+    if (node->attr_mode == ATTR_SLOW || !same_type(node, obj)) return PyObject_GetAttr(obj, node->key);
     PyObject *dict = instance_dict(obj);
     if (dict == NULL) return PyObject_GetAttr(obj, node->key);
     PyObject *value = PyDict_CheckExact(dict) ? instance_attribute(node, obj, dict, unchanged, pending)
@@ -230,7 +231,7 @@ static void reclassify_dict(Node *node, PyTypeObject *type) {
 static PyObject *instance_dict_of(Node *node, PyObject *obj) {
     if (PyModule_CheckExact(obj)) return Py_NewRef(PyModule_GetDict(obj));
     if (!same_type(node, obj)) reclassify_dict(node, Py_TYPE(obj));
-    if (node->attr_mode == ATTR_INSTANCE) {
+    if (node->attr_mode == ATTR_INSTANCE && same_type(node, obj)) {
         PyObject *dict = instance_dict(obj);
         if (dict != NULL) return dict;
     }
