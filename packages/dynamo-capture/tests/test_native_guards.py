@@ -11,12 +11,8 @@ from dynamo_capture.hook import Entry
 
 pytest.importorskip("torch")
 guards = pytest.importorskip("guards")
-try:
-    import guards._native  # noqa: F401
-except ImportError:
-    pytest.skip("the native evaluator is not built", allow_module_level=True)
-
-from fx_interface.source import LocalSource
+pytest.importorskip("guards._native", reason="the native evaluator is not built")
+source = pytest.importorskip("fx_interface.source")
 
 
 def test_native_evaluators_choose_the_entry() -> None:
@@ -31,13 +27,21 @@ def test_native_evaluators_choose_the_entry() -> None:
         wanted = type(frame.locals["kind"])
         built.append(wanted)
         evaluator = guards.build(
-            [guards.TypeIs(LocalSource("kind"), wanted)],
+            [guards.TypeIs(source.LocalSource("kind"), wanted)],
             varnames=frame.code.co_varnames,
             freevars=frame.code.co_freevars,
         )
         return Entry(f.__code__.replace(co_consts=(None, wanted.__name__)), evaluator)
 
     wrapped = hook.optimize(f, callback)
-    assert [wrapped(value) for value in (1, 2, "a", 3, "b", 4.0, 5)] == ["int", "int", "str", "int", "str", "float", "int"]
+    assert [wrapped(value) for value in (1, 2, "a", 3, "b", 4.0, 5)] == [
+        "int",
+        "int",
+        "str",
+        "int",
+        "str",
+        "float",
+        "int",
+    ]
     assert built == [int, str, float]
     assert sorted(entry.hits for entry in hook.entries(f.__code__)) == [0, 1, 3]
