@@ -2,6 +2,7 @@
 #include "code_cache.h"
 #include "frame_view.h"
 #include "region.h"
+#include "rest.h"
 #include "thread_state.h"
 
 /* What a callback answers besides an entry or None. */
@@ -374,6 +375,10 @@ static PyMethodDef methods[] = {
     {"get_skip", py_get_skip, METH_O, "get_skip(code): what set_skip set."},
     {"check_replacement", py_check_replacement, METH_VARARGS,
      "check_replacement(original, replacement): ValueError unless frames of one can run the other in place."},
+    {"rest", (PyCFunction)(void (*)(void))fxs_rest, METH_FASTCALL,
+     "rest(function, *args): what a resume function returns to go on with another call."},
+    {"call_rest", (PyCFunction)(void (*)(void))fxs_call_rest, METH_FASTCALL,
+     "call_rest(function, *args): call, and go on for as long as the result is a rest."},
     {NULL, NULL, 0, NULL},
 };
 
@@ -397,7 +402,8 @@ static PyObject *add_answer(PyObject *module, const char *name)
 
 PyMODINIT_FUNC PyInit__eval_frame(void)
 {
-    if (fxs_code_cache_init() < 0 || PyType_Ready(&FXSFrameView_Type) < 0 || PyType_Ready(&FXSRegion_Type) < 0) {
+    if (fxs_code_cache_init() < 0 || PyType_Ready(&FXSFrameView_Type) < 0 || PyType_Ready(&FXSRegion_Type) < 0
+        || PyType_Ready(&FXSRest_Type) < 0) {
         return NULL;
     }
     PyObject *module = PyModule_Create(&module_definition);
@@ -407,7 +413,8 @@ PyMODINIT_FUNC PyInit__eval_frame(void)
     skip_code = add_answer(module, "SKIP");
     skip_recursively = add_answer(module, "SKIP_RECURSIVELY");
     if (skip_code == NULL || skip_recursively == NULL || PyModule_AddType(module, &FXSEntry_Type) < 0
-        || PyModule_AddType(module, &FXSFrameView_Type) < 0 || PyModule_AddType(module, &FXSRegion_Type) < 0) {
+        || PyModule_AddType(module, &FXSFrameView_Type) < 0 || PyModule_AddType(module, &FXSRegion_Type) < 0
+        || PyModule_AddType(module, &FXSRest_Type) < 0) {
         Py_DECREF(module);
         return NULL;
     }

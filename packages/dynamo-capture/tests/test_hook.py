@@ -621,49 +621,6 @@ def test_tracers_see_the_users_lines(kind: str) -> None:
         traced(kind, run, "original")
 
 
-def test_limits_of_the_cache(caplog: pytest.LogCaptureFixture) -> None:
-    f = fresh(plus_one)
-    cache = hook.CodeCache(limit=3, total=5)
-
-    def exactly(frame: FrameView) -> Entry:
-        wanted = frame.locals["x"]
-        return Entry(f.__code__.replace(co_consts=(None, 100)), lambda given, _: given[0] == wanted, wanted)
-
-    wrapped = hook.optimize(f, FrameCallback(answering({f.__code__: exactly}), cache))
-    assert [wrapped(i) for i in range(4)] == [100, 101, 102, 103]
-    assert [entry.extra for entry in hook.entries(f.__code__)] == [3, 2, 1]
-    assert wrapped(4) == 104
-    assert cache.compilations(f.__code__) == 5
-    assert wrapped(9) == 10
-    assert "compiled 5 times" in caplog.text
-    assert wrapped(4) == 104, "what is compiled is still used"
-    cache.reset()
-    assert hook.entries(f.__code__) == []
-    assert wrapped(9) == 109
-
-
-def test_entries_go_with_their_owners() -> None:
-    class Owner:
-        pass
-
-    f = fresh(plus_one)
-    owner: Any = Owner()
-
-    def compile_tied(frame: FrameView) -> Entry:
-        entry = Entry(times_hundred.__code__)
-        hook.tie(entry, (owner, 5))
-        return entry
-
-    wrapped = hook.optimize(f, answering({f.__code__: compile_tied}))
-    assert wrapped(1) == 100
-    (entry,) = hook.entries(f.__code__)
-    assert entry.cached
-    owner = None
-    gc.collect()
-    assert hook.entries(f.__code__) == []
-    assert not entry.cached
-
-
 def test_entries_die_with_the_code() -> None:
     class Watched:
         def __call__(self, locals_: Any, function: Any) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import weakref
 from collections.abc import Callable, Iterator
 from types import CodeType, FunctionType
 from typing import Any
@@ -47,7 +48,8 @@ def after_resume(body: CodeBody) -> int:
 class Breaker:
     """Answers every function that calls ``pause`` with a replacement that leaves after each such call."""
 
-    def __init__(self) -> None:
+    def __init__(self, tail: bool = True) -> None:
+        self.tail = tail
         self.resumes = ResumeCodes()
         self.seen: list[CodeType] = []
 
@@ -62,7 +64,7 @@ class Breaker:
         for place in places:
             emitter = Emitter(body.instructions[place].position)
             plan = self.resumes.make(frame.code, place, [VALUE] * (depths[place] or 0))
-            emit_resume_call(emitter, plan)
+            emit_resume_call(emitter, plan, tail=self.tail and self.resumes.is_resume_function(frame.code))
             exits[place] = emitter.instructions
         start = after_resume(body)
         if not self.resumes.is_resume_function(frame.code):
@@ -144,14 +146,15 @@ CASES: list[tuple[Callable[..., Any], tuple[Any, ...]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("tail", [True, False])
 @pytest.mark.parametrize(
     ("function", "args"), CASES, ids=lambda value: getattr(value, "__name__", str(value))
 )
-def test_broken_functions_do_what_they_did(function: FunctionType, args: tuple[Any, ...]) -> None:
+def test_broken_functions_do_what_they_did(function: FunctionType, args: tuple[Any, ...], tail: bool) -> None:
     PAUSES.clear()
     expected = function(*args), list(PAUSES)
     code = function.__code__.replace()
-    breaker = Breaker()
+    breaker = Breaker(tail)
     wrapped = hook.optimize(FunctionType(code, function.__globals__, function.__name__), breaker)
     for _ in range(3):
         PAUSES.clear()
@@ -167,6 +170,41 @@ def test_a_break_in_a_loop_resumes_in_one_function() -> None:
     assert wrapped(7) == looped(7)
     assert len(breaker.seen) == 3, "the function, and one rest for each of the two places"
     assert [breaker.resumes.is_resume_function(code) for code in breaker.seen] == [False, True, True]
+
+
+def test_many_rounds_need_no_deeper_stack() -> None:
+    def many(n: int) -> int:
+        total = 0
+        for i in range(n):
+            k = pause(i)
+            total += k
+        return total
+
+    wrapped = hook.optimize(many, Breaker())
+    assert wrapped(20_000) == many(20_000)
+    with pytest.raises(RecursionError):
+        hook.optimize(FunctionType(many.__code__.replace(), globals()), Breaker(tail=False))(20_000)
+
+
+def test_what_a_round_held_is_free_in_the_next() -> None:
+    class Held:
+        pass
+
+    alive: list[weakref.ref[Held]] = []
+
+    def rounds(n: int) -> list[int]:
+        counts = []
+        for _ in range(n):
+            held = Held()
+            alive.append(weakref.ref(held))
+            del held
+            count = pause(sum(reference() is not None for reference in alive))
+            counts.append(count)
+        return counts
+
+    expected = rounds(4)
+    alive.clear()
+    assert hook.optimize(rounds, Breaker())(4) == expected
 
 
 def test_closures_are_shared_with_the_rest() -> None:

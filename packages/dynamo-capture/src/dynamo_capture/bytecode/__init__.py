@@ -1,5 +1,5 @@
-"""The bytecode layer: decode, analyse, emit and assemble CPython 3.11 to 3.13 code objects; imports nothing but the
-standard library.
+"""The bytecode layer: decode, analyse, emit and assemble CPython 3.11 to 3.13 code objects; it imports
+neither torch nor a sibling.
 
 | module | idea |
 |---|---|

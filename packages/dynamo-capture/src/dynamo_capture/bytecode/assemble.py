@@ -185,7 +185,7 @@ class _Lowering:
         name, argval = instruction.opname, instruction.argval
         if name == "LABEL":
             return
-        if name in JUMP or name in RULES.forward:
+        if name in JUMP:
             yield from self._jump_forms(instruction)
         elif name not in dis.opmap:
             raise UnsupportedBytecodeError("CAP104", f"no opcode {name} in this CPython")

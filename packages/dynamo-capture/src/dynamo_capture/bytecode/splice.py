@@ -11,6 +11,11 @@ always did, inside the user's ``try`` and ``with`` blocks, and an exit hands ove
     e = Emitter(position)
     emit_resume_call(e, plan)                   # makes the function at run time, over this frame's cells
     emit_resume_call(e, plan, function=f)       # or calls an existing one (only where plan.freevars is empty)
+    emit_resume_call(e, plan, tail=True)        # inside a resume function: returns, and its caller makes the call
+
+Resume functions are called by nobody but such exits, so that one of them may leave the call of the next to the exit
+that called it (``_eval_frame.rest`` and ``call_rest``). A loop that breaks in every round then needs no deeper stack
+than one that does not, and what a round held is free in the next. Give ``tail=resumes.is_resume_function(code)``.
 
 The rest of the original that can still be reached (handlers, say) stays in the replacement and runs uncaptured.
 """
@@ -20,6 +25,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.control_flow import without_unreachable
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction
@@ -72,11 +78,12 @@ def emit_resume_call(
     *,
     function: Callable[..., Any] | None = None,
     forget: Collection[str] = (),
+    tail: bool = False,
 ) -> None:
     """Call a resume function with the stack and locals of the running frame, and return its result.
 
     The stack is as ``plan.stack`` says and becomes empty. ``forget`` names locals to clear first, so that what they
-    hold does not stay alive for as long as the resume function runs.
+    hold does not stay alive for as long as the resume function runs. ``tail``: the code is a resume function itself.
     """
     for depth in reversed(range(len(plan.stack))):
         emitter.store_fast(f".exit{depth}")
@@ -84,17 +91,18 @@ def emit_resume_call(
         emitter.load_const(None)
         emitter.store_fast(name)
     emitter.begin_call()
+    emitter.load_const(_eval_frame.rest if tail else _eval_frame.call_rest)
+    emitter.end_callable()
     if function is None:
         emitter.make_function(plan.code, closure=plan.freevars)
     else:
         emitter.load_const(function)
-    emitter.end_callable()
     for parameter in plan.parameters:
         _load_parameter(emitter, parameter)
     for depth, slot in enumerate(plan.stack):
         if slot is not NULL:
             emitter.delete_fast(f".exit{depth}")
-    emitter.call(len(plan.parameters))
+    emitter.call(1 + len(plan.parameters))
     emitter.return_value()
 
 

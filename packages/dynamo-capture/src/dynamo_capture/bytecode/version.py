@@ -83,7 +83,8 @@ CONSTANT = frozenset(dis.opname[number] for number in dis.hasconst)
 NAME = frozenset(dis.opname[number] for number in dis.hasname)
 LOCAL = frozenset(dis.opname[number] for number in dis.haslocal) - RULES.pairs
 FREE = frozenset(dis.opname[number] for number in dis.hasfree)
-JUMP = frozenset(dis.opname[number] for number in dis.hasjrel if number < 256) | {"JUMP"}
+JUMP = frozenset({*RULES.forward, *RULES.backward})
+"""Whatever jumps, by every name that the assembler takes."""
 HAS_ARGUMENT = frozenset(
     name
     for name, number in dis.opmap.items()

@@ -1,0 +1,68 @@
+/* Tail calls between resume functions: one returns `rest(next, ...)`, and the caller of the first one goes on with it. */
+#include "rest.h"
+
+typedef struct {
+    PyObject_VAR_HEAD
+    PyObject *call[1]; /* the function, then its arguments */
+} Rest;
+
+static int rest_traverse(PyObject *self, visitproc visit, void *arg)
+{
+    Rest *rest = (Rest *)self;
+    for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) {
+        Py_VISIT(rest->call[i]);
+    }
+    return 0;
+}
+
+static void rest_dealloc(PyObject *self)
+{
+    Rest *rest = (Rest *)self;
+    PyObject_GC_UnTrack(self);
+    for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) {
+        Py_DECREF(rest->call[i]);
+    }
+    PyObject_GC_Del(self);
+}
+
+PyTypeObject FXSRest_Type = {
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "dynamo_capture._eval_frame.Rest",
+    .tp_basicsize = sizeof(Rest) - sizeof(PyObject *),
+    .tp_itemsize = sizeof(PyObject *),
+    .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
+    .tp_doc = "The result of a resume function that goes on with another call.",
+    .tp_traverse = rest_traverse,
+    .tp_dealloc = rest_dealloc,
+};
+
+PyObject *fxs_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "rest(function, *args)");
+        return NULL;
+    }
+    Rest *rest = PyObject_GC_NewVar(Rest, &FXSRest_Type, count);
+    if (rest == NULL) {
+        return NULL;
+    }
+    for (Py_ssize_t i = 0; i < count; i++) {
+        rest->call[i] = Py_NewRef(args[i]);
+    }
+    PyObject_GC_Track((PyObject *)rest);
+    return (PyObject *)rest;
+}
+
+PyObject *fxs_call_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    if (count < 1) {
+        PyErr_SetString(PyExc_TypeError, "call_rest(function, *args)");
+        return NULL;
+    }
+    PyObject *result = PyObject_Vectorcall(args[0], args + 1, (size_t)(count - 1), NULL);
+    while (result != NULL && Py_IS_TYPE(result, &FXSRest_Type)) {
+        Rest *rest = (Rest *)result;
+        result = PyObject_Vectorcall(rest->call[0], rest->call + 1, (size_t)(Py_SIZE(rest) - 1), NULL);
+        Py_DECREF(rest);
+    }
+    return result;
+}

@@ -1,0 +1,14 @@
+/* Handing over to the rest of a function without growing the stack. */
+#ifndef FXS_REST_H
+#define FXS_REST_H
+
+#include "python_internals.h"
+
+extern PyTypeObject FXSRest_Type;
+
+/* rest(function, *args): a result that says: go on with this call. */
+PyObject *fxs_rest(PyObject *module, PyObject *const *args, Py_ssize_t count);
+/* call_rest(function, *args): call, and go on as long as the result says so. */
+PyObject *fxs_call_rest(PyObject *module, PyObject *const *args, Py_ssize_t count);
+
+#endif
