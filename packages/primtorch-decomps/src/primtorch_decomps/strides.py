@@ -215,7 +215,7 @@ def view_strides(sizes: Sizes, strides: Sizes, target: Sizes, env: ShapeEnv) -> 
     """
     if any_zero(sizes):
         return strides if same_sizes(sizes, target, env) else contiguous_strides(target)
-    if is_contiguous(sizes, strides):
+    if strides == contiguous_strides(sizes):
         return contiguous_strides(target)
     result: list[IntLike] = [1] * len(target)
     place = len(target) - 1
