@@ -10,7 +10,16 @@ import torch
 from fx_interface.tensor_spec import spec_of
 from primtorch_decomps import promotion
 
-DTYPES = [torch.bool, torch.uint8, torch.int32, torch.int64, torch.float16, torch.bfloat16, torch.float32, torch.float64]
+DTYPES = [
+    torch.bool,
+    torch.uint8,
+    torch.int32,
+    torch.int64,
+    torch.float16,
+    torch.bfloat16,
+    torch.float32,
+    torch.float64,
+]
 NUMBERS = [True, 3, 2.5]
 
 

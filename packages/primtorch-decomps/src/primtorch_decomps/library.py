@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch._ops import OpOverload
 
-from fx_interface.symbols import Expr, Relation, ShapeEnv
+from fx_interface.symbols import Expr, Relation, ShapeEnv, symbol
 from fx_interface.tensor_spec import TensorSpec, ValueSpec
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.fallback import run_for_spec
@@ -52,7 +52,10 @@ class Library:
             pass
         spec = self._infer(op, args, kwargs, env)
         if memo is not self._static:
-            spec = settled(spec, env)
+            if settle_sizes(spec, env):
+                spec = self._infer(op, simplified(args, env), simplified(kwargs, env), env)
+            if env.replacements:
+                spec = simplified(spec, env)
         if len(memo) >= _LIMIT:
             memo.clear()
         memo[key] = spec
@@ -88,23 +91,42 @@ class Library:
         return _spec_only(decomposition, args, kwargs, env)
 
 
-def settled(spec: ValueSpec, env: ShapeEnv) -> ValueSpec:
-    """``spec`` with derived sizes that may be 0 or 1 decided: such sizes act differently and are never symbolic."""
-    if isinstance(spec, TensorSpec):
-        if spec.is_static:
-            return spec
-        for size in spec.sizes:
-            if isinstance(size, Expr) and size.as_symbol is None:
-                for special in (0, 1):
-                    if env.decide(Relation("==", size, special)):
-                        break
-        if not env.replacements:
-            return spec
-        sizes, strides = tuple(map(env.simplify, spec.sizes)), tuple(map(env.simplify, spec.strides))
-        return replace(spec, sizes=sizes, strides=strides)
-    if isinstance(spec, list):
-        return [settled(part, env) for part in spec]
-    return tuple([settled(part, env) for part in spec]) if isinstance(spec, tuple) else spec
+def settle_sizes(spec: ValueSpec, env: ShapeEnv) -> bool:
+    """Make constants of what derived sizes depend on where they are 0 or 1: such sizes act differently from others.
+
+    Returns whether there were any; the question whether a size may be so is recorded in ``env`` where it is open.
+    """
+    if isinstance(spec, (list, tuple)):
+        return any([settle_sizes(part, env) for part in spec])
+    if not isinstance(spec, TensorSpec):
+        return False
+    found = False
+    for size in spec.sizes:
+        if isinstance(size, Expr) and size.as_symbol is None and _is_special(size, env):
+            found = True
+            for atom in sorted(size.symbols, key=str):
+                env.specialize(symbol(atom.name))
+    return found
+
+
+def _is_special(size: Expr, env: ShapeEnv) -> bool:
+    return env.decide(Relation("==", size, 0)) or env.decide(Relation("==", size, 1))
+
+
+def simplified(value: Any, env: ShapeEnv) -> Any:
+    """Specs and arguments after the equalities that ``env`` has learned."""
+    if isinstance(value, Expr):
+        return env.simplify(value)
+    if isinstance(value, TensorSpec):
+        if value.is_static:
+            return value
+        sizes, strides = (tuple(map(env.simplify, part)) for part in (value.sizes, value.strides))
+        return replace(value, sizes=sizes, strides=strides)
+    if isinstance(value, (list, tuple)):
+        return type(value)(simplified(item, env) for item in value)
+    if isinstance(value, Mapping):
+        return {name: simplified(item, env) for name, item in value.items()}
+    return value
 
 
 def is_layout_rule(rule: Any) -> bool:

@@ -22,7 +22,12 @@ from primtorch_decomps.registry import overload
 
 
 def check_operator(
-    name: str, *args: Any, library_call: bool = False, slack: float = 4.0, magnitude: float = 0.0, **kwargs: Any
+    name: str,
+    *args: Any,
+    library_call: bool = False,
+    slack: float = 4.0,
+    magnitude: float = 0.0,
+    **kwargs: Any,
 ) -> None:
     """All checks of one call of the operator called ``name``; the options are those of ``check_values``."""
     op = overload(name)

@@ -9,7 +9,9 @@ import torch
 
 from primtorch_decomps.testing import check_operator
 
-VALUES = torch.tensor([0.0, -0.0, 0.3, -0.7, 1.0, -1.0, 3.0, -3.0, 6.5, 25.0, -25.0, 90.0, -90.0, float("nan")])
+VALUES = torch.tensor(
+    [0.0, -0.0, 0.3, -0.7, 1.0, -1.0, 3.0, -3.0, 6.5, 25.0, -25.0, 90.0, -90.0, float("nan")]
+)
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("relu", (), {}),
     ("hardtanh", (-2.0, 0.5), {}),

@@ -30,7 +30,12 @@ def test_functional(name: str, affine: bool, training: bool) -> None:
 def test_other_dtypes(dtype: torch.dtype) -> None:
     x = INPUTS["image"].to(dtype)
     for kind in {torch.float32 if dtype is torch.bfloat16 else dtype, dtype}:
-        parameters = [torch.randn(4).to(kind), torch.randn(4).to(kind), torch.randn(4).to(kind), torch.rand(4).to(kind)]
+        parameters = [
+            torch.randn(4).to(kind),
+            torch.randn(4).to(kind),
+            torch.randn(4).to(kind),
+            torch.rand(4).to(kind),
+        ]
         args = (x, *parameters, False, 0.1, 1e-5)
         check_operator("aten._native_batch_norm_legit_functional.default", *args)
 

@@ -31,7 +31,9 @@ ARITHMETIC = ("add", "mul", "div", "remainder", "fmod")
 
 
 @pytest.mark.parametrize("name", ARITHMETIC)
-@pytest.mark.parametrize(("one", "other"), list(product(["float", "bfloat16", "int64", "row", "scalar"], OPERANDS)))
+@pytest.mark.parametrize(
+    ("one", "other"), list(product(["float", "bfloat16", "int64", "row", "scalar"], OPERANDS))
+)
 def test_promotion(name: str, one: str, other: str) -> None:
     number = not isinstance(OPERANDS[other], torch.Tensor)
     if other == "bool" and name in ("remainder", "fmod"):

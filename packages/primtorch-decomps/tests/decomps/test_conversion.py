@@ -8,7 +8,13 @@ import torch
 from primtorch_decomps.testing import check_operator
 
 X = torch.randn(2, 3, 4, 5)
-LAYOUTS = [X, X.permute(2, 0, 1, 3), X[:, ::2], X[:, :1].expand(2, 3, 4, 5), X.to(memory_format=torch.channels_last)]
+LAYOUTS = [
+    X,
+    X.permute(2, 0, 1, 3),
+    X[:, ::2],
+    X[:, :1].expand(2, 3, 4, 5),
+    X.to(memory_format=torch.channels_last),
+]
 
 
 @pytest.mark.parametrize("layout", range(len(LAYOUTS)))

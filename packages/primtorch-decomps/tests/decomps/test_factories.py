@@ -20,7 +20,9 @@ def test_constants() -> None:
     check_operator("aten.scalar_tensor.default", float("-inf"), dtype=torch.float32, device=CPU)
 
 
-@pytest.mark.parametrize("layout", [X, X.permute(2, 0, 1, 3), X[:, ::2], X.to(memory_format=torch.channels_last)])
+@pytest.mark.parametrize(
+    "layout", [X, X.permute(2, 0, 1, 3), X[:, ::2], X.to(memory_format=torch.channels_last)]
+)
 def test_likenesses(layout: torch.Tensor) -> None:
     check_operator("aten.zeros_like.default", layout)
     check_operator("aten.ones_like.default", layout, dtype=torch.int32)
@@ -51,7 +53,6 @@ def test_a_range_that_runs_the_wrong_way_raises_what_eager_raises() -> None:
     with pytest.raises(RuntimeError, match="inconsistent"):
         torch.ops.aten.arange.start_step(0, 5, -1)
     from fx_interface.symbols import ShapeEnv
-
     from primtorch_decomps import LIBRARY
 
     with pytest.raises(RuntimeError, match="inconsistent"):

@@ -40,7 +40,9 @@ def test_gather_and_index_select() -> None:
     check_operator("aten.index_select.default", x, 0, torch.tensor(2))
 
 
-@pytest.mark.parametrize(("start", "end", "step"), [(0, 4, 1), (1, 3, 1), (-2, 9, 1), (0, 4, 2), (1, 4, 2), (3, 1, 1)])
+@pytest.mark.parametrize(
+    ("start", "end", "step"), [(0, 4, 1), (1, 3, 1), (-2, 9, 1), (0, 4, 2), (1, 4, 2), (3, 1, 1)]
+)
 def test_slices_back(start: int, end: int, step: int) -> None:
     x = torch.randn(3, 4, 2)
     grad = torch.randn_like(x[:, start:end:step])

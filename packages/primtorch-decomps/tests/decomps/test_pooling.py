@@ -7,7 +7,11 @@ import torch
 
 from primtorch_decomps.testing import check_operator
 
-IMAGES = [torch.randn(2, 3, 8, 6), torch.randn(2, 3, 8, 6).to(memory_format=torch.channels_last), torch.randn(3, 8, 6)]
+IMAGES = [
+    torch.randn(2, 3, 8, 6),
+    torch.randn(2, 3, 8, 6).to(memory_format=torch.channels_last),
+    torch.randn(3, 8, 6),
+]
 
 
 @pytest.mark.parametrize("image", range(len(IMAGES)))

@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import spec_of
+from primtorch_decomps import LIBRARY
 from primtorch_decomps.testing import check_operator, check_spec
 
 X = torch.randn(3, 4, 5)
@@ -105,12 +108,8 @@ def test_edge_shapes() -> None:
 
 
 def test_the_extreme_of_nothing_raises_what_eager_raises() -> None:
+    nothing = torch.randn(0, 3)
     with pytest.raises(IndexError, match="amax"):
-        torch.ops.aten.amax.default(torch.randn(0, 3), [0])
+        torch.ops.aten.amax.default(nothing, [0])
     with pytest.raises(IndexError, match="amax"):
-        from fx_interface.symbols import ShapeEnv
-        from fx_interface.tensor_spec import spec_of
-
-        from primtorch_decomps import LIBRARY
-
-        LIBRARY.infer(torch.ops.aten.amax.default, (spec_of(torch.randn(0, 3)), [0]), {}, ShapeEnv())
+        LIBRARY.infer(torch.ops.aten.amax.default, (spec_of(nothing), [0]), {}, ShapeEnv())

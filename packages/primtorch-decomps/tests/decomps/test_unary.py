@@ -10,7 +10,22 @@ from primtorch_decomps.testing import check_operator
 SPECIAL = torch.tensor([0.0, -0.0, 1.0, -1.0, 0.5, 2.5, -3.5, float("inf"), float("-inf"), float("nan")])
 NAMES = (
     *("exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt", "rsqrt", "reciprocal", "sigmoid"),
-    *("sin", "cos", "tan", "asin", "acos", "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc"),
+    *(
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "erfc",
+    ),
     *("lgamma", "neg", "abs", "sign", "sgn", "frac", "floor", "ceil", "trunc", "round", "square", "positive"),
     *("isnan", "isinf", "isposinf", "isneginf", "logical_not", "deg2rad", "rad2deg", "sinc"),
     *("logit", "nan_to_num"),

@@ -104,7 +104,6 @@ def test_expand_and_select() -> None:
 def test_bad_arguments_raise_what_eager_raises(call: tuple[Any, ...], message: str) -> None:
     from fx_interface.symbols import ShapeEnv
     from fx_interface.tensor_spec import spec_of
-
     from primtorch_decomps import LIBRARY
 
     name, x, sizes = call

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from primtorch_decomps import promotion
 from primtorch_decomps.pointwise import Kind, pointwise
 from primtorch_decomps.prims import PrimTensor, ops
 
+
+def _comparison(name: str) -> Callable[[Any, Any], PrimTensor]:
+    primitive: Callable[[Any, Any], PrimTensor] = getattr(ops, name)
+
+    def formula(x: Any, y: Any) -> PrimTensor:
+        return primitive(x, y)
+
+    return formula
+
+
 for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    pointwise(f"aten.{_name}.Tensor", f"aten.{_name}.Scalar", kind=Kind.BOOLEAN, operands=2)(
-        getattr(ops, _name)
-    )
+    _names = (f"aten.{_name}.Tensor", f"aten.{_name}.Scalar")
+    pointwise(*_names, kind=Kind.BOOLEAN, operands=2)(_comparison(_name))
 
 
 def truth(x: Any) -> Any:

@@ -18,8 +18,18 @@ _ELEMENTARY = (
 )
 """Operators that are one primitive, on floating-point numbers."""
 
+
+def _elementary(name: str) -> Callable[[PrimTensor], PrimTensor]:
+    primitive: Callable[[PrimTensor], PrimTensor] = getattr(ops, name)
+
+    def formula(x: PrimTensor) -> PrimTensor:
+        return primitive(x)
+
+    return formula
+
+
 for _name in _ELEMENTARY:
-    pointwise(f"aten.{_name}.default", kind=Kind.FLOAT)(getattr(ops, _name))
+    pointwise(f"aten.{_name}.default", kind=Kind.FLOAT)(_elementary(_name))
 
 
 def _rounding(primitive: Callable[[PrimTensor], PrimTensor]) -> Callable[[PrimTensor], PrimTensor]:

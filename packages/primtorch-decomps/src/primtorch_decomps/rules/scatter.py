@@ -12,7 +12,7 @@ from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import is_integral
 from primtorch_decomps.registry import spec_rule
-from primtorch_decomps.shapes import at_most, canonical_dim
+from primtorch_decomps.shapes import at_most, broadcast, canonical_dim
 from primtorch_decomps.strides import format_strides, preserved_strides
 
 
@@ -38,6 +38,16 @@ def embedding_dense_backward(
 @spec_rule(
     "aten.index_put.default",
     "aten._unsafe_index_put.default",
+    "aten.index_fill.int_Scalar",
+)
+def like_first(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
+    """A changed clone of the first tensor."""
+    if x.rank == 0:
+        raise RuleMismatchError("indices into a 0-dimensional tensor")
+    return TensorSpec(x.sizes, preserved_strides(x.sizes, x.strides, env), x.dtype, x.device)
+
+
+@spec_rule(
     "aten.scatter.src",
     "aten.scatter.value",
     "aten.scatter_add.default",
@@ -46,14 +56,10 @@ def embedding_dense_backward(
     "aten.scatter_reduce.two",
     "aten.index_add.default",
     "aten.index_copy.default",
-    "aten.index_fill.int_Scalar",
-    "aten.masked_scatter.default",
 )
-def like_first(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
-    """A changed copy of the first tensor."""
-    if x.rank == 0:
-        raise RuleMismatchError("indices into a 0-dimensional tensor")
-    return TensorSpec(x.sizes, preserved_strides(x.sizes, x.strides, env), x.dtype, x.device)
+def fresh_first(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
+    """A changed copy of the first tensor, row-major."""
+    return _contiguous(x.sizes, x.dtype, x.device)
 
 
 @spec_rule("aten.cumsum.default", "aten.cumprod.default")
@@ -104,9 +110,17 @@ def native_dropout(
     )
 
 
+@spec_rule("aten.masked_scatter.default")
+def masked_scatter(x: TensorSpec, mask: TensorSpec, source: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
+    return _contiguous(broadcast([x.sizes, mask.sizes], env), x.dtype, x.device)
+
+
+@spec_rule("aten.bernoulli.default", "aten.bernoulli.p")
+def bernoulli(x: TensorSpec, *args: Any, generator: Any = None, env: ShapeEnv) -> TensorSpec:
+    return _contiguous(x.sizes, x.dtype, x.device)
+
+
 @spec_rule(
-    "aten.bernoulli.default",
-    "aten.bernoulli.p",
     "aten.uniform.default",
     "aten.normal_functional.default",
     "aten.exponential.default",

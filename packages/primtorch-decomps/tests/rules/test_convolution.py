@@ -1,0 +1,43 @@
+"""Specs of convolutions and their gradients in every layout."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import pytest
+import torch
+
+from primtorch_decomps.testing import check_operator
+
+SHAPES = {
+    "plain": ((2, 4, 8, 8), (6, 4, 3, 3), False, 1, 2, 1),
+    "transposed": ((2, 4, 8, 8), (4, 6, 3, 3), True, 1, 2, 1),
+    "depthwise": ((2, 4, 8, 8), (4, 1, 3, 3), False, 4, 1, 1),
+    "patches": ((2, 3, 32, 32), (8, 3, 4, 4), False, 1, 4, 0),
+    "pointlike": ((1, 4, 8, 8), (6, 4, 1, 1), False, 1, 1, 0),
+    "one_pixel": ((2, 16, 1, 1), (6, 16, 1, 1), False, 1, 1, 0),
+    "sequence": ((2, 4, 9), (6, 4, 3), False, 1, 1, 1),
+    "grouped_sequence": ((2, 4, 9), (4, 1, 3), False, 4, 2, 1),
+    "volume": ((2, 4, 5, 5, 5), (6, 4, 3, 3, 3), False, 1, 1, 1),
+}
+
+
+@pytest.mark.parametrize(("last_input", "last_weight"), list(product([False, True], repeat=2)))
+@pytest.mark.parametrize("name", SHAPES)
+def test_specs(name: str, last_input: bool, last_weight: bool) -> None:
+    x_shape, weight_shape, transposed, groups, stride, padding = SHAPES[name]
+    x, weight = torch.randn(x_shape), torch.randn(weight_shape)
+    if x.dim() == 4:
+        x = x.to(memory_format=torch.channels_last) if last_input else x
+        weight = weight.to(memory_format=torch.channels_last) if last_weight else weight
+    elif last_input or last_weight:
+        pytest.skip("only images have that layout here")
+    count = x.dim() - 2
+    options = ([stride] * count, [padding] * count, [1] * count, transposed, [0] * count, groups)
+    check_operator("aten.convolution.default", x, weight, None, *options, library_call=True)
+    result = torch.ops.aten.convolution.default(x, weight, None, *options)
+    for grad in (torch.randn(result.shape), torch.randn_like(result)):
+        args = (grad, x, weight, [result.shape[1]], *options)
+        name = "aten.convolution_backward.default"
+        check_operator(name, *args, [True, True, True], library_call=True)
+        check_operator(name, *args, [False, True, False], library_call=True)

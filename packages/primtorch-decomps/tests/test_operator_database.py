@@ -1,0 +1,109 @@
+"""Every ATen call that torch's own operator samples make: spec, symbolic spec and value against eager."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import torch
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from fx_interface.errors import UnsupportedProgramError
+from primtorch_decomps import DECOMPOSITIONS
+from primtorch_decomps.prims import freeze
+from primtorch_decomps.testing import check_spec, check_symbolic_spec, check_values, specs_of
+
+pytestmark = pytest.mark.slow
+database = pytest.importorskip("torch.testing._internal.common_methods_invocations", exc_type=ImportError)
+
+SAMPLES = 8
+SKIPPED = (
+    "linalg",
+    "fft",
+    "sparse",
+    "_segment",
+    "torch.ops",
+    "nn.functional.scaled_dot",
+    "svd",
+    "lu",
+    "masked",
+    "jiterator",
+)
+PARTIAL = {
+    torch.ops.aten.avg_pool2d.default,
+    torch.ops.aten._adaptive_avg_pool2d.default,
+    torch.ops.aten.gather.default,
+    torch.ops.aten.index_select.default,
+    torch.ops.aten.native_batch_norm.default,
+}
+"""Operators that are decomposed for some arguments only."""
+
+ROUGH = {torch.ops.aten.linalg_vector_norm.default, torch.ops.aten.pow.Tensor_Tensor}
+"""Powers of sums: rounding is magnified."""
+
+
+class Calls(TorchDispatchMode):
+    """Logs the operators that are called."""
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        return False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.logged: list[tuple[Any, Any, Any]] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.logged.append((func, args, kwargs or {}))
+        return func(*args, **(kwargs or {}))
+
+
+def calls_of(info: Any, dtype: torch.dtype) -> Iterator[tuple[Any, Any, Any]]:
+    """The distinct functional ATen calls that the first samples of an operator make."""
+    seen = set()
+    for sample in list(info.sample_inputs("cpu", dtype))[:SAMPLES]:
+        with Calls() as calls:
+            info(sample.input, *sample.args, **sample.kwargs)
+        for op, args, kwargs in calls.logged:
+            if usable(op, args, kwargs):
+                key = (op, freeze(specs_of(tuple(args))), freeze(specs_of(kwargs)))
+                if key not in seen:
+                    seen.add(key)
+                    yield op, args, kwargs
+
+
+def usable(op: Any, args: Any, kwargs: Any) -> bool:
+    if not isinstance(op, torch._ops.OpOverload) or op._schema.is_mutable or not op._schema.returns:
+        return False
+    if torch.Tag.nondeterministic_seeded in op.tags or "empty" in op._schema.name:
+        return False
+    for leaf in pytree.tree_leaves((args, kwargs)):
+        if isinstance(leaf, (torch.Generator, complex)):
+            return False
+        if isinstance(leaf, torch.Tensor) and (leaf.layout is not torch.strided or leaf.dtype.is_complex):
+            return False
+    return True
+
+
+def check(op: Any, args: Any, kwargs: Any) -> None:
+    try:
+        check_spec(op, args, kwargs)
+    except UnsupportedProgramError as error:
+        if error.code in ("DEC101", "DEC103", "DEC104"):
+            return
+        raise
+    check_symbolic_spec(op, args, kwargs)
+    if op in DECOMPOSITIONS and op not in PARTIAL:
+        check_values(op, args, kwargs, slack=256.0 if op in ROUGH else 8.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.int64, torch.bool], ids=str)
+@pytest.mark.parametrize("info", database.op_db, ids=lambda info: info.formatted_name)
+def test_samples(info: Any, dtype: torch.dtype) -> None:
+    if dtype not in info.dtypes or info.name.startswith(SKIPPED):
+        pytest.skip("not for this dtype")
+    for op, args, kwargs in calls_of(info, dtype):
+        if op is not torch.ops.aten._local_scalar_dense.default:
+            check(op, args, kwargs)

@@ -1,0 +1,26 @@
+"""The generated page of operators."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from primtorch_decomps.table import main, markdown
+
+
+def test_lists_every_family() -> None:
+    page = markdown()
+    assert "| activations | " in page
+    assert "`aten.gelu.default`" in page
+    assert "| matmul | " in page
+
+
+def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "decompositions.md"
+    assert main(["--check", str(file)]) == 1
+    assert "out of date" in capsys.readouterr().err
+    assert main([str(file)]) == 0
+    assert main(["--check", str(file)]) == 0
+    file.write_text(file.read_text() + "more")
+    assert main(["--check", str(file)]) == 1
