@@ -8,6 +8,8 @@ import logging
 import pytest
 import torch
 
+import guards
+from fx_interface.source import LocalSource
 from guards import calibration as module
 from guards import torch_bridge
 from guards.kinds.state import FACTS
@@ -48,3 +50,18 @@ def test_odd_tensors_are_not_plain() -> None:
     assert found.is_plain(torch.Tensor, dispatch_keys(torch.zeros(2)))
     assert not found.is_plain(torch.Tensor, dispatch_keys(torch.eye(2).to_sparse()))
     assert not found.is_plain(torch.nn.Module, dispatch_keys(torch.zeros(2)))
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device")
+def test_cuda_tensors_are_read_natively() -> None:
+    found = torch_bridge.calibration()
+    assert found is not None
+    tensor = torch.zeros(3, 4, device="cuda", requires_grad=True)
+    assert found.is_plain(torch.Tensor, dispatch_keys(tensor))
+    index = torch.cuda.current_device()
+    assert module._native.tensor_metadata(tensor)[1:8] == (6, 1, index, True, True, (3, 4), (4, 1))
+    guard = guards.tensor_match(LocalSource("x"), tensor)
+    evaluator = guards.build([guard], varnames=("x",))
+    for value in (tensor, tensor.detach(), tensor.cpu(), tensor.half(), tensor.t(), torch.zeros_like(tensor)):
+        assert evaluator.check_call(dispatch_keys, value) == guard.holds(value)

@@ -217,8 +217,10 @@ def _plain_keys() -> int:
     for tensor in samples:
         keys |= dispatch_keys(tensor)
     for name in ("CPU", "CUDA", "XPU", "MPS"):
-        key = getattr(torch._C.DispatchKey, name, None)
-        if key is not None:
+        for key_name in (name, f"Autocast{name}"):
+            key = getattr(torch._C.DispatchKey, key_name, None)
+            if key is None:
+                continue
             keys |= int(torch._C.DispatchKeySet(key).raw_repr())
     return keys
 
