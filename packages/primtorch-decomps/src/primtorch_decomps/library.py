@@ -97,7 +97,8 @@ def settle_sizes(spec: ValueSpec, env: ShapeEnv) -> bool:
     Returns whether there were any; the question whether a size may be so is recorded in ``env`` where it is open.
     """
     if isinstance(spec, (list, tuple)):
-        return any([settle_sizes(part, env) for part in spec])
+        settled = [settle_sizes(part, env) for part in spec]
+        return True in settled
     if not isinstance(spec, TensorSpec):
         return False
     found = False
