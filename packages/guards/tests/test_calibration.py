@@ -10,8 +10,8 @@ import torch
 
 import guards
 from fx_interface.source import LocalSource
+from guards import _native, torch_bridge
 from guards import calibration as module
-from guards import torch_bridge
 from guards.kinds.state import FACTS
 from guards.kinds.tensor import dispatch_keys
 
@@ -60,7 +60,7 @@ def test_cuda_tensors_are_read_natively() -> None:
     tensor = torch.zeros(3, 4, device="cuda", requires_grad=True)
     assert found.is_plain(torch.Tensor, dispatch_keys(tensor))
     index = torch.cuda.current_device()
-    assert module._native.tensor_metadata(tensor)[1:8] == (6, 1, index, True, True, (3, 4), (4, 1))
+    assert _native.tensor_metadata(tensor)[1:8] == (6, 1, index, True, True, (3, 4), (4, 1))
     guard = guards.tensor_match(LocalSource("x"), tensor)
     evaluator = guards.build([guard], varnames=("x",))
     for value in (tensor, tensor.detach(), tensor.cpu(), tensor.half(), tensor.t(), torch.zeros_like(tensor)):
