@@ -12,6 +12,7 @@ from torch.utils.checkpoint import checkpoint
 from aot_autograd import JointPlan, trace_joint
 from aot_autograd.plan import Constant, FromGraph, FromInput, MutatedInput, SameAs, ViewOf
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
 
 
 def plan_of(function: Any, library: Any, *inputs: torch.Tensor) -> JointPlan:
@@ -113,3 +114,24 @@ def test_drawing_again_in_the_backward_is_refused(compiled: Any) -> None:
 
     with pytest.raises(UnsupportedProgramError, match="AOT119"):
         compiled(function)(torch.ones(3, requires_grad=True))
+
+
+class Tagged(torch.Tensor):
+    """A subclass whose operators return the subclass."""
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        torch.ones(3).as_subclass(Tagged),
+        torch.ones(3).to_sparse(),
+        torch.ones(3, dtype=torch.complex64).conj(),
+        torch.quantize_per_tensor(torch.ones(3), 1.0, 0, torch.qint8),
+    ],
+)
+def test_inputs_that_are_no_ordinary_tensors_are_refused(given: torch.Tensor, library: Any) -> None:
+    spec = TensorSpec((3,), (1,), given.dtype, given.device)
+    graph = symbolic_trace(lambda x: x * 2)
+    graph.graph.find_nodes(op="placeholder")[0].meta["spec"] = spec
+    with pytest.raises(UnsupportedProgramError, match="AOT102"):
+        trace_joint(graph, [given], operators=library)

@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
-from fx_interface.conformance import BackendConformance
-from fx_interface.symbols import ShapeEnv
-from fx_interface.tensor_spec import TensorSpec, spec_of
 from torch.fx import GraphModule
 from torch.utils import _pytree as pytree
 
 from aot_autograd import compile_joint
+from fx_interface.conformance import BackendConformance
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, spec_of
 
 
 class StaticLibrary:

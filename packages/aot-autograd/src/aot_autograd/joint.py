@@ -24,6 +24,8 @@ from fx_interface.signature import InputDecl, InputKind
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec, contiguous_strides
 
+aten = torch.ops.aten
+
 Program = Callable[[Recorder, Sequence[Any]], Sequence[Any]]
 """What is traced: called with the recorder (to say where in the user's code it is) and the inputs, returns results."""
 
@@ -121,7 +123,7 @@ def _tensor_input(
     trace: Trace, arguments: _Arguments, index: int, decl: InputDecl, example: torch.Tensor, training: bool
 ) -> TracedTensor:
     spec = decl.spec
-    if not isinstance(spec, TensorSpec) or example.layout is not torch.strided or example.is_quantized:
+    if not isinstance(spec, TensorSpec) or not _is_ordinary(example):
         raise UnsupportedProgramError("AOT102", f"input {decl.name} is not an ordinary strided tensor")
     bare = TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device)
     made = trace.fresh(trace.recorder.input(decl.name, bare), index)
@@ -135,6 +137,17 @@ def _tensor_input(
             trace.adopting = None
         storage.initial_grad_fn = made.grad_fn
     return made
+
+
+def _is_ordinary(tensor: torch.Tensor) -> bool:
+    """Whether the tensor is strided memory of numbers and its class changes no operator."""
+    cls = type(tensor)
+    plain = cls is torch.Tensor or (
+        cls.__torch_function__ is torch._C._disabled_torch_function_impl
+        and not hasattr(cls, "__tensor_flatten__")
+    )
+    lazy = tensor.is_quantized or tensor.is_conj() or tensor.is_neg()
+    return plain and tensor.layout is torch.strided and not lazy
 
 
 def _finish_forward(
@@ -198,7 +211,16 @@ def _record_backward(joint: Joint, arguments: _Arguments) -> None:
         )
     for (index, _), gradient in zip(leaves, gradients, strict=True):
         if gradient is not None:
-            joint.gradients.append((index, values_of(trace, gradient)))
+            value = values_of(trace, gradient)
+            joint.gradients.append((index, _in_layout_of(trace.recorder, joint.inputs[index], value)))
+
+
+def _in_layout_of(recorder: Recorder, given: Value | None, gradient: Value) -> Value:
+    """A gradient laid out as its tensor: torch would copy it into that layout when it is accumulated."""
+    assert given is not None
+    if gradient.spec is given.spec or not given.spec.is_contiguous or gradient.spec.is_contiguous:
+        return gradient
+    return recorder.call(aten.clone.default, (gradient,), {"memory_format": torch.contiguous_format})
 
 
 def _check_random_numbers(joint: Joint, generator: torch.Tensor) -> None:

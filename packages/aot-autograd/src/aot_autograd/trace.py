@@ -16,9 +16,9 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage, ViewStep
-from fx_interface.sym_nodes import SizeTable
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
+from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 

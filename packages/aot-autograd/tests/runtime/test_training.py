@@ -245,3 +245,12 @@ def test_inputs_that_share_memory(compiled: Any) -> None:
     one, two = torch.arange(4.0), torch.arange(4.0)
     assert torch.equal(run(one[:3], one[1:]), (two[:3].mul_(3), two[1:].sum())[1])
     assert torch.equal(one, two)
+
+
+def test_a_gradient_is_laid_out_as_its_tensor(compiled: Any) -> None:
+    x = torch.ones(3, 4, requires_grad=True)
+    compiled(lambda x: (x.t() * torch.ones(4, 3)).t().expand(2, 3, 4).sum())(x).backward()
+    assert x.grad is not None
+    assert x.grad.stride() == (4, 1)
+    (gradient,) = torch.autograd.grad(compiled(lambda x: x.sum())(x), x)
+    assert gradient.is_contiguous()
