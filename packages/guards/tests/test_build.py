@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import itertools
 import sys
@@ -287,98 +286,6 @@ def call(evaluator: Any, *slots: Any) -> bool:
     return answers.pop()
 
 
-def test_every_change_to_a_frozen_dict_is_seen() -> None:
-    thing = Thing()
-    thing.table = {"a": 1, "b": 2}  # type: ignore[attr-defined]
-    table = ItemSource(InstanceDictSource(LocalSource("x")), "table")
-    evaluator = guards.build([guards.EqualsConstant(ItemSource(table, "a"), 1)], varnames=("x",))
-    assert call(evaluator, thing)
-    thing.table["a"] = 2  # type: ignore[attr-defined]
-    assert not call(evaluator, thing)
-    thing.table["a"] = 1  # type: ignore[attr-defined]
-    assert call(evaluator, thing)
-    thing.table = {"a": 3}  # type: ignore[attr-defined]
-    assert not call(evaluator, thing)
-    del thing.table  # type: ignore[attr-defined]
-    assert not call(evaluator, thing)
-
-
-def test_a_new_object_at_an_old_address_is_checked_afresh() -> None:
-    source = AttrSource(AttrSource(LocalSource("x"), "inner"), "value")
-    evaluator = guards.build([guards.EqualsConstant(source, 1)], varnames=("x",))
-    for number in range(300):
-        outer, inner = Thing(), Thing()
-        outer.inner = inner  # type: ignore[attr-defined]
-        inner.value = number % 2  # type: ignore[attr-defined]
-        assert call(evaluator, outer) is (number % 2 == 1)
-        del outer, inner
-
-
-def test_an_evaluator_keeps_no_argument_alive() -> None:
-    outer = Thing()
-    outer.inner = Thing()  # type: ignore[attr-defined]
-    inner = AttrSource(LocalSource("x"), "inner")
-    evaluator = guards.build([guards.TypeIs(inner, Thing)], varnames=("x",))
-    assert call(evaluator, outer)
-    reference = weakref.ref(outer.inner)  # type: ignore[attr-defined]
-    del outer
-    gc.collect()
-    assert reference() is None
-
-
-def test_a_property_that_changes_the_structure_while_it_is_read() -> None:
-    class Trap:
-        def __init__(self) -> None:
-            self.inner = Thing()
-            self.inner.value = 1  # type: ignore[attr-defined]
-
-        @property
-        def drop(self) -> int:
-            self.inner = Thing()
-            self.inner.value = 1  # type: ignore[attr-defined]
-            gc.collect()
-            return 0
-
-    root = LocalSource("x")
-    facts = [
-        guards.EqualsConstant(AttrSource(root, "drop"), 0),
-        guards.EqualsConstant(AttrSource(AttrSource(root, "inner"), "value"), 1),
-        guards.AttributePresent(AttrSource(root, "inner"), "value"),
-    ]
-    evaluator = guards.build(facts, varnames=("x",))
-    trap = Trap()
-    for _ in range(50):
-        assert evaluator.check_call(target, trap)
-
-
-def test_a_check_inside_a_check() -> None:
-    evaluators: list[Any] = []
-
-    class Nested:
-        depth = 0
-
-        @property
-        def again(self) -> int:
-            if Nested.depth < 3:
-                Nested.depth += 1
-                inner = Nested()
-                inner.value = Nested.depth % 2  # type: ignore[attr-defined]
-                evaluators[0].check_call(target, inner)
-                Nested.depth -= 1
-            return 1
-
-    root = LocalSource("x")
-    facts = [
-        guards.EqualsConstant(AttrSource(root, "again"), 1),
-        guards.EqualsConstant(AttrSource(root, "value"), 1),
-    ]
-    evaluators.append(guards.build(facts, varnames=("x",)))
-    outer = Nested()
-    outer.value = 1  # type: ignore[attr-defined]
-    for _ in range(10):
-        assert evaluators[0].check_call(target, outer)
-
-
 def test_reads_that_raise_fail_and_leave_no_exception() -> None:
     class Raises:
         @property
@@ -460,42 +367,6 @@ def test_getattr_hook_and_slots_are_read_as_python_does() -> None:
     assert not call(evaluator, hooked)
 
 
-def test_class_attribute_changes_are_seen() -> None:
-    evaluator = guards.build(
-        [guards.EqualsConstant(AttrSource(LocalSource("x"), "shared"), 1)], varnames=("x",)
-    )
-    thing = Thing()
-    assert call(evaluator, thing)
-    Thing.shared = 5
-    assert not call(evaluator, thing)
-    Thing.shared = 1
-    assert call(evaluator, thing)
-    thing.shared = 7
-    assert not call(evaluator, thing)
-    del thing.shared
-    Thing.shared = property(lambda self: 1)  # type: ignore[assignment]
-    assert call(evaluator, thing)
-
-
-def test_module_globals_below_an_imported_module() -> None:
-    module = types.ModuleType("guards_test_module")
-    module.limit = 3  # type: ignore[attr-defined]
-    sys.modules["guards_test_module"] = module
-    try:
-        root = ImportedModuleSource("guards_test_module")
-        facts = [
-            guards.EqualsConstant(AttrSource(root, "limit"), 3),
-            guards.EqualsConstant(ItemSource(InstanceDictSource(root), "limit"), 3),
-        ]
-        evaluator = guards.build(facts)
-        assert call(evaluator)
-        module.limit = 4  # type: ignore[attr-defined]
-        assert not call(evaluator)
-    finally:
-        del sys.modules["guards_test_module"]
-    assert not call(evaluator)
-
-
 def test_unknown_root_source_is_refused() -> None:
     class Strange(Source):
         pass
@@ -529,47 +400,6 @@ def test_unknown_derived_source_and_third_party_guard_are_asked_in_python() -> N
     assert call(evaluator, thing)
     thing.shared = 3
     assert not call(evaluator, thing)
-
-
-def test_dict_versions_off_gives_the_same_answers() -> None:
-    from guards import _native
-
-    thing = Thing()
-    thing.a = 1  # type: ignore[attr-defined]
-    evaluator = guards.build([guards.EqualsConstant(AttrSource(LocalSource("x"), "a"), 1)], varnames=("x",))
-    assert call(evaluator, thing)
-    _native.use_dict_versions(False)
-    try:
-        assert call(evaluator, thing)
-        thing.a = 2  # type: ignore[attr-defined]
-        assert not call(evaluator, thing)
-    finally:
-        _native.use_dict_versions(guards.SKIPS_BY_DICT_VERSION)
-    assert not call(evaluator, thing)
-    assert guards.SKIPS_BY_DICT_VERSION is (sys.version_info < (3, 13))
-
-
-def test_the_capsule_is_what_the_header_says() -> None:
-    from guards import _native
-
-    get = ctypes.pythonapi.PyCapsule_GetPointer
-    get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
-    table = ctypes.cast(
-        get(_native._C_API, b"guards._native._C_API"), ctypes.POINTER(ctypes.c_void_p * 3)
-    ).contents
-    version = ctypes.cast(ctypes.addressof(table), ctypes.POINTER(ctypes.c_int)).contents.value
-    assert version == 1
-    assert table[1] == id(_native.Evaluator)
-    prototype = ctypes.PYFUNCTYPE(
-        ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.py_object), ctypes.c_ssize_t, ctypes.py_object
-    )
-    check = prototype(table[2] or 0)
-    evaluator = guards.build([guards.EqualsConstant(LocalSource("y"), 5)], varnames=("x", "y"))
-    slots: Any = (ctypes.py_object * 2)(None, 5)  # type: ignore[misc]
-    assert check(evaluator, slots, 2, target) == 1
-    assert check(evaluator, slots, 1, target) == 0
-    slots[1] = 6
-    assert check(evaluator, slots, 2, target) == 0
 
 
 def test_collecting_an_evaluator_in_a_cycle() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from fx_interface.guard import Guard
-from fx_interface.source import ClosureSource, GlobalSource, LocalSource, Scope, Source
+from fx_interface.source import Scope, Source
 from guards.tree import GuardSet, is_relation, sources_of
 
 
@@ -98,17 +98,3 @@ def root_of(source: Source) -> Source:
 def roots_of(sources: Iterable[Source]) -> tuple[Source, ...]:
     """The distinct roots of some sources, in order of first use."""
     return tuple(dict.fromkeys(map(root_of, sources)))
-
-
-__all__ = [
-    "ClosureSource",
-    "GlobalSource",
-    "LocalSource",
-    "ReferenceEvaluator",
-    "ReferenceFetcher",
-    "guard_holds",
-    "read",
-    "root_of",
-    "roots_of",
-    "scope_of_call",
-]
