@@ -163,7 +163,12 @@ static int holds_by_python(FXSEntry *entry, PyObject **slots, Py_ssize_t count, 
     int holds = answer == NULL ? -1 : PyObject_IsTrue(answer);
     Py_XDECREF(answer);
     if (holds < 0) {
-        PyErr_WriteUnraisable(entry->guard);
+        if (PyErr_ExceptionMatches(PyExc_RecursionError)) {
+            PyErr_Clear(); /* too deep to check; not the guard's fault */
+        }
+        else {
+            PyErr_WriteUnraisable(entry->guard);
+        }
         return 0;
     }
     return holds;

@@ -182,7 +182,11 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
     int status = 0;
     PyObject *result = NULL;
     if (answer == NULL) {
-        return run(thread, tstate, frame, 1);
+        if (!PyErr_ExceptionMatches(PyExc_RecursionError)) {
+            return run(thread, tstate, frame, 1);
+        }
+        PyErr_Clear(); /* too deep to ask, perhaps not too deep to run */
+        return run(thread, tstate, frame, 0);
     }
     if (answer == skip_recursively) {
         status = set_skip(code, FXS_SKIP_RECURSIVELY);

@@ -398,6 +398,38 @@ def test_recursion_ends_in_recursion_error_and_keeps_its_depth() -> None:
     assert hooked >= plain - 25
 
 
+def test_too_deep_to_compile_is_not_too_deep_to_run() -> None:
+    def leaf() -> int:
+        return 1
+
+    def down(n: int) -> int:
+        return leaf() if n == 0 else down(n - 1)
+
+    def deep_callback(frame: FrameView, count: int) -> Any:
+        def deeper(k: int) -> int:
+            return 0 if k == 0 else deeper(k - 1)
+
+        deeper(50)
+        return Entry(frame.code.replace())
+
+    def deepest(start: Callable[[int], int]) -> int:
+        depth = 1800
+        while True:
+            try:
+                start(depth)
+            except RecursionError:
+                return depth
+            depth += 1
+
+    limit = sys.getrecursionlimit()
+    sys.setrecursionlimit(2000)
+    try:
+        found = deepest(hook.optimize(down, FrameCallback(deep_callback)))
+        assert found >= deepest(down) - 3
+    finally:
+        sys.setrecursionlimit(limit)
+
+
 @pytest.mark.parametrize("answer", [None, SKIP, SKIP_RECURSIVELY, "replace"])
 def test_recursion_far_beyond_the_c_stack(answer: Any) -> None:
     def down(n: int) -> int:

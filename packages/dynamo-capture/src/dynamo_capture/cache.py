@@ -40,10 +40,14 @@ class CodeCache:
         """How often ``code`` was compiled."""
         return self._compilations.get(id(code), 0)
 
-    def admitting(self, code: CodeType) -> None:
-        """Count a compilation of ``code``, and make room for its entry."""
+    def count(self, code: CodeType) -> None:
+        """Count a compilation of ``code``."""
         self._remember(code)
         self._compilations[id(code)] = self.compilations(code) + 1
+
+    def admitting(self, code: CodeType) -> None:
+        """Count a compilation of ``code``, and make room for its entry."""
+        self.count(code)
         for entry in _eval_frame.entries(code)[self.limit - 1 :]:
             entry.invalidate()
 

@@ -22,7 +22,8 @@ coroutines, class bodies, modules and ``exec`` never reach a callback, but what 
 ``optimize`` and ``region`` wrap a bare callback in ``FrameCallback``, which decides about errors: KeyboardInterrupt,
 SystemExit and exceptions marked by ``propagate`` leave through the frame as if its first instruction had raised
 them; any other is logged with its traceback (logger ``dynamo_capture``), the frame runs as it is, and so does that
-code from then on.
+code from then on. A RecursionError says that this call is near the limit: the frame runs as it is, and the next call
+asks again.
 """
 
 from __future__ import annotations
@@ -115,6 +116,9 @@ class FrameCallback:
                 raise TypeError(
                     f"a frame callback answers Entry, SKIP, SKIP_RECURSIVELY or None, not {answer!r}"
                 )
+        except RecursionError:  # called near the limit: another call may find room
+            self.cache.count(frame.code)
+            return None
         except Exception as error:
             if getattr(error, _MARK, False):
                 raise

@@ -216,6 +216,24 @@ def test_closures_are_shared_with_the_rest() -> None:
         assert add.__closure__[0].cell_contents == 1111
 
 
+def test_the_place_after_a_loop_may_be_named_by_its_jump() -> None:
+    def f(n: int) -> list[Any]:
+        found: list[Any] = []
+        for i in range(n):
+            found.append(i)
+        found.append("after")
+        return found
+
+    body = decode(f.__code__)
+    loop = next(instruction for instruction in body.instructions if instruction.opname == "FOR_ITER")
+    assert loop.target is not None
+    place = body.instructions.index(loop.target)
+    emitter = Emitter()
+    emit_resume_call(emitter, ResumeCodes().make(f.__code__, place))
+    replaced = assemble(splice(body, [], after_resume(body), {place: emitter.instructions}))
+    assert FunctionType(replaced, globals())(3) == f(3) == [0, 1, 2, "after"]
+
+
 def test_an_existing_function_can_be_called() -> None:
     code = straight.__code__.replace()
     body = decode(code)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from dynamo_capture.bytecode.instruction import Instruction
-from dynamo_capture.bytecode.version import JUMP, NO_FALLTHROUGH
+from dynamo_capture.bytecode.version import JUMP, NO_FALLTHROUGH, RULES
 
 
 class ControlFlow:
@@ -44,6 +44,15 @@ class ControlFlow:
             if handler is not None:
                 pending.append(handler)
         return found
+
+
+def past_loop_end(instructions: list[Instruction], index: int) -> int:
+    """The place after a loop, if ``index`` is where its FOR_ITER jumps to when exhausted; else ``index``.
+
+    From 3.12 on the interpreter does not run what stands there: it goes on behind it, the iterator gone.
+    """
+    closing = RULES.closing_for
+    return index + len(closing) if closing and instructions[index].opname == closing[0] else index
 
 
 def without_unreachable(instructions: list[Instruction]) -> list[Instruction]:

@@ -33,7 +33,7 @@ from types import CodeType
 from typing import Literal, NamedTuple
 
 from dynamo_capture.bytecode.assemble import assemble_with_offsets
-from dynamo_capture.bytecode.control_flow import ControlFlow, without_unreachable
+from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end, without_unreachable
 from dynamo_capture.bytecode.decode import decode
 from dynamo_capture.bytecode.depth import stack_depths, stack_effect
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
@@ -46,7 +46,6 @@ from dynamo_capture.bytecode.instruction import (
     Instruction,
 )
 from dynamo_capture.bytecode.liveness import assigned_variables, displaced_cells, live_variables
-from dynamo_capture.bytecode.version import RULES
 
 
 class StackSlot(Enum):
@@ -108,7 +107,7 @@ class ResumeCodes:
         """The resume function for instruction ``index`` of ``decode(code)``; see the module's text."""
         code, index = self.origin(code, index)
         analysis = self._analysis(code)
-        index = analysis.after_loop(index)
+        index = past_loop_end(analysis.body.instructions, index)
         analysis.check(index, stack)
         passed = analysis.passed_locals(index, unbound, keep)
         key = (id(code), index, tuple(stack), passed)
@@ -232,13 +231,6 @@ class _Analysis:
         if "__class__" not in self.body.freevars or not self.body.argcount:
             return None
         return self.body.varnames[0]
-
-    def after_loop(self, index: int) -> int:
-        """Past what an exhausted loop jumps to but does not run."""
-        closing = RULES.closing_for
-        return (
-            index + len(closing) if closing and self.body.instructions[index].opname == closing[0] else index
-        )
 
     def check(self, index: int, stack: Sequence[StackSlot]) -> None:
         """Refuse a place that cannot be resumed."""

@@ -26,7 +26,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from dynamo_capture import _eval_frame
-from dynamo_capture.bytecode.control_flow import without_unreachable
+from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction
 from dynamo_capture.bytecode.resume_code import NULL, Parameter, ResumePlan
@@ -45,6 +45,8 @@ def splice(
     """
     copy, twins = body.clone_with_map()
     originals = body.instructions
+    enter = past_loop_end(originals, enter)
+    exits = {past_loop_end(originals, index): written for index, written in exits.items()}
     doors = {twins[originals[index]]: Instruction("LABEL") for index in exits}
     instructions = [*function_prologue(body.cellvars, body.freevars), *prologue]
     instructions.append(
