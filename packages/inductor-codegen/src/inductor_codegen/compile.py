@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import torch
 from torch.fx import GraphModule
 
 from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.codegen.wrapper import write_entry
+from inductor_codegen.errors import unsupported
+from inductor_codegen.ir.program import Program, RunKernel
 from inductor_codegen.native import build_graph
 from inductor_codegen.options import CodegenOptions
 from inductor_codegen.pipeline import kernel_sources, plan
 from inductor_codegen.runtime import CompiledGraph
+
+if TYPE_CHECKING:
+    from inductor_codegen.codegen.triton.graph import TritonGraph
 
 
 def compile_graph(
@@ -20,8 +27,9 @@ def compile_graph(
     options: CodegenOptions | None = None,
     *,
     store: ArtifactStore | None = None,
-) -> CompiledGraph:
-    """The native callable for a graph in dialect ``prims`` whose tensors are on the CPU.
+) -> CompiledGraph | TritonGraph:
+    """The callable for a graph in dialect ``prims``: native for the CPU, a Python module with Triton kernels for a
+    GPU.
 
     It takes the graph's inputs positionally and returns a tuple of its outputs, never recorded by autograd. ``store``
     is where the artifact is kept, instead of the options' folder. UnsupportedProgramError (IND10x) for a graph that
@@ -29,9 +37,34 @@ def compile_graph(
     """
     options = options or CodegenOptions()
     program = plan(graph_module)
-    kernels = kernel_sources(program)
-    entry = write_entry(program)
     if store is not None or options.cache:
-        return build_graph(entry, kernels, store or ArtifactStore(options.cache_dir), options.compiler)
-    with tempfile.TemporaryDirectory(prefix="fxstack-") as folder:  # a loaded library outlives its file
-        return build_graph(entry, kernels, ArtifactStore(Path(folder)), options.compiler)
+        return _build(program, store or ArtifactStore(options.cache_dir), options)
+    with tempfile.TemporaryDirectory(prefix="fxstack-") as folder:  # what is loaded outlives its file
+        return _build(program, ArtifactStore(Path(folder)), options)
+
+
+def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> CompiledGraph | TritonGraph:
+    device = _device_of(program)
+    if device.type == "cpu":
+        return build_graph(write_entry(program), kernel_sources(program), store, options.compiler)
+    try:
+        from inductor_codegen.codegen.triton.graph import build_triton_graph
+    except ImportError as error:
+        action = "pip install inductor-codegen[triton]; the graph runs eagerly instead"
+        raise unsupported(
+            "IND107", f"the graph is for a GPU, and Triton cannot be used: {error}", None, action
+        ) from error
+    return build_triton_graph(program, device.index or 0, store)
+
+
+def _device_of(program: Program) -> torch.device:
+    """The one device that a program's kernels and allocations are on; library calls may read from the CPU besides."""
+    buffers = program.buffers()
+    devices = {buffer.device for buffer in buffers.values()}
+    gpus = {device for device in devices if device.type == "cuda"}
+    kernels_read = {name for step in program.steps if isinstance(step, RunKernel) for name in step.buffers}
+    stray = gpus and any(buffers[name].device not in gpus for name in kernels_read)
+    if len(gpus) > 1 or devices - gpus - {torch.device("cpu")} or stray:
+        named = ", ".join(sorted(map(str, devices)))
+        raise unsupported("IND105", f"the graph's tensors are on {named}", None)
+    return gpus.pop() if gpus else torch.device("cpu")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -21,6 +21,9 @@ from inductor_codegen.toolchain import (
     build_library,
     find_compiler,
 )
+
+if TYPE_CHECKING:
+    from inductor_codegen.codegen.triton.graph import TritonGraph
 
 _LIBRARY = "graph.so"
 _LARGE_ENTRY = 16384  # characters; the time to optimise more is longer than what it saves in calls
@@ -58,11 +61,15 @@ def build_graph(
         return _load(store.get_or_create(key, create))
 
 
-def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
+def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | TritonGraph | None:
     """The callable that had this ``artifact_key``, perhaps in another process; None if it is no longer there."""
     found = store.get(key)
     if found is None:
         return None
+    if isinstance(found.metadata, dict) and found.metadata.get("kind") == "triton":
+        from inductor_codegen.codegen.triton.graph import load_triton_graph
+
+        return load_triton_graph(found)
     try:
         return _load(found)
     except ArtifactLoadError:

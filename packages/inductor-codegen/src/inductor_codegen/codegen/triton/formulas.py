@@ -77,10 +77,10 @@ POINTWISE: dict[str, str] = {
     "shift_left": "({0}) << ({1})",
     "shift_right": "({0}) >> ({1})",
     "where": "tl.where({0}, {1}, {2})",
-    "sign": "tl.where(({0}) != ({0}), {0}, (({0}) > 0).to(({0}).dtype) - (({0}) < 0).to(({0}).dtype))",
-    "floor_div": "libdevice.floor(({0}) / ({1}))",
+    "sign": "((({0}) > 0).to({type}) - (({0}) < 0).to({type}))",
+    "floor_div": "_floor_div({0}, {1})",
     "trunc_div": "libdevice.trunc(({0}) / ({1}))",
-    "remainder": "(({0}) - libdevice.floor(({0}) / ({1})) * ({1}))",
+    "remainder": "_remainder({0}, {1})",
 }
 """The text of ``op(arguments)`` where it computes in floating point, or where the dtype does not matter."""
 
@@ -98,9 +98,54 @@ INTEGER: dict[str, str] = {
     "fmod": "({0}) % ({1})",
     "floor_div": "tl.where((({0}) % ({1}) != 0) & ((({0}) < 0) != (({1}) < 0)), ({0}) // ({1}) - 1, ({0}) // ({1}))",
     "remainder": "tl.where((({0}) % ({1}) != 0) & ((({0}) < 0) != (({1}) < 0)), ({0}) % ({1}) + ({1}), ({0}) % ({1}))",
-    "sign": "((({0}) > 0).to({type}) - (({0}) < 0).to({type}))",
+    "pow": "_int_pow({0}, {1})",
+    "bitwise_not": "({0}) ^ tl.full([1, 1], -1, tl.int64).to({type})",
 }
 """What differs where the arguments are integers (Triton divides towards zero, as C does)."""
+
+BOOLEAN: dict[str, str] = {
+    "abs": "({0})",
+    "sign": "({0})",
+    "bitwise_not": "({0}) == 0",
+    "add": "({0}) | ({1})",
+    "sub": "({0}) ^ ({1})",
+    "mul": "({0}) & ({1})",
+    "maximum": "({0}) | ({1})",
+    "minimum": "({0}) & ({1})",
+}
+"""What differs further where the arguments are bools."""
+
+FUNCTIONS = """
+@triton.jit
+def _remainder(a, b):
+    rest = libdevice.fmod(a, b)
+    return tl.where((rest != 0) & ((rest < 0) != (b < 0)), rest + b, rest)
+
+
+@triton.jit
+def _floor_div(a, b):
+    rest = libdevice.fmod(a, b)
+    quotient = (a - rest) / b
+    quotient = tl.where((rest != 0) & ((rest < 0) != (b < 0)), quotient - 1, quotient)
+    whole = libdevice.floor(quotient)
+    whole = tl.where(quotient - whole > 0.5, whole + 1, whole)
+    return tl.where(b == 0, a / b, whole)
+
+
+@triton.jit
+def _int_pow(base, exponent):
+    result = tl.where(exponent >= 0, base * 0 + 1, 0)
+    odd = (exponent & 1) != 0
+    result = tl.where((exponent < 0) & (base == 1), 1, result)
+    result = tl.where((exponent < 0) & (base == -1), tl.where(odd, -1, 1), result)
+    power, left = base, tl.where(exponent > 0, exponent, 0)
+    for _ in range(63):
+        result = tl.where((left & 1) != 0, result * power, result)
+        power = power * power
+        left = left >> 1
+    return result.to(base.dtype)
+"""
+"""Functions that the tables use; the text of every module has them."""
 
 NEUTRAL: dict[str, tuple[str, str]] = {
     "sum": ("0", "0"),

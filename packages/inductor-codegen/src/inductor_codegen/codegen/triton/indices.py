@@ -1,4 +1,4 @@
-"""Index expressions and sizes as Triton text. Python's operators are C's here: quotients have non-negative numerators."""
+"""Index expressions and sizes as Triton text. Numerators are not negative, so quotients are as in C."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """One kernel of the loop IR as a Triton function.
 
-Each program of the grid takes ``XBLOCK`` rows (points of the outer loops; of all loops when nothing is reduced) and runs
-over the inner loops in blocks of ``RBLOCK`` points, once for every pass. A kept value is computed again.
+Each program of the grid takes ``XBLOCK`` rows (points of the outer loops; of all loops when nothing is reduced) and
+runs over the inner loops in blocks of ``RBLOCK`` points, once for every pass; a kept value is computed again. Where a
+row's points fit one block, there is no loop, and all passes work on the values that the first has loaded.
 """
 
 from __future__ import annotations
@@ -13,15 +14,16 @@ import torch
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.triton import reductions
 from inductor_codegen.codegen.triton.indices import size_text
+from inductor_codegen.codegen.triton.launch import LONGEST, LONGEST_ALONG_ROWS
 from inductor_codegen.codegen.triton.scope import Names, Scope
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import (
     Accumulate,
-    FloatParameter,
     Keep,
     Kernel,
     Pass,
     Store,
+    Vector,
     extent_product,
 )
 
@@ -36,6 +38,18 @@ def reduces(kernel: Kernel) -> bool:
     return any(isinstance(node, Accumulate) for step in kernel.passes for node in step.points) or any(
         step.row for step in kernel.passes
     )
+
+
+def holds_rows(kernel: Kernel) -> bool:
+    """Whether a program has all points of its rows at once, so that nothing is loaded or computed twice."""
+    points = extent_product(kernel.inner)
+    limit = LONGEST_ALONG_ROWS if kernel.vector is Vector.OUTER else LONGEST
+    return isinstance(points, int) and points <= limit
+
+
+def computes_again(kernel: Kernel) -> bool:
+    """Whether a value may be loaded after a result was stored, so that no result may share memory with an operand."""
+    return reduces(kernel) and len(kernel.passes) > 1 and not holds_rows(kernel)
 
 
 def kernel_source(kernel: Kernel) -> str:
@@ -56,9 +70,14 @@ def kernel_source(kernel: Kernel) -> str:
     kept = {node.slot: node.value for step in kernel.passes for node in step.points if isinstance(node, Keep)}
     names = Names()
     row = Scope(names, "xmask", "xzero", {loop: loop.name for loop in rows}, kept, lines=body)
-    inner = kernel.inner if reduces(kernel) else ()
-    for step in kernel.passes:
-        _pass(step, row, inner, body, reduces(kernel))
+    if not reduces(kernel):
+        for step in kernel.passes:
+            _stores(step, row)
+    elif holds_rows(kernel):
+        _held_passes(kernel, row, body)
+    else:
+        for step in kernel.passes:
+            _loop_pass(step, row, kernel.inner, body)
     return "@triton.jit\n" + "\n".join([*lines, *(f"    {line}" for line in body)]) + "\n"
 
 
@@ -75,15 +94,46 @@ def _counters(index: str, loops: Sequence[LoopVar]) -> list[str]:
     return lines
 
 
-def _pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str], loops: bool) -> None:
-    if not loops:
-        for node in step.points:
-            if isinstance(node, Store):
-                _store(node, row)
-        return
-    accumulators = [node for node in step.points if isinstance(node, Accumulate)]
+def _stores(step: Pass, scope: Scope) -> None:
+    for node in step.points:
+        if isinstance(node, Store):
+            _store(node, scope)
+
+
+def _block_head(inner: Sequence[LoopVar], offset: str) -> list[str]:
+    return [
+        f"rindex = {offset}tl.arange(0, RBLOCK)[None, :].to(tl.int64)",
+        "mask = xmask & (rindex < rnumel)",
+        "zero = tl.zeros([XBLOCK, RBLOCK], tl.int64)",
+        *_counters("rindex", inner),
+    ]
+
+
+def _points_scope(row: Scope, inner: Sequence[LoopVar]) -> Scope:
     variables = {**row.variables, **{loop: loop.name for loop in inner}}
-    points = Scope(row.names, "mask", "zero", variables, row.kept, outer=row)
+    return Scope(row.names, "mask", "zero", variables, row.kept, outer=row)
+
+
+def _held_passes(kernel: Kernel, row: Scope, body: list[str]) -> None:
+    """All passes over one block, one after the other."""
+    body.append(f"rnumel = {size_text(extent_product(kernel.inner))}")
+    body += _block_head(kernel.inner, "")
+    points = _points_scope(row, kernel.inner)
+    points.lines = body
+    for step in kernel.passes:
+        for node in step.points:
+            if isinstance(node, Accumulate):
+                points.value(node.value)
+                body += [*reductions.start(node), *reductions.step(node, points), *reductions.finish(node)]
+        _stores(step, points)
+        for store in step.row:
+            _store(store, row)
+
+
+def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str]) -> None:
+    """One pass as a loop over blocks."""
+    accumulators = [node for node in step.points if isinstance(node, Accumulate)]
+    points = _points_scope(row, inner)
     for node in step.points:
         if isinstance(node, Store):
             _store(node, points)
@@ -92,18 +142,10 @@ def _pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str], loo
             points.lines += reductions.step(node, points)
     for node in accumulators:
         body += reductions.start(node)
-    if any(not isinstance(node, Keep) for node in step.points):
-        body += [
-            f"rnumel = {size_text(extent_product(tuple(inner)))}",
-            "for roffset in range(0, rnumel, RBLOCK):",
-        ]
-        head = [
-            "rindex = roffset + tl.arange(0, RBLOCK)[None, :].to(tl.int64)",
-            "mask = xmask & (rindex < rnumel)",
-            "zero = tl.zeros([XBLOCK, RBLOCK], tl.int64)",
-            *_counters("rindex", inner),
-        ]
-        body += [f"    {line}" for line in (*head, *points.lines)]
+    if points.lines:
+        numel = size_text(extent_product(tuple(inner)))
+        body += [f"rnumel = {numel}", "for roffset in range(0, rnumel, RBLOCK):"]
+        body += [f"    {line}" for line in (*_block_head(inner, "roffset + "), *points.lines)]
     for node in accumulators:
         body += reductions.finish(node)
     for store in step.row:
@@ -114,18 +156,5 @@ def _store(node: Store, scope: Scope) -> None:
     value = scope.value(node.value)
     address = scope.address(node.index)
     text = f"{value}.to(tl.int8)" if node.value.dtype == torch.bool else value
-    scope.lines.append(
-        f"tl.store({node.buffer} + ({address}), {text} + tl.zeros_like({scope.zero}).to({text_type(node)}), {scope.mask})"
-    )
-
-
-def text_type(node: Store) -> str:
-    """The Triton type that a stored block has."""
-    from inductor_codegen.codegen.triton.formulas import TYPES
-
-    return "tl.int8" if node.value.dtype == torch.bool else TYPES[node.value.dtype]
-
-
-def float_parameters(kernel: Kernel) -> list[str]:
-    """Names of the kernel's floating-point parameters."""
-    return [parameter.name for parameter in kernel.parameters if isinstance(parameter, FloatParameter)]
+    whole = f"tl.broadcast_to({text}, {scope.zero}.shape)"
+    scope.lines.append(f"tl.store({node.buffer} + ({address}), {whole}, {scope.mask})")

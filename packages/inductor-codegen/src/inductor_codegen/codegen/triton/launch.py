@@ -12,6 +12,10 @@ POINTS = 1024
 """Elements of a pointwise program: eight a thread at four warps."""
 LONGEST = 4096
 """Points of a row that a program holds at once."""
+LONGEST_ALONG_ROWS = 64
+"""The same where neighbouring rows lie next to each other in memory."""
+OPTIONS = {"enable_fp_fusion": True, "debug": True, "sanitize_overflow": False}
+"""How every kernel is compiled: multiply-add is fused, as in torch's own kernels; assertions are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +40,7 @@ def choose(rows: int, points: int | None, *, along_rows: bool) -> Launch:
         return Launch(-(-rows // block), block, 1, 4)
     if along_rows:
         block = min(64, power_of_two(rows))
-        return Launch(-(-rows // block), block, min(64, power_of_two(points)), 8)
+        return Launch(-(-rows // block), block, min(LONGEST_ALONG_ROWS, power_of_two(points)), 8)
     held = min(LONGEST, power_of_two(points))
     block = max(1, min(POINTS // held, power_of_two(rows)))
     return Launch(-(-rows // block), block, held, 8 if held * block > POINTS else 4)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 from inductor_codegen.codegen.triton.formulas import COMBINE, TYPES, neutral
 from inductor_codegen.codegen.triton.scope import Scope
 from inductor_codegen.ir.kernel import Accumulate
@@ -51,7 +53,7 @@ _SELECTING = {"argmax": ("amax", "_first_largest"), "argmin": ("amin", "_first_s
 def start(node: Accumulate) -> list[str]:
     """The lines before the loop."""
     name, kind = f"acc{node.accumulator}", _SELECTING.get(node.kind, (node.kind, ""))[0]
-    dtype = node.value.dtype
+    dtype = _running_dtype(node)
     lines = [f"{name} = tl.full([XBLOCK, RBLOCK], {neutral(kind, dtype)}, {TYPES[dtype]})"]
     if node.kind in _SELECTING:
         lines.append(f"{name}_at = tl.full([XBLOCK, RBLOCK], {2**63 - 1}, tl.int64)")
@@ -60,7 +62,7 @@ def start(node: Accumulate) -> list[str]:
 
 def step(node: Accumulate, scope: Scope) -> list[str]:
     """The lines inside the loop, after the value's own."""
-    name, value = f"acc{node.accumulator}", scope.value(node.value)
+    name, value = f"acc{node.accumulator}", f"{scope.value(node.value)}.to({TYPES[_running_dtype(node)]})"
     if node.kind in _SELECTING:
         assert node.position is not None
         position = scope.address(node.position)
@@ -73,6 +75,12 @@ def step(node: Accumulate, scope: Scope) -> list[str]:
     nan = ", propagate_nan=tl.PropagateNan.ALL" if node.value.dtype.is_floating_point else ""
     combined = COMBINE[node.kind].format(name, value, nan=nan)
     return [f"{name} = tl.where({scope.mask}, {combined}, {name})"]
+
+
+def _running_dtype(node: Accumulate) -> torch.dtype:
+    """The dtype of the running block: half precision runs in float32."""
+    dtype = node.value.dtype
+    return torch.float32 if dtype in (torch.float16, torch.bfloat16) else dtype
 
 
 def finish(node: Accumulate) -> list[str]:

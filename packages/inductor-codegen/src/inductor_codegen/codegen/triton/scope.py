@@ -1,7 +1,7 @@
 """Where a line of a Triton kernel stands: once a row or once a block of points, and under which mask.
 
-A scope owns the names of the values computed in it. A value that does not depend on the inner loops is computed in the row
-scope, before the loop over the points; every value has its scope's block shape, so that pointers and masks agree.
+A scope owns the names of the values computed in it. A value that does not depend on the inner loops is computed in the
+row scope, before the loop over the points; every value has its scope's block shape, so that pointers and masks agree.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import torch
 
-from fx_interface.errors import UnsupportedProgramError
-from inductor_codegen.codegen.triton.formulas import INTEGER, POINTWISE, TYPES, literal
+from inductor_codegen.codegen.triton.formulas import BOOLEAN, INTEGER, POINTWISE, TYPES, literal
 from inductor_codegen.codegen.triton.indices import index_text, size_text
+from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.index import Index, LoopVar
 from inductor_codegen.ir.scalar import (
     Apply,
@@ -29,8 +29,14 @@ from inductor_codegen.ir.scalar import (
     operands,
 )
 
+_TABLES = {
+    (True, False): POINTWISE,
+    (False, False): {**POINTWISE, **INTEGER},
+    (False, True): {**POINTWISE, **INTEGER, **BOOLEAN},
+}
+"""Texts by whether the computing dtype is floating-point, and bool."""
 _HALF = (torch.float16, torch.bfloat16)
-_EXACT_IN_HALF = ("convert_dtype", "clone", "where", "neg", "abs", "eq", "ne", "lt", "le", "gt", "ge")
+_EXACT_IN_HALF = ("convert_dtype", "clone", "where")
 
 
 @dataclass
@@ -58,7 +64,7 @@ class Scope:
     guarded: bool = False
     lines: list[str] = field(default_factory=list)
     values: dict[int, str] = field(default_factory=dict)
-    subscopes: dict[tuple[Guard, ...], Scope] = field(default_factory=dict)
+    subscopes: dict[tuple[tuple[Guard, ...], bool], Scope] = field(default_factory=dict)
 
     def value(self, scalar: Scalar) -> str:
         """The name of ``scalar``'s value, computed now if it is not yet."""
@@ -107,19 +113,37 @@ class Scope:
         raise AssertionError(scalar)
 
     def _guarded(self, guards: tuple[Guard, ...], body: Scalar, other: Scalar) -> str:
-        inside = self.subscopes.get(guards)
+        inside = self.subscopes.get((guards, True))
         if inside is None:
             condition = self.names.fresh("g")
             self.lines.append(
                 f"{condition} = {self.mask} & {' & '.join(self._guard(guard) for guard in guards)}"
             )
-            inside = Scope(
-                self.names, condition, self.zero, self.variables, self.kept, self.outer, guarded=True
-            )
-            inside.lines = self.lines
-            inside.values = {}
-            self.subscopes[guards] = inside
-        return f"tl.where({inside.mask}, {inside.value(body)}, {self.value(other)})"
+            inside = self._under(condition, (guards, True))
+        outside = self
+        if _loads(other):
+            found = self.subscopes.get((guards, False))
+            if found is None:
+                condition = self.names.fresh("g")
+                self.lines.append(f"{condition} = {self.mask} & ~{inside.mask}")
+                found = self._under(condition, (guards, False))
+            outside = found
+        return f"tl.where({inside.mask}, {inside.value(body)}, {outside.value(other)})"
+
+    def _under(self, condition: str, key: tuple[tuple[Guard, ...], bool]) -> Scope:
+        """The scope of what is computed only where ``condition`` holds."""
+        made = Scope(
+            self.names,
+            condition,
+            self.zero,
+            self.variables,
+            self.kept,
+            self.outer,
+            guarded=True,
+            lines=self.lines,
+        )
+        self.subscopes[key] = made
+        return made
 
     def _guard(self, guard: Guard) -> str:
         index = self.address(guard.index)
@@ -135,14 +159,30 @@ class Scope:
         computing = node.args[-1].dtype if node.args else node.dtype
         if node.op == "convert_dtype":
             return _converted(arguments[0], computing, node.dtype)
-        table = POINTWISE if computing.is_floating_point else {**POINTWISE, **INTEGER}
+        table = _TABLES[computing.is_floating_point, computing == torch.bool]
+        if node.op == "wrap_index":
+            return self._wrapped_index(*arguments)
         if node.op not in table:
-            raise UnsupportedProgramError("IND301", f"the primitive {node.op!r} has no Triton text")
+            raise unsupported("IND121", f"the primitive {node.op!r} has no Triton text", None)
         if computing in _HALF and node.op not in _EXACT_IN_HALF:
             arguments = [f"{argument}.to(tl.float32)" for argument in arguments]
-            result = table[node.op].format(*arguments)
+            result = table[node.op].format(*arguments, type="tl.float32")
             return f"({result}).to({TYPES[node.dtype]})"
         return table[node.op].format(*arguments, type=TYPES[node.dtype])
+
+    def _wrapped_index(self, index: str, extent: str) -> str:
+        """An index from data, from the end if negative. Out of range is a device-side assertion and reads element 0."""
+        moved, inside = self.names.fresh("t"), self.names.fresh("g")
+        self.lines += [
+            f"{moved} = tl.where({index} < 0, {index} + {extent}, {index})",
+            f"{inside} = ({moved} >= 0) & ({moved} < {extent})",
+            f'tl.device_assert({inside} | ~{self.mask}, "index out of range in self")',
+        ]
+        return f"tl.where({inside}, {moved}, 0)"
+
+
+def _loads(scalar: Scalar) -> bool:
+    return isinstance(scalar, (Load, Kept)) or any(map(_loads, operands(scalar)))
 
 
 def _converted(value: str, before: torch.dtype, after: torch.dtype) -> str:

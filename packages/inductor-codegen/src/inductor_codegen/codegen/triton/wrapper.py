@@ -1,6 +1,7 @@
 """A program as a Python module: its Triton kernels, and ``call``, which runs the steps with torch and Triton.
 
-Memory comes from torch's caching allocator; a ``Reuse`` step is another view of the memory that it takes over. Sizes are Python integers bound from the inputs.
+Memory comes from torch's caching allocator; a ``Reuse`` step is another view of the memory that it takes over. Sizes
+are Python integers bound from the inputs.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import assert_never
 import torch
 
 from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.triton.formulas import FUNCTIONS
 from inductor_codegen.codegen.triton.indices import size_text
-from inductor_codegen.codegen.triton.kernel import kernel_source, reduces, row_loops
+from inductor_codegen.codegen.triton.kernel import computes_again, kernel_source, reduces, row_loops
 from inductor_codegen.codegen.triton.reductions import PRELUDE
-from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
+from inductor_codegen.ir.kernel import Access, Kernel, Vector, extent_product
 from inductor_codegen.ir.program import (
     Allocate,
     Argument,
@@ -42,19 +44,20 @@ import triton.language as tl
 from torch import device, inf, nan
 from triton.language.extra import libdevice
 
-from inductor_codegen.codegen.triton.launch import choose
+from inductor_codegen.codegen.triton.launch import OPTIONS, choose
 '''
 
 
 def program_source(program: Program) -> str:
     """The whole module's text; deterministic."""
     kernels = {kernel.name: kernel for kernel in program.kernels}
-    parts = [HEADER, PRELUDE, *(kernel_source(kernel) for kernel in program.kernels), _call(program, kernels)]
-    return "\n\n".join(parts)
+    texts = [kernel_source(kernel) for kernel in program.kernels]
+    return "\n\n".join((HEADER, FUNCTIONS, PRELUDE, *texts, _call(program, kernels)))
 
 
 def _call(program: Program, kernels: dict[str, Kernel]) -> str:
-    names, binds = [], []
+    names: list[str] = []
+    buffers = program.buffers()
     for position, declared in enumerate(program.inputs):
         match declared:
             case Buffer(name) | FloatInput(name):
@@ -63,21 +66,19 @@ def _call(program: Program, kernels: dict[str, Kernel]) -> str:
                 names.append(symbol.name)
             case UnusedInput():
                 names.append(f"unused{position}")
-    body = [*binds]
+    body: list[str] = []
     for step in program.steps:
-        body += _step(step, kernels)
+        body += _step(step, kernels, buffers)
     outputs = ", ".join(_output(output) for output in program.outputs)
     body.append(f"return ({outputs},)" if program.outputs else "return ()")
     text = "\n".join(f"    {line}" for line in body)
     return f"def call({', '.join(names)}):\n{text}\n"
 
 
-def _step(step: Step, kernels: dict[str, Kernel]) -> list[str]:
+def _step(step: Step, kernels: dict[str, Kernel], buffers: dict[str, Buffer]) -> list[str]:
     match step:
         case Allocate(buffer, _):
-            options = f"dtype={buffer.dtype}, device={str(buffer.device)!r}"
-            shape = f"{sizes_text(buffer.sizes)}, {sizes_text(buffer.strides)}"
-            return [f"{buffer.name} = torch.empty_strided({shape}, {options})"]
+            return _allocate(buffer, buffer.name)
         case Reuse(buffer, of):
             shape = f"{sizes_text(buffer.sizes)}, {sizes_text(buffer.strides)}"
             return [f"{buffer.name} = torch.as_strided({of}, {shape}, {of}.storage_offset())", f"del {of}"]
@@ -90,13 +91,13 @@ def _step(step: Step, kernels: dict[str, Kernel]) -> list[str]:
         case Free(name):
             return [f"del {name}"]
         case RunKernel():
-            return _run(step, kernels[step.kernel])
+            return _run(step, kernels[step.kernel], buffers)
         case CallExtern():
             return _extern(step)
     assert_never(step)
 
 
-def _run(step: RunKernel, kernel: Kernel) -> list[str]:
+def _run(step: RunKernel, kernel: Kernel, buffers: dict[str, Buffer]) -> list[str]:
     """A launch; extents are printed over the kernel's own size names, bound to this call's sizes."""
     sizes = [p.name for p in kernel.parameters if p.name not in {b.name for b in kernel.buffers}]
     values = dict(zip(sizes, [size_text(size) for size in step.sizes], strict=False))
@@ -104,13 +105,39 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     if reduces(kernel):
         points = _bound(extent_product(kernel.inner), values)
     along = kernel.vector is Vector.OUTER
-    arguments = [*step.buffers, *(size_text(size) for size in step.sizes), *step.floats]
-    lines = [f"launch = choose({rows}, {points}, along_rows={along})", "if launch.programs:"]
-    lines.append(
+    before, arguments, after = _out_of_place(step, kernel, buffers)
+    arguments += [*(size_text(size) for size in step.sizes), *step.floats]
+    return [
+        *before,
+        f"launch = choose({rows}, {points}, along_rows={along})",
+        "if launch.programs:",
         f"    {kernel.name}[(launch.programs,)]({', '.join(arguments)}, "
-        "XBLOCK=launch.rows, RBLOCK=launch.points, num_warps=launch.warps)"
-    )
-    return lines
+        "XBLOCK=launch.rows, RBLOCK=launch.points, num_warps=launch.warps, **OPTIONS)",
+        *after,
+    ]
+
+
+def _out_of_place(
+    step: RunKernel, kernel: Kernel, buffers: dict[str, Buffer]
+) -> tuple[list[str], list[str], list[str]]:
+    """The buffers to pass, and lines before and after: a kernel that loads again may not write over what it reads."""
+    names = list(step.buffers)
+    before: list[str] = []
+    after: list[str] = []
+    read = [name for name, p in zip(names, kernel.buffers, strict=True) if p.access is not Access.WRITE]
+    for position, parameter in enumerate(kernel.buffers):
+        name = names[position]
+        if computes_again(kernel) and parameter.access is Access.WRITE and name in read:
+            before += _allocate(buffers[name], f"{name}_new")
+            after.append(f"{name} = {name}_new")
+            names[position] = f"{name}_new"
+    return before, names, after
+
+
+def _allocate(buffer: Buffer, name: str) -> list[str]:
+    options = f"dtype={buffer.dtype}, device={str(buffer.device)!r}"
+    shape = f"{sizes_text(buffer.sizes)}, {sizes_text(buffer.strides)}"
+    return [f"{name} = torch.empty_strided({shape}, {options})"]
 
 
 def _bound(value: IntLike, names: dict[str, str]) -> str:
