@@ -51,3 +51,10 @@ def test_relu_of_integers() -> None:
 
 def test_prelu() -> None:
     check_operator("aten._prelu_kernel.default", torch.randn(2, 3, 4), torch.randn(1, 3, 1))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_gates(dtype: torch.dtype) -> None:
+    for x, dim in ((torch.randn(3, 8).to(dtype), -1), (torch.randn(4, 3, 2).to(dtype), 0)):
+        check_operator("aten.glu.default", x, dim)
+    check_operator("aten.log_sigmoid_forward.default", VALUES[:-1].to(dtype))

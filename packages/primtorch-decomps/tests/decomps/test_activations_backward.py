@@ -53,3 +53,10 @@ def test_layouts(name: str) -> None:
     x = torch.randn(4, 5)
     check_operator(f"aten.{name}.default", x.t(), torch.randn(5, 4))
     check_operator(f"aten.{name}.default", x[:1].expand(4, 5), x)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_gates_and_dropout(dtype: torch.dtype) -> None:
+    grad = torch.randn(3, 4).to(dtype)
+    check_operator("aten.glu_backward.default", grad, torch.randn(3, 8).to(dtype), 1)
+    check_operator("aten.native_dropout_backward.default", grad, torch.rand(3, 4) > 0.5, 2.0)

@@ -113,3 +113,11 @@ def test_the_extreme_of_nothing_raises_what_eager_raises() -> None:
         torch.ops.aten.amax.default(nothing, [0])
     with pytest.raises(IndexError, match="amax"):
         LIBRARY.infer(torch.ops.aten.amax.default, (spec_of(nothing), [0]), {}, ShapeEnv())
+
+
+def test_sums_without_nan() -> None:
+    x = torch.tensor([[1.0, float("nan")], [2.0, 3.0]])
+    check_operator("aten.nansum.default", x, [1], True)
+    check_operator("aten.nansum.default", x.bfloat16())
+    check_operator("aten.nansum.default", INTEGERS, [0])
+    check_operator("aten.count_nonzero.default", x)

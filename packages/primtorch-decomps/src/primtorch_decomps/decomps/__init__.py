@@ -16,9 +16,11 @@ from primtorch_decomps.decomps import (
     normalization,
     pooling,
     reductions,
+    resampling,
     softmax,
     ternary,
     unary,
+    view_copies,
     views,
 )
 
@@ -38,8 +40,10 @@ __all__ = [
     "normalization",
     "pooling",
     "reductions",
+    "resampling",
     "softmax",
     "ternary",
     "unary",
+    "view_copies",
     "views",
 ]

@@ -5,9 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fx_interface.symbols import floordiv, mod
 from primtorch_decomps import promotion
+from primtorch_decomps.decomps.views import cut
+from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.pointwise import Kind, pointwise
-from primtorch_decomps.prims import PrimTensor, ops
+from primtorch_decomps.prims import PrimTensor, current_trace, ops
+from primtorch_decomps.registry import decomposes
+from primtorch_decomps.shapes import canonical_dim, same
 
 SQRT_HALF = math.sqrt(0.5)
 TANH_SCALE = math.sqrt(2.0 / math.pi)
@@ -105,6 +110,35 @@ def prelu(x: PrimTensor, weight: PrimTensor) -> PrimTensor:
     return ops.where(ops.gt(x, 0.0), x, weight * x)
 
 
+@decomposes("aten.glu.default")
+def glu(x: PrimTensor, dim: int = -1) -> PrimTensor:
+    """The first half of ``dim``, gated by the second."""
+    value, gate = halves(x, dim)
+    wide = promotion.compute_dtype(x.dtype)
+    result = ops.convert_dtype(value, wide) * ops.sigmoid(ops.convert_dtype(gate, wide))
+    return ops.convert_dtype(result, x.dtype)
+
+
+def halves(x: PrimTensor, dim: int) -> tuple[PrimTensor, PrimTensor]:
+    """``x`` cut in two along ``dim``, whose size must be even."""
+    axis = canonical_dim(dim, x.rank)
+    size = x.sizes[axis]
+    if not x.rank or not same(mod(size, 2), 0, current_trace().env):
+        raise RuleMismatchError("halving an odd size")
+    middle = floordiv(size, 2)
+    return cut(x, axis, 0, middle, 1, middle), cut(x, axis, middle, size, 1, middle)
+
+
 @pointwise("aten.log_sigmoid.default")
 def log_sigmoid(x: PrimTensor) -> PrimTensor:
     return ops.minimum(x, 0.0) - ops.log1p(ops.exp(-ops.abs(x)))
+
+
+@decomposes("aten.log_sigmoid_forward.default")
+def log_sigmoid_forward(x: PrimTensor) -> tuple[PrimTensor, PrimTensor]:
+    """On a CPU the second result is exp(-|x|), elsewhere it is empty."""
+    source = ops.convert_dtype(x, promotion.compute_dtype(x.dtype))
+    result = ops.convert_dtype(log_sigmoid(source), x.dtype)
+    if x.device.type != "cpu":
+        return result, ops.full((0,), 0.0, x.dtype, x.device)
+    return result, ops.convert_dtype(ops.exp(-ops.abs(source)), x.dtype)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from primtorch_decomps.decomps.activations import SQRT_HALF, TANH_CUBIC, TANH_SCALE
+from primtorch_decomps import promotion
+from primtorch_decomps.decomps.activations import SQRT_HALF, TANH_CUBIC, TANH_SCALE, halves
 from primtorch_decomps.pointwise import Kind, pointwise
 from primtorch_decomps.prims import PrimTensor, ops
+from primtorch_decomps.registry import decomposes
+from primtorch_decomps.shapes import canonical_dim
 
 _DENSITY_SCALE = 1.0 / math.sqrt(2.0 * math.pi)
 
@@ -48,6 +51,21 @@ def _gelu_tanh_slope(x: PrimTensor) -> PrimTensor:
     bend = ops.tanh(TANH_SCALE * (x + TANH_CUBIC * (square * x)))
     inner_slope = TANH_SCALE * (1.0 + 3.0 * TANH_CUBIC * square)
     return 0.5 * (1.0 + bend) + 0.5 * x * ((1.0 - bend * bend) * inner_slope)
+
+
+@decomposes("aten.glu_backward.default")
+def glu_backward(grad: PrimTensor, x: PrimTensor, dim: int) -> PrimTensor:
+    wide = promotion.compute_dtype(x.dtype)
+    value, gate = (ops.convert_dtype(half, wide) for half in halves(x, dim))
+    slope, share = ops.convert_dtype(grad, wide), ops.sigmoid(gate)
+    inner = slope * share
+    parts = (inner, inner * (1.0 - share) * value)
+    return ops.convert_dtype(ops.cat(parts, canonical_dim(dim, x.rank)), x.dtype)
+
+
+@pointwise("aten.native_dropout_backward.default", operands=1)
+def native_dropout_backward(grad: PrimTensor, mask: PrimTensor, scale: float) -> PrimTensor:
+    return grad * mask * scale
 
 
 @pointwise("aten.leaky_relu_backward.default", operands=2)

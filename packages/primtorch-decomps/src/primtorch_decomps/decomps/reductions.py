@@ -52,6 +52,14 @@ def sum_all(x: PrimTensor, *, dtype: torch.dtype | None = None) -> PrimTensor:
     return accumulate(ops.sum, x, None, False, dtype)
 
 
+@decomposes("aten.nansum.default")
+def nansum(
+    x: PrimTensor, dim: Dims = None, keepdim: bool = False, *, dtype: torch.dtype | None = None
+) -> PrimTensor:
+    known = x if is_integral(x.dtype) else ops.where(ops.isnan(x), 0.0, x)
+    return accumulate(ops.sum, known, dim, keepdim, dtype)
+
+
 @decomposes("aten.prod.default")
 def prod_all(x: PrimTensor, *, dtype: torch.dtype | None = None) -> PrimTensor:
     return accumulate(ops.prod, x, None, False, dtype)
@@ -288,6 +296,11 @@ def norm_dims(
 @decomposes("aten.norm.Scalar")
 def norm_all(x: PrimTensor, p: Any = 2) -> PrimTensor:
     return vector_norm(x, p)
+
+
+@decomposes("aten.count_nonzero.default")
+def count_nonzero_dim(x: PrimTensor, dim: int | None = None) -> PrimTensor:
+    return count_nonzero(x, dim)
 
 
 @decomposes("aten.count_nonzero.dim_IntList")

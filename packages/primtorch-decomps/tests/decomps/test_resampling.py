@@ -1,0 +1,68 @@
+"""Resampling by index, and the layouts of what stays with the library."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from primtorch_decomps.testing import check_operator, check_spec, check_values
+
+IMAGE = torch.randn(2, 4, 5, 7)
+LAST = IMAGE.to(memory_format=torch.channels_last)
+
+
+def strided(op, *args):
+    """The packet's default overload on real tensors."""
+    return getattr(torch.ops.aten, op).default(*args)
+
+
+@pytest.mark.parametrize("name", ["upsample_nearest2d", "_upsample_nearest_exact2d"])
+@pytest.mark.parametrize("size", [[10, 14], [5, 7], [13, 3], [5, 49], [55, 77]], ids=str)
+def test_nearest(name: str, size: list[int]) -> None:
+    op = getattr(torch.ops.aten, name).default
+    for x in (IMAGE, LAST, LAST.bfloat16()):
+        check_spec(op, (x, size), {})
+        check_values(op, (x, size), {})
+    check_values(op, (IMAGE, [int(5 * 1.7), int(7 * 2.3)], 1.7, 2.3), {})
+
+
+def test_other_ranks() -> None:
+    check_values(torch.ops.aten.upsample_nearest1d.default, (torch.randn(2, 3, 5), [11]), {})
+    check_values(torch.ops.aten.upsample_nearest3d.default, (torch.randn(2, 3, 4, 5, 3), [7, 5, 9]), {})
+
+
+@pytest.mark.parametrize("padding", [[1, 2, 3, 0], [0, 0, 1, 1], [2, 2, 2, 2]], ids=str)
+@pytest.mark.parametrize("name", ["reflection_pad2d", "replication_pad2d"])
+def test_borders(name: str, padding: list[int]) -> None:
+    for x in (IMAGE, LAST, IMAGE[0]):
+        check_operator(f"aten.{name}.default", x, padding)
+        grad = torch.randn_like(strided(name, x, padding))
+        check_operator(f"aten.{name}_backward.default", grad, x, padding, library_call=True)
+
+
+def test_borders_of_sequences() -> None:
+    for name in ("reflection_pad1d", "replication_pad1d"):
+        check_operator(f"aten.{name}.default", IMAGE[0], [2, 1])
+
+
+def test_pixels() -> None:
+    for x in (IMAGE, LAST):
+        check_operator("aten.pixel_shuffle.default", x, 2)
+    check_operator("aten.pixel_unshuffle.default", torch.randn(2, 3, 6, 4), 2)
+    check_operator(
+        "aten.pixel_unshuffle.default", torch.randn(2, 3, 6, 4).to(memory_format=torch.channels_last), 2
+    )
+
+
+@pytest.mark.parametrize("name", ["upsample_bilinear2d", "upsample_bicubic2d"])
+def test_interpolation_stays_with_the_library(name: str) -> None:
+    for x in (IMAGE, LAST):
+        check_operator(f"aten.{name}.default", x, [10, 9], False, library_call=True)
+        grad = torch.randn_like(strided(name, x, [10, 9], False))
+        args = (grad, [10, 9], list(x.shape), False)
+        if name == "upsample_bilinear2d" or x is IMAGE:
+            check_operator(f"aten.{name}_backward.default", *args, library_call=True)
+    grad = torch.randn_like(strided("upsample_nearest2d", LAST, [10, 14]))
+    check_operator(
+        "aten.upsample_nearest2d_backward.default", grad, [10, 14], [2, 4, 5, 7], library_call=True
+    )
