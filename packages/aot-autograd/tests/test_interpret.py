@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -50,3 +51,23 @@ def test_a_call_of_a_module_is_refused(library: Any) -> None:
     graph = symbolic_trace(nn.Sequential(nn.Linear(2, 2)))
     with pytest.raises(UnsupportedProgramError, match="AOT100"):
         trace_joint(graph, [torch.ones(2, 2)], operators=library)
+
+
+def test_a_graph_that_seeds_is_refused(library: Any) -> None:
+    graph = symbolic_trace(lambda x: x + torch.rand(3))
+    with graph.graph.inserting_after(graph.graph.find_nodes(op="placeholder")[0]):
+        graph.graph.call_function(torch.manual_seed, (3,))
+    state = torch.get_rng_state()
+    with pytest.raises(UnsupportedProgramError, match="AOT119"):
+        trace_joint(graph, [torch.ones(3)], operators=library)
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_graphs_are_traced_in_threads(library: Any) -> None:
+    def traced(k: int) -> str:
+        graph = symbolic_trace(lambda x: (x * k).sin().sum())
+        made = trace_joint(graph, [torch.ones(3, requires_grad=True)], operators=library)
+        return str(made.forward.graph) + str(made.backward and made.backward.graph)
+
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(traced, range(20))) == [traced(k) for k in range(20)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
@@ -43,10 +43,26 @@ def _fill_in(arg: Any, values: dict[Node, Any]) -> Any:
     return map_arg(arg, values.__getitem__)
 
 
+_SEEDING: Final = frozenset(
+    {"manual_seed", "manual_seed_all", "seed", "seed_all", "set_rng_state", "set_rng_state_all"}
+)
+"""Functions of torch that set a generator's state: they would run once, while the graph is traced, and never again.
+By name, because torch wraps some of them again when other parts of it are imported."""
+
+
+def _seeds(function: Any) -> bool:
+    return getattr(function, "__name__", "") in _SEEDING and str(function.__module__).startswith("torch")
+
+
 def _call(node: Node, args: Any, kwargs: Any) -> Any:
     match node.op:
         case "call_function":
             assert callable(node.target)
+            if _seeds(node.target):
+                raise UnsupportedProgramError(
+                    "AOT119",
+                    f"the graph calls {node.name}, which sets the state of a random number generator",
+                )
             return node.target(*args, **kwargs)
         case "call_method":
             return getattr(args[0], str(node.target))(*args[1:], **kwargs)
