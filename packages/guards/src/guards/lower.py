@@ -41,10 +41,11 @@ class Lowering:
     def __init__(self, varnames: Sequence[str] = (), freevars: Sequence[str] = ()) -> None:
         self._slots = {name: index for index, name in enumerate(varnames)}
         self._cells = {name: index for index, name in enumerate(freevars)}
+        self._costs: dict[int, int] = {}
 
     def evaluator(self, guards: GuardSet) -> tuple[tuple[NodeTuple, ...], tuple[CheckTuple, ...], int]:
         """The arguments of ``_native.Evaluator``; cheap roots first."""
-        roots = sorted(guards.roots, key=_cost)
+        roots = sorted(guards.roots, key=self._cost)
         checks = tuple(relation_check(i, guard, guards) for i, guard in guards.relations)
         return tuple(self.node(root) for root in roots), checks, len(guards.slots)
 
@@ -52,10 +53,21 @@ class Lowering:
         """One node with its checks and children."""
         access, key, index = self._access(node.source)
         checks = tuple(value_check(i, guard) for i, guard in node.guards)
-        live = sorted((c for c in node.children if not _skippable(c)), key=_cost)
-        rest = [c for c in node.children if _skippable(c)]
+        live: list[TreeNode] = []
+        rest: list[TreeNode] = []
+        for child in node.children:
+            (rest if _skippable(child) else live).append(child)
+        live.sort(key=self._cost)
         children = tuple(map(self.node, [*live, *rest]))
         return (access, key, index, node.slot, _number_only(node), checks, children, len(live))
+
+    def _cost(self, node: TreeNode) -> int:
+        """A rough number of nanoseconds, to look first where a look is cheap."""
+        known = self._costs.get(id(node))
+        if known is None:
+            own = sum(5 if _is_own(guard) else 50 for _, guard in node.guards)
+            known = self._costs[id(node)] = 5 + own + sum(map(self._cost, node.children))
+        return known
 
     def _access(self, source: Source) -> tuple[int, Any, int]:
         match source:
@@ -136,12 +148,6 @@ def _lasting(guard: Guard) -> int:
 
 def _is_immutable(value: Any) -> bool:
     return type(value) in _IMMUTABLE or (type(value) is tuple and all(map(_is_immutable, value)))
-
-
-def _cost(node: TreeNode) -> int:
-    """A rough number of nanoseconds, to look first where a look is cheap."""
-    own = sum(5 if guard.kind in _C or _lasting(guard) != NEVER else 20 for _, guard in node.guards)
-    return 5 + own + sum(map(_cost, node.children))
 
 
 def value_check(index: int, guard: Guard) -> CheckTuple:

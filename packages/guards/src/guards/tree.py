@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from fx_interface.guard import Guard
 from fx_interface.source import Source
@@ -32,21 +33,36 @@ class GuardSet:
     """
 
     def __init__(self, guards: Iterable[Guard]) -> None:
-        self.guards: tuple[Guard, ...] = tuple(dict.fromkeys(guards))
         self.roots: list[TreeNode] = []
         self.relations: list[tuple[int, Guard]] = []
         self.slots: dict[Source, int] = {}
-        self._nodes: dict[Source, TreeNode] = {}
-        for index, guard in enumerate(self.guards):
-            self._add(index, guard)
+        self._nodes: dict[tuple[Any, ...], TreeNode] = {}
+        self._known: dict[int, TreeNode] = {}
+        self._seen_relations: set[Guard] = set()
+        kept: list[Guard] = []
+        for guard in guards:
+            if self._add(len(kept), guard):
+                kept.append(guard)
+        self.guards: tuple[Guard, ...] = tuple(kept)
 
-    def _add(self, index: int, guard: Guard) -> None:
-        if not is_relation(guard):
-            self.node(guard.source).guards.append((index, guard))
-            return
+    def _add(self, index: int, guard: Guard) -> bool:
+        """Put a guard where it belongs; False for one that is there already."""
+        if is_relation(guard):
+            return self._add_relation(index, guard)
+        place = self.node(guard.source).guards
+        if any(earlier == guard for _, earlier in place):
+            return False
+        place.append((index, guard))
+        return True
+
+    def _add_relation(self, index: int, guard: Guard) -> bool:
+        if guard in self._seen_relations:
+            return False
+        self._seen_relations.add(guard)
         self.relations.append((index, guard))
         for source in sources_of(guard):
             self.add_slot(source)
+        return True
 
     def add_slot(self, source: Source) -> int:
         """The slot in which the value of ``source`` is kept, made if there is none yet."""
@@ -58,12 +74,28 @@ class GuardSet:
 
     def node(self, source: Source) -> TreeNode:
         """The node that reads ``source``, made with all its prefixes if there is none yet."""
-        found = self._nodes.get(source)
+        known = self._known.get(id(source))
+        if known is not None and known.source is source:
+            return known
+        base = source.base
+        parent = None if base is None else self.node(base)
+        key = _step_key(source, parent)
+        found = self._nodes.get(key)
         if found is None:
-            found = self._nodes[source] = TreeNode(source)
-            base = source.base
-            (self.roots if base is None else self.node(base).children).append(found)
+            found = self._nodes[key] = TreeNode(source)
+            (self.roots if parent is None else parent.children).append(found)
+            self._known[id(source)] = found
         return found
+
+
+def _step_key(source: Source, parent: TreeNode | None) -> tuple[Any, ...]:
+    """What tells a source from its siblings: its class and own fields. A class without slots is told by the whole."""
+    cls = type(source)
+    fields = cls.__dict__.get("__slots__")
+    if fields is None:
+        return (cls, source)
+    own = tuple(getattr(source, name) for name in fields)
+    return (cls, id(parent), own, tuple(map(type, own)))
 
 
 def sources_of(guard: Guard) -> tuple[Source, ...]:
