@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from torch.fx import Node
+
 from fx_interface.dialects import prims as p
 from fx_interface.symbols import Expr, IntLike, evaluate
 from fx_interface.tensor_spec import TensorSpec
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
-from torch.fx import Node
 
 UNARY = [p.tanh, p.neg, p.abs, p.sigmoid, p.erf, p.sin, p.clone]
 BINARY = [p.add, p.sub, p.mul, p.maximum, p.minimum]
@@ -31,7 +32,9 @@ class RandomGraph:
         torch.manual_seed(seed)
         self.nodes: list[Node] = []
         for _ in range(2):
-            sizes: list[IntLike] = [self.random.choice([2, 3, 4, 6]) for _ in range(self.random.randint(1, 2))]
+            sizes: list[IntLike] = [
+                self.random.choice([2, 3, 4, 6]) for _ in range(self.random.randint(1, 2))
+            ]
             sizes += symbols
             self.random.shuffle(sizes)
             self.nodes.append(self.graph.input(torch.randn([self.graph._real(size) for size in sizes])))
@@ -44,7 +47,16 @@ class RandomGraph:
     def grow(self) -> None:
         """Add one random node."""
         step: Callable[[Node], Node | None] = self.random.choice(
-            [self.unary, self.unary, self.binary, self.binary, self.binary, self.permute, self.reshape, self.slice]
+            [
+                self.unary,
+                self.unary,
+                self.binary,
+                self.binary,
+                self.binary,
+                self.permute,
+                self.reshape,
+                self.slice,
+            ]
             + [self.flip, self.reduce, self.reduce, self.normalize, self.pad, self.cat, self.where, self.take]
         )
         made = step(self.random.choice(self.nodes[-4:]))
@@ -90,7 +102,9 @@ class RandomGraph:
             sizes[at : at + 2] = [sizes[at] * sizes[at + 1]]
         else:
             at = self.random.randrange(len(sizes)) if sizes else 0
-            part = next((n for n in (2, 3) if sizes and isinstance(sizes[at], int) and sizes[at] % n == 0), None)
+            part = next(
+                (n for n in (2, 3) if sizes and isinstance(sizes[at], int) and sizes[at] % n == 0), None
+            )
             if part is None:
                 return self.graph.call(p.reshape, x, [1, *sizes])
             sizes[at : at + 1] = [part, sizes[at] // part]

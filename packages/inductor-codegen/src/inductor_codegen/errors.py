@@ -17,7 +17,9 @@ CODES = {
 """Every code with its meaning, for the README and for ``fxstack doctor``."""
 
 
-def unsupported(code: str, what: str, where: UserLocation | None, action: str = "") -> UnsupportedProgramError:
+def unsupported(
+    code: str, what: str, where: UserLocation | None, action: str = ""
+) -> UnsupportedProgramError:
     """The error to raise for a program that cannot be compiled."""
     assert code in CODES, code
     return UnsupportedProgramError(code, what, where=where, action=action or "the graph runs eagerly instead")

@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from torch.fx import GraphModule, Node
+
 from fx_interface.builder import GraphBuilder
 from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
-from torch.fx import GraphModule, Node
-
 from inductor_codegen.codegen.cpp.emit import emit_source
 from inductor_codegen.ir.interpret import interpret
 from inductor_codegen.ir.kernel import Kernel
@@ -166,7 +166,10 @@ class _Run:
         match step:
             case Allocate(buffer):
                 made = torch.empty_strided(
-                    self.sizes(buffer.sizes), self.sizes(buffer.strides), dtype=buffer.dtype, device=buffer.device
+                    self.sizes(buffer.sizes),
+                    self.sizes(buffer.strides),
+                    dtype=buffer.dtype,
+                    device=buffer.device,
                 )
                 made.fill_(91 if made.dtype != torch.bool else True)
                 tensors[buffer.name] = made
@@ -178,7 +181,9 @@ class _Run:
             case View(buffer, of, offset):
                 base = tensors[of]
                 start = base.storage_offset() + self.size(offset)
-                tensors[buffer.name] = base.as_strided(self.sizes(buffer.sizes), self.sizes(buffer.strides), start)
+                tensors[buffer.name] = base.as_strided(
+                    self.sizes(buffer.sizes), self.sizes(buffer.strides), start
+                )
             case Free(name):
                 del tensors[name]
             case RunKernel():
@@ -197,7 +202,9 @@ class _Run:
         kernel = self.stepper.kernels[step.kernel]
         names = [parameter.name for parameter in kernel.parameters]
         count = len(step.buffers)
-        memory = {name: _flat(self.tensors[buffer]) for name, buffer in zip(names, step.buffers, strict=False)}
+        memory = {
+            name: _flat(self.tensors[buffer]) for name, buffer in zip(names, step.buffers, strict=False)
+        }
         sizes = {Symbol(n): self.size(v) for n, v in zip(names[count:], step.sizes, strict=False)}
         floats = {n: self.floats[f] for n, f in zip(names[count + len(sizes) :], step.floats, strict=True)}
         return 0 if interpret(kernel, memory, sizes, floats) else 1
@@ -241,7 +248,6 @@ class _Run:
             case None:
                 return None
         return self.size(output)
-
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:

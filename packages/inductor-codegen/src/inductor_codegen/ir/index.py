@@ -109,7 +109,9 @@ class Index:
         return Index(self.const * factor, tuple((atom, c * factor) for atom, c in self.terms))
 
     def __str__(self) -> str:
-        parts = [str(atom) if c == 1 and isinstance(c, int) else f"{_factor(c)}*{atom}" for atom, c in self.terms]
+        parts = [
+            str(atom) if c == 1 and isinstance(c, int) else f"{_factor(c)}*{atom}" for atom, c in self.terms
+        ]
         if not parts or not _is_zero(self.const):
             parts.append(str(self.const))
         return " + ".join(parts)

@@ -92,7 +92,9 @@ class _Interpreter:
 
     def _statement(self, statement: Statement, shape: Sequence[int]) -> None:
         value = self.values[statement.value].expand(shape)
-        assert bool(self.valid[statement.value].expand(shape).all()), "a value from outside of a buffer is used"
+        assert bool(self.valid[statement.value].expand(shape).all()), (
+            "a value from outside of a buffer is used"
+        )
         match statement:
             case Store(buffer, index):
                 self._store(buffer, self.index(index).expand(shape), value)
@@ -163,7 +165,9 @@ class _Interpreter:
     def _load(self, memory: Tensor, index: Index, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
         where = self.index(index)
         inside = (where >= 0) & (where < memory.numel())
-        loaded = memory.take(where.clamp(0, memory.numel() - 1)) if memory.numel() else torch.zeros_like(where)
+        loaded = (
+            memory.take(where.clamp(0, memory.numel() - 1)) if memory.numel() else torch.zeros_like(where)
+        )
         return loaded.to(_computed(dtype)), inside & self._index_valid(index)
 
     def _index_valid(self, index: Index) -> Tensor:

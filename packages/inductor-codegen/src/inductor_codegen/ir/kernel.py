@@ -17,8 +17,8 @@ from enum import Enum
 from typing import TypeAlias
 
 import torch
-from fx_interface.symbols import IntLike
 
+from fx_interface.symbols import IntLike
 from inductor_codegen.ir.index import Index, LoopVar
 from inductor_codegen.ir.scalar import Scalar
 

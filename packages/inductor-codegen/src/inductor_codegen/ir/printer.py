@@ -48,7 +48,9 @@ class _Printer:
 
     def kernel(self, kernel: Kernel, name: str) -> list[str]:
         lines = [f"kernel {name}({', '.join(map(_parameter, kernel.parameters))})"]
-        lines.append(f"  outer {_loops(kernel.outer)}  inner {_loops(kernel.inner)}  vector {kernel.vector.value}")
+        lines.append(
+            f"  outer {_loops(kernel.outer)}  inner {_loops(kernel.inner)}  vector {kernel.vector.value}"
+        )
         for number, step in enumerate(kernel.passes):
             lines.append(f"  pass {number}")
             lines += self._statements(step.points, "    ")

@@ -12,10 +12,11 @@ from enum import Enum
 from typing import TypeAlias
 
 import torch
+from torch._ops import OpOverload
+
 from fx_interface.errors import UserLocation
 from fx_interface.symbols import IntLike, Symbol
 from inductor_codegen.ir.kernel import Kernel
-from torch._ops import OpOverload
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +123,22 @@ class FloatRef:
     name: str
 
 
-Argument: TypeAlias = BufferRef | FloatRef | IntLike | float | complex | bool | str | None | torch.dtype | torch.device | torch.layout | torch.memory_format | torch.Generator | tuple["Argument", ...]
+Argument: TypeAlias = (
+    BufferRef
+    | FloatRef
+    | IntLike
+    | float
+    | complex
+    | bool
+    | str
+    | None
+    | torch.dtype
+    | torch.device
+    | torch.layout
+    | torch.memory_format
+    | torch.Generator
+    | tuple["Argument", ...]
+)
 
 
 @dataclass(frozen=True, slots=True)

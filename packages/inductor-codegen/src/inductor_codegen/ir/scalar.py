@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
-from fx_interface.symbols import IntLike
 
+from fx_interface.symbols import IntLike
 from inductor_codegen.ir.index import Index, Loaded
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 
 from fx_interface.symbols import ShapeEnv
-
 from inductor_codegen.ir.index import Atom, Index, Loaded, as_index, rewrite
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store
 from inductor_codegen.ir.scalar import (

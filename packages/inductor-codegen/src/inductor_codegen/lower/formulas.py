@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+
 from fx_interface.dialects.prims import PrimKind, PrimOp
 from fx_interface.symbols import IntLike
 from fx_interface.tensor_spec import TensorSpec
-
 from inductor_codegen.lower.values import (
     Argument,
     Cat,

@@ -7,15 +7,15 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch._ops import OpOverload
+from torch.fx import GraphModule, Node
+
 from fx_interface.dialects.prims import PrimKind, PrimOp
 from fx_interface.errors import UserLocation
 from fx_interface.graph import SIZE_ARITHMETIC, block_of, call_block, location_of_node, spec_of_node
 from fx_interface.signature import SHAPE_ENV_KEY
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguous_strides
-from torch._ops import OpOverload
-from torch.fx import GraphModule, Node
-
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Buffer, FloatInput, SymbolInput, UnusedInput
 from inductor_codegen.lower import formulas
@@ -35,7 +35,18 @@ from inductor_codegen.lower.views import Layout, Reshape, Sizes, View, is_one, r
 
 STRIDED_DTYPES = frozenset(
     getattr(torch, name)
-    for name in "float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool".split()
+    for name in [
+        "float64",
+        "float32",
+        "float16",
+        "bfloat16",
+        "int64",
+        "int32",
+        "int16",
+        "int8",
+        "uint8",
+        "bool",
+    ]
 )
 """What kernels can load, compute with and store."""
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 import torch
-from fx_interface.errors import UserLocation
-from fx_interface.symbols import IntLike
 from torch._ops import OpOverload
 
+from fx_interface.errors import UserLocation
+from fx_interface.symbols import IntLike
 from inductor_codegen.ir.program import ProgramInput
 from inductor_codegen.lower.views import Layout, Sizes, View
 

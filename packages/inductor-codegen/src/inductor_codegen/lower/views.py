@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from fx_interface.symbols import IntLike, ShapeEnv
-
 from inductor_codegen.ir.index import ZERO, Index, flatten, unflatten
 
 Sizes: TypeAlias = tuple[IntLike, ...]
@@ -198,10 +197,9 @@ def _grow(operand: Sizes, result: Sizes, a: int, b: int) -> tuple[int, int]:
         if _divides(right, left) and b_end < len(result):
             right = right * result[b_end]
             b_end += 1
-        elif _divides(left, right) and a_end < len(operand):
-            left = left * operand[a_end]
-            a_end += 1
-        elif isinstance(left, int) and isinstance(right, int) and 0 < left < right and a_end < len(operand):
+        elif (_divides(left, right) and a_end < len(operand)) or (
+            isinstance(left, int) and isinstance(right, int) and 0 < left < right and a_end < len(operand)
+        ):
             left = left * operand[a_end]
             a_end += 1
         elif isinstance(left, int) and isinstance(right, int) and 0 < right < left and b_end < len(result):

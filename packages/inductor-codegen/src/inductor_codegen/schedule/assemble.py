@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 
 from fx_interface.symbols import IntLike, ShapeEnv
-
 from inductor_codegen.ir.index import Index
 from inductor_codegen.ir.kernel import Access, BufferParameter, Kernel, Store
 from inductor_codegen.ir.program import (
@@ -26,10 +25,19 @@ from inductor_codegen.ir.program import (
 )
 from inductor_codegen.ir.scalar import Load
 from inductor_codegen.ir.traverse import postorder, roots_of
-from inductor_codegen.lower.values import ExternalCall, Lowered, LoweredOutput, Number, Placed, RuntimeFloat, Value
+from inductor_codegen.lower.values import (
+    ExternalCall,
+    Lowered,
+    LoweredOutput,
+    Number,
+    Placed,
+    RuntimeFloat,
+    Value,
+)
 from inductor_codegen.lower.views import Layout, product
-from inductor_codegen.schedule.build import build_kernel
+from inductor_codegen.schedule.build import Launch, build_kernel
 from inductor_codegen.schedule.grouping import Group, Grouping
+from inductor_codegen.schedule.repeats import GroupKey
 
 
 def assemble(lowered: Lowered, grouping: Grouping, env: ShapeEnv) -> Program:
@@ -43,6 +51,7 @@ class _Assembler:
         self.grouping = grouping
         self.env = env
         self.kernels: dict[str, Kernel] = {}
+        self.built: dict[Hashable, tuple[Launch, tuple[int, ...]]] = {}
         self.steps: list[Step] = []
         self.views: dict[tuple[int, Layout], str] = {}
         self.aliases: dict[str, set[str]] = {}
@@ -73,7 +82,9 @@ class _Assembler:
 
     def _owners(self) -> set[str]:
         """Names that the program defines and so may free."""
-        return {value.name for value in self.lowered.values if value.formula is not None or value.call is not None}
+        return {
+            value.name for value in self.lowered.values if value.formula is not None or value.call is not None
+        }
 
     def _launch(self, group: Group) -> None:
         stored = [self.lowered.values[number] for number in sorted(group.stored)]
@@ -81,11 +92,25 @@ class _Assembler:
             self.steps.append(Allocate(_buffer(value), Storage.SCRATCH))
         if all(_is_empty(value) for value in stored):
             return
-        launch = build_kernel(group, self.lowered, self.env)
+        launch = self._build(group)
         self.kernels.setdefault(launch.kernel.name, launch.kernel)
         self.steps.append(
             RunKernel(launch.kernel.name, launch.buffers, launch.sizes, launch.floats, launch.where)
         )
+
+    def _build(self, group: Group) -> Launch:
+        """The kernel of a group and its arguments; built once for all groups that compute the same."""
+        known = GroupKey(group, self.lowered)
+        found = self.built.get(known.key)
+        if found is None:
+            launch = build_kernel(group, self.lowered, self.env)
+            numbers = {value.name: number for number, value in enumerate(known.values)}
+            self.built[known.key] = launch, tuple(numbers[name] for name in launch.buffers)
+            return launch
+        launch, order = found
+        names = tuple(known.values[number].name for number in order)
+        where = self.lowered.values[max(group.members)].where
+        return Launch(launch.kernel, names, launch.sizes, launch.floats, where)
 
     def _call(self, call: ExternalCall) -> None:
         args = tuple(self._argument(arg) for arg in call.args)
@@ -212,14 +237,20 @@ def _freed(
 
 
 def _reuse(
-    steps: list[Step], kept: set[str], kernels: dict[str, Kernel], owners: set[str], aliases: dict[str, set[str]]
+    steps: list[Step],
+    kept: set[str],
+    kernels: dict[str, Kernel],
+    owners: set[str],
+    aliases: dict[str, set[str]],
 ) -> list[Step]:
     """``Allocate`` replaced by ``Reuse`` where the kernel that follows reads a dying buffer only where it writes the new one."""
     last = _last_uses(steps, kept, aliases)
     buffers = {
         buffer.name: buffer for step in steps for buffer in _buffers_of(step) if not isinstance(step, View)
     }
-    shared = {step.of for step in steps if isinstance(step, View)} | {n for names in aliases.values() for n in names}
+    shared = {step.of for step in steps if isinstance(step, View)} | {
+        n for names in aliases.values() for n in names
+    }
     shared |= set(aliases)
     made: dict[str, str] = {}
     for position, step in enumerate(steps):
@@ -268,7 +299,9 @@ def _buffers_of(step: Step) -> tuple[Buffer, ...]:
 
 def _same_memory(one: Buffer, other: Buffer) -> bool:
     size: IntLike = product(one.sizes)
-    return one.dtype == other.dtype and one.device == other.device and size == product(other.sizes) and size != 0
+    return (
+        one.dtype == other.dtype and one.device == other.device and size == product(other.sizes) and size != 0
+    )
 
 
 def in_place(kernel: Kernel, source: BufferParameter, target: BufferParameter) -> bool:

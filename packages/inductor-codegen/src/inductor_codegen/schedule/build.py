@@ -8,8 +8,7 @@ from dataclasses import dataclass, replace
 
 from fx_interface.errors import UserLocation
 from fx_interface.symbols import Expr, IntLike, ShapeEnv, symbol
-
-from inductor_codegen.ir.index import Index, LoopVar, Quotient, Remainder, as_index, flatten, variable
+from inductor_codegen.ir.index import Index, LoopVar, Quotient, Remainder, as_index, flatten
 from inductor_codegen.ir.kernel import (
     Access,
     Accumulate,
@@ -32,7 +31,7 @@ from inductor_codegen.ir.traverse import (
     statement_indices,
     statements_of,
 )
-from inductor_codegen.lower.values import Lowered, Reduction, Value
+from inductor_codegen.lower.values import Lowered, Value
 from inductor_codegen.schedule.domain import Runs
 from inductor_codegen.schedule.evaluate import Evaluator, Point
 from inductor_codegen.schedule.grouping import Group, Position
@@ -138,7 +137,8 @@ class _Points:
         assert runs is not None
         loops = self.loops
         return tuple(
-            flatten([as_index(loops[axis]) for axis in run], [loops[axis].extent for axis in run]) for run in runs
+            flatten([as_index(loops[axis]) for axis in run], [loops[axis].extent for axis in run])
+            for run in runs
         )
 
 
@@ -220,7 +220,11 @@ class _Finisher:
         kernel = replace(kernel, name=kernel_name(kernel))
         where = self._lowered.values[max(self._group.members)].where
         return Launch(
-            kernel, tuple(parameters.buffers), tuple(symbol(s) for s in sizes), tuple(parameters.floats), where
+            kernel,
+            tuple(parameters.buffers),
+            tuple(symbol(s) for s in sizes),
+            tuple(parameters.floats),
+            where,
         )
 
 
@@ -245,7 +249,9 @@ class _Renamer(Rebuilder):
     """Replaces loop variables and buffer names."""
 
     def __init__(self, make: ScalarBuilder, env: ShapeEnv, leaf, variables, buffers: dict[str, str]) -> None:  # type: ignore[no-untyped-def]
-        super().__init__(make, env, leaf, lambda atom: variables.get(atom) if isinstance(atom, LoopVar) else None)
+        super().__init__(
+            make, env, leaf, lambda atom: variables.get(atom) if isinstance(atom, LoopVar) else None
+        )
         self._buffers = buffers
         self._builder = make
 
@@ -270,7 +276,7 @@ class _Parameters:
         values: dict[str, Value] = {}
         loaded: set[str] = set()
         stored: set[str] = set()
-        by_name = {value.name: value for value in lowered.values}
+        by_name = {lowered.values[number].name: lowered.values[number] for number in group.stored}
         dtypes = {}
         for statement in statements_of(passes):
             for node in postorder(roots_of(statement)):
@@ -289,7 +295,9 @@ class _Parameters:
             BufferParameter(name, dtypes[buffer], Access.WRITE if buffer in stored else Access.READ)
             for buffer, name in self.buffers.items()
         )
-        self.listed_floats: tuple[Parameter, ...] = tuple(FloatParameter(name) for name in self.floats.values())
+        self.listed_floats: tuple[Parameter, ...] = tuple(
+            FloatParameter(name) for name in self.floats.values()
+        )
 
 
 def _symbols(passes: tuple[Pass, ...], loops: tuple[LoopVar, ...]) -> set[str]:
@@ -326,8 +334,8 @@ def _comments(group: Group, lowered: Lowered) -> tuple[str, ...]:
     for number in sorted(group.members):
         value = lowered.values[number]
         formula = value.formula
-        what = getattr(formula, "op", None) or getattr(formula, "kind", None) or type(formula).__name__.lower()
+        what = (
+            getattr(formula, "op", None) or getattr(formula, "kind", None) or type(formula).__name__.lower()
+        )
         lines.append(f"{value.name}: {what}" + (f"  {value.where}" if value.where else ""))
     return tuple(lines)
-
-

@@ -12,11 +12,39 @@ _TRANSCENDENTAL = 20
 
 OP_COST: dict[str, int] = {
     "clone": 0,
-    **dict.fromkeys("div reciprocal sqrt rsqrt floor ceil trunc round floor_div trunc_div".split(), _DIVISION),
-    **dict.fromkeys("remainder fmod".split(), 2 * _DIVISION),
     **dict.fromkeys(
-        "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc "
-        "lgamma sigmoid pow atan2".split(),
+        ["div", "reciprocal", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round", "floor_div", "trunc_div"],
+        _DIVISION,
+    ),
+    **dict.fromkeys(["remainder", "fmod"], 2 * _DIVISION),
+    **dict.fromkeys(
+        [
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log2",
+            "log10",
+            "log1p",
+            "sin",
+            "cos",
+            "tan",
+            "asin",
+            "acos",
+            "atan",
+            "sinh",
+            "cosh",
+            "tanh",
+            "asinh",
+            "acosh",
+            "atanh",
+            "erf",
+            "erfc",
+            "lgamma",
+            "sigmoid",
+            "pow",
+            "atan2",
+        ],
         _TRANSCENDENTAL,
     ),
 }

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fx_interface.symbols import IntLike
-
 from inductor_codegen.lower.views import Sizes, is_one
 
 Runs = tuple[tuple[int, ...], ...]

@@ -6,8 +6,17 @@ from dataclasses import dataclass
 from enum import Enum
 
 from fx_interface.symbols import IntLike
-
-from inductor_codegen.lower.values import Cat, Formula, Gather, Operand, Pad, Pointwise, Reduction, Value, operands_of
+from inductor_codegen.lower.values import (
+    Cat,
+    Formula,
+    Gather,
+    Operand,
+    Pad,
+    Pointwise,
+    Reduction,
+    Value,
+    operands_of,
+)
 from inductor_codegen.lower.views import Broadcast, Permute, Reshape, Sizes, is_one, product
 
 

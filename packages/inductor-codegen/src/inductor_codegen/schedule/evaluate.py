@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import torch
-from fx_interface.symbols import ShapeEnv
 
+from fx_interface.symbols import ShapeEnv
 from inductor_codegen.ir.index import Index, Loaded, as_index, flatten
 from inductor_codegen.ir.kernel import Accumulate
 from inductor_codegen.ir.scalar import Apply, Guard, Scalar, ScalarBuilder, Total
@@ -117,7 +117,9 @@ class Evaluator:
         if op in ("clone", "convert_dtype"):
             return scalars[0]
         if op == "div" and self._is_share(*scalars):
-            return make.apply("mul", (scalars[0], make.apply("reciprocal", (scalars[1],), value.dtype)), value.dtype)
+            return make.apply(
+                "mul", (scalars[0], make.apply("reciprocal", (scalars[1],), value.dtype)), value.dtype
+            )
         return make.apply(op, scalars, value.dtype)
 
     def _is_share(self, part: Scalar, total: Scalar) -> bool:

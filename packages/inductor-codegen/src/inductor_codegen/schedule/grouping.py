@@ -147,7 +147,11 @@ class _Grouper:
         if value.device != group.device or edge.match is Match.OTHER or base is Position.OTHER:
             return Position.OTHER
         if edge.match is Match.SAME:
-            runs = group.domain.align(value.sizes) if base is Position.FULL else group.domain.align_row(value.sizes)
+            runs = (
+                group.domain.align(value.sizes)
+                if base is Position.FULL
+                else group.domain.align_row(value.sizes)
+            )
             return Position.OTHER if runs is None else base
         if base is Position.ROW:
             return Position.OTHER
@@ -209,15 +213,15 @@ class _Grouper:
             positions = {unit: positions[unit] for unit in outside}
         self._place_stored(value, uses, positions)
 
-    def _absorbs(
-        self, value: Value, group: Group, known: set[Position], repeats: bool, cheap: bool
-    ) -> bool:
+    def _absorbs(self, value: Value, group: Group, known: set[Position], repeats: bool, cheap: bool) -> bool:
         """Whether the group computes the value itself without storing it."""
         if len(group.members) >= MAX_MEMBERS:
             return False
         if known in ({Position.FULL}, {Position.ROW}):
             return True
-        return cheap or (known == {Position.OTHER} and not repeats and len(self.uses[value.number].reads) == 1)
+        return cheap or (
+            known == {Position.OTHER} and not repeats and len(self.uses[value.number].reads) == 1
+        )
 
     def _place_stored(
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
@@ -234,7 +238,10 @@ class _Grouper:
         """A reader's group that can also store the value for all others."""
         for unit in sorted(positions, reverse=True):
             group = self.groups[unit]
-            if positions[unit][0] not in ({Position.FULL}, {Position.ROW}) or len(group.members) >= MAX_MEMBERS:
+            if (
+                positions[unit][0] not in ({Position.FULL}, {Position.ROW})
+                or len(group.members) >= MAX_MEMBERS
+            ):
                 continue
             others = [other for other in positions if other != unit]
             if not self.dependencies.reaches(unit, (*others, *uses.calls)):

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import IntLike, ShapeEnv
-
 from inductor_codegen.ir.index import Atom, Index, LoopVar, Quotient, Remainder, as_index
 from inductor_codegen.lower.views import is_one
 
@@ -84,7 +83,10 @@ def merge(loops: Sequence[LoopVar], indices: Sequence[Index]) -> tuple[list[Loop
 def _replace(index: Index, values: dict[LoopVar, Index]) -> Index:
     total = Index(index.const)
     for atom, coefficient in index.terms:
-        total = total + (values[atom] if isinstance(atom, LoopVar) and atom in values else as_index(atom)) * coefficient
+        total = (
+            total
+            + (values[atom] if isinstance(atom, LoopVar) and atom in values else as_index(atom)) * coefficient
+        )
     return total
 
 

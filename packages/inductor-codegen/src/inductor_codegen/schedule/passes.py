@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from fx_interface.symbols import ShapeEnv
-
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store
 from inductor_codegen.ir.scalar import Apply, Scalar, ScalarBuilder, Total, operands
@@ -123,6 +122,7 @@ def _replace(
 ) -> tuple[Pass, ...]:
     found: list[Pass] = []
     for number, step in enumerate(passes):
+
         def leaf(node: Scalar, number: int = number) -> Scalar | None:
             slot = slots.get(node)
             return builder.kept(slot, node.dtype) if slot is not None and first[node] < number else None
@@ -131,5 +131,3 @@ def _replace(
         points = tuple(rebuild.statement(item) for item in (*kept_in[number], *step.points))
         found.append(Pass(points, step.row))
     return tuple(found)
-
-

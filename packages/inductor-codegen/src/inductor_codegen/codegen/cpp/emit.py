@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from fx_interface.symbols import IntLike
-
 from inductor_codegen.codegen.cpp.indexing import size_text
 from inductor_codegen.codegen.cpp.preamble import PREAMBLE
 from inductor_codegen.codegen.cpp.reductions import Accumulator
@@ -142,7 +141,9 @@ class _Emitter:
         if collapse > 1:
             clauses.insert(0, f"collapse({collapse})")
         self.add(
-            " ".join([f"#pragma omp parallel for num_threads(threads) if({condition}) schedule(static)", *clauses])
+            " ".join(
+                [f"#pragma omp parallel for num_threads(threads) if({condition}) schedule(static)", *clauses]
+            )
         )
 
     def _bad(self) -> list[str]:
@@ -219,9 +220,7 @@ class _Emitter:
 
     # -- one pass over the inner loops -----------------------------------------------------------------------------
 
-    def _pass_loops(
-        self, step: Pass, row: Scope, bounds: tuple[str, str] | None = None
-    ) -> None:
+    def _pass_loops(self, step: Pass, row: Scope, bounds: tuple[str, str] | None = None) -> None:
         """The inner loops of one pass; ``bounds`` replaces those of the first loop."""
         if not step.points:
             return
@@ -231,7 +230,9 @@ class _Emitter:
         moving = self._moving(roots, needed)
         self._bind_leaves(roots, row)
         row.lines = []
-        row.compute(roots, {node for node in postorder(roots) if node not in moving and not isinstance(node, Total)})
+        row.compute(
+            roots, {node for node in postorder(roots) if node not in moving and not isinstance(node, Total)}
+        )
         self.add(*row.lines)
         accumulators = self._accumulators_of(step)
         points = Scope(row, self.counter, needed)

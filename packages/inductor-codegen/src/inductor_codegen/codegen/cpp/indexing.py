@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from fx_interface.symbols import Apply, Expr, IntLike, Symbol
-
 from inductor_codegen.ir.index import Atom, Index, Loaded, LoopVar, Quotient
 from inductor_codegen.ir.scalar import Guard, Scalar
 

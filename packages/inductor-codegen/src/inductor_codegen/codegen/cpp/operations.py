@@ -8,8 +8,33 @@ from inductor_codegen.codegen.cpp.types import COMPUTED, converted
 from inductor_codegen.ir.scalar import Apply, Constant, Scalar
 
 MATH_FUNCTIONS = frozenset(
-    "exp exp2 expm1 log log2 log10 log1p sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh erf erfc lgamma "
-    "pow atan2 fmod".split()
+    [
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "erf",
+        "erfc",
+        "lgamma",
+        "pow",
+        "atan2",
+        "fmod",
+    ]
 )
 """Primitives that are a function of the C library of the same name."""
 
@@ -39,7 +64,13 @@ _INFIX = {
 _BOOL_INFIX = {"add": "|", "mul": "&", "maximum": "|", "minimum": "&", "sub": "^"}
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "nearbyint"}
 _PREAMBLE = frozenset({"sign", "maximum", "minimum", "floor_div", "trunc_div", "fmod"})
-_POWERS = {2.0: "({0} * {0})", 3.0: "({0} * {0} * {0})", 1.0: "{0}", -1.0: "(1 / {0})", -2.0: "(1 / ({0} * {0}))"}
+_POWERS = {
+    2.0: "({0} * {0})",
+    3.0: "({0} * {0} * {0})",
+    1.0: "{0}",
+    -1.0: "(1 / {0})",
+    -2.0: "(1 / ({0} * {0}))",
+}
 
 
 def operation(node: Apply, args: list[str]) -> str:

@@ -121,7 +121,10 @@ class Accumulator:
             case "prod":
                 return [f"{total} *= {partial};"]
         compare = ">" if self.item.kind == "amax" else "<"
-        return [f"{total} = {partial} {compare} {total} ? {partial} : {total};", *([nan] if self.tracks_nan else [])]
+        return [
+            f"{total} = {partial} {compare} {total} ? {partial} : {total};",
+            *([nan] if self.tracks_nan else []),
+        ]
 
     def result(self, lane: str = "") -> str:
         """The total as a computed value of the reduction's dtype."""

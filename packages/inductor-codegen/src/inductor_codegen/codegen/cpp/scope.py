@@ -71,7 +71,9 @@ class Scope:
     ``parent`` holds names from around the loops.
     """
 
-    def __init__(self, parent: Scope | None, counter: list[int], needed: dict[Scalar, set[Condition]]) -> None:
+    def __init__(
+        self, parent: Scope | None, counter: list[int], needed: dict[Scalar, set[Condition]]
+    ) -> None:
         self._names: dict[Scalar, str] = {} if parent is None else dict(parent._names)
         self._guards: dict[Guarded, str] = {}
         self._counter = counter
@@ -132,7 +134,11 @@ class Scope:
         if _ALWAYS in alternatives:
             return ""
         texts = sorted(
-            " & ".join(sorted(self._guard(guard) if holds else f"!{self._guard(guard)}" for guard, holds in alternative))
+            " & ".join(
+                sorted(
+                    self._guard(guard) if holds else f"!{self._guard(guard)}" for guard, holds in alternative
+                )
+            )
             for alternative in alternatives
         )
         return texts[0] if len(texts) == 1 else " | ".join(f"({text})" for text in texts)

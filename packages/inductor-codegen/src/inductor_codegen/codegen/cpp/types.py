@@ -40,7 +40,9 @@ def loaded(text: str, dtype: torch.dtype) -> str:
 def stored(text: str, value: torch.dtype, buffer: torch.dtype) -> str:
     """What to store for a computed value."""
     converted_text = converted(text, value, buffer)
-    return f"{_HALVES[buffer]}_from_float({text_of_float(text, value)})" if buffer in _HALVES else converted_text
+    return (
+        f"{_HALVES[buffer]}_from_float({text_of_float(text, value)})" if buffer in _HALVES else converted_text
+    )
 
 
 def text_of_float(text: str, value: torch.dtype) -> str:
