@@ -196,7 +196,7 @@ def random_graph(seed: int, symbolic: bool, length: int) -> tuple[RandomGraph, A
 
 def assert_same(found: list[Any], wanted: Any, note: str) -> None:
     for got, want in zip(found, wanted, strict=True):
-        assert got.shape == want.shape and got.dtype == want.dtype, note
+        assert (got.shape, got.dtype) == (want.shape, want.dtype), note
         torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-5, msg=lambda text: f"{note}\n{text}")
 
 

@@ -1,6 +1,7 @@
 """For tests: build graphs of primitives from examples, and run a program step by step through ctypes.
 
-The stepper is the reference for wrapper generators: it does what each step's docstring says, with torch's own allocations.
+The stepper is the reference for wrapper generators: it does what each step's docstring says, with torch's own
+allocations.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ from inductor_codegen.toolchain import KERNEL_FLAGS, Unit, build_library, find_c
 class ExampleGraph:
     """Builds a graph in dialect ``prims`` by running each primitive on example values.
 
-    Symbols get distinct primes as hints, so that a size of the example tells which product of symbols it is: use static
-    sizes that no such prime divides.
+    Symbols get distinct primes as hints, so that a size of the example tells which product of symbols it is:
+    use static sizes that no such prime divides.
     """
 
     PRIMES = (11, 13, 17, 19)
@@ -124,7 +125,9 @@ def load_kernels(kernels: Sequence[Kernel]) -> dict[str, Any]:
 
 
 class Stepper:
-    """Runs a program step by step, kernels as compiled C++ or ``interpreted``. Fresh memory is filled with garbage, so that nothing relies on zeros."""
+    """Runs a program step by step, kernels as compiled C++ or ``interpreted``. Fresh memory is filled with
+    garbage, so that nothing relies on zeros.
+    """
 
     def __init__(self, program: Program, threads: int = 1, *, interpreted: bool = False) -> None:
         self.program = program

@@ -1,9 +1,11 @@
-"""Index expressions: integer-affine forms over loop variables, with quotients, remainders and loaded integers as atoms.
+"""Index expressions: integer-affine forms over loop variables, with quotients, remainders and loaded integers
+as atoms.
 
     index ::= const + coefficient * atom + ...          coefficients and const: int or symbolic size
     atom  ::= LoopVar | Quotient(index, n) | Remainder(index, n) | Loaded(scalar)
 
-Quotient and Remainder appear only where the index is known to be non-negative, so that C's and Python's division agree.
+Quotient and Remainder appear only where the index is known to be non-negative, so that C's and Python's
+division agree.
 """
 
 from __future__ import annotations
@@ -62,7 +64,9 @@ Atom: TypeAlias = LoopVar | Quotient | Remainder | Loaded
 
 
 class Index:
-    """An affine form. ``terms`` pairs atoms with non-zero coefficients, in order of first use. Immutable, hashable."""
+    """An affine form. ``terms`` pairs atoms with non-zero coefficients, in order of first use. Immutable,
+    hashable.
+    """
 
     __slots__ = ("_hash", "const", "terms")
     const: IntLike
@@ -207,7 +211,9 @@ def _exact(value: IntLike, divisor: IntLike) -> IntLike | None:
 
 
 def _split(index: Index, divisor: IntLike) -> tuple[Index, Index]:
-    """``(whole, rest)`` with ``index == whole * divisor + rest``: every term that divides exactly goes to whole."""
+    """``(whole, rest)`` with ``index == whole * divisor + rest``: every term that divides exactly goes to
+    whole.
+    """
     whole: list[tuple[Atom, IntLike]] = []
     rest: list[tuple[Atom, IntLike]] = []
     for atom, coefficient in index.terms:

@@ -1,7 +1,7 @@
 """What a kernel means, in torch: every scalar is evaluated at all points of the loops at once.
 
-Slow and plain; the reference that generated code is tested against. It also checks what text cannot show: that no value
-that comes from outside of a buffer is stored, and that no two points store to one element.
+Slow and plain; the reference that generated code is tested against. It also checks what text cannot show:
+that no value that comes from outside of a buffer is stored, and that no two points store to one element.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def interpret(
 ) -> bool:
     """Run ``kernel`` on flat tensors by parameter name; whether every index from data was in range.
 
-    AssertionError if the kernel breaks a rule of its grammar: a stored value from outside of a buffer, two stores to one
-    element.
+    AssertionError if the kernel breaks a rule of its grammar: a stored value from outside of a buffer, two
+    stores to one element.
     """
     return _Interpreter(kernel, buffers, dict(sizes or {}), dict(floats or {})).run()
 
@@ -105,7 +105,7 @@ class _Interpreter:
 
     def _store(self, name: str, index: Tensor, value: Tensor) -> None:
         flat = index.reshape(-1)
-        assert flat.unique().numel() == flat.numel(), f"two points store to one element of {name}"
+        assert len(set(flat.tolist())) == flat.numel(), f"two points store to one element of {name}"
         self.buffers[name][flat] = value.reshape(-1).to(self.buffers[name].dtype)
 
     def _reduce(self, item: Accumulate, value: Tensor) -> Tensor:
@@ -150,8 +150,8 @@ class _Interpreter:
                 condition = always
                 for guard in guards:
                     condition = condition & self._guard(guard)
-                value = torch.where(condition, self.values[body], self.values[other])
-                return value, torch.where(condition, self.valid[body], self.valid[other])
+                chosen = torch.where(condition, self.values[body], self.values[other])
+                return chosen, torch.where(condition, self.valid[body], self.valid[other])
             case Total(accumulator):
                 return self.totals[accumulator], always
             case Kept(slot):

@@ -6,8 +6,9 @@
             for every point of the inner loops: keep*, accumulate*, store*        (``Pass.points``)
             once for the row, when that is over:  store*                          (``Pass.row``)
 
-A scalar of ``points`` may use ``Total``s and ``Kept``s of earlier passes; a scalar of ``row`` also the totals of its own
-pass, but no inner loop variable. At one point (or row) every scalar is computed before anything is stored. Every reduction runs over all inner loops. A kernel without reductions has one pass.
+A scalar of ``points`` may use ``Total``s and ``Kept``s of earlier passes; a scalar of ``row`` also the totals
+of its own pass, but no inner loop variable. At one point (or row) every scalar is computed before anything is
+stored. Every reduction runs over all inner loops. A kernel without reductions has one pass.
 """
 
 from __future__ import annotations
@@ -68,7 +69,9 @@ class Vector(Enum):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Store:
-    """``buffer[index] = value``, converted to the buffer's dtype. No other point stores to the same element."""
+    """``buffer[index] = value``, converted to the buffer's dtype. No other point stores to the same
+    element.
+    """
 
     buffer: str
     index: Index
@@ -77,7 +80,8 @@ class Store:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Accumulate:
-    """Reduce ``value`` over the inner loops into ``Total(accumulator)``. ``kind`` is a reduction primitive's name.
+    """Reduce ``value`` over the inner loops into ``Total(accumulator)``. ``kind`` is a reduction primitive's
+    name.
 
     ``position`` is the value that argmax and argmin select, the row-major position in the reduced dimensions.
     """
@@ -91,7 +95,9 @@ class Accumulate:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Keep:
-    """Remember ``value`` for the same point of later passes as ``Kept(slot)``: worth more than computing it again."""
+    """Remember ``value`` for the same point of later passes as ``Kept(slot)``: worth more than computing it
+    again.
+    """
 
     slot: int
     value: Scalar
@@ -112,11 +118,11 @@ class Pass:
 class Kernel:
     """A function on memory. Equal kernels have equal names, in every program and process.
 
-    As C++ its symbol is ``name`` and its signature
-    ``int32_t(pointers..., int64_t sizes..., double floats..., int64_t threads)``: the parameters in order, buffers first, then
-    sizes, then floats, then the number of threads that it may use. It returns 0, or 1 when an index that came from data was
-    out of range (nothing outside of any buffer was touched; the caller raises IndexError). Pointers of one call may be equal
-    only where the program's ``Reuse`` made them so.
+    As C++ its symbol is ``name`` and its signature ``int32_t(pointers..., int64_t sizes..., double floats...,
+    int64_t threads)``: the parameters in order, buffers first, then sizes, then floats, then the number of
+    threads that it may use. It returns 0, or 1 when an index that came from data was out of range (nothing
+    outside of any buffer was touched; the caller raises IndexError). Pointers of one call may be equal only
+    where the program's ``Reuse`` made them so.
     """
 
     name: str

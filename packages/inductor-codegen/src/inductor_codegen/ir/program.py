@@ -1,7 +1,9 @@
-"""The program: what the scheduler produces and a wrapper generator consumes, a flat list of steps over named buffers.
+"""The program: what the scheduler produces and a wrapper generator consumes, a flat list of steps over named
+buffers.
 
-A program is straight-line: ``steps`` run in order, every name is defined once (by an input or a step) before it is used,
-and sizes are integer expressions over the symbols that ``inputs`` bind. Nothing here knows C++ or Triton.
+A program is straight-line: ``steps`` run in order, every name is defined once (by an input or a step) before
+it is used, and sizes are integer expressions over the symbols that ``inputs`` bind. Nothing here knows C++ or
+Triton.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
-from typing import TypeAlias
+from typing import TypeAlias, Union
 
 import torch
 from torch._ops import OpOverload
@@ -21,7 +23,9 @@ from inductor_codegen.ir.kernel import Kernel
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """A strided tensor by name. ``sizes`` and ``strides`` count elements of ``dtype``; ``name`` is unique in a program."""
+    """A strided tensor by name. ``sizes`` and ``strides`` count elements of ``dtype``; ``name`` is unique in
+    a program.
+    """
 
     name: str
     sizes: tuple[IntLike, ...]
@@ -63,7 +67,9 @@ class Storage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Allocate:
-    """New uninitialised memory for ``buffer``; it spans 1 + sum((size - 1) * stride) elements, none if a size is 0."""
+    """New uninitialised memory for ``buffer``; it spans 1 + sum((size - 1) * stride) elements, none if a size
+    is 0.
+    """
 
     buffer: Buffer
     storage: Storage
@@ -71,9 +77,11 @@ class Allocate:
 
 @dataclass(frozen=True, slots=True)
 class Reuse:
-    """``buffer`` takes over the memory of ``of`` and what is in it; ``of`` is not named again, not even to be freed.
+    """``buffer`` takes over the memory of ``of`` and what is in it; ``of`` is not named again, not even to be
+    freed.
 
-    A kernel that works in place is given the new name for both its parameters. Same dtype, same number of elements."""
+    A kernel that works in place is given the new name for both its parameters. Same dtype, same number of
+    elements."""
 
     buffer: Buffer
     of: str
@@ -81,8 +89,9 @@ class Reuse:
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """``buffer`` is a strided view of ``of``: same dtype, starting ``offset`` elements behind ``of``'s first element
-    (``of``'s data pointer, not its storage's start). ``of`` may be an input. The view keeps ``of``'s memory alive."""
+    """``buffer`` is a strided view of ``of``: same dtype, starting ``offset`` elements behind ``of``'s first
+    element (``of``'s data pointer, not its storage's start). ``of`` may be an input. The view keeps ``of``'s
+    memory alive."""
 
     buffer: Buffer
     of: str
@@ -91,16 +100,18 @@ class View:
 
 @dataclass(frozen=True, slots=True)
 class Free:
-    """``name`` is not used again. Memory goes back once the owner and all its views are freed (the owner comes last)."""
+    """``name`` is not used again. Memory goes back once the owner and all its views are freed (the owner
+    comes last).
+    """
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
 class RunKernel:
-    """Call a kernel of the program with data pointers of ``buffers``, then the integers ``sizes``, then the Python floats
-    ``floats`` (names of ``FloatInput``), in the order of ``Kernel.parameters``, and last the number of threads. A result other
-    than 0 is an IndexError of the user's program."""
+    """Call a kernel of the program with data pointers of ``buffers``, then the integers ``sizes``, then the
+    Python floats ``floats`` (names of ``FloatInput``), in the order of ``Kernel.parameters``, and last the
+    number of threads. A result other than 0 is an IndexError of the user's program."""
 
     kernel: str
     buffers: tuple[str, ...]
@@ -123,32 +134,28 @@ class FloatRef:
     name: str
 
 
-Argument: TypeAlias = (
-    BufferRef
-    | FloatRef
-    | IntLike
-    | float
+Constant: TypeAlias = (
+    float
     | complex
     | bool
     | str
-    | None
     | torch.dtype
     | torch.device
     | torch.layout
     | torch.memory_format
     | torch.Generator
-    | tuple["Argument", ...]
 )
+Argument: TypeAlias = Union[BufferRef, FloatRef, IntLike, Constant, tuple["Argument", ...], None]
 
 
 @dataclass(frozen=True, slots=True)
 class CallExtern:
     """Call a library operator as the schema of ``op`` says.
 
-    ``results`` has one entry for each tensor of the flattened result, in order; None marks a tensor that nobody reads.
-    Each result has exactly the given sizes and strides; the wrapper chooses the functional or an out variant. It is new
-    memory, except where the schema says that it may alias an argument (``as_strided``): then the arguments stay alive as long
-    as the results.
+    ``results`` has one entry for each tensor of the flattened result, in order; None marks a tensor that
+    nobody reads. Each result has exactly the given sizes and strides; the wrapper chooses the functional or
+    an out variant. It is new memory, except where the schema says that it may alias an argument
+    (``as_strided``): then the arguments stay alive as long as the results.
     """
 
     op: OpOverload
@@ -167,8 +174,9 @@ Output: TypeAlias = BufferRef | FloatRef | IntLike | None
 class Program:
     """One compiled graph, before any text is made of it.
 
-    ``outputs`` in order: a tensor (an input's own name means that very input is returned; a name may come twice), an integer
-    over the symbols, or None. ``kernels`` are the distinct kernels that ``RunKernel`` steps name.
+    ``outputs`` in order: a tensor (an input's own name means that very input is returned; a name may come
+    twice), an integer over the symbols, or None. ``kernels`` are the distinct kernels that ``RunKernel``
+    steps name.
     """
 
     inputs: tuple[ProgramInput, ...]

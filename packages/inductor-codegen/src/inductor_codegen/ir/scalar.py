@@ -65,7 +65,9 @@ class FloatValue:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Apply:
-    """A pointwise operation; ``op`` is a primitive's name. Arguments have the dtype that the operation computes in."""
+    """A pointwise operation; ``op`` is a primitive's name. Arguments have the dtype that the operation
+    computes in.
+    """
 
     op: str
     args: tuple[Scalar, ...]

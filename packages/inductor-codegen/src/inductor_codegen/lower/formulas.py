@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -89,7 +89,7 @@ def formula_of(prim: PrimOp, spec: TensorSpec, args: tuple[Any, ...], kwargs: di
         case PrimKind.CREATION:
             return _full(*args, **kwargs) if prim.name == "full" else _iota(*args, **kwargs)
         case PrimKind.INDEXING:
-            return _INDEXING[prim.name](*args, **kwargs)  # type: ignore[no-any-return]
+            return _INDEXING[prim.name](*args, **kwargs)
     raise AssertionError(f"no formula for primitive {prim.name}")
 
 
@@ -136,7 +136,7 @@ def _iota(length: Any, start: Any, step: Any, dtype: Any = None, device: Any = N
 
 
 def _pad(operand: Operand, low: Sequence[Any], high: Sequence[Any], value: bool | float) -> Formula:
-    return Pad(operand, sizes_of(low), value.value if isinstance(value, Number) else value)  # type: ignore[arg-type]
+    return Pad(operand, sizes_of(low), value.value if isinstance(value, Number) else value)
 
 
 def _cat(operands: Sequence[Operand], dim: int) -> Formula:
@@ -176,4 +176,4 @@ def _gather(operand: Operand, dim: int, index: Operand) -> Formula:
     return Gather(operand, indices, tuple(range(rank)), rest)
 
 
-_INDEXING = {"pad": _pad, "cat": _cat, "index": _index, "gather": _gather}
+_INDEXING: dict[str, Callable[..., Formula]] = {"pad": _pad, "cat": _cat, "index": _index, "gather": _gather}

@@ -160,7 +160,9 @@ class Lowering:
     def add_value(
         self, name: str, spec: TensorSpec, formula: Formula | None, where: UserLocation | None
     ) -> Value:
-        """A new value with the sizes and strides of ``spec``; computed ones get row-major strides if those overlap."""
+        """A new value with the sizes and strides of ``spec``; computed ones get row-major strides if those
+        overlap.
+        """
         sizes = tuple(self.env.simplify(size) for size in spec.sizes)
         strides = tuple(self.env.simplify(stride) for stride in spec.strides)
         if formula is not None and not is_dense(sizes, strides):
@@ -184,7 +186,8 @@ class Lowering:
         args = tuple(self._library_argument(arg, known, where) for arg in node.args)
         kwargs = tuple((name, self._library_argument(arg, known, where)) for name, arg in node.kwargs.items())
         used = _used_results(node) if not single else {0}
-        for position, item in enumerate([spec] if single else list(spec or ())):  # type: ignore[call-overload]
+        listed = list(spec) if isinstance(spec, tuple | list) else [spec]
+        for position, item in enumerate(listed):
             if isinstance(item, TensorSpec) and position in used:
                 results.append(self.add_value(_result_name(node, position, single), item, None, where))
             elif item is None or isinstance(item, TensorSpec) or position not in used:
@@ -213,7 +216,9 @@ class Lowering:
         return arg
 
     def place(self, operand: Operand, where: UserLocation | None, strides: Sizes | None = None) -> Placed:
-        """``operand`` as a strided view of memory; a copy is made where there is none, or none with these ``strides``."""
+        """``operand`` as a strided view of memory; a copy is made where there is none, or none with these
+        ``strides``.
+        """
         layout: Layout | None = self.result.values[operand.source].layout
         for view in operand.views:
             layout = None if layout is None else view.restride(layout)

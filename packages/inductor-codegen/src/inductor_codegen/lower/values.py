@@ -1,7 +1,8 @@
 """Lowered values: what a graph's nodes become before any fusion is decided.
 
-Shape-only primitives leave no value behind: they are views on an ``Operand``. What remains has memory (an input, a library
-call's result) or is a computation whose element at any index can be written down (``Computed``).
+Shape-only primitives leave no value behind: they are views on an ``Operand``. What remains has memory (an
+input, a library call's result) or is a computation whose element at any index can be written down
+(``Computed``).
 """
 
 from __future__ import annotations
@@ -47,7 +48,9 @@ Argument: TypeAlias = Operand | Number | RuntimeFloat
 
 @dataclass(frozen=True, slots=True)
 class Pointwise:
-    """A pointwise primitive on operands of the value's own sizes; numbers and operands are converted to ``compute``."""
+    """A pointwise primitive on operands of the value's own sizes; numbers and operands are converted to
+    ``compute``.
+    """
 
     op: str
     args: tuple[Argument, ...]
@@ -89,10 +92,11 @@ class Cat:
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """``operand`` at its own position, except in dimensions with an index: there ``indices[k]`` says where, wrapped if negative.
+    """``operand`` at its own position, except in dimensions with an index: there ``indices[k]`` says where,
+    wrapped if negative.
 
-    ``indices[k]`` is None, or an integer operand whose dimensions are ``index_dims`` of the result. ``rest`` gives for each
-    operand dimension without an index the result's dimension that runs along it.
+    ``indices[k]`` is None, or an integer operand whose dimensions are ``index_dims`` of the result. ``rest``
+    gives for each operand dimension without an index the result's dimension that runs along it.
     """
 
     operand: Operand
@@ -123,7 +127,8 @@ class Placed:
 
 @dataclass(frozen=True, slots=True)
 class ExternalCall:
-    """A library call. Tensors inside ``args`` and ``kwargs`` are ``Placed``; ``results`` are value numbers, None where unused.
+    """A library call. Tensors inside ``args`` and ``kwargs`` are ``Placed``; ``results`` are value numbers,
+    None where unused.
 
     ``aliases``: a result may share the memory of an argument.
     """
@@ -138,7 +143,8 @@ class ExternalCall:
 
 @dataclass(slots=True, eq=False)
 class Value:
-    """One tensor of the graph. ``number`` is its place in topological order; sizes and strides are those it has in memory.
+    """One tensor of the graph. ``number`` is its place in topological order; sizes and strides are those it
+    has in memory.
 
     It has a ``formula``, or is the result of ``call``, or an input of the program called ``name``.
     """

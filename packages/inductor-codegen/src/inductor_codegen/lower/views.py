@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TypeAlias
 
 from fx_interface.symbols import IntLike, ShapeEnv
@@ -14,7 +15,9 @@ Sizes: TypeAlias = tuple[IntLike, ...]
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where the elements of a strided tensor lie: ``offset + sum(index * stride)`` elements behind its buffer's first."""
+    """Where the elements of a strided tensor lie: ``offset + sum(index * stride)`` elements behind its
+    buffer's first.
+    """
 
     sizes: Sizes
     strides: Sizes
@@ -49,7 +52,9 @@ class Permute:
 
 @dataclass(frozen=True, slots=True)
 class Broadcast:
-    """Axis ``i`` of the operand is axis ``dims[i]`` of the result; operand axes of size 1 and new axes repeat."""
+    """Axis ``i`` of the operand is axis ``dims[i]`` of the result; operand axes of size 1 and new axes
+    repeat.
+    """
 
     operand_sizes: Sizes
     dims: tuple[int, ...]
@@ -166,7 +171,7 @@ def _merged_stride(axes: list[tuple[IntLike, IntLike]]) -> IntLike | None:
     axes = [axis for axis in axes if not is_one(axis[0])]
     if not axes:
         return 1
-    for (_, outer), (size, stride) in zip(axes, axes[1:], strict=False):
+    for (_, outer), (size, stride) in pairwise(axes):
         if outer != size * stride:
             return None
     return axes[-1][1]
@@ -188,7 +193,9 @@ def _segments(operand: Sizes, result: Sizes) -> list[Segment]:
 
 
 def _grow(operand: Sizes, result: Sizes, a: int, b: int) -> tuple[int, int]:
-    """Ends of the smallest segment that starts at ``a`` and ``b``; all the rest where symbolic sizes hide it."""
+    """Ends of the smallest segment that starts at ``a`` and ``b``; all the rest where symbolic sizes hide
+    it.
+    """
     a_end, b_end = min(a + 1, len(operand)), min(b + 1, len(result))
     if a_end == a or b_end == b:
         return len(operand), len(result)

@@ -205,7 +205,9 @@ def _defines(step: Step) -> tuple[str, ...]:
 
 
 def _last_uses(steps: list[Step], kept: set[str], aliases: dict[str, set[str]]) -> dict[str, int]:
-    """For each name the last step that needs its memory, through views too; ``len(steps)`` for what outputs need."""
+    """For each name the last step that needs its memory, through views too; ``len(steps)`` for what outputs
+    need.
+    """
     last = dict.fromkeys(kept, len(steps))
     for position in range(len(steps) - 1, -1, -1):
         step = steps[position]
@@ -243,7 +245,9 @@ def _reuse(
     owners: set[str],
     aliases: dict[str, set[str]],
 ) -> list[Step]:
-    """``Allocate`` replaced by ``Reuse`` where the kernel that follows reads a dying buffer only where it writes the new one."""
+    """``Allocate`` replaced by ``Reuse`` where the kernel that follows reads a dying buffer only where it
+    writes the new one.
+    """
     last = _last_uses(steps, kept, aliases)
     buffers = {
         buffer.name: buffer for step in steps for buffer in _buffers_of(step) if not isinstance(step, View)
@@ -305,7 +309,9 @@ def _same_memory(one: Buffer, other: Buffer) -> bool:
 
 
 def in_place(kernel: Kernel, source: BufferParameter, target: BufferParameter) -> bool:
-    """Whether ``target`` may have ``source``'s memory: each point reads the source only where it writes the target, never later."""
+    """Whether ``target`` may have ``source``'s memory: each point reads the source only where it writes the
+    target, never later.
+    """
     loads: set[Index] = set()
     stored: Index | None = None
     for step in kernel.passes:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from fx_interface.errors import UserLocation
 from fx_interface.symbols import Expr, IntLike, ShapeEnv, symbol
-from inductor_codegen.ir.index import Index, LoopVar, Quotient, Remainder, as_index, flatten
+from inductor_codegen.ir.index import Atom, Index, LoopVar, Quotient, Remainder, as_index, flatten
 from inductor_codegen.ir.kernel import (
     Access,
     Accumulate,
@@ -18,6 +18,7 @@ from inductor_codegen.ir.kernel import (
     Parameter,
     Pass,
     SizeParameter,
+    Statement,
     Store,
     Vector,
 )
@@ -31,7 +32,7 @@ from inductor_codegen.ir.traverse import (
     statement_indices,
     statements_of,
 )
-from inductor_codegen.lower.values import Lowered, Value
+from inductor_codegen.lower.values import Lowered
 from inductor_codegen.schedule.domain import Runs
 from inductor_codegen.schedule.evaluate import Evaluator, Point
 from inductor_codegen.schedule.grouping import Group, Position
@@ -41,7 +42,9 @@ from inductor_codegen.schedule.passes import keep_between, split_passes
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A kernel with what it is called with: program buffers, sizes and floats in the order of its parameters."""
+    """A kernel with what it is called with: program buffers, sizes and floats in the order of its
+    parameters.
+    """
 
     kernel: Kernel
     buffers: tuple[str, ...]
@@ -63,7 +66,7 @@ class _Body:
     def indices(self) -> list[Index]:
         """Every distinct index expression, those of stores first."""
         found: dict[Index, None] = {}
-        statements = (*self.stores, *self.row_stores, *self.accumulations)
+        statements: tuple[Statement, ...] = (*self.stores, *self.row_stores, *self.accumulations)
         for statement in statements:
             found.update(dict.fromkeys(statement_indices(statement)))
         for node in postorder(root for statement in statements for root in roots_of(statement)):
@@ -180,7 +183,7 @@ class _Finisher:
     def _accesses(self, body: _Body) -> list[Index]:
         """Indices of stores and loads that run over all loops."""
         found = [store.index for store in body.stores]
-        statements = (*body.stores, *body.row_stores, *body.accumulations)
+        statements: tuple[Statement, ...] = (*body.stores, *body.row_stores, *body.accumulations)
         for node in postorder(root for statement in statements for root in roots_of(statement)):
             if isinstance(node, Load):
                 found.append(node.index)
@@ -199,14 +202,9 @@ class _Finisher:
         variables |= {old: as_index(new) for old, new in names.items()}
         parameters = _Parameters(passes, self._lowered, self._group)
 
-        def leaf(node: Scalar) -> Scalar | None:
-            if isinstance(node, FloatValue):
-                return self._make.float_value(parameters.floats[node.name], node.dtype)
-            return None
-
-        rebuild = _Renamer(self._make, self._env, leaf, variables, parameters.buffers)
+        rebuild = _Renamer(self._make, self._env, variables, parameters.buffers, parameters.floats)
         new_passes = tuple(
-            Pass(tuple(rebuild.renamed(s) for s in step.points), tuple(rebuild.renamed(s) for s in step.row))  # type: ignore[misc]
+            Pass(tuple(map(rebuild.point, step.points)), tuple(map(rebuild.store, step.row)))
             for step in passes
         )
         inner_loops = tuple(names[loop] for loop in inner)
@@ -246,25 +244,40 @@ def _renamed(index: Index, names: dict[LoopVar, LoopVar]) -> Index:
 
 
 class _Renamer(Rebuilder):
-    """Replaces loop variables and buffer names."""
+    """Replaces loop variables, buffer names and the names of floats."""
 
-    def __init__(self, make: ScalarBuilder, env: ShapeEnv, leaf, variables, buffers: dict[str, str]) -> None:  # type: ignore[no-untyped-def]
-        super().__init__(
-            make, env, leaf, lambda atom: variables.get(atom) if isinstance(atom, LoopVar) else None
-        )
+    def __init__(
+        self,
+        make: ScalarBuilder,
+        env: ShapeEnv,
+        variables: Mapping[LoopVar, Index],
+        buffers: Mapping[str, str],
+        floats: Mapping[str, str],
+    ) -> None:
+        def leaf(node: Scalar) -> Scalar | None:
+            return make.float_value(floats[node.name], node.dtype) if isinstance(node, FloatValue) else None
+
+        def atom(found: Atom) -> Index | None:
+            return variables.get(found) if isinstance(found, LoopVar) else None
+
+        super().__init__(make, env, leaf, atom)
+        self._make = make
         self._buffers = buffers
-        self._builder = make
 
     def _node(self, node: Scalar) -> Scalar:
         if isinstance(node, Load):
-            return self._builder.load(self._buffers[node.buffer], self.index(node.index), node.dtype)
+            return self._make.load(self._buffers[node.buffer], self.index(node.index), node.dtype)
         return super()._node(node)
 
-    def renamed(self, statement):  # type: ignore[no-untyped-def]
-        done = self.statement(statement)
-        if isinstance(done, Store):
-            return Store(self._buffers[done.buffer], done.index, done.value)
-        return done
+    def point(self, statement: Statement) -> Statement:
+        """A statement with all its names replaced."""
+        return self.store(statement) if isinstance(statement, Store) else self.statement(statement)
+
+    def store(self, statement: Store) -> Store:
+        """A store with all its names replaced."""
+        return Store(
+            self._buffers[statement.buffer], self.index(statement.index), self.scalar(statement.value)
+        )
 
 
 class _Parameters:
@@ -273,7 +286,6 @@ class _Parameters:
     def __init__(self, passes: tuple[Pass, ...], lowered: Lowered, group: Group) -> None:
         self.buffers: dict[str, str] = {}
         self.floats: dict[str, str] = {}
-        values: dict[str, Value] = {}
         loaded: set[str] = set()
         stored: set[str] = set()
         by_name = {lowered.values[number].name: lowered.values[number] for number in group.stored}

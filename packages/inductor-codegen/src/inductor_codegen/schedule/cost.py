@@ -1,4 +1,6 @@
-"""Cost: rough work of primitives, in units of one vector addition, and what recomputing a value would cost."""
+"""Cost: rough work of primitives, in units of one vector addition, and what recomputing a value would
+cost.
+"""
 
 from __future__ import annotations
 
@@ -10,43 +12,20 @@ from inductor_codegen.schedule.edges import Edge, Match
 _DIVISION = 4
 _TRANSCENDENTAL = 20
 
+_DIVISIONS = (
+    "div", "reciprocal", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round", "floor_div", "trunc_div",
+)  # fmt: skip
+_FUNCTIONS = (
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
+    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "pow",
+    "atan2", "sigmoid",
+)  # fmt: skip
+
 OP_COST: dict[str, int] = {
     "clone": 0,
-    **dict.fromkeys(
-        ["div", "reciprocal", "sqrt", "rsqrt", "floor", "ceil", "trunc", "round", "floor_div", "trunc_div"],
-        _DIVISION,
-    ),
-    **dict.fromkeys(["remainder", "fmod"], 2 * _DIVISION),
-    **dict.fromkeys(
-        [
-            "exp",
-            "exp2",
-            "expm1",
-            "log",
-            "log2",
-            "log10",
-            "log1p",
-            "sin",
-            "cos",
-            "tan",
-            "asin",
-            "acos",
-            "atan",
-            "sinh",
-            "cosh",
-            "tanh",
-            "asinh",
-            "acosh",
-            "atanh",
-            "erf",
-            "erfc",
-            "lgamma",
-            "sigmoid",
-            "pow",
-            "atan2",
-        ],
-        _TRANSCENDENTAL,
-    ),
+    **dict.fromkeys(_DIVISIONS, _DIVISION),
+    **dict.fromkeys(("remainder", "fmod"), 2 * _DIVISION),
+    **dict.fromkeys(_FUNCTIONS, _TRANSCENDENTAL),
 }
 """Cost of a pointwise primitive; 1 where not listed."""
 

@@ -1,4 +1,6 @@
-"""Domains: the loops that a group of values shares, as dimensions cut finely enough for every member's sizes."""
+"""Domains: the loops that a group of values shares, as dimensions cut finely enough for every member's
+sizes.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,11 @@ Runs = tuple[tuple[int, ...], ...]
 
 
 class Domain:
-    """Dimensions in row-major order; ``outer[k]`` tells whether dimension k is kept by the group's reductions.
+    """Dimensions in row-major order; ``outer[k]`` tells whether dimension k is kept by the group's
+    reductions.
 
-    ``outer`` is None as long as the group has no reduction. Sizes of 1 are left out. Mutable: aligning a member whose
-    sizes are finer cuts a dimension in two, (B, S*H) -> (B, S, H).
+    ``outer`` is None as long as the group has no reduction. Sizes of 1 are left out. Mutable: aligning a
+    member whose sizes are finer cuts a dimension in two, (B, S*H) -> (B, S, H).
     """
 
     __slots__ = ("dims", "outer")

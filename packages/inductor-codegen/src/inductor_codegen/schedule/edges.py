@@ -33,7 +33,9 @@ class Match(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """``kept`` are the consumer's dimensions along which the element changes; ``repeats``: elements are read more than once."""
+    """``kept`` are the consumer's dimensions along which the element changes; ``repeats``: elements are read
+    more than once.
+    """
 
     match: Match
     kept: tuple[int, ...] = ()
@@ -79,7 +81,9 @@ def _kept_edge(kept: tuple[int, ...], sizes: Sizes) -> Edge:
 
 
 def classify(operand: Operand, sizes: Sizes) -> Edge:
-    """The edge between points of ``sizes`` (the operand's own, seen through its views) and the source's elements."""
+    """The edge between points of ``sizes`` (the operand's own, seen through its views) and the source's
+    elements.
+    """
     runs: list[tuple[int, ...]] | None = [() if is_one(size) else (dim,) for dim, size in enumerate(sizes)]
     flat = tuple(dim for run in runs for dim in run)  # type: ignore[union-attr]
     whole = flat

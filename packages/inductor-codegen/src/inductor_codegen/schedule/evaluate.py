@@ -1,4 +1,6 @@
-"""Evaluation: the formulas of a group's values, written down as scalars at symbolic loop points (define-by-run)."""
+"""Evaluation: the formulas of a group's values, written down as scalars at symbolic loop points
+(define-by-run).
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ Point = tuple[Index, ...]
 
 
 class Evaluator:
-    """Writes values as scalars. Values in ``computed`` are expanded, all others are loaded from their buffers."""
+    """Writes values as scalars. Values in ``computed`` are expanded, all others are loaded from their
+    buffers.
+    """
 
     def __init__(self, lowered: Lowered, env: ShapeEnv, builder: ScalarBuilder, computed: set[int]) -> None:
         self._lowered = lowered
@@ -55,7 +59,8 @@ class Evaluator:
     def reduction(self, value: Value, full: Point) -> Scalar:
         """The total of a reduction of this group, whose operand is read at ``full``.
 
-        From then on ``value`` gives it for any index: the group has it only where all its readers stand on its own row.
+        From then on ``value`` gives it for any index: the group has it only where all its readers stand on
+        its own row.
         """
         formula = value.formula
         assert isinstance(formula, Reduction)

@@ -1,8 +1,10 @@
-"""Grouping: which values are computed together in one kernel, which of them are stored, and in what order kernels run.
+"""Grouping: which values are computed together in one kernel, which of them are stored, and in what order
+kernels run.
 
-Values are placed from the last to the first, so that all consumers of a value are placed before it. A value joins the group
-of its consumers if it runs over the same points (``FULL``), or over a row's outer dimensions (``ROW``); cheap values are
-computed again in each group; what several groups or a library call read is stored by one of them.
+Values are placed from the last to the first, so that all consumers of a value are placed before it. A value
+joins the group of its consumers if it runs over the same points (``FULL``), or over a row's outer dimensions
+(``ROW``); cheap values are computed again in each group; what several groups or a library call read is stored
+by one of them.
 """
 
 from __future__ import annotations
@@ -32,7 +34,9 @@ class Position(Enum):
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """The values of one kernel. ``unit`` numbers it among the program's units; ``stored`` values go to memory."""
+    """The values of one kernel. ``unit`` numbers it among the program's units; ``stored`` values go to
+    memory.
+    """
 
     unit: int
     domain: Domain
@@ -124,7 +128,9 @@ class _Grouper:
     # -- positions -------------------------------------------------------------------------------------------------
 
     def _positions(self, value: Value) -> dict[int, tuple[set[Position], bool]]:
-        """For each group that reads ``value`` where it stands there, and whether it would be computed more than once a point."""
+        """For each group that reads ``value`` where it stands there, and whether it would be computed more
+        than once a point.
+        """
         found: dict[int, tuple[set[Position], bool]] = {}
         for consumer, edge in self.uses[value.number].reads:
             for group in self.homes[consumer]:
@@ -161,7 +167,9 @@ class _Grouper:
         return Position.ROW if group.domain.align_row(value.sizes) is not None else Position.OTHER
 
     def _splits(self, value: Value, axes: tuple[int, ...], group: Group) -> bool:
-        """Whether ``axes`` are the group's outer dimensions, or can become so because ``value`` comes from such a reduction."""
+        """Whether ``axes`` are the group's outer dimensions, or can become so because ``value`` comes from
+        such a reduction.
+        """
         domain = group.domain
         if domain.outer is not None:
             return domain.outer_axes == axes

@@ -1,4 +1,6 @@
-"""Loops: their order by strides, the one to vectorise, and the merging of those that run through memory as one."""
+"""Loops: their order by strides, the one to vectorise, and the merging of those that run through memory as
+one.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,9 @@ from inductor_codegen.lower.views import is_one
 
 
 def hint(value: IntLike, env: ShapeEnv) -> int:
-    """A size to reason about costs with: the one seen while compiling, or a guess for one that comes from data."""
+    """A size to reason about costs with: the one seen while compiling, or a guess for one that comes from
+    data.
+    """
     if isinstance(value, int):
         return value
     try:
@@ -37,7 +41,9 @@ def vector_loop(loops: Sequence[LoopVar], accesses: Sequence[Index], env: ShapeE
 
 
 def by_stride(loops: Sequence[LoopVar], index: Index, env: ShapeEnv) -> list[LoopVar]:
-    """Loops in order of falling stride in ``index``; a loop that ``index`` lacks keeps its place before those that follow it."""
+    """Loops in order of falling stride in ``index``; a loop that ``index`` lacks keeps its place before those
+    that follow it.
+    """
     strides = {loop: abs(hint(index.coefficient(loop), env)) for loop in loops}
     if any(stride == 0 for stride in strides.values()):
         return list(loops)
@@ -60,9 +66,11 @@ def _unused(index: Index, outer: LoopVar, inner: LoopVar) -> bool:
 
 
 def merge(loops: Sequence[LoopVar], indices: Sequence[Index]) -> tuple[list[LoopVar], dict[LoopVar, Index]]:
-    """Neighbouring loops merged where possible; what each old loop variable that is gone is to be replaced by.
+    """Neighbouring loops merged where possible; what each old loop variable that is gone is to be replaced
+    by.
 
-    The outer of two merged variables is replaced by 0 and the inner by the new one, as only their sum is ever used.
+    The outer of two merged variables is replaced by 0 and the inner by the new one, as only their sum is ever
+    used.
     """
     merged: list[LoopVar] = []
     replaced: dict[LoopVar, Index] = {}
@@ -91,7 +99,9 @@ def _replace(index: Index, values: dict[LoopVar, Index]) -> Index:
 
 
 def cuts(indices: Iterable[Index]) -> dict[str, IntLike]:
-    """Loops to cut in two, each with the size of its inner part, so that quotients and remainders of it vanish."""
+    """Loops to cut in two, each with the size of its inner part, so that quotients and remainders of it
+    vanish.
+    """
     found: dict[str, IntLike] = {}
     for index in indices:
         for atom in index.atoms():

@@ -1,4 +1,6 @@
-"""Dependencies between the units that run one after the other (groups and library calls): reachability and final order."""
+"""Dependencies between the units that run one after the other (groups and library calls): reachability and
+final order.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +9,9 @@ from heapq import heapify, heappop, heappush
 
 
 class Dependencies:
-    """Which unit needs which, directly. A unit is any integer; ``span`` holds its least and greatest value number."""
+    """Which unit needs which, directly. A unit is any integer; ``span`` holds its least and greatest value
+    number.
+    """
 
     __slots__ = ("_needs", "_span")
 

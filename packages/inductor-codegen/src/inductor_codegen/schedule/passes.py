@@ -1,4 +1,6 @@
-"""Passes: which run over the inner loops each statement of a kernel belongs to, and what one pass keeps for the next."""
+"""Passes: which run over the inner loops each statement of a kernel belongs to, and what one pass keeps for
+the next.
+"""
 
 from __future__ import annotations
 
@@ -41,12 +43,11 @@ def split_passes(
     """Statements by pass, each as early as its operands allow."""
     statements: list[Statement] = [*accumulations, *stores, *row_stores]
     levels = levels_of((root for item in statements for root in roots_of(item)), accumulations)
-    count = 1 + max(
-        (levels[root] for item in (*accumulations, *stores) for root in roots_of(item)), default=0
-    )
+    everywhere: list[Statement] = [*accumulations, *stores]
+    count = 1 + max((levels[root] for item in everywhere for root in roots_of(item)), default=0)
     points: list[list[Statement]] = [[] for _ in range(count)]
     rows: list[list[Store]] = [[] for _ in range(count)]
-    for item in (*accumulations, *stores):
+    for item in everywhere:
         points[max(levels[root] for root in roots_of(item))].append(item)
     for store in row_stores:
         rows[max(0, max(levels[root] for root in roots_of(store)) - 1)].append(store)
@@ -66,7 +67,9 @@ def varying(roots: Iterable[Scalar], inner: set[LoopVar]) -> set[Scalar]:
 def keep_between(
     passes: tuple[Pass, ...], inner: set[LoopVar], builder: ScalarBuilder, env: ShapeEnv
 ) -> tuple[Pass, ...]:
-    """Passes in which expensive values that an earlier pass computed are kept by it and not computed again."""
+    """Passes in which expensive values that an earlier pass computed are kept by it and not computed
+    again.
+    """
     if len(passes) == 1:
         return passes
     slots: dict[Scalar, int] = {}

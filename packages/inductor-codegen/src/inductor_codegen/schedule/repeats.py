@@ -1,4 +1,6 @@
-"""Repeats: groups that compute the same from values laid out alike share one kernel, which is then built once."""
+"""Repeats: groups that compute the same from values laid out alike share one kernel, which is then built
+once.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ from inductor_codegen.schedule.grouping import Group
 
 
 class GroupKey:
-    """What a group's kernel depends on. ``values`` lists the group's values and inputs in the order in which ``key`` numbers them."""
+    """What a group's kernel depends on. ``values`` lists the group's values and inputs in the order in which
+    ``key`` numbers them.
+    """
 
     __slots__ = ("_lowered", "_numbers", "key", "values")
 

@@ -305,7 +305,9 @@ class _Emitter:
         return Scope(None, self.counter, {}).index(index)
 
     def _moving(self, roots: Sequence[Scalar], needed: dict[Scalar, set[Condition]]) -> set[Scalar]:
-        """Scalars to compute at every point: those that change along the inner loops, or must be protected there."""
+        """Scalars to compute at every point: those that change along the inner loops, or must be protected
+        there.
+        """
         found: set[Scalar] = set()
         for node in postorder(roots):
             moves = isinstance(node, Kept) or any(

@@ -7,35 +7,11 @@ import torch
 from inductor_codegen.codegen.cpp.types import COMPUTED, converted
 from inductor_codegen.ir.scalar import Apply, Constant, Scalar
 
-MATH_FUNCTIONS = frozenset(
-    [
-        "exp",
-        "exp2",
-        "expm1",
-        "log",
-        "log2",
-        "log10",
-        "log1p",
-        "sin",
-        "cos",
-        "tan",
-        "asin",
-        "acos",
-        "atan",
-        "sinh",
-        "cosh",
-        "tanh",
-        "asinh",
-        "acosh",
-        "atanh",
-        "erf",
-        "erfc",
-        "lgamma",
-        "pow",
-        "atan2",
-        "fmod",
-    ]
-)
+MATH_FUNCTIONS = frozenset((
+    "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sin", "cos", "tan", "asin", "acos",
+    "atan", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf", "erfc", "lgamma", "pow",
+    "atan2", "fmod",
+))  # fmt: skip
 """Primitives that are a function of the C library of the same name."""
 
 VECTOR_FUNCTIONS = MATH_FUNCTIONS - {"lgamma", "fmod"}

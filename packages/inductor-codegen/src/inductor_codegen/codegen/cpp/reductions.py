@@ -1,4 +1,6 @@
-"""Reductions in C++: the accumulator of each kind, its start, its step, and how partial results are joined."""
+"""Reductions in C++: the accumulator of each kind, its start, its step, and how partial results are
+joined.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +75,9 @@ class Accumulator:
 
     @property
     def partial(self) -> str:
-        """The variable of a part of a long sum; other kinds need none, their result does not depend on the order."""
+        """The variable of a part of a long sum; other kinds need none, their result does not depend on the
+        order.
+        """
         return f"p{self.item.accumulator}" if self.splits else self.name
 
     @property

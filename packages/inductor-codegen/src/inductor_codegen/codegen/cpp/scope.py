@@ -32,7 +32,9 @@ _ALWAYS: Condition = frozenset()
 
 
 def conditions(roots: Iterable[Scalar]) -> dict[Scalar, set[Condition]]:
-    """For each scalar the alternatives under which it is needed; a set with the empty condition means always."""
+    """For each scalar the alternatives under which it is needed; a set with the empty condition means
+    always.
+    """
     listed = list(roots)
     found: dict[Scalar, set[Condition]] = {root: {_ALWAYS} for root in listed}
     for node in reversed(postorder(listed)):
@@ -134,11 +136,7 @@ class Scope:
         if _ALWAYS in alternatives:
             return ""
         texts = sorted(
-            " & ".join(
-                sorted(
-                    self._guard(guard) if holds else f"!{self._guard(guard)}" for guard, holds in alternative
-                )
-            )
+            " & ".join(sorted(("" if holds else "!") + self._guard(guard) for guard, holds in alternative))
             for alternative in alternatives
         )
         return texts[0] if len(texts) == 1 else " | ".join(f"({text})" for text in texts)
