@@ -8,7 +8,9 @@ import logging
 import types
 from typing import TYPE_CHECKING, Any
 
+import guards
 import torch
+from fx_interface.source import InstanceDictSource, ItemSource
 from torch import nn
 
 from dynamo_capture.builtin_calls import BUILTINS, PURE, PURE_MODULES
@@ -338,9 +340,19 @@ def call_module(tracer: Tracer, value: ModuleValue, args: list[Value], kwargs: d
         return tracer.call_special(value, "__call__", args, kwargs)
     if module._compiled_call_impl is not None or _global_hooks():
         return tracer.call_python(nn.Module._call_impl, [value, *args], kwargs)
-    if any(tracer.getattr(value, table).truth(tracer) for table in _HOOK_TABLES):
+    if any(_has_hooks(tracer, value, table) for table in _HOOK_TABLES):
         return tracer.call_python(nn.Module._call_impl, [value, *args], kwargs)
     return tracer.getattr(value, "forward").call(tracer, args, kwargs)
+
+
+def _has_hooks(tracer: Tracer, value: ModuleValue, table: str) -> bool:
+    """Whether a module has hooks of a kind; that it has none is one cheap guard."""
+    own = value.obj.__dict__
+    if value.overlay or own.get(table):
+        return tracer.getattr(value, table).truth(tracer)
+    if value.source is not None:
+        tracer.guard(guards.Length(ItemSource(InstanceDictSource(value.source), table), 0))
+    return False
 
 
 def _global_hooks() -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -44,13 +43,15 @@ class Capture:
         self.options = options
         self.resumes = ResumeCodes()
         self.report = Report()
+        self.targets: set[CodeType] = set()
+        """Code that the user asked for, wherever it lives."""
         self._seen: dict[CodeType, dict[Source, int]] = {}
         self._varying: dict[CodeType, set[Source]] = {}
 
     def __call__(self, frame: hook.FrameView, entry_count: int) -> Any:
         """The hook asks about a frame that no cached entry fits."""
         code = frame.code
-        if _is_library(code):
+        if code not in self.targets and _is_library(code):
             return hook.SKIP
         activation = Activation(code, frame.globals, frame.closure, dict(frame.locals), frame.function)
         try:
@@ -107,6 +108,9 @@ class Optimizer:
     def __call__(self, function: Any) -> Any:
         """``function`` (a function, bound method or module), optimised."""
         target = _module_entry(function) if isinstance(function, nn.Module) else function
+        code = getattr(target, "__code__", None)
+        if code is not None:
+            self.capture.targets.add(code)
         wrapped = hook.optimize(target, self._callback)
         wrapped.__fxstack_original__ = function  # type: ignore[attr-defined]
         wrapped.__fxstack_capture__ = self.capture  # type: ignore[attr-defined]
@@ -114,9 +118,12 @@ class Optimizer:
 
 
 def _module_entry(module: nn.Module) -> Callable[..., Any]:
+    """A function that calls the module, with code of its own: what is cached is cached per module."""
+
     def call_module(*args: Any, **kwargs: Any) -> Any:
         return module(*args, **kwargs)
 
+    call_module.__code__ = call_module.__code__.replace(co_name=type(module).__name__)
     return call_module
 
 
@@ -135,6 +142,3 @@ def optimize(
     """
     chosen = RunKernels() if operators is None else operators
     return Optimizer(Capture(CaptureOptions(backend, fullgraph, dynamic, chosen)))
-
-
-__all__ = ["Capture", "Optimizer", "Report", "optimize", "sys"]
