@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -71,8 +70,6 @@ def trace_program(
     trace = Trace(operators, env)
     arguments = _Arguments()
     before = torch.is_grad_enabled()
-    collecting = gc.isenabled()
-    gc.disable()  # a trace makes many objects and drops none: searching them for cycles takes longer than it
     try:
         with TraceMode(trace, handle), symbolic_composites(bool(env.symbols)):
             _make_inputs(trace, arguments, declared, example_inputs, training)
@@ -96,8 +93,6 @@ def trace_program(
     finally:
         torch._C._set_grad_enabled(before)
         trace.close()
-        if collecting:
-            gc.enable()
 
 
 def _make_inputs(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import gc
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -100,10 +102,23 @@ def trace(
     partition: Partitioner = save_everything,
 ) -> TracedProgram:
     """As ``trace_joint``, of any program."""
-    joint = trace_program(
-        program, declared, example_inputs, operators, env, training=is_training(example_inputs)
-    )
-    return split(joint, partition, _must_be_distinct(joint.mutated, declared, example_inputs))
+    with _collector_paused():
+        joint = trace_program(
+            program, declared, example_inputs, operators, env, training=is_training(example_inputs)
+        )
+        return split(joint, partition, _must_be_distinct(joint.mutated, declared, example_inputs))
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Tracing makes many objects and drops few: searching them all for cycles would take longer than tracing."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def declared_inputs(graph_module: GraphModule, example_inputs: Sequence[Any]) -> list[InputDecl]:
