@@ -19,7 +19,7 @@ TYPES: dict[torch.dtype, str] = {
 """How a dtype is spelled; a bool lies in memory as a byte."""
 
 POINTWISE: dict[str, str] = {
-    "neg": "-({0})",
+    "neg": "({0}) * -1.0",
     "abs": "tl.abs({0})",
     "exp": "tl.exp({0})",
     "exp2": "libdevice.exp2({0})",
@@ -84,7 +84,11 @@ POINTWISE: dict[str, str] = {
 }
 """The text of ``op(arguments)`` where it computes in floating point, or where the dtype does not matter."""
 
+DOUBLE: dict[str, str] = {"sqrt": "tl.sqrt({0})", "div": "({0}) / ({1})"}
+"""What differs in double precision, where these are exact anyway."""
+
 INTEGER: dict[str, str] = {
+    "neg": "-({0})",
     "abs": "tl.where(({0}) < 0, -({0}), {0})",
     "floor": "({0})",
     "ceil": "({0})",

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 
 import torch
 
-from inductor_codegen.codegen.triton.formulas import BOOLEAN, INTEGER, POINTWISE, TYPES, literal
+from inductor_codegen.codegen.triton.formulas import BOOLEAN, DOUBLE, INTEGER, POINTWISE, TYPES, literal
 from inductor_codegen.codegen.triton.indices import index_text, size_text
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.index import Index, LoopVar
@@ -29,12 +30,6 @@ from inductor_codegen.ir.scalar import (
     operands,
 )
 
-_TABLES = {
-    (True, False): POINTWISE,
-    (False, False): {**POINTWISE, **INTEGER},
-    (False, True): {**POINTWISE, **INTEGER, **BOOLEAN},
-}
-"""Texts by whether the computing dtype is floating-point, and bool."""
 _HALF = (torch.float16, torch.bfloat16)
 _EXACT_IN_HALF = ("convert_dtype", "clone", "where")
 
@@ -159,7 +154,7 @@ class Scope:
         computing = node.args[-1].dtype if node.args else node.dtype
         if node.op == "convert_dtype":
             return _converted(arguments[0], computing, node.dtype)
-        table = _TABLES[computing.is_floating_point, computing == torch.bool]
+        table = _table(computing)
         if node.op == "wrap_index":
             return self._wrapped_index(*arguments)
         if node.op not in table:
@@ -179,6 +174,14 @@ class Scope:
             f'tl.device_assert({inside} | ~{self.mask}, "index out of range in self")',
         ]
         return f"tl.where({inside}, {moved}, 0)"
+
+
+@cache
+def _table(computing: torch.dtype) -> dict[str, str]:
+    """The texts of operations that compute in a dtype."""
+    if computing.is_floating_point:
+        return {**POINTWISE, **DOUBLE} if computing == torch.float64 else POINTWISE
+    return {**POINTWISE, **INTEGER, **(BOOLEAN if computing == torch.bool else {})}
 
 
 def _loads(scalar: Scalar) -> bool:

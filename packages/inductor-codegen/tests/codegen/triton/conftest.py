@@ -1,0 +1,37 @@
+"""Kernels of these tests run in Triton's interpreter, on CPU tensors; it must be chosen before Triton is imported."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+os.environ["TRITON_INTERPRET"] = "1"
+
+from inductor_codegen.ir.program import Program
+
+
+@pytest.fixture(autouse=True)
+def quiet_numpy() -> Iterator[None]:
+    """The interpreter computes masked lanes too."""
+    numpy = pytest.importorskip("numpy")
+    with numpy.errstate(all="ignore"):
+        yield
+
+
+@pytest.fixture
+def interpret(tmp_path: Path) -> Callable[[Program], Callable[..., Any]]:
+    """Turns a program into a callable that runs in the interpreter."""
+    pytest.importorskip("triton")
+    from inductor_codegen.codegen.triton.module import load_call
+    from inductor_codegen.codegen.triton.wrapper import program_source
+
+    def load(program: Program) -> Callable[..., Any]:
+        file = tmp_path / "graph.py"
+        file.write_text(program_source(program))
+        return load_call(file)
+
+    return load

@@ -1,0 +1,24 @@
+"""Launch sizes: powers of two that cover all rows and points, within what a program can hold."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inductor_codegen.codegen.triton.launch import LONGEST, LONGEST_ALONG_ROWS, POINTS, choose, power_of_two
+
+
+@given(st.integers(0, 10**7), st.none() | st.integers(1, 10**6), st.booleans())
+def test_covers_everything(rows: int, points: int | None, along_rows: bool) -> None:
+    launch = choose(rows, points, along_rows=along_rows)
+    assert launch.programs * launch.rows >= rows
+    assert (launch.programs - 1) * launch.rows < max(rows, 1)
+    assert launch.rows == power_of_two(launch.rows)
+    assert launch.points == power_of_two(launch.points)
+    assert launch.rows * launch.points <= max(LONGEST, POINTS)
+    if points is not None and points <= (LONGEST_ALONG_ROWS if along_rows else LONGEST):
+        assert launch.points >= points
+
+
+def test_power_of_two() -> None:
+    assert [power_of_two(n) for n in (0, 1, 2, 3, 1024, 1025)] == [1, 1, 2, 4, 1024, 2048]

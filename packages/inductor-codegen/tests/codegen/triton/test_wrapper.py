@@ -1,0 +1,119 @@
+"""Whole programs in the interpreter: random graphs, library calls, in-place results, symbolic sizes; and their text."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+import torch
+
+from fx_interface.dialects import prims as p
+from inductor_codegen.codegen.triton.wrapper import program_source
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import ExampleGraph
+
+Interpret = Callable[..., Callable[..., Any]]
+GOLDEN = Path(__file__).parent / "golden"
+
+
+def random_graphs() -> ModuleType:
+    """The module of the random graphs' test."""
+    path = Path(__file__).parents[2] / "test_pipeline.py"
+    spec = importlib.util.spec_from_file_location("random_graphs", path)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("symbolic", [False, True])
+@pytest.mark.parametrize("seed", [0, 3, 38, 128, *range(200, 206)])
+def test_random_graphs(seed: int, symbolic: bool, interpret: Interpret) -> None:
+    made = random_graphs().RandomGraph(seed, symbolic)
+    for _ in range(8):
+        made.grow()
+    outputs = made.nodes[-3:]
+    run = interpret(plan(made.graph.build(*outputs)))
+    for result, node in zip(run(*made.graph.examples), outputs, strict=True):
+        expected = made.graph.values[node]
+        torch.testing.assert_close(result, expected, rtol=1e-4, atol=1e-4, equal_nan=True)
+
+
+def softmax(graph: ExampleGraph, x: Any, columns: Any) -> Any:
+    rows = graph.call(p.amax, x, [1])
+    sizes = [8, columns]
+    shifted = graph.call(p.exp, graph.call(p.sub, x, graph.call(p.broadcast_in_dim, rows, sizes, [0])))
+    total = graph.call(p.sum, shifted, [1])
+    return graph.call(p.div, shifted, graph.call(p.broadcast_in_dim, total, sizes, [0]))
+
+
+@pytest.mark.parametrize("columns", [5, 300, 5000])
+def test_softmax_of_rows_that_fit_and_that_do_not(columns: int, interpret: Interpret) -> None:
+    graph = ExampleGraph()
+    example = torch.randn(8, columns)
+    x = graph.call(p.tanh, graph.input(example))
+    run = interpret(plan(graph.build(softmax(graph, x, columns))))
+    torch.testing.assert_close(run(example)[0], example.tanh().softmax(1))
+
+
+def test_softmax_of_a_symbolic_size(interpret: Interpret) -> None:
+    graph = ExampleGraph()
+    size = graph.symbol()
+    x = graph.call(p.tanh, graph.input(torch.randn(8, 11)))
+    run = interpret(plan(graph.build(softmax(graph, x, size))))
+    for columns in (2, 11, 130, 5000):
+        example = torch.randn(8, columns)
+        torch.testing.assert_close(run(columns, example)[0], example.tanh().softmax(1))
+
+
+def test_library_calls_and_several_results(interpret: Interpret) -> None:
+    from operator import getitem
+
+    graph = ExampleGraph()
+    x, w = torch.randn(4, 8), torch.randn(8, 8)
+    product = graph.call(torch.ops.aten.mm.default, graph.input(x), graph.input(w, "w"))
+    best = graph.call(torch.ops.aten.topk.default, graph.call(p.neg, product), 2)
+    run = interpret(plan(graph.build(*(graph.call(getitem, best, i) for i in (0, 1)), None)))
+    values, indices, nothing = run(x, w)
+    expected = (-(x @ w)).topk(2)
+    assert nothing is None
+    torch.testing.assert_close(values, expected.values)
+    assert torch.equal(indices, expected.indices)
+
+
+def test_an_index_out_of_range_reads_nothing_outside(interpret: Interpret) -> None:
+    graph = ExampleGraph()
+    table, index = torch.randn(5, 3), torch.tensor([0, -1, 4])
+    taken = graph.call(p.index, graph.input(table), [graph.input(index, "i")])
+    run = interpret(plan(graph.build(taken)))
+    assert torch.equal(run(table, index)[0], table[index])
+    assert torch.equal(run(table, torch.tensor([0, 500_000_000_000, 1]))[0], table[[0, 0, 1]])
+
+
+def test_negative_zero_survives(interpret: Interpret) -> None:
+    graph = ExampleGraph()
+    example = torch.tensor([0.0, -0.0])
+    run = interpret(plan(graph.build(graph.call(p.neg, graph.input(example)))))
+    assert run(example)[0].signbit().tolist() == [True, False]
+
+
+def test_the_text_is_what_it_was() -> None:
+    """Golden: update with ``FX_UPDATE_GOLDEN=1``."""
+    graph = ExampleGraph()
+    size = graph.symbol()
+    x = graph.input(torch.randn(8, 11))
+    w = graph.input(torch.randn(11, 11), "w")
+    normal = softmax(graph, graph.call(p.tanh, x), size)
+    text = program_source(plan(graph.build(graph.call(torch.ops.aten.mm.default, normal, w))))
+    body = text[text.index("@triton.jit\ndef kernel") :]
+    file = GOLDEN / "softmax.py.txt"
+    if os.environ.get("FX_UPDATE_GOLDEN"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(body)
+    assert body == file.read_text()
