@@ -12,6 +12,7 @@ from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.views import apply_step, write_through
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
@@ -41,7 +42,7 @@ def write(trace: Trace, op: OpOverload, tensor: Any, new: Value) -> None:
         raise UnsupportedProgramError("AOT110", f"{op} writes to a tensor that is a constant of the program")
     recorder, storage = trace.recorder, tensor.storage_record
     old = read(recorder, tensor)
-    _check_sizes(op, old.spec, new.spec)
+    _check_sizes(op, old.spec, new.spec, trace.env)
     new = _fit(recorder, old, new)
     written, step = new, tensor.view_step
     while step is not None:
@@ -74,12 +75,11 @@ def conform(recorder: Recorder, old: Value, new: Value) -> Value:
     return recorder.call(aten.copy.default, (old, new))
 
 
-def _check_sizes(op: OpOverload, old: TensorSpec, new: TensorSpec) -> None:
-    if len(new.sizes) > len(old.sizes) or (len(new.sizes) == len(old.sizes) and new.sizes != old.sizes):
-        if all(a == b or b == 1 for a, b in zip(old.sizes[::-1], new.sizes[::-1], strict=False)) and len(
-            new.sizes
-        ) <= len(old.sizes):
-            return
+def _check_sizes(op: OpOverload, old: TensorSpec, new: TensorSpec, env: ShapeEnv) -> None:
+    """The new value must broadcast to the old one's sizes, as equal as the environment knows them to be."""
+    pairs = zip(old.sizes[::-1], new.sizes[::-1], strict=False)
+    fits = all(b == 1 or env.simplify(a) == env.simplify(b) for a, b in pairs)
+    if not fits or len(new.sizes) > len(old.sizes):
         raise UnsupportedProgramError(
             "AOT111", f"{op} would change the size of a tensor in place, from {old} to {new}"
         )

@@ -14,7 +14,7 @@ import guards
 import torch
 from fx_interface import InputDecl, InputKind, SymSpec, TensorSpec, UserLocation
 from fx_interface.operators import OperatorLibrary
-from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, SizeSource, Source
+from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, SizeSource, Source, StrideSource
 from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.sym_nodes import from_torch
 from fx_interface.tensor_spec import SPEC_KEY
@@ -258,7 +258,13 @@ class Tracer:
             raise GraphBreak("value", "a tensor that cannot be reached from the frame")
         sizes, dynamic = self._sizes(value, source)
         strides = self._strides(value, sizes, dynamic)
-        self.guard(guards.tensor_match(source, value, dynamic_sizes=frozenset(dynamic)))
+        symbolic = frozenset(dim for dim, stride in enumerate(strides) if not isinstance(stride, int))
+        self.guard(
+            guards.tensor_match(source, value, dynamic_sizes=frozenset(dynamic), dynamic_strides=symbolic)
+        )
+        for dim in symbolic:
+            read = self.env.create_symbol(value.stride(dim), StrideSource(source, dim), low=None)
+            self.env.require(Relation("==", read, strides[dim]))
         spec = TensorSpec(tuple(sizes), tuple(strides), value.dtype, value.device, value.requires_grad)
         node = self.graph.placeholder(f"input_{len(self.inputs)}")
         node.meta[SPEC_KEY] = spec
