@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,26 @@ def test_memory_views_numbers_and_outputs(tmp_path: Path) -> None:
         kept = out.clone()
         graph(rows, x * 9, None, 2.0, w)
         assert torch.equal(out, kept)  # results are nobody else's memory
+
+
+def test_several_threads_each_have_scratch_memory(tmp_path: Path) -> None:
+    graph = build(BIG, tmp_path)
+    w = torch.eye(4)
+    wrong: list[float] = []
+
+    def work(value: float) -> None:
+        x = torch.full((200, 4), value)
+        for _ in range(300):
+            (out, *_) = graph(200, x, None, 2.0, w)
+            if not torch.equal(out, x * 4):
+                wrong.append(value)
+
+    threads = [threading.Thread(target=work, args=(float(number),)) for number in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert not wrong
 
 
 def test_a_view_of_a_view_of_an_offset_input(tmp_path: Path) -> None:
