@@ -136,7 +136,7 @@ def test_several_threads_each_have_scratch_memory(tmp_path: Path) -> None:
         x = torch.full((200, 4), value)
         for _ in range(300):
             (out, *_) = graph(200, x, None, 2.0, w)
-            if not torch.equal(out, x * 4):
+            if not torch.equal(out, x * 8):
                 wrong.append(value)
 
     threads = [threading.Thread(target=work, args=(float(number),)) for number in range(1, 5)]
