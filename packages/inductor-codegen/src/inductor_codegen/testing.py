@@ -38,6 +38,7 @@ from inductor_codegen.ir.program import (
     SymbolInput,
     View,
 )
+from inductor_codegen.ir.verify import verify_kernel
 from inductor_codegen.toolchain import KERNEL_FLAGS, Unit, build_library, find_compiler
 
 
@@ -132,6 +133,8 @@ class Stepper:
     def __init__(self, program: Program, threads: int = 1, *, interpreted: bool = False) -> None:
         self.program = program
         self.threads = threads
+        for kernel in program.kernels:
+            verify_kernel(kernel)
         self.kernels = {kernel.name: kernel for kernel in program.kernels}
         self.functions = None if interpreted else load_kernels(program.kernels)
 

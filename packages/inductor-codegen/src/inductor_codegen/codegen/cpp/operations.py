@@ -37,6 +37,7 @@ _INFIX = {
     "shift_left": "<<",
     "shift_right": ">>",
 }
+_WRAPPING = {"add": "+", "sub": "-", "mul": "*", "neg": "-"}
 _BOOL_INFIX = {"add": "|", "mul": "&", "maximum": "|", "minimum": "&", "sub": "^"}
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "nearbyint"}
 _PREAMBLE = frozenset({"sign", "maximum", "minimum", "floor_div", "trunc_div", "fmod"})
@@ -60,9 +61,18 @@ def operation(node: Apply, args: list[str]) -> str:
         return f"wrap_index({args[0]}, {args[1]}, bad)"
     if compute == torch.bool and node.op in _BOOL_INFIX:
         return f"(bool)({args[0]} {_BOOL_INFIX[node.op]} {args[1]})"
+    if node.op in _WRAPPING and compute in (torch.int64, torch.int32):
+        return _wrapping(node.op, args, compute)
     if node.op in _INFIX:
         return _result(node, f"{args[0]} {_INFIX[node.op]} {args[1]}", compute)
     return _result(node, _call(node.op, node.args, args, compute), compute)
+
+
+def _wrapping(op: str, args: list[str], compute: torch.dtype) -> str:
+    """Arithmetic modulo 2^n, as torch's integers have it; signed overflow is undefined in C++."""
+    kind = COMPUTED[compute]
+    operands = [f"(u{kind}){arg}" for arg in (args if op != "neg" else ["0", *args])]
+    return f"({kind})({operands[0]} {_WRAPPING[op]} {operands[1]})"
 
 
 def _result(node: Apply, text: str, compute: torch.dtype) -> str:

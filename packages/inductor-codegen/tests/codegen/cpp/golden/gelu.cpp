@@ -1,0 +1,22 @@
+// add: add
+// mul: mul
+// erf: erf
+// add_1: add
+// mul_1: mul
+extern "C" int32_t kernel_18551d159661abef(const float* in0, const float* in1, float* out0, int64_t threads) {
+  for (int64_t begin = 0; begin < 160; begin += 4096) {
+    const int64_t end = 160 - begin < 4096 ? 160 : begin + 4096;
+    #pragma omp simd
+    for (int64_t i0 = begin; i0 < end; ++i0) {
+      const float t1 = in0[i0];
+      const float t2 = in1[i0];
+      const float t3 = t1 + t2;
+      const float t4 = t3 * 0.7071067811865476f;
+      const float t5 = single_erf(t4);
+      const float t6 = t5 + 1.0f;
+      const float t7 = t6 * t4;
+      out0[i0] = t7;
+    }
+  }
+  return 0;
+}

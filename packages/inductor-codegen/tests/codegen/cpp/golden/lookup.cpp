@@ -1,0 +1,31 @@
+// index_1: gather
+extern "C" int32_t kernel_e9b09b586ff4902d(const int64_t* in0, const float* in1, float* out0, int64_t threads) {
+  int32_t bad = 0;
+  for (int64_t i0 = 0; i0 < 5; ++i0) {
+    const int64_t t1 = in0[i0];
+    const int64_t t2 = wrap_index(t1, 9L, bad);
+    #pragma omp simd reduction(|:bad)
+    for (int64_t i1 = 0; i1 < 8; ++i1) {
+      const float t3 = in1[8 * t2 + i1];
+      out0[8 * i0 + i1] = t3;
+    }
+  }
+  return bad;
+}
+
+// neg: neg
+// cat: cat
+extern "C" int32_t kernel_7b2e4084afb5dbe4(const float* in0, float* out0, int64_t threads) {
+  for (int64_t i0 = 0; i0 < 5; ++i0) {
+    #pragma omp simd
+    for (int64_t i1 = 0; i1 < 16; ++i1) {
+      const bool g1 = (i1 < 8);
+      const float t2 = (g1) ? in0[8 * i0 + i1] : 0.0f;
+      const float t3 = -t2;
+      const float t4 = (!g1) ? in0[8 * i0 + i1 + (-8)] : 0.0f;
+      const float t5 = g1 ? t3 : t4;
+      out0[16 * i0 + i1] = t5;
+    }
+  }
+  return 0;
+}

@@ -1,0 +1,97 @@
+"""Index algebra: every simplification keeps the value."""
+
+from __future__ import annotations
+
+import random
+
+from fx_interface.symbols import ShapeEnv, symbol
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from inductor_codegen.ir.index import (
+    Index,
+    Quotient,
+    Remainder,
+    as_index,
+    divide,
+    flatten,
+    modulo,
+    substitute_variables,
+    unflatten,
+    variable,
+)
+
+ENV = ShapeEnv()
+I = variable("i", 6)
+J = variable("j", 4)
+K = variable("k", 5)
+
+
+def value(index: Index, at: dict[str, int]) -> int:
+    total = index.const
+    assert isinstance(total, int)
+    for atom, coefficient in index.terms:
+        assert isinstance(coefficient, int)
+        match atom:
+            case Quotient(numerator, denominator):
+                total += coefficient * (value(numerator, at) // denominator)  # type: ignore[operator]
+            case Remainder(numerator, denominator):
+                total += coefficient * (value(numerator, at) % denominator)  # type: ignore[operator]
+            case _:
+                total += coefficient * at[atom.name]  # type: ignore[union-attr]
+    return total
+
+
+def points() -> list[dict[str, int]]:
+    return [{"i": i, "j": j, "k": k} for i in range(6) for j in range(4) for k in range(5)]
+
+
+@settings(max_examples=300, deadline=None)
+@given(seed=st.integers(0, 10**6), divisor=st.integers(1, 30))
+def test_division_keeps_values(seed: int, divisor: int) -> None:
+    rand = random.Random(seed)
+    index = Index(rand.randrange(20))
+    for loop in (I, J, K):
+        index = index + loop * rand.choice([0, 1, 2, 4, 5, 20, 30])
+    if rand.random() < 0.5:
+        index = divide(index, rand.choice([2, 3, 5]), ENV) * rand.choice([1, 3])
+    for at in points():
+        assert value(divide(index, divisor, ENV), at) == value(index, at) // divisor
+        assert value(modulo(index, divisor, ENV), at) == value(index, at) % divisor
+
+
+def test_unflatten_inverts_flatten() -> None:
+    flat = flatten([I, J, K], [6, 4, 5])
+    assert unflatten(flat, (6, 4, 5), ENV) == (I, J, K)
+    assert unflatten(flat, (24, 5), ENV) == (I * 4 + J, K)
+    assert unflatten(flat, (6, 20), ENV) == (I, J * 5 + K)
+
+
+def test_unflatten_inverts_flatten_of_symbolic_sizes() -> None:
+    env = ShapeEnv()
+    s = env.create_symbol(7, low=2)
+    a, b = variable("a", s), variable("b", 3)
+    assert unflatten(flatten([a, b], [s, 3]), (s, 3), env) == (a, b)
+    assert unflatten(flatten([b, a], [3, s]), (3, s), env) == (b, a)
+
+
+def test_order_of_terms_does_not_matter() -> None:
+    assert I + J == J + I
+    assert hash(I + J) == hash(J + I)
+    assert I - I == Index(0)
+
+
+def test_loop_of_one_turn_is_zero() -> None:
+    assert variable("x", 1) == Index(0)
+
+
+def test_substitution_simplifies() -> None:
+    whole = as_index(Quotient(I, 2))
+    (loop, _) = I.terms[0]
+    outer, inner = variable("o", 3), variable("n", 2)
+    replaced = substitute_variables(whole, {loop: outer * 2 + inner}, ENV)  # type: ignore[dict-item]
+    assert replaced == outer
+
+
+def test_text() -> None:
+    assert str(I * 4 + J + Index(3)) == "4*i + j + 3"
+    assert str(I * symbol("s0")) == "s0*i"

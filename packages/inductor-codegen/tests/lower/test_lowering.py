@@ -1,0 +1,160 @@
+"""Lowering: views vanish, library calls and outputs get memory, and what cannot be compiled has a code."""
+
+from __future__ import annotations
+
+import operator
+
+import pytest
+import torch
+from fx_interface.dialects import prims as p
+from fx_interface.errors import UnsupportedProgramError, UserLocation
+from fx_interface.tensor_spec import TensorSpec
+from inductor_codegen.ir.program import BufferRef, CallExtern, RunKernel, View
+from inductor_codegen.lower.lowering import is_dense, lower
+from inductor_codegen.lower.values import Placed, Pointwise
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import ExampleGraph, Stepper
+
+aten = torch.ops.aten
+
+
+def test_views_leave_no_values() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(4, 6))
+    y = graph.call(p.reshape, graph.call(p.permute, x, [1, 0]), [3, 2, 4])
+    lowered, _ = lower(graph.build(graph.call(p.exp, y)))
+    assert [value.name for value in lowered.values] == ["x", "exp"]
+    formula = lowered.values[1].formula
+    assert isinstance(formula, Pointwise)
+    (operand,) = formula.args
+    assert len(operand.views) == 2  # type: ignore[union-attr]
+
+
+def test_reshape_of_reshape_is_one_and_back_again_none() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(4, 6))
+    y = graph.call(p.reshape, graph.call(p.reshape, x, [24]), [4, 6])
+    lowered, _ = lower(graph.build(graph.call(p.exp, y)))
+    (operand,) = lowered.values[1].formula.args  # type: ignore[union-attr]
+    assert operand.views == ()  # type: ignore[union-attr]
+
+
+def test_strided_operand_of_a_library_call_is_not_copied() -> None:
+    graph = ExampleGraph()
+    x, w = graph.input(torch.randn(5, 6)), graph.input(torch.randn(3, 6), "w")
+    y = graph.call(aten.mm.default, x, graph.call(p.permute, w, [1, 0]))
+    steps = plan(graph.build(y)).steps
+    assert [type(step) for step in steps if not hasattr(step, "name")] == [View, CallExtern]
+
+
+def test_operand_that_no_strides_describe_is_copied() -> None:
+    graph = ExampleGraph()
+    x, w = graph.input(torch.randn(5, 6)), graph.input(torch.randn(6, 3), "w")
+    flipped = graph.call(p.flip, x, [0])
+    program = plan(graph.build(graph.call(aten.mm.default, flipped, w)))
+    assert any(isinstance(step, RunKernel) for step in program.steps)
+    run = Stepper(program, interpreted=True)
+    torch.testing.assert_close(run(*graph.examples)[0], graph.examples[0].flip(0) @ graph.examples[1])
+
+
+def test_input_that_is_returned_is_that_input() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(3))
+    program = plan(graph.build(x, graph.call(p.neg, x)))
+    assert program.outputs[0] == BufferRef("x")
+
+
+def test_view_of_an_input_is_a_view() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(4, 6))
+    program = plan(graph.build(graph.call(p.permute, x, [1, 0])))
+    assert [type(step) for step in program.steps] == [View]
+    (result,) = Stepper(program, interpreted=True)(*graph.examples)
+    assert result.data_ptr() == graph.examples[0].data_ptr()
+    assert result.stride() == (1, 6)
+
+
+def test_output_has_the_strides_of_its_spec() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(4, 6).t())
+    y = graph.call(p.exp, x)
+    (result,) = Stepper(plan(graph.build(y)), interpreted=True)(*graph.examples)
+    assert result.stride() == (1, 6)
+
+
+def test_several_results_of_a_library_call() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(4, 6))
+    both = graph.call(aten.sort.default, x)
+    values = graph.builder.call(operator.getitem, both, 0, spec=both.meta["spec"][0])
+    graph.values[values] = graph.values[both][0]
+    program = plan(graph.build(graph.call(p.neg, values)))
+    (call,) = (step for step in program.steps if isinstance(step, CallExtern))
+    assert [result is not None for result in call.results] == [True, False]
+    found = Stepper(program, interpreted=True)(*graph.examples)
+    torch.testing.assert_close(found[0], -graph.examples[0].sort().values)
+
+
+def test_empty_tensors() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(0, 5))
+    total = graph.call(p.sum, x, [0])
+    joined = graph.call(p.cat, [x, x], 0)
+    padded = graph.call(p.pad, x, [1, 0], [1, 0], 2.0)
+    module = graph.build(total, joined, padded, graph.call(p.reshape, graph.call(p.exp, x), [5, 0]))
+    for got, want in zip(Stepper(plan(module))(*graph.examples), module(*graph.examples), strict=True):
+        assert got.shape == want.shape
+        torch.testing.assert_close(got, want)
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "dense"),
+    [
+        ((2, 3), (3, 1), True),
+        ((2, 3), (1, 2), True),
+        ((2, 3), (4, 1), False),
+        ((2, 3), (0, 1), False),
+        ((2, 1, 3), (3, 99, 1), True),
+        ((0, 3), (7, 7), True),
+        ((), (), True),
+    ],
+)
+def test_is_dense(sizes: tuple[int, ...], strides: tuple[int, ...], dense: bool) -> None:
+    assert is_dense(sizes, strides) is dense
+
+
+def test_mutating_operator_has_a_code() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(3))
+    graph.builder.call(aten.relu_.default, x, spec=x.meta["spec"])
+    with pytest.raises(UnsupportedProgramError, match="IND103"):
+        plan(graph.build(x))
+
+
+def test_unknown_target_has_a_code_and_the_users_line() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(3))
+    y = graph.builder.call(torch.relu, x, spec=x.meta["spec"], where=UserLocation("model.py", 7))
+    with pytest.raises(UnsupportedProgramError, match="IND101") as raised:
+        plan(graph.build(y))
+    assert "model.py:7" in str(raised.value)
+
+
+def test_complex_arithmetic_has_a_code() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(3, dtype=torch.complex64))
+    spec = TensorSpec((3,), (1,), torch.complex64, torch.device("cpu"))
+    y = graph.builder.call(p.mul, x, x, spec=spec)
+    with pytest.raises(UnsupportedProgramError, match="IND102"):
+        plan(graph.build(y))
+
+
+def test_copies_to_dual_placement_are_shared() -> None:
+    graph = ExampleGraph()
+    x, w = graph.input(torch.randn(4, 4)), graph.input(torch.randn(4, 4), "w")
+    flipped = graph.call(p.flip, x, [0])
+    one, two = graph.call(aten.mm.default, flipped, w), graph.call(aten.mm.default, w, flipped)
+    lowered, _ = lower(graph.build(one, two))
+    copies = {arg.source for call in lowered.calls for arg in call.args if isinstance(arg, Placed)}
+    assert len([value for value in lowered.values if value.name.endswith("_copy")]) == 1
+    assert len(copies) == 2
