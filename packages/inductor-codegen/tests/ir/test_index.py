@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 
-from fx_interface.symbols import ShapeEnv, symbol
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from fx_interface.symbols import ShapeEnv, symbol
 from inductor_codegen.ir.index import (
     Index,
     Quotient,
@@ -21,7 +22,7 @@ from inductor_codegen.ir.index import (
 )
 
 ENV = ShapeEnv()
-I = variable("i", 6)
+A = variable("i", 6)
 J = variable("j", 4)
 K = variable("k", 5)
 
@@ -50,7 +51,7 @@ def points() -> list[dict[str, int]]:
 def test_division_keeps_values(seed: int, divisor: int) -> None:
     rand = random.Random(seed)
     index = Index(rand.randrange(20))
-    for loop in (I, J, K):
+    for loop in (A, J, K):
         index = index + loop * rand.choice([0, 1, 2, 4, 5, 20, 30])
     if rand.random() < 0.5:
         index = divide(index, rand.choice([2, 3, 5]), ENV) * rand.choice([1, 3])
@@ -60,10 +61,10 @@ def test_division_keeps_values(seed: int, divisor: int) -> None:
 
 
 def test_unflatten_inverts_flatten() -> None:
-    flat = flatten([I, J, K], [6, 4, 5])
-    assert unflatten(flat, (6, 4, 5), ENV) == (I, J, K)
-    assert unflatten(flat, (24, 5), ENV) == (I * 4 + J, K)
-    assert unflatten(flat, (6, 20), ENV) == (I, J * 5 + K)
+    flat = flatten([A, J, K], [6, 4, 5])
+    assert unflatten(flat, (6, 4, 5), ENV) == (A, J, K)
+    assert unflatten(flat, (24, 5), ENV) == (A * 4 + J, K)
+    assert unflatten(flat, (6, 20), ENV) == (A, J * 5 + K)
 
 
 def test_unflatten_inverts_flatten_of_symbolic_sizes() -> None:
@@ -75,9 +76,9 @@ def test_unflatten_inverts_flatten_of_symbolic_sizes() -> None:
 
 
 def test_order_of_terms_does_not_matter() -> None:
-    assert I + J == J + I
-    assert hash(I + J) == hash(J + I)
-    assert I - I == Index(0)
+    assert A + J == J + A
+    assert hash(A + J) == hash(J + A)
+    assert A - A == Index(0)
 
 
 def test_loop_of_one_turn_is_zero() -> None:
@@ -85,13 +86,13 @@ def test_loop_of_one_turn_is_zero() -> None:
 
 
 def test_substitution_simplifies() -> None:
-    whole = as_index(Quotient(I, 2))
-    (loop, _) = I.terms[0]
+    whole = as_index(Quotient(A, 2))
+    (loop, _) = A.terms[0]
     outer, inner = variable("o", 3), variable("n", 2)
     replaced = substitute_variables(whole, {loop: outer * 2 + inner}, ENV)  # type: ignore[dict-item]
     assert replaced == outer
 
 
 def test_text() -> None:
-    assert str(I * 4 + J + Index(3)) == "4*i + j + 3"
-    assert str(I * symbol("s0")) == "s0*i"
+    assert str(A * 4 + J + Index(3)) == "4*i + j + 3"
+    assert str(A * symbol("s0")) == "s0*i"

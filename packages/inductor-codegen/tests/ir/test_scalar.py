@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+
 from inductor_codegen.ir.index import Index, Loaded, as_index, variable
 from inductor_codegen.ir.scalar import Constant, Guard, ScalarBuilder, operands
 from inductor_codegen.ir.traverse import postorder

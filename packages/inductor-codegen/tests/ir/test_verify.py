@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import pytest
 import torch
+
 from fx_interface.dialects import prims as p
 from fx_interface.errors import InvalidGraphError
 from inductor_codegen.ir.index import LoopVar

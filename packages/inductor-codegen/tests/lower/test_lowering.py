@@ -6,6 +6,7 @@ import operator
 
 import pytest
 import torch
+
 from fx_interface.dialects import prims as p
 from fx_interface.errors import UnsupportedProgramError, UserLocation
 from fx_interface.tensor_spec import TensorSpec

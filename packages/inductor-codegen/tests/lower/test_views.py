@@ -6,6 +6,7 @@ from itertools import product as points
 
 import pytest
 import torch
+
 from fx_interface.symbols import ShapeEnv
 from inductor_codegen.ir.index import Index
 from inductor_codegen.lower.views import Broadcast, Flip, Layout, Permute, Slice, View, reshape

@@ -38,7 +38,9 @@ class _Verifier:
         self.require(bool(kernel.passes), "there is no pass")
         reduces = any(isinstance(s, Accumulate) for step in kernel.passes for s in step.points)
         self.require(reduces or len(kernel.passes) == 1, "several passes, but nothing is reduced")
-        self.require(kernel.vector is Vector.INNER or (reduces and bool(kernel.outer)), "no rows side by side")
+        self.require(
+            kernel.vector is Vector.INNER or (reduces and bool(kernel.outer)), "no rows side by side"
+        )
         for step in kernel.passes:
             self.statements(step.points, self.loops)
             self.define(step.points)
@@ -71,7 +73,9 @@ class _Verifier:
                 self.require(buffer in self.buffers, f"{buffer} is no buffer parameter")
                 self.require(self.buffers[buffer].dtype == dtype, f"{buffer} is loaded as {dtype}")
             case Total(accumulator):
-                self.require(accumulator in self.totals, f"total{accumulator} is used before its pass is over")
+                self.require(
+                    accumulator in self.totals, f"total{accumulator} is used before its pass is over"
+                )
             case Kept(slot):
                 self.require(slot in self.kept, f"kept{slot} is used before its pass is over")
             case FloatValue(name):

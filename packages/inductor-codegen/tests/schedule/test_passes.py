@@ -1,0 +1,49 @@
+"""Passes: statements stand as early as they can, and expensive values are computed once a point."""
+
+from __future__ import annotations
+
+import torch
+from torch.fx import Node
+
+from fx_interface.dialects import prims as p
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Store
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import ExampleGraph
+
+
+def normalized(cost: str) -> Kernel:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(8, 40))
+    grown: Node = graph.call(getattr(p, cost), x)
+    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, grown, [1]), [8, 40], [0])
+    (kernel,) = plan(graph.build(graph.call(p.add, grown, total))).kernels
+    return kernel
+
+
+def test_expensive_value_is_kept() -> None:
+    kernel = normalized("exp")
+    assert [type(s) for s in kernel.passes[0].points] == [Keep, Accumulate]
+    assert [type(s) for s in kernel.passes[1].points] == [Store]
+
+
+def test_cheap_value_is_computed_again() -> None:
+    kernel = normalized("neg")
+    assert not any(isinstance(s, Keep) for step in kernel.passes for s in step.points)
+
+
+def test_row_result_is_stored_after_its_pass() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(8, 40))
+    total = graph.call(p.sum, x, [1])
+    spread = graph.call(p.broadcast_in_dim, total, [8, 40], [0])
+    (kernel,) = plan(graph.build(total, graph.call(p.sub, x, spread))).kernels
+    assert [len(step.row) for step in kernel.passes] == [1, 0]
+
+
+def test_independent_reductions_share_a_pass() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(8, 40))
+    low, high = graph.call(p.amin, x, [1]), graph.call(p.amax, x, [1])
+    (kernel,) = plan(graph.build(graph.call(p.sub, high, low))).kernels
+    assert len(kernel.passes) == 1
+    assert sum(isinstance(s, Accumulate) for s in kernel.passes[0].points) == 2
