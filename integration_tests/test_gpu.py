@@ -1,0 +1,68 @@
+"""Real models on a CUDA device: Triton kernels, equal to eager in inference and training, without a graph break."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import fxstack
+import pytest
+import torch
+from fxstack.bench.models import WORKLOADS
+from torch import nn
+
+pytestmark = [
+    pytest.mark.gpu,
+    pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA device"),
+]
+TOLERANCE = 1e-4
+NAMES = ["bert", "gpt2", "mlp"]
+
+
+@pytest.fixture(autouse=True)
+def _full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("triton")
+    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
+
+
+def on_gpu(name: str, *, training: bool) -> tuple[nn.Module, dict[str, Any]]:
+    model, inputs = WORKLOADS[name].build(training=training)
+    moved = {key: value.cuda() if isinstance(value, torch.Tensor) else value for key, value in inputs.items()}
+    return model.cuda(), moved
+
+
+def first_tensor(output: Any) -> torch.Tensor:
+    while not isinstance(output, torch.Tensor):
+        output = next(iter(output.values())) if hasattr(output, "values") else output[0]
+    return output
+
+
+def error(ours: torch.Tensor, theirs: torch.Tensor, scale: float = 0.0) -> float:
+    return float((ours - theirs).abs().max() / (theirs.abs().max() + scale + 1e-30))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inference_equals_eager(name: str) -> None:
+    model, inputs = on_gpu(name, training=False)
+    with torch.no_grad():
+        ours = first_tensor(fxstack.compile(model, fullgraph=True)(**inputs))
+        theirs = first_tensor(model(**inputs))
+    assert ours.is_cuda
+    assert error(ours, theirs) <= TOLERANCE
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_equals_eager(name: str) -> None:
+    model, inputs = on_gpu(name, training=True)
+    reference = copy.deepcopy(model)
+    compiled = fxstack.compile(model, fullgraph=True)
+    for one in (compiled, reference):
+        result = first_tensor(one(**inputs))
+        weights = torch.linspace(-1, 1, result.numel(), device="cuda").view_as(result)
+        (result * weights).sum().backward()
+    gradients = [parameter.grad for parameter in reference.parameters() if parameter.grad is not None]
+    scale = 1e-4 * max(float(gradient.abs().max()) for gradient in gradients)
+    for ours, theirs in zip(model.parameters(), reference.parameters(), strict=True):
+        if theirs.grad is not None:
+            assert ours.grad is not None
+            assert error(ours.grad, theirs.grad, scale) <= TOLERANCE
