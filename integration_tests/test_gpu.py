@@ -5,11 +5,12 @@ from __future__ import annotations
 import copy
 from typing import Any
 
-import fxstack
 import pytest
 import torch
-from fxstack.bench.models import WORKLOADS
 from torch import nn
+
+import fxstack
+from fxstack.bench.models import WORKLOADS
 
 pytestmark = [
     pytest.mark.gpu,
