@@ -69,3 +69,12 @@ def test_symbolic_loops_merge() -> None:
     x = graph.input(torch.randn(11, 13, 4))
     outer, inner = extents(only(graph, graph.call(p.exp, x)))
     assert (outer, inner) == ([], [s * t * 4])
+
+
+def test_vectors_of_channels_do_not_outweigh_the_image() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(2, 64, 16))
+    for _ in range(4):
+        channel = graph.call(p.broadcast_in_dim, graph.input(torch.randn(64)), [2, 64, 16], [1])
+        x = graph.call(p.add, x, channel)
+    assert extents(only(graph, x)) == ([2, 64], [16])

@@ -4,6 +4,7 @@ one.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 
 from fx_interface.errors import UnbackedSymbolError
@@ -25,19 +26,20 @@ def hint(value: IntLike, env: ShapeEnv) -> int:
 
 
 def vector_loop(loops: Sequence[LoopVar], accesses: Sequence[Index], env: ShapeEnv) -> LoopVar:
-    """The loop along which most accesses touch neighbouring elements; the last one of equals."""
+    """The loop along which most elements are neighbours in memory; the last one of equals.
 
-    def score(loop: LoopVar) -> float:
-        total = 0.0
-        for index in accesses:
-            coefficient = index.coefficient(loop)
-            if is_one(coefficient):
-                total += 1.0
-            elif not (isinstance(coefficient, int) and coefficient == 0) or loop in set(index.variables()):
-                total -= 1.0
-        return total if hint(loop.extent, env) >= 4 else total - len(accesses) / 2
-
-    return max(reversed(loops), key=score)
+    An access counts by the elements that it touches, so that a bias does not outweigh the tensor that it is added to.
+    A loop of a few turns counts little, whatever its strides.
+    """
+    extents = {loop: hint(loop.extent, env) for loop in loops}
+    scores = dict.fromkeys(loops, 0.0)
+    for index in accesses:
+        used = [loop for loop in dict.fromkeys(index.variables()) if loop in extents]
+        weight = math.prod(extents[loop] for loop in used)
+        for loop in used:
+            scores[loop] += weight if is_one(index.coefficient(loop)) else -weight
+    most = max((abs(score) for score in scores.values()), default=0.0)
+    return max(reversed(loops), key=lambda loop: scores[loop] - (most if extents[loop] < 4 else 0.0))
 
 
 def by_stride(loops: Sequence[LoopVar], index: Index, env: ShapeEnv) -> list[LoopVar]:
