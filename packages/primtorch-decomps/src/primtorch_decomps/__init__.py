@@ -24,12 +24,13 @@ from primtorch_decomps.registry import (
 )
 from primtorch_decomps.rules import attention as _attention
 from primtorch_decomps.rules import convolution as _convolution
+from primtorch_decomps.rules import cuda_attention as _cuda_attention
 from primtorch_decomps.rules import matmul as _matmul
 from primtorch_decomps.rules import pointwise as _pointwise
 from primtorch_decomps.rules import resampling as _resampling
 from primtorch_decomps.rules import scatter as _scatter
 
-_DECLARED = (_families, _attention, _convolution, _matmul, _pointwise, _resampling, _scatter)
+_DECLARED = (_families, _attention, _convolution, _cuda_attention, _matmul, _pointwise, _resampling, _scatter)
 
 DECOMPOSITIONS: OperatorTable = decomposition_table()
 """Decomposition of every operator that has one. ``DECOMPOSITIONS | {op: function}`` overrides, ``without`` removes."""

@@ -112,6 +112,11 @@ def _real_tensor(spec: TensorSpec, env: ShapeEnv, fill: Callable[..., torch.Tens
     return fill(extent, dtype=spec.dtype, device=spec.device).as_strided(sizes, strides)
 
 
+def _gives_sizes(op: OpOverload) -> bool:
+    """Whether the integers that the operator returns are sizes, as the schema says, and no data."""
+    return "SymInt" in str(op._schema).rpartition("->")[2]
+
+
 def _spec_of_result(op: OpOverload, result: Any, env: ShapeEnv) -> ValueSpec:
     match result:
         case torch.Tensor():
@@ -124,6 +129,8 @@ def _spec_of_result(op: OpOverload, result: Any, env: ShapeEnv) -> ValueSpec:
             return [_spec_of_result(op, item, env) for item in result]
         case tuple():
             return tuple(_spec_of_result(op, item, env) for item in result)
+        case int() if not isinstance(result, bool) and _gives_sizes(op):
+            return SymSpec(result)
         case None:
             return None
         case float():

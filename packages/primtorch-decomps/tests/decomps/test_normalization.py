@@ -27,6 +27,8 @@ def test_layer_norm(shape: list[int], dtype: torch.dtype, affine: bool) -> None:
 
 
 def test_layer_norm_with_wider_parameters() -> None:
+    if torch.get_default_device().type != "cpu":
+        pytest.skip("only CPUs mix dtypes here")
     x = torch.randn(3, 8).bfloat16()
     check_operator("aten.native_layer_norm.default", x, [8], torch.randn(8), torch.randn(8), 1e-5)
     check_operator("aten.native_layer_norm.default", x.t().contiguous().t(), [8], None, None, 1e-5)

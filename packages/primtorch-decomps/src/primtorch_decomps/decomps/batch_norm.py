@@ -74,15 +74,20 @@ def _train(
 def _infer(
     x: PrimTensor, weight: Optional, bias: Optional, mean: PrimTensor, variance: PrimTensor, eps: float
 ) -> tuple[PrimTensor, PrimTensor, PrimTensor]:
-    nothing = ops.full((0,), 0.0, _statistics_dtype(x, weight), x.device)
-    return _applied(x, mean, ops.rsqrt(wide(variance) + eps), weight, bias), nothing, nothing
+    rstd = ops.rsqrt(wide(variance) + eps)
+    result = _applied(x, mean, rstd, weight, bias)
+    stored = _statistics_dtype(x, weight)
+    if x.device.type != "cpu":
+        return result, ops.convert_dtype(mean, stored), ops.convert_dtype(rstd, stored)
+    nothing = ops.full((0,), 0.0, stored, x.device)
+    return result, nothing, nothing
 
 
 def _specs(x: TensorSpec, weight: TensorSpec | None, training: bool, env: ShapeEnv) -> tuple[Any, Any, Any]:
     if x.rank < 2 or 0 in x.sizes:
         raise RuleMismatchError("batch norm of nothing")
     strides = suggested_strides(x.sizes, x, env)
-    count = (x.sizes[1],) if training else (0,)
+    count = (x.sizes[1],) if training or x.device.type != "cpu" else (0,)
     saved = TensorSpec(count, (1,), _statistics_dtype(x, weight), x.device)
     return TensorSpec(x.sizes, strides, x.dtype, x.device), saved, saved
 

@@ -16,7 +16,7 @@ from primtorch_decomps.shapes import same
 from primtorch_decomps.strides import preserved_strides
 
 
-def _heads_inside(sizes: Sequence[IntLike], dtype: torch.dtype, device: torch.device) -> TensorSpec:
+def heads_inside(sizes: Sequence[IntLike], dtype: torch.dtype, device: torch.device) -> TensorSpec:
     """[B, H, L, E] laid out as [B, L, H, E]."""
     batch, heads, length, width = sizes
     strides = (length * heads * width, width, heads * width, 1)
@@ -63,5 +63,5 @@ def flash_for_cpu_backward(
     scale: Any = None,
     env: ShapeEnv,
 ) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-    specs = [_heads_inside(t.sizes, t.dtype, t.device) for t in (query, key, value)]
+    specs = [heads_inside(t.sizes, t.dtype, t.device) for t in (query, key, value)]
     return specs[0], specs[1], specs[2]
