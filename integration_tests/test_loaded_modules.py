@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
@@ -36,6 +37,8 @@ for parameters in (False, True):
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
+MODELS = str(Path(importlib.util.find_spec("fxstack").submodule_search_locations[0]) / "bench" / "models.py")
+
 PLAIN = """
 from torch import nn
 model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Dropout(0.1), nn.Linear(16, 4), nn.Softmax(-1))
@@ -43,8 +46,12 @@ inputs = {"input": torch.randn(4, 8)}
 """
 
 WORKLOAD = """
-from fxstack.bench.models import WORKLOADS
-model, inputs = WORKLOADS["{name}"].build(training=True)
+import importlib.util
+spec = importlib.util.spec_from_file_location("models", {models!r})
+models = importlib.util.module_from_spec(spec)
+sys.modules["models"] = models
+spec.loader.exec_module(models)
+model, inputs = models.WORKLOADS["{name}"].build(training=True)
 model(**inputs)
 """
 
@@ -52,7 +59,7 @@ model(**inputs)
 @pytest.mark.parametrize("arguments", ["", ", dynamic=True"])
 @pytest.mark.parametrize("name", ["plain", "bert", "resnet"])
 def test_stock_compiler_is_not_loaded(name: str, arguments: str, tmp_path: Path) -> None:
-    prepare = PLAIN if name == "plain" else WORKLOAD.format(name=name)
+    prepare = PLAIN if name == "plain" else WORKLOAD.format(name=name, models=MODELS)
     program = PROGRAM.format(prepare=prepare, arguments=arguments)
     environment = dict(os.environ, FXSTACK_CACHE_DIR=str(tmp_path), HF_HUB_OFFLINE="1")
     done = subprocess.run(

@@ -16,6 +16,7 @@ _EXPORTS: dict[str, str] = {
     "Optimizer": "dynamo_capture.optimize",
     "Report": "dynamo_capture.optimize",
     "optimize": "dynamo_capture.optimize",
+    "reset": "dynamo_capture.optimize",
 }
 """Public name -> module that defines it; imported when first asked for."""
 

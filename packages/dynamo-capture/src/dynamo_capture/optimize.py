@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from fx_interface.operators import OperatorLibrary
@@ -21,7 +22,8 @@ from dynamo_capture.graph_breaks import RunEagerly
 from dynamo_capture.metadata import RunKernels
 
 logger = logging.getLogger("dynamo_capture")
-F = TypeVar("F", bound=Callable[..., Any])
+_OPTIMIZERS: weakref.WeakSet[Optimizer] = weakref.WeakSet()
+"""Every optimizer that is alive, for ``reset``."""
 
 _TORCH = str(Path(torch.__file__).parent)
 _OWN = str(Path(__file__).parent)
@@ -66,6 +68,13 @@ class Capture:
         entry = hook.Entry(replacement.code, replacement.evaluator, replacement)
         return entry
 
+    def reset(self) -> None:
+        """Forget reports, resume functions and which sizes vary."""
+        self.resumes.clear()
+        self.report = Report()
+        self._seen.clear()
+        self._varying.clear()
+
     def _dynamic(self, code: CodeType) -> Callable[[Source, int], bool]:
         """Whether a size or integer is symbolic: as asked, or because it was another one the last time."""
         seen = self._seen.setdefault(code, {})
@@ -104,6 +113,12 @@ class Optimizer:
     def __init__(self, capture: Capture) -> None:
         self.capture = capture
         self._callback = hook.FrameCallback(capture)
+        _OPTIMIZERS.add(self)
+
+    def reset(self) -> None:
+        """Forget all that was compiled; the next calls compile again."""
+        self._callback.cache.reset()
+        self.capture.reset()
 
     def __call__(self, function: Any) -> Any:
         """``function`` (a function, bound method or module), optimised."""
@@ -125,6 +140,12 @@ def _module_entry(module: nn.Module) -> Callable[..., Any]:
 
     call_module.__code__ = call_module.__code__.replace(co_name=type(module).__name__)
     return call_module
+
+
+def reset() -> None:
+    """Forget all that any optimized function compiled."""
+    for optimizer in list(_OPTIMIZERS):
+        optimizer.reset()
 
 
 def optimize(

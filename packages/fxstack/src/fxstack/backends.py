@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -69,6 +69,11 @@ class Inductor:
 eager = Eager()
 aot_eager = AotEager()
 inductor = Inductor()
+
+
+def backend(name: str, options: Options | Mapping[str, Any] | None = None) -> Backend:
+    """The installed backend of that name, with options: what ``compile(backend=name)`` uses."""
+    return resolve(name, Options.make(options))
 
 
 def resolve(backend: str | Backend | Callable[..., Any], options: Options) -> Backend:

@@ -65,6 +65,11 @@ def _apply(function: Any, optimize: Callable[[Callable[..., Any]], Callable[...,
     return compile_module(function, optimize) if isinstance(function, nn.Module) else optimize(original(function))
 
 
+def reset() -> None:
+    """Forget all that was compiled in this process; what is kept on disk stays."""
+    dynamo_capture.reset()
+
+
 def original(function: Any) -> Any:
     """What was compiled, given what ``compile`` returned; anything else unchanged."""
     if isinstance(function, nn.Module):

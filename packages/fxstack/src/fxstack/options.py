@@ -25,13 +25,14 @@ class Options:
 
     ``cache_dir``: where artifacts are kept. ``cache``: whether they are kept between processes at all.
     ``on_missing_compiler``: ``"error"`` raises IND101, ``"eager"`` warns and runs the captured graph with torch's own
-    kernels. ``verify``: check every graph against its dialect between the passes.
+    kernels. ``verify``: check every graph against its dialect between the passes. ``compiler``: the C++ compiler's command.
     """
 
     cache_dir: Path | None = None
     cache: bool = True
     on_missing_compiler: Literal["error", "eager"] = "error"
     verify: bool = False
+    compiler: str | None = None
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None) -> Options:
@@ -55,7 +56,7 @@ class Options:
                 action="use 'error' or 'eager'",
             )
         directory = Path(made.cache_dir) if made.cache_dir is not None else default_cache_dir()
-        return replace(made, cache_dir=directory)
+        return replace(made, cache_dir=directory, compiler=made.compiler or os.environ.get("CXX"))
 
 
 def default_cache_dir() -> Path:

@@ -97,4 +97,4 @@ def _compile_aten(graph_module: GraphModule, options: Options, store: ArtifactSt
     primitive = decompose(graph_module)
     if options.verify:
         verify(primitive)
-    return compile_graph(primitive, CodegenOptions(), store=store)
+    return compile_graph(primitive, CodegenOptions(compiler=options.compiler), store=store)

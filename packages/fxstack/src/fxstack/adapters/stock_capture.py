@@ -14,13 +14,10 @@ from typing import Any
 import torch
 from fx_interface import (
     CompiledGraph,
-    Expr,
     InputDecl,
     InputKind,
-    IntLike,
     OutputDecl,
     OutputKind,
-    ShapeEnv,
     Signature,
     SymSpec,
     TensorSpec,
@@ -28,6 +25,7 @@ from fx_interface import (
     ValueSpec,
 )
 from fx_interface.signature import DIALECT_KEY, SHAPE_ENV_KEY, SIGNATURE_KEY
+from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY
 from torch.fx import GraphModule
 
