@@ -18,7 +18,8 @@ typedef struct FXSEntry {
     PyCodeObject *code;
     PyObject *guard;  /* None: always */
     int (*native)(void *, PyObject **, Py_ssize_t, PyObject *); /* the guard's C function, or NULL */
-    PyObject *extra;  /* whatever the owner wants to keep with it */
+    PyObject *extra;  /* whatever its maker wants to keep with it */
+    void *callback;   /* the callback that gave it, by identity: it runs under no other. NULL: under any */
     PyObject *weakrefs;
     Py_ssize_t frame_size;
     unsigned long long hits;

@@ -105,6 +105,10 @@ static FXSEntry *find_entry(FXSThread *thread, FXSCodeState *state, _PyInterpret
     int restarts = 0;
     thread->callback = NULL;
     for (FXSEntry *entry = state->first; entry != NULL;) {
+        if (entry->callback != NULL && entry->callback != callback) {
+            entry = entry->next; /* another region's: other options, another backend */
+            continue;
+        }
         unsigned long version = state->version;
         Py_INCREF(entry);
         int holds = fxs_entry_holds(entry, frame->localsplus, count, function);
@@ -193,6 +197,7 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
         result = status < 0 ? NULL : run_inactive(thread, tstate, frame);
     }
     else if (PyObject_TypeCheck(answer, &FXSEntry_Type)) {
+        ((FXSEntry *)answer)->callback = thread->callback;
         status = admit(code, (FXSEntry *)answer);
         result = status < 0 ? NULL : run_entry(thread, tstate, frame, (FXSEntry *)answer, taken);
     }

@@ -71,6 +71,7 @@ __all__ = [
     "set_callback",
     "skip",
     "tie",
+    "unskip",
 ]
 
 Callback = Callable[[FrameView, int], Any]
@@ -95,6 +96,9 @@ class FrameCallback:
     def __init__(self, callback: Callback, cache: CodeCache | None = None) -> None:
         self._callback = callback
         self.cache = CodeCache() if cache is None else cache
+
+    def __del__(self) -> None:
+        self.cache.reset()  # entries know their callback by its address, so they must not outlive it
 
     def __call__(self, frame: FrameView, entry_count: int) -> Any:
         if not self.cache.may_compile(frame.code):
@@ -167,6 +171,11 @@ def region(callback: Callback | None) -> Iterator[None]:
 def skip(code: CodeType, *, recursively: bool = False) -> None:
     """Run frames of ``code`` as they are, under every callback."""
     _eval_frame.set_skip(code, 2 if recursively else 1)
+
+
+def unskip(code: CodeType) -> None:
+    """Ask about frames of ``code`` again."""
+    _eval_frame.set_skip(code, 0)
 
 
 def is_skipped(code: CodeType) -> bool:

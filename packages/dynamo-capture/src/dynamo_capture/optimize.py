@@ -45,15 +45,15 @@ class Capture:
         self.options = options
         self.resumes = ResumeCodes()
         self.report = Report()
-        self.targets: set[CodeType] = set()
-        """Code that the user asked for, wherever it lives."""
-        self._seen: dict[CodeType, dict[Source, int]] = {}
-        self._varying: dict[CodeType, set[Source]] = {}
+        self.targets: dict[int, CodeType] = {}
+        """Code that the user asked for, wherever it lives, by identity (equal code may be another function's)."""
+        self._seen: dict[int, dict[Source, int]] = {}
+        self._varying: dict[int, set[Source]] = {}
 
     def __call__(self, frame: hook.FrameView, entry_count: int) -> Any:
         """The hook asks about a frame that no cached entry fits."""
         code = frame.code
-        if code not in self.targets and _is_library(code):
+        if id(code) not in self.targets and _is_library(code):
             return hook.SKIP
         activation = Activation(code, frame.globals, frame.closure, dict(frame.locals), frame.function)
         try:
@@ -77,8 +77,8 @@ class Capture:
 
     def _dynamic(self, code: CodeType) -> Callable[[Source, int], bool]:
         """Whether a size or integer is symbolic: as asked, or because it was another one the last time."""
-        seen = self._seen.setdefault(code, {})
-        varying = self._varying.setdefault(code, set())
+        seen = self._seen.setdefault(id(code), {})
+        varying = self._varying.setdefault(id(code), set())
         dynamic = self.options.dynamic
 
         def decide(source: Source, value: int) -> bool:
@@ -125,7 +125,8 @@ class Optimizer:
         target = _module_entry(function) if isinstance(function, nn.Module) else function
         code = getattr(target, "__code__", None)
         if code is not None:
-            self.capture.targets.add(code)
+            self.capture.targets[id(code)] = code
+            hook.unskip(code)
         wrapped = hook.optimize(target, self._callback)
         wrapped.__fxstack_original__ = function  # type: ignore[attr-defined]
         wrapped.__fxstack_capture__ = self.capture  # type: ignore[attr-defined]

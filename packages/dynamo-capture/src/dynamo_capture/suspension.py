@@ -134,7 +134,7 @@ class Suspension:
                     self.frame.code, successor, stack, unbound=[n for n in unbound if n not in written]
                 )
                 out = Emitter(instructions[call].position)
-                emit_resume_call(out, plan)
+                emit_resume_call(out, plan, tail=self.resumes.is_resume_function(self.frame.code))
                 exits[successor] = out.instructions
         except UnsupportedBytecodeError as error:
             raise RunEagerly(str(error)) from error

@@ -16,11 +16,11 @@ from __future__ import annotations
 from fx_interface.errors import StackError, UnsupportedProgramError
 
 
-class MissingCompilerError(UnsupportedProgramError):
+class MissingCompilerError(StackError):
     """No C++ compiler was found (IND111)."""
 
 
-class CompilationError(StackError):
+class CompilationError(UnsupportedProgramError):
     """The C++ compiler failed on generated code (IND112), or could not be run (IND113)."""
 
 
