@@ -24,6 +24,7 @@ from fx_interface.source import (
 
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.graph_breaks import GraphBreak
+from dynamo_capture.hook import disabled
 from dynamo_capture.tracer import CallEffect, GlobalEffect, Tracer
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.containers import DictValue, IteratorValue, SequenceValue, SetValue, SliceValue
@@ -419,7 +420,7 @@ class Emission:
                     e.store_deref(source.name)  # type: ignore[union-attr]
                     return
             case CallEffect():
-                self._call_with_names(value.function, value.args, value.kwargs)
+                self._call_with_names(disabled(value.function), value.args, value.kwargs)
             case GlobalEffect():
                 self._call(
                     dict.__setitem__,
