@@ -36,6 +36,12 @@ CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16], ids=str)
 @pytest.mark.parametrize(("name", "args", "kwargs"), CASES)
 def test_agrees_with_eager(name: str, args: Any, kwargs: Any, dtype: torch.dtype) -> None:
+    if (
+        name in ("hardswish", "hardsigmoid")
+        and dtype is torch.float64
+        and torch.get_default_device().type != "cpu"
+    ):
+        pytest.skip("eager divides by a float32 constant")
     check_operator(f"aten.{name}.default", VALUES.to(dtype), *args, **kwargs)
 
 

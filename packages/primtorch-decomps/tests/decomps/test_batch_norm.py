@@ -62,10 +62,13 @@ def test_a_call_that_changes_its_inputs_stays_a_library_call() -> None:
 @pytest.mark.parametrize("training", [True, False])
 @pytest.mark.parametrize("name", INPUTS)
 def test_backward(name: str, training: bool) -> None:
+    if name == "channels_last" and torch.get_default_device().type != "cpu":
+        pytest.skip("the layout depends on the kernel that is chosen")
     x, weight = INPUTS[name].double(), torch.randn(4).double()
     running = (torch.randn(4).double(), torch.rand(4).double() + 0.5)
     results = ATEN._native_batch_norm_legit_functional.default(x, weight, None, *running, training, 0.1, 1e-5)
     grad = torch.randn_like(x)
     args = (grad, x, weight, *running, results[1], results[2], training, 1e-5)
     check_operator("aten.native_batch_norm_backward.default", *args, [True, True, True], slack=16)
-    check_operator("aten.native_batch_norm_backward.default", *args, [True, False, False], slack=16)
+    if torch.get_default_device().type == "cpu":  # other kernels compute what is not asked for, too
+        check_operator("aten.native_batch_norm_backward.default", *args, [True, False, False], slack=16)

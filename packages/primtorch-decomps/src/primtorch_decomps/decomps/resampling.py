@@ -13,7 +13,7 @@ from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.registry import decomposes
-from primtorch_decomps.rules.pooling import suggested_strides
+from primtorch_decomps.rules.pooling import native_strides, suggested_strides
 
 
 def _single(value: float) -> float:
@@ -117,7 +117,7 @@ def _border_spec(x: TensorSpec, padding: Sequence[IntLike], *, env: ShapeEnv) ->
     if any(isinstance(n, int) and n < 1 for n in sizes):
         raise RuleMismatchError("borders that cut everything off")
     shape = tuple(sizes)
-    strides = _native_strides(shape, x, env) if count > 1 else contiguous_strides(shape)
+    strides = native_strides(shape, x, env) if count > 1 else contiguous_strides(shape)
     return TensorSpec(shape, strides, x.dtype, x.device)
 
 
@@ -126,17 +126,12 @@ for _rank in (1, 2, 3):
     decomposes(f"aten.replication_pad{_rank}d.default", rule=_border_spec)(_replication_pad)
 
 
-def _native_strides(sizes: tuple[IntLike, ...], x: TensorSpec, env: ShapeEnv) -> tuple[IntLike, ...]:
-    """CPU kernels keep the memory format that the input suggests, others return row-major tensors."""
-    return suggested_strides(sizes, x, env) if x.device.type == "cpu" else contiguous_strides(sizes)
-
-
 def _shuffled_spec(x: TensorSpec, factor: int, *, env: ShapeEnv) -> TensorSpec:
     *outer, channels, height, width = x.sizes
     sizes = (*outer, channels // (factor * factor), height * factor, width * factor)
     if factor < 1 or channels % (factor * factor) != 0:
         raise RuleMismatchError("channels that do not divide")
-    return TensorSpec(sizes, _native_strides(sizes, x, env), x.dtype, x.device)
+    return TensorSpec(sizes, native_strides(sizes, x, env), x.dtype, x.device)
 
 
 @decomposes("aten.pixel_shuffle.default", rule=_shuffled_spec)
@@ -154,7 +149,7 @@ def _unshuffled_spec(x: TensorSpec, factor: int, *, env: ShapeEnv) -> TensorSpec
     if factor < 1 or height % factor != 0 or width % factor != 0:
         raise RuleMismatchError("sizes that do not divide")
     sizes = (*outer, channels * factor * factor, height // factor, width // factor)
-    return TensorSpec(sizes, _native_strides(sizes, x, env), x.dtype, x.device)
+    return TensorSpec(sizes, native_strides(sizes, x, env), x.dtype, x.device)
 
 
 @decomposes("aten.pixel_unshuffle.default", rule=_unshuffled_spec)

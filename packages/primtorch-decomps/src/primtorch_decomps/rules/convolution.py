@@ -113,7 +113,8 @@ def convolution_backward(
         raise RuleMismatchError("layout of this convolution's gradient")
     layouts = (x, weight)
     pointlike = all(is_one(n) for n in weight.sizes[2:]) and is_contiguous(weight.sizes, weight.strides)
-    weight_grad = _like_input(weight, (x,) if pointlike else layouts, env)
+    one_pixel = all(is_one(n) for n in x.sizes[2:])
+    weight_grad = _like_input(weight, (x,) if pointlike and one_pixel else layouts, env)
     if pointlike and weight.device.type == "cpu":
         weight_grad = replace(weight, alias=None, requires_grad=False)
     bias = TensorSpec((grad.sizes[1],), (1,), grad.dtype, grad.device)

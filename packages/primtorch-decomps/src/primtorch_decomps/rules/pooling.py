@@ -27,6 +27,11 @@ def suggested_strides(sizes: Sizes, like: TensorSpec, env: ShapeEnv) -> Sizes:
     return contiguous_strides(sizes)
 
 
+def native_strides(sizes: Sizes, like: TensorSpec, env: ShapeEnv) -> Sizes:
+    """Of kernels that keep the suggested memory format on a CPU only: row-major elsewhere."""
+    return suggested_strides(sizes, like, env) if like.device.type == "cpu" else contiguous_strides(sizes)
+
+
 def pair(values: int | Sequence[int], default: Sequence[int] = ()) -> tuple[int, int]:
     """Two numbers from one, two, or none."""
     given = [values] if isinstance(values, int) else list(values)

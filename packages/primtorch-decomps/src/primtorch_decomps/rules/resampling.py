@@ -9,7 +9,7 @@ from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
-from primtorch_decomps.rules.pooling import suggested_strides
+from primtorch_decomps.rules.pooling import native_strides, suggested_strides
 
 
 @spec_rule(
@@ -60,4 +60,4 @@ def interpolated_backward(
 def bordered_backward(
     grad: TensorSpec, x: TensorSpec, padding: Sequence[IntLike], *, env: ShapeEnv
 ) -> TensorSpec:
-    return TensorSpec(x.sizes, suggested_strides(x.sizes, x, env), x.dtype, x.device)
+    return TensorSpec(x.sizes, native_strides(x.sizes, x, env), x.dtype, x.device)
