@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -21,9 +22,12 @@ NAMES = ["bert", "gpt2", "mlp"]
 
 
 @pytest.fixture(autouse=True)
-def _full_precision(monkeypatch: pytest.MonkeyPatch) -> None:
+def _full_precision() -> Iterator[None]:
     pytest.importorskip("triton")
-    monkeypatch.setattr(torch.backends.cuda.matmul, "allow_tf32", False)
+    before = torch.backends.cuda.matmul.allow_tf32
+    torch.backends.cuda.matmul.allow_tf32 = False
+    yield
+    torch.backends.cuda.matmul.allow_tf32 = before
 
 
 def on_gpu(name: str, *, training: bool) -> tuple[nn.Module, dict[str, Any]]:
