@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import operator
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -204,7 +206,20 @@ def decompose_with(
     (``where``, ``stack``) and name the operator that they come from (``origin``). Each operator's result carries
     eager's strides. Sub-graphs are decomposed once each.
     """
-    return _Interpreter(graph_module, table, library).run()
+    with _collector_paused():
+        return _Interpreter(graph_module, table, library).run()
+
+
+@contextmanager
+def _collector_paused() -> Iterator[None]:
+    """The pass makes many objects and few cycles: searching a large program's heap for those would take longer."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 __all__ = ["decompose_with"]

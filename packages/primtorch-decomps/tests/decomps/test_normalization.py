@@ -53,3 +53,14 @@ def test_rms_norm(dtype: torch.dtype) -> None:
     for parameter in (weight, None):
         for eps in (1e-6, None):
             check_operator("aten._fused_rms_norm.default", x, [8], parameter, eps)
+
+
+@pytest.mark.parametrize("dim", [0, 2])
+def test_weight_norm(dim: int) -> None:
+    v = torch.randn(4, 3, 5)
+    sizes = [n if axis == dim else 1 for axis, n in enumerate(v.shape)]
+    g = torch.rand(sizes) + 0.5
+    check_operator("aten._weight_norm_interface.default", v, g, dim)
+    _, norms = ATEN._weight_norm_interface.default(v, g, dim)
+    args = (torch.randn_like(v), v, g, norms, dim)
+    check_operator("aten._weight_norm_interface_backward.default", *args, slack=16)

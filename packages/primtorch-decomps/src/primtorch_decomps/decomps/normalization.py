@@ -196,3 +196,28 @@ def native_group_norm_backward(
     if output_mask[2]:
         grads[2] = ops.convert_dtype(ops.reshape(_sum(slope, (0, 3)), (C,)), stored)
     return grads[0], grads[1], grads[2]
+
+
+def _outer_sum(x: PrimTensor, dim: int) -> PrimTensor:
+    """The sum over all dimensions but ``dim``, which are kept as size 1."""
+    return _kept_sum(x, tuple(axis for axis in range(x.rank) if axis != dim))
+
+
+@decomposes("aten._weight_norm_interface.default")
+def weight_norm(v: PrimTensor, g: PrimTensor, dim: int = 0) -> tuple[PrimTensor, PrimTensor]:
+    """``v`` scaled so that its slices along ``dim`` have norm ``g``; and the norms that they had."""
+    source = wide(v)
+    norms = ops.sqrt(_outer_sum(source * source, dim))
+    result = source * (wide(g) / norms)
+    stored = compute_dtype(g.dtype) if v.device.type != "cpu" else g.dtype
+    return ops.convert_dtype(result, v.dtype), ops.convert_dtype(norms, stored)
+
+
+@decomposes("aten._weight_norm_interface_backward.default")
+def weight_norm_backward(
+    grad: PrimTensor, v: PrimTensor, g: PrimTensor, norms: PrimTensor, dim: int
+) -> tuple[PrimTensor, PrimTensor]:
+    slope, source, size = wide(grad), wide(v), wide(norms)
+    along = _outer_sum(slope * source, dim)
+    result = (wide(g) / size) * (slope - source * (along / (size * size)))
+    return ops.convert_dtype(result, v.dtype), ops.convert_dtype(along / size, g.dtype)
