@@ -24,7 +24,7 @@ class Options:
     """What ``fxstack.compile(options=...)`` accepts, as a mapping or as this record.
 
     ``cache_dir``: where artifacts are kept. ``cache``: whether they are kept between processes at all.
-    ``on_missing_compiler``: ``"error"`` raises IND101, ``"eager"`` warns and runs the captured graph with torch's own
+    ``on_missing_compiler``: ``"error"`` raises IND111, ``"eager"`` warns and runs the captured graph with torch's own
     kernels. ``verify``: check every graph against its dialect between the passes. ``compiler``: the C++ compiler's command.
     """
 
