@@ -15,7 +15,7 @@ from torch.fx import Graph, GraphModule, Node
 
 from fx_interface.dialects.prims import PrimOp
 from fx_interface.signature import DIALECT_KEY, SHAPE_ENV_KEY
-from fx_interface.symbols import Expr, ShapeEnv, evaluate
+from fx_interface.symbols import Expr, IntLike, ShapeEnv, Symbol, evaluate
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec, ValueSpec, spec_of
 from primtorch_decomps import LIBRARY, decompose
 from primtorch_decomps.registry import overload
@@ -34,6 +34,8 @@ def check_operator(
     assert op is not None, f"this version of torch has no {name}"
     check_spec(op, args, kwargs)
     check_symbolic_spec(op, args, kwargs)
+    if not library_call:
+        check_symbolic_values(op, args, kwargs)
     check_values(op, args, kwargs, slack=slack, magnitude=magnitude, library_call=library_call)
 
 
@@ -74,22 +76,28 @@ def _compare_spec(expected: Any, found: ValueSpec, what: str) -> None:
         assert facts == told, f"{what}: eager gives {facts}, the rule {told}"
 
 
-def symbolic_twin(args: Any, env: ShapeEnv) -> tuple[Any, dict[int, Expr]]:
-    """Specs of ``args`` with each size above 1 a symbol (one for each distinct size), strides following suit."""
-    symbols: dict[int, Expr] = {}
+class SymbolicTwins:
+    """Specs of tensors with each size above 1 a symbol (one for each distinct size), strides following suit."""
 
-    def size(value: int) -> Any:
-        if value < 2:
-            return value
-        if value not in symbols:
-            symbols[value] = env.create_symbol(value)
-        return symbols[value]
+    def __init__(self) -> None:
+        self.env = ShapeEnv()
+        self._symbols: dict[int, Expr] = {}
 
-    def spec(tensor: Tensor) -> TensorSpec:
-        sizes = tuple(size(n) for n in tensor.shape)
+    def __call__(self, tensor: Tensor) -> TensorSpec:
+        sizes = tuple(self._size(n) for n in tensor.shape)
         return TensorSpec(sizes, _symbolic_strides(tensor, sizes), tensor.dtype, tensor.device)
 
-    return _map_tensors(args, spec), symbols
+    def _size(self, value: int) -> IntLike:
+        if value < 2:
+            return value
+        if value not in self._symbols:
+            self._symbols[value] = self.env.create_symbol(value)
+        return self._symbols[value]
+
+    @property
+    def hints(self) -> dict[Symbol, int]:
+        """Each symbol's value."""
+        return {atom: info.hint or 0 for atom, info in self.env.symbols.items()}
 
 
 def _symbolic_strides(tensor: Tensor, sizes: Sequence[Any]) -> tuple[Any, ...]:
@@ -108,13 +116,28 @@ def _symbolic_strides(tensor: Tensor, sizes: Sequence[Any]) -> tuple[Any, ...]:
 
 def check_symbolic_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """With symbolic tensor sizes, the spec evaluated at the hints equals that of the real result."""
-    env = ShapeEnv()
     expected = op(*args, **kwargs)
-    (twin, options), _ = symbolic_twin((tuple(args), dict(kwargs)), env)
-    found = LIBRARY.infer(op, twin, options, env)
-    hints = {symbol: info.hint or 0 for symbol, info in env.symbols.items()}
-    _compare_spec(expected, _evaluated(found, hints), f"{op} symbolically")
-    assert all(guard.relation.holds(hints) for guard in env.guards), env.guards
+    twins = SymbolicTwins()
+    found = LIBRARY.infer(op, _map_tensors(tuple(args), twins), _map_tensors(dict(kwargs), twins), twins.env)
+    _compare_spec(expected, _evaluated(found, twins.hints), f"{op} symbolically")
+    assert all(guard.relation.holds(twins.hints) for guard in twins.env.guards), twins.env.guards
+
+
+def check_symbolic_values(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Decomposed under symbolic sizes, the call computes what it computes decomposed under plain ones."""
+    module, inputs = aten_graph(op, args, kwargs)
+    twins = SymbolicTwins()
+    symbolic, _ = aten_graph(op, args, kwargs, specs=twins, env=twins.env)
+    (expected,), (found,) = decompose(module)(*inputs), decompose(symbolic)(*inputs)
+    pairs = zip(_leaves(expected), _leaves(found), strict=True)
+    for one, other in pairs:
+        torch.testing.assert_close(other, one, equal_nan=True, msg=lambda text: f"{op} symbolically: {text}")
+
+
+def _leaves(value: Any) -> list[Tensor]:
+    if isinstance(value, (list, tuple)):
+        return [leaf for item in value for leaf in _leaves(item)]
+    return [] if value is None else [value]
 
 
 def _evaluated(spec: ValueSpec, hints: Mapping[Any, int]) -> ValueSpec:
@@ -130,24 +153,31 @@ def _evaluated(spec: ValueSpec, hints: Mapping[Any, int]) -> ValueSpec:
 
 
 def aten_graph(
-    op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]
+    op: OpOverload,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    specs: Callable[[Tensor], TensorSpec] = spec_of,
+    env: ShapeEnv | None = None,
 ) -> tuple[GraphModule, list[Tensor]]:
-    """A graph of the one call, its tensors as inputs, and those inputs."""
+    """A graph of the one call, its tensors as inputs of the given ``specs``, and those inputs."""
+    env = env or ShapeEnv()
     graph = Graph()
     inputs: list[Tensor] = []
 
     def enter(tensor: Tensor) -> Node:
         node = graph.placeholder(f"x{len(inputs)}")
-        node.meta[SPEC_KEY] = spec_of(tensor)
+        node.meta[SPEC_KEY] = specs(tensor)
         inputs.append(tensor)
         return node
 
     call = graph.call_function(op, _map_tensors(tuple(args), enter), _map_tensors(dict(kwargs), enter))
-    call.meta[SPEC_KEY] = LIBRARY.infer(op, specs_of(tuple(args)), specs_of(kwargs), ShapeEnv())
+    call.meta[SPEC_KEY] = LIBRARY.infer(
+        op, _map_tensors(tuple(args), specs), _map_tensors(dict(kwargs), specs), env
+    )
     graph.output((call,))
     module = GraphModule(torch.nn.Module(), graph)
     module.meta[DIALECT_KEY] = "aten"
-    module.meta[SHAPE_ENV_KEY] = ShapeEnv()
+    module.meta[SHAPE_ENV_KEY] = env
     return module, inputs
 
 
