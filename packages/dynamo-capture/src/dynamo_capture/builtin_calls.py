@@ -21,7 +21,7 @@ import torch
 
 from dynamo_capture.graph_breaks import GraphBreak, Raised
 from dynamo_capture.operators import BINARY, COMPARE, INPLACE, binary, compare, identical, python_of, unary
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import MISSING, Value, class_attribute
 from dynamo_capture.values.constants import ConstantValue
 from dynamo_capture.values.containers import (
     DictValue,
@@ -31,7 +31,7 @@ from dynamo_capture.values.containers import (
     SliceValue,
 )
 from dynamo_capture.values.functions import CellValue, ClosureValue, PartialValue, SuperValue
-from dynamo_capture.values.objects import MISSING, NewObject, ObjectValue, class_attribute
+from dynamo_capture.values.objects import NewObject, ObjectValue
 from dynamo_capture.values.tensors import SymIntValue, TensorValue
 
 if TYPE_CHECKING:

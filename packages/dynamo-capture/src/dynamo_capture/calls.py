@@ -17,18 +17,11 @@ from dynamo_capture.builtin_calls import BUILTINS, PURE, PURE_MODULES
 from dynamo_capture.frame import inline
 from dynamo_capture.graph_breaks import GraphBreak, Raised
 from dynamo_capture.operators import python_of
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import MISSING, Value, class_attribute
 from dynamo_capture.values.constants import ConstantValue
 from dynamo_capture.values.containers import DictValue, SequenceValue, SetValue, SliceValue
 from dynamo_capture.values.functions import BoundMethod, PartialValue
-from dynamo_capture.values.objects import (
-    MISSING,
-    ExceptionValue,
-    ModuleValue,
-    NewObject,
-    ObjectValue,
-    class_attribute,
-)
+from dynamo_capture.values.objects import ExceptionValue, ModuleValue, NewObject, ObjectValue
 from dynamo_capture.values.tensors import SymIntValue, TensorValue
 
 if TYPE_CHECKING:
@@ -308,8 +301,6 @@ def _new(tracer: Tracer, args: list[Value]) -> Value:
     bases = [base for base in cls.__mro__ if base in _STORAGES]
     if bases and cls.__mro__.index(bases[0]) >= 0:
         if bases[0] is tuple:
-            if hasattr(cls, "_fields") and len(args) > 1:
-                return SequenceValue(list(args[1:]), cls)
             items = list(args[1].iterate(tracer)) if len(args) > 1 else []
             return SequenceValue(items, cls)
         return NewObject(cls, _STORAGES[bases[0]]())

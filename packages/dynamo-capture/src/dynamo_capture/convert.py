@@ -82,7 +82,12 @@ def convert(
             raise propagate(stop.as_error()) from None
         assert stop.index is not None
         return _convert_broken(activation, options, is_dynamic, resumes, stop)
-    return _finish(tracer, frame, [result], result, None, options)
+    try:
+        return _finish(tracer, frame, [result], result, None, options)
+    except GraphBreak as stop:
+        if options.fullgraph:
+            raise propagate(stop.as_error()) from None
+        raise RunEagerly(f"what the program made cannot be rebuilt: {stop.what}") from stop
 
 
 def _convert_broken(
@@ -122,6 +127,8 @@ def _finish(
         _call_graph(tracer, emission, _compile(module, tracer, options))
     if tracer.grad_mode != tracer.entry_grad_mode:
         emission.call_now(torch._C._set_grad_enabled, tracer.grad_mode)
+    if effects:
+        emission.read_existing()
     for effect in effects:
         emission.effect(effect)
     if isinstance(end, Suspension):

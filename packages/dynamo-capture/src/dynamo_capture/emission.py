@@ -7,6 +7,7 @@ import functools
 from collections.abc import Iterable
 from typing import Any
 
+import torch
 from fx_interface.source import (
     AttrSource,
     BuiltinSource,
@@ -26,10 +27,10 @@ from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.graph_breaks import GraphBreak
 from dynamo_capture.hook import disabled
 from dynamo_capture.tracer import CallEffect, GlobalEffect, Tracer
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import MISSING, Value
 from dynamo_capture.values.containers import DictValue, IteratorValue, SequenceValue, SetValue, SliceValue
 from dynamo_capture.values.functions import BoundMethod, CellValue, ClosureValue, PartialValue
-from dynamo_capture.values.objects import MISSING, ExceptionValue, NewObject, ObjectValue
+from dynamo_capture.values.objects import ExceptionValue, NewObject, ObjectValue
 from dynamo_capture.values.tensors import SymIntValue, TensorValue
 
 _MISSING_AT_RUN_TIME: Any = MISSING
@@ -96,6 +97,8 @@ class Emission:
         self._positions: dict[int, int] = {}
         self._uses: collections.Counter[int] = collections.Counter()
         self._kept: dict[int, str] = {}
+        self._existing: dict[int, Value] = {}
+        self._building: set[int] = set()
         self._temporaries = 0
         self.cells: frozenset[str] = frozenset()
         self.frame_cells: dict[int, str] = {}
@@ -113,6 +116,8 @@ class Emission:
             if id(value) in seen:
                 continue
             seen.add(id(value))
+            if value.source is not None and not value.constant and not isinstance(value, CellValue):
+                self._existing[id(value)] = value
             if isinstance(value, (TensorValue, SymIntValue)):
                 if value.source is None or not self.is_input(value):
                     self._positions[id(value)] = len(self.outputs)
@@ -134,6 +139,16 @@ class Emission:
             if isinstance(value, BoundMethod) and value.source is None:
                 pending.extend([value.function, value.receiver])
 
+    def read_existing(self) -> None:
+        """Read what existed before into temporaries, before side effects change where it was read."""
+        for key, value in self._existing.items():
+            if key in self._positions or key in self._kept:
+                continue
+            assert value.source is not None
+            self.load_source(value.source)
+            self._kept[key] = name = self.temporary()
+            self.emitter.store_fast(name)
+
     def is_input(self, value: Any) -> bool:
         """Whether the value is an input of the graph, unchanged as an object."""
         return bool(value.node.op == "placeholder")
@@ -146,7 +161,11 @@ class Emission:
         if kept is not None:
             self.emitter.load_fast(kept)
             return
+        if id(value) in self._building:
+            raise GraphBreak("value", f"{value.describe()}, which holds itself")
+        self._building.add(id(value))
         value.emit(self)
+        self._building.discard(id(value))
         if self._uses[id(value)] > 1 and not value.constant and value.source is None:
             self._kept[id(value)] = name = self.temporary()
             self.emitter.copy()
@@ -251,8 +270,10 @@ class Emission:
                 self.value(item)
             e.build_tuple(len(value.items))
 
-        make = getattr(value.kind, "_make", None)
-        self._call(value.kind if make is None else make, items)
+        if issubclass(value.kind, torch.Size) or hasattr(value.kind, "n_sequence_fields"):
+            self._call(value.kind, items)
+        else:  # a subclass of tuple, whose own __new__ has been traced already
+            self._call(tuple.__new__, lambda: e.load_const(value.kind), items)
 
     def _items(self, items: dict[Any, Value]) -> None:
         for key, item in items.items():
@@ -395,21 +416,15 @@ class Emission:
         source = value.source
         match value:
             case ObjectValue():
-                self._call(store_attributes, lambda: self.load_source(source), lambda: self._changes(value))  # type: ignore[arg-type]
+                self._call(store_attributes, lambda: self.value(value), lambda: self._changes(value))
             case SequenceValue():
-                self._call(
-                    replace_list,
-                    lambda: self.load_source(source),  # type: ignore[arg-type]
-                    lambda: self.build_sequence(SequenceValue(value.items, list)),
-                )
+                items = SequenceValue(value.items, list)
+                self._call(replace_list, lambda: self.value(value), lambda: self.build_sequence(items))
             case DictValue():
-                self._call(replace_dict, lambda: self.load_source(source), lambda: self._items(value.items))  # type: ignore[arg-type]
+                self._call(replace_dict, lambda: self.value(value), lambda: self._items(value.items))
             case SetValue():
-                self._call(
-                    replace_set,
-                    lambda: self.load_source(source),  # type: ignore[arg-type]
-                    lambda: self.build_set(SetValue(value.items, set)),
-                )
+                group = SetValue(value.items, set)
+                self._call(replace_set, lambda: self.value(value), lambda: self.build_set(group))
             case CellValue():
                 assert value.content is not None
                 content = value.content

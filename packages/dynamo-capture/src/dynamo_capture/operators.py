@@ -11,11 +11,11 @@ import torch
 from fx_interface.symbols import floordiv, mod
 
 from dynamo_capture.graph_breaks import GraphBreak
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import MISSING, Value, class_attribute
 from dynamo_capture.values.constants import ConstantValue
 from dynamo_capture.values.containers import DictValue, SequenceValue, SetValue
 from dynamo_capture.values.functions import BoundMethod, ClosureValue
-from dynamo_capture.values.objects import MISSING, NewObject, ObjectValue, class_attribute
+from dynamo_capture.values.objects import NewObject, ObjectValue
 from dynamo_capture.values.tensors import SymIntValue, TensorValue
 
 if TYPE_CHECKING:
@@ -120,11 +120,13 @@ def python_of(tracer: Tracer, value: Value) -> Any:
     match value:
         case SequenceValue():
             items = [python_of(tracer, item) for item in value.items]
-            return items if value.kind is list else tuple(items)
+            if value.kind in (list, tuple, torch.Size) or hasattr(value.kind, "n_sequence_fields"):
+                return value.kind(items)
+            return tuple.__new__(value.kind, items)
         case DictValue():
-            return {key: python_of(tracer, item) for key, item in value.items.items()}
+            return value.kind({key: python_of(tracer, item) for key, item in value.items.items()})
         case SetValue():
-            return set(value.items)
+            return value.kind(python_of(tracer, item) for item in value.items.values())
         case SymIntValue():
             return tracer.int_of(value)
         case BoundMethod() if isinstance(value.function, ObjectValue):
@@ -306,9 +308,7 @@ def identical(lhs: Value, rhs: Value) -> bool:
     if lhs.constant and rhs.constant:
         one, two = lhs.as_python(), rhs.as_python()
         small = (int, float, str, bytes, bool)
-        return one is two or (type(one) is type(two) and type(one) in small and one == two) or (
-            isinstance(one, torch.device) and isinstance(two, torch.device) and False
-        )
+        return one is two or (type(one) is type(two) and type(one) in small and one == two)
     if isinstance(lhs, ObjectValue) and isinstance(rhs, ObjectValue):
         return lhs.obj is rhs.obj
     if isinstance(lhs, BoundMethod | ClosureValue | NewObject | TensorValue | SymIntValue):

@@ -24,7 +24,7 @@ from torch.fx import Graph, Node
 from dynamo_capture.graph_breaks import GraphBreak, Raised
 from dynamo_capture.metadata import MetadataTrace, MetaTensor
 from dynamo_capture.polyfills.registry import substitute_for
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import MISSING, Value, class_attribute
 from dynamo_capture.values.constants import ConstantValue, is_literal
 from dynamo_capture.values.containers import (
     DictValue,
@@ -40,14 +40,7 @@ from dynamo_capture.values.functions import (
     PartialValue,
     SuperValue,
 )
-from dynamo_capture.values.objects import (
-    MISSING,
-    ExceptionValue,
-    ModuleValue,
-    NewObject,
-    ObjectValue,
-    class_attribute,
-)
+from dynamo_capture.values.objects import ExceptionValue, ModuleValue, NewObject, ObjectValue
 from dynamo_capture.values.tensors import SymIntValue, TensorValue
 
 MAX_DEPTH = 200
@@ -378,8 +371,7 @@ class Tracer:
                     items.append(self._of_result(picked, item))
                 else:
                     items.append(self.of_metadata(item))
-            kind = type(result) if type(result) in (tuple, list) or hasattr(type(result), "_fields") else tuple
-            return SequenceValue(items, kind)
+            return SequenceValue(items, type(result))
         return self.of_metadata(result)
 
     def to_meta(self, value: Value) -> Any:

@@ -14,6 +14,18 @@ if TYPE_CHECKING:
     from dynamo_capture.tracer import Tracer
 
 
+MISSING: Any = object()
+
+
+def class_attribute(cls: type, name: str) -> Any:
+    """What the MRO holds under ``name``, unbound; MISSING if nothing."""
+    for base in cls.__mro__:
+        found = base.__dict__.get(name, MISSING)
+        if found is not MISSING:
+            return found
+    return MISSING
+
+
 class Value:
     """One value. ``source`` tells where it can be read again at run time; None for what the trace made."""
 

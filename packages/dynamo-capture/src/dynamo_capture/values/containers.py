@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -9,12 +10,22 @@ import torch
 from fx_interface.source import Source
 
 from dynamo_capture.graph_breaks import GraphBreak, Raised
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import MISSING, Value, class_attribute
 from dynamo_capture.values.constants import ConstantValue
 
 if TYPE_CHECKING:
     from dynamo_capture.emission import Emission
     from dynamo_capture.tracer import Tracer
+
+
+_BOUND = (types.FunctionType, staticmethod, classmethod)
+
+
+def field_names(kind: type) -> tuple[str, ...]:
+    """The names of a named tuple's items, or of a C record's such as ``torch.return_types``."""
+    if hasattr(kind, "n_sequence_fields"):
+        return tuple(kind.__match_args__)  # type: ignore[attr-defined]
+    return tuple(getattr(kind, "_fields", ()))
 
 
 class SequenceValue(Value):
@@ -83,13 +94,18 @@ class SequenceValue(Value):
     def getattr(self, tracer: Tracer, name: str) -> Value:
         from dynamo_capture.values.functions import ContainerMethod
 
-        fields = getattr(self.kind, "_fields", ())
-        if name in fields:
-            return self.items[fields.index(name)]
         if name == "__class__":
             return tracer.of_python(self.kind)
-        found = getattr(self.kind, name, None)
-        if found is None:
+        if self.kind not in (list, tuple, torch.Size):
+            fields = field_names(self.kind)
+            if name in fields:
+                return self.items[fields.index(name)]
+            found = class_attribute(self.kind, name)
+            if type(found) is property:
+                return tracer.call_python(found.fget, [self])
+            if found is not MISSING and (isinstance(found, _BOUND) or not callable(found)):
+                return tracer.bind(found, self, name)
+        if not hasattr(self.kind, name):
             raise Raised(
                 tracer.exception(AttributeError(f"'{self.kind.__name__}' object has no attribute '{name}'"))
             )

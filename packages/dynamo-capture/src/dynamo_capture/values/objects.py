@@ -10,23 +10,11 @@ from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Sour
 from torch import nn
 
 from dynamo_capture.graph_breaks import GraphBreak, Raised
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import MISSING, Value, class_attribute
 
 if TYPE_CHECKING:
     from dynamo_capture.emission import Emission
     from dynamo_capture.tracer import Tracer
-
-MISSING: Any = object()
-
-
-def class_attribute(cls: type, name: str) -> Any:
-    """What the MRO holds under ``name``, unbound; MISSING if nothing."""
-    for base in cls.__mro__:
-        found = base.__dict__.get(name, MISSING)
-        if found is not MISSING:
-            return found
-    return MISSING
-
 
 class ObjectValue(Value):
     """A Python object that existed before, or a class, module or function.

@@ -1,0 +1,126 @@
+"""Runs a small program twice, as it is and captured, and compares everything that can be seen from outside."""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import io
+import logging
+import math
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+
+
+def _backend(graph_module, example_inputs):
+    return graph_module.forward
+
+
+def equal(one, two):
+    """Whether two results are the same: types, values (nan equals nan), dtypes, shapes and items."""
+    if isinstance(one, torch.Tensor):
+        return (
+            isinstance(two, torch.Tensor)
+            and type(one) is type(two)
+            and one.dtype == two.dtype
+            and one.shape == two.shape
+            and one.requires_grad == two.requires_grad
+            and torch.allclose(one.detach().double(), two.detach().double(), equal_nan=True)
+        )
+    if type(one) is not type(two) and type(one).__qualname__ != type(two).__qualname__:
+        return False
+    if isinstance(one, float):
+        return (math.isnan(one) and math.isnan(two)) or (one == two and math.copysign(1, one) == math.copysign(1, two))
+    if isinstance(one, (list, tuple)):
+        return len(one) == len(two) and all(equal(a, b) for a, b in zip(one, two, strict=True))
+    if isinstance(one, dict):
+        return list(map(str, one)) == list(map(str, two)) and all(
+            equal(a, b) for a, b in zip(one.values(), two.values(), strict=True)
+        )
+    if isinstance(one, BaseException):
+        return equal(one.args, two.args)
+    if isinstance(one, type):
+        return one.__qualname__ == two.__qualname__
+    if type(one).__eq__ is not object.__eq__:
+        return bool(one == two)
+    if hasattr(one, "__dict__") and not callable(one):
+        return equal(vars(one), vars(two))
+    return True
+
+
+def _tensors(value):
+    if isinstance(value, torch.Tensor):
+        return [value]
+    if isinstance(value, (list, tuple)):
+        return [t for item in value for t in _tensors(item)]
+    if isinstance(value, dict):
+        return [t for item in value.values() for t in _tensors(item)]
+    if isinstance(value, torch.nn.Module):
+        return [*value.parameters(), *value.buffers()]
+    return []
+
+
+def _run(function, args, kwargs):
+    out = io.StringIO()
+    result, error = None, None
+    with contextlib.redirect_stdout(out):
+        try:
+            result = function(*args, **kwargs)
+        except Exception as raised:
+            error = raised
+    differentiable = [t for t in _tensors(result) if t.requires_grad and t.is_floating_point()]
+    if differentiable:
+        sum(t.sum() for t in differentiable).backward(retain_graph=True)
+    grads = [t.grad for t in _tensors(args) if t.is_leaf]
+    return result, error, out.getvalue(), grads
+
+
+class Same:
+    """Compares eager and captured runs; ``capture`` is what the last captured program met."""
+
+    def __init__(self):
+        self.capture = None
+
+    def __call__(self, function, *calls, **options):
+        """A program without state of its own: the same function both times, on copies of the arguments."""
+        self.made(lambda: function, *calls, **options)
+
+    def made(self, make, *calls, graphs=None, breaks=None, eager=None, **options):
+        """A program with state: ``make`` is called once for each way of running it."""
+        plain, fast = make(), optimize(_backend, **options)(make())
+        self.capture = fast.__fxstack_capture__
+        for number, call in enumerate(calls):
+            first, second = copy.deepcopy(call), copy.deepcopy(call)
+            grad_mode = torch.is_grad_enabled()
+            expected = _run(plain, first, {})
+            assert torch.is_grad_enabled() == grad_mode
+            actual = _run(fast, second, {})
+            assert torch.is_grad_enabled() == grad_mode, "grad mode leaks"
+            assert type(expected[1]) is type(actual[1]) or (
+                type(expected[1]).__qualname__ == type(actual[1]).__qualname__
+            ), (number, expected[1], actual[1])
+            assert equal(expected[0], actual[0]), (number, "result", expected[0], actual[0])
+            assert expected[1] is None or str(expected[1]) == str(actual[1]), (number, expected[1], actual[1])
+            assert expected[2] == actual[2], (number, "output", expected[2], actual[2])
+            assert equal(expected[3], actual[3]), (number, "gradients", expected[3], actual[3])
+            assert equal(first, second), (number, "arguments", first, second)
+        report = self.capture.report
+        if graphs is not None:
+            assert len(report.replacements) == graphs, [str(r.stopped) for _, r in report.replacements]
+        if eager is not None:
+            assert len(report.eager) == eager, report.eager
+        if breaks is not None:
+            found = sum(r.stopped is not None for _, r in report.replacements)
+            assert found == breaks, [str(r.stopped) for _, r in report.replacements]
+
+
+@pytest.fixture
+def same(caplog):
+    """A ``Same``; fails if the translator made an error of its own."""
+    torch.manual_seed(0)
+    with caplog.at_level(logging.ERROR, logger="dynamo_capture"):
+        yield Same()
+    mistakes = [record for record in caplog.records if record.levelno >= logging.ERROR]
+    assert not mistakes, "\n".join((r.getMessage() + "\n" + (r.exc_text or "")) for r in mistakes)
