@@ -178,6 +178,7 @@ def _super(tracer: Tracer, cls: Value | None = None, receiver: Value | None = No
 @means(callable)
 def _callable(tracer: Tracer, value: Value) -> Value:
     if isinstance(value, ObjectValue):
+        value.guard_type(tracer)
         return ConstantValue(callable(value.obj))
     if isinstance(value, (ConstantValue, SequenceValue, DictValue, SetValue, TensorValue, SymIntValue)):
         return ConstantValue(False)
@@ -189,7 +190,7 @@ def _callable(tracer: Tracer, value: Value) -> Value:
 @means(id)
 def _id(tracer: Tracer, value: Value) -> Value:
     if isinstance(value, ObjectValue):
-        return ConstantValue(id(value.obj))
+        return ConstantValue(id(tracer.rely_on_object(value)))
     raise GraphBreak("unknown-call", f"id() of {value.describe()}")
 
 
@@ -387,14 +388,12 @@ def _bool(tracer: Tracer, value: Value | None = None) -> Value:
 def _str(tracer: Tracer, value: Value | None = None) -> Value:
     if value is None:
         return ConstantValue("")
-    if isinstance(value, ObjectValue) and isinstance(value.obj, type):
-        return ConstantValue(str(value.obj))
-    return tracer.fold(str, [ConstantValue(python_of(tracer, value))])
+    return tracer.text_of(value, 1) or tracer.fold(str, [tracer.snapshot(value)])
 
 
 @means(repr)
 def _repr(tracer: Tracer, value: Value) -> Value:
-    return tracer.fold(repr, [ConstantValue(python_of(tracer, value))])
+    return tracer.text_of(value, 2) or tracer.fold(repr, [tracer.snapshot(value)])
 
 
 @means(abs)
@@ -449,7 +448,7 @@ def _getitem(tracer: Tracer, container: Value, key: Value) -> Value:
 
 @means(operator.is_)
 def _is(tracer: Tracer, lhs: Value, rhs: Value) -> Value:
-    return ConstantValue(identical(lhs, rhs))
+    return ConstantValue(identical(tracer, lhs, rhs))
 
 
 @means(operator.contains)
@@ -509,7 +508,7 @@ def _cast(tracer: Tracer, kind: Value, value: Value) -> Value:
 
 @means(print)
 def _print(tracer: Tracer, *args: Value, **kwargs: Value) -> Value:
-    return tracer.call_later(print, list(args), kwargs)
+    return tracer.call_later(print, [tracer.snapshot(arg) for arg in args], {k: tracer.snapshot(v) for k, v in kwargs.items()})
 
 
 # ---- torch's state ----

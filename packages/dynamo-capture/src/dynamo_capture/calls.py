@@ -77,13 +77,19 @@ def _handler(obj: Any) -> Any:
 def _call_cached(tracer: Tracer, obj: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A cached function: with constants its own cache answers, otherwise what it wraps is traced."""
     if args and isinstance(args[0], ObjectValue) and isinstance(args[0].obj, logging.Logger):
-        return tracer.call_later(obj, args, kwargs)  # "log this once": the cache is what makes it once
+        return _log(tracer, obj, args, kwargs)  # "log this once": the cache is what makes it once
     if all(arg.constant for arg in (*args, *kwargs.values())):
         return tracer.fold(
             lambda *values: obj(*values[: len(args)], **dict(zip(kwargs, values[len(args) :], strict=True))),
             [*args, *kwargs.values()],
         )
     return tracer.call_python(obj.__wrapped__, args, kwargs)
+
+
+def _log(tracer: Tracer, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A message to a logger: given after the graph, with the values of now."""
+    texts = [tracer.snapshot(arg) for arg in args[1:]]
+    return tracer.call_later(function, [args[0], *texts], {key: tracer.snapshot(value) for key, value in kwargs.items()})
 
 
 def _holds_tensor(value: Value) -> bool:
@@ -108,7 +114,7 @@ def _call_function(tracer: Tracer, value: ObjectValue, args: list[Value], kwargs
     if function in PURE and all(_is_plain(arg) for arg in operands):
         return _fold_call(tracer, function, args, kwargs)
     if function in _LOGGING and _is_plain(args[0]):
-        return tracer.call_later(function, args, kwargs)
+        return _log(tracer, function, args, kwargs)
     reason = getattr(function, "__fxstack_break__", None)
     if reason is not None:
         raise GraphBreak("asked-for", reason)
@@ -250,6 +256,9 @@ def _call_class(tracer: Tracer, cls: type, args: list[Value], kwargs: dict[str, 
             return _fold_call(tracer, cls, args, kwargs)
         if not _is_harmless_metaclass(type(cls)):
             return tracer.call_python(meta_call, [tracer.wrap(cls, None), *args], kwargs)
+    substitute = tracer.substitute(cls)
+    if substitute is not None:
+        return tracer.call_python(substitute, args, kwargs)
     if issubclass(cls, BaseException):
         return _make_exception(tracer, cls, args, kwargs)
     if issubclass(cls, (torch.Tensor, torch.autograd.Function)):
@@ -260,13 +269,13 @@ def _call_class(tracer: Tracer, cls: type, args: list[Value], kwargs: dict[str, 
     if isinstance(new, staticmethod):
         new = new.__func__
     if isinstance(new, types.FunctionType):
-        made = tracer.call_python(new, [tracer.wrap(cls, None), *args], kwargs)
+        made = tracer.wrap(new, tracer.member_source(cls, "__new__")).call(tracer, [tracer.wrap(cls, None), *args], kwargs)
     else:
         made = _new(tracer, [tracer.wrap(cls, None), *args])
     init = class_attribute(cls, "__init__")
     if isinstance(made, NewObject) and issubclass(made.cls, cls):
         if isinstance(init, types.FunctionType):
-            tracer.call_python(init, [made, *args], kwargs)
+            tracer.wrap(init, tracer.member_source(cls, "__init__")).call(tracer, [made, *args], kwargs)
         elif made.storage is not None:
             _fill(tracer, made, args, kwargs)
         elif (args or kwargs) and not isinstance(new, types.FunctionType) and init is object.__init__:

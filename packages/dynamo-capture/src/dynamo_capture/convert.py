@@ -251,6 +251,7 @@ def _guards(tracer: Tracer, code: CodeType) -> tuple[tuple[Any, ...], Any]:
     if len(tracer.tensor_sources) > 1:
         first, *others = tracer.tensor_sources
         facts.append(guards.DistinctObjects(first, tuple(others)))
+    facts.extend(tracer.distinct_from_changed())
     facts.append(guards.global_state())
     relations = guards.shape_relations(tracer.env)
     if relations is not None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import collections
 import functools
+import sys
+import types
 from collections.abc import Iterable
 from typing import Any
 
@@ -31,9 +33,11 @@ from dynamo_capture.values.base import MISSING, Value
 from dynamo_capture.values.containers import DictValue, IteratorValue, SequenceValue, SetValue, SliceValue
 from dynamo_capture.values.functions import BoundMethod, CellValue, ClosureValue, PartialValue
 from dynamo_capture.values.objects import ExceptionValue, NewObject, ObjectValue
+from dynamo_capture.values.pinned import PinnedSource
 from dynamo_capture.values.tensors import SymIntValue, TensorValue
 
 _MISSING_AT_RUN_TIME: Any = MISSING
+_HEAP_TYPE = 1 << 9
 
 
 def new_object(cls: type, attributes: dict[str, Any], items: Any) -> Any:
@@ -56,6 +60,16 @@ def new_object(cls: type, attributes: dict[str, Any], items: Any) -> Any:
     return made
 
 
+def new_exception(cls: type[BaseException], args: tuple[Any, ...], attributes: dict[str, Any]) -> BaseException:
+    """An exception as the traced program made it; only constructors written in C run again."""
+    made = cls.__new__(cls, *args)
+    native = next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
+    native.__init__(made, *args)  # type: ignore[misc]
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
+
+
 def store_attributes(obj: Any, changes: dict[str, Any]) -> None:
     """Write the attributes that the traced program set."""
     for name, value in changes.items():
@@ -63,6 +77,22 @@ def store_attributes(obj: Any, changes: dict[str, Any]) -> None:
             object.__delattr__(obj, name)
         else:
             object.__setattr__(obj, name, value)
+
+
+def new_function(
+    code: types.CodeType,
+    namespace: dict[str, Any],
+    defaults: tuple[Any, ...] | None,
+    cells: tuple[Any, ...],
+    kwdefaults: dict[str, Any],
+    attributes: dict[str, Any],
+) -> types.FunctionType:
+    """A function as the traced program made it."""
+    made = types.FunctionType(code, namespace, code.co_name, defaults, cells)
+    made.__kwdefaults__ = kwdefaults or None
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
 
 
 def replace_dict(mapping: dict[Any, Any], items: dict[Any, Any]) -> None:
@@ -196,6 +226,8 @@ class Emission:
         """Read a source again."""
         e = self.emitter
         match source:
+            case PinnedSource(obj):
+                e.load_const(obj)
             case LocalSource(name):
                 if name in self.cells:
                     e.load_deref(name)
@@ -208,8 +240,6 @@ class Emission:
             case BuiltinSource(name):
                 e.load_global(name)
             case ImportedModuleSource(name):
-                import sys
-
                 e.load_const(sys.modules[name])
             case AttrSource(parent, name):
                 self.load_source(parent)
@@ -317,15 +347,22 @@ class Emission:
     def build_object(self, value: NewObject) -> None:
         """An object that the program made."""
         e = self.emitter
-        if isinstance(value, ExceptionValue):
-            self._call(value.cls, *[lambda arg=arg: self.value(arg) for arg in value.args])
-            return
 
         def attributes() -> None:
             for name, item in value.attributes.items():
                 e.load_const(name)
                 self.value(item)
             e.build_map(len(value.attributes))
+
+        def arguments() -> None:
+            assert isinstance(value, ExceptionValue)
+            for arg in value.args:
+                self.value(arg)
+            e.build_tuple(len(value.args))
+
+        if isinstance(value, ExceptionValue):
+            self._call(new_exception, lambda: e.load_const(value.cls), arguments, attributes)
+            return
 
         def storage() -> None:
             if value.storage is None:
@@ -337,8 +374,6 @@ class Emission:
 
     def build_method(self, value: BoundMethod) -> None:
         """A bound method."""
-        import types
-
         if value.source is not None:
             self.load_source(value.source)
             return
@@ -353,8 +388,6 @@ class Emission:
 
     def build_closure(self, value: ClosureValue) -> None:
         """A function that the program made."""
-        import types
-
         e = self.emitter
 
         def cells() -> None:
@@ -370,21 +403,23 @@ class Emission:
             else:
                 e.load_const(None)
 
-        namespace = value.globals_value[0]
+        def named(items: dict[str, Value]) -> None:
+            for name, item in items.items():
+                e.load_const(name)
+                self.value(item)
+            e.build_map(len(items))
+
         self._call(
-            types.FunctionType,
+            new_function,
             lambda: e.load_const(value.code),
-            lambda: e.load_const(namespace),
-            lambda: e.load_const(value.code.co_name),
+            lambda: e.load_const(value.globals_value[0]),
             defaults,
             cells,
+            lambda: named(value.kwdefaults),
+            lambda: named(value.attributes),
         )
-        if value.kwdefaults or value.attributes:
-            raise GraphBreak("value", f"the function {value.name}, which has keyword defaults or attributes")
 
     def _cell(self, cell: CellValue) -> None:
-        import types
-
         own = self.frame_cells.get(id(cell))
         if own is not None:
             self.emitter.load_closure(own)

@@ -131,6 +131,8 @@ def python_of(tracer: Tracer, value: Value) -> Any:
             return tracer.int_of(value)
         case BoundMethod() if isinstance(value.function, ObjectValue):
             return types.MethodType(value.function.as_python(), value.receiver.as_python())
+        case ObjectValue():
+            return tracer.rely_on_object(value)
     return value.as_python()
 
 
@@ -294,17 +296,18 @@ def _compare_by_protocol(tracer: Tracer, op: str, lhs: Value, rhs: Value) -> Val
         elif own and isinstance(lhs, ObjectValue) and isinstance(rhs, (ObjectValue, ConstantValue)):
             return tracer.fold(COMPARE[op], [lhs, rhs])
     if op in ("==", "!="):
-        return ConstantValue(identical(lhs, rhs) == (op == "=="))
+        return ConstantValue(identical(tracer, lhs, rhs) == (op == "=="))
     raise tracer.raise_type(
         TypeError,
         f"'{op}' not supported between instances of '{lhs.python_type().__name__}' and '{rhs.python_type().__name__}'",
     )
 
 
-def identical(lhs: Value, rhs: Value) -> bool:
-    """``lhs is rhs``."""
+def identical(tracer: Tracer, lhs: Value, rhs: Value) -> bool:
+    """``lhs is rhs``; where that rests on what the arguments are, a guard notes it."""
     if lhs is rhs:
         return True
+    tracer.rely_on_distinct(lhs, rhs)
     if lhs.constant and rhs.constant:
         one, two = lhs.as_python(), rhs.as_python()
         small = (int, float, str, bytes, bool)

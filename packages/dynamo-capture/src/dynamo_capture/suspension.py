@@ -59,6 +59,8 @@ class Suspension:
         pushes_method = instruction.opname == "LOAD_ATTR" and instruction.arg & 1
         if instruction.opname in _PUSHES_UNKNOWN or pushes_method:
             raise RunEagerly(f"a break at {instruction.opname}")
+        if frame.tracer.handled is not None:
+            raise RunEagerly("a break while an exception is handled")
         live = live_variables(self.body)[index]
         self.locals = {
             name: value

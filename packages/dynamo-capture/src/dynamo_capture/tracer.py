@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
 import operator
 import types
 from collections import OrderedDict
@@ -14,7 +13,7 @@ import guards
 import torch
 from fx_interface import InputDecl, InputKind, SymSpec, TensorSpec, UserLocation
 from fx_interface.operators import OperatorLibrary
-from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, SizeSource, Source, StrideSource
+from fx_interface.source import AttrSource, ItemSource, SizeSource, Source, StrideSource, TypeSource
 from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.sym_nodes import from_torch
 from fx_interface.tensor_spec import SPEC_KEY
@@ -23,6 +22,7 @@ from torch.fx import Graph, Node
 
 from dynamo_capture.graph_breaks import GraphBreak, Raised
 from dynamo_capture.metadata import MetadataTrace, MetaTensor
+from dynamo_capture.operators import compare, python_of
 from dynamo_capture.polyfills.registry import substitute_for
 from dynamo_capture.values.base import MISSING, Value, class_attribute
 from dynamo_capture.values.constants import ConstantValue, is_literal
@@ -37,14 +37,30 @@ from dynamo_capture.values.functions import (
     BoundMethod,
     CellValue,
     ClosureValue,
+    ContainerMethod,
     PartialValue,
     SuperValue,
+    TensorMethod,
 )
 from dynamo_capture.values.objects import ExceptionValue, ModuleValue, NewObject, ObjectValue
+from dynamo_capture.values.pinned import PinnedSource
 from dynamo_capture.values.tensors import SymIntValue, TensorValue
 
-MAX_DEPTH = 200
-"""How deep calls are traced into each other."""
+
+IDENTIFIED = (
+    type,
+    types.FunctionType,
+    types.ModuleType,
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+    types.ClassMethodDescriptorType,
+    functools._lru_cache_wrapper,
+    torch._ops.OpOverload,
+    torch._ops.OpOverloadPacket,
+)
+"""Objects that are what they are: wherever one is read, a guard notes that it is this one."""
 
 
 class Tracer:
@@ -69,6 +85,8 @@ class Tracer:
         self.grad_mode = self.entry_grad_mode = torch.is_grad_enabled()
         self._globals: dict[int, dict[str, Value]] = {}
         self._storages: dict[int, Value] = {}
+        self._class_sources: dict[type, Source] = {}
+        self.handled: Value | None = None
 
     # ---- where ----
 
@@ -127,19 +145,57 @@ class Tracer:
             return self._wrap_literal(value, source)
         found = self._known.get(id(value))
         if found is not None:
-            if source is not None and found.source is not None and source != found.source:
+            if source is not None and source != found.source:
                 self._same_object(source, found.source, value)
             return found
         made = self._wrap_new(value, source)
+        if source is None and type(value) in _MUTABLE:
+            made.source = PinnedSource(value)
         self._known[id(value)] = made
         self._alive.append(value)
         return made
 
-    def _same_object(self, source: Source, other: Source, value: Any) -> None:
-        if isinstance(value, (type, types.FunctionType, types.ModuleType, types.BuiltinFunctionType)):
+    def _same_object(self, source: Source, other: Source | None, value: Any) -> None:
+        if other is None or isinstance(other, PinnedSource) or isinstance(value, IDENTIFIED):
             self.guard(guards.IsObject(source, value))
         else:
             self.guard(guards.SameObject(source, other))
+
+    def rely_on_object(self, value: ObjectValue) -> Any:
+        """The object itself, for what holds of this one only; a guard notes that it is this one."""
+        if value.source is not None and not isinstance(value.obj, IDENTIFIED):
+            self.guard(guards.IsObject(value.source, value.obj))
+        return value.as_python()
+
+    def rely_on_distinct(self, one: Value, two: Value) -> None:
+        """Rely on two values being different objects."""
+        for value in (one, two):
+            if isinstance(value, ObjectValue):
+                value.guard_type(self)
+        if one.source is None or two.source is None or one.constant or two.constant:
+            return
+        if isinstance(one.source, PinnedSource) or isinstance(two.source, PinnedSource):
+            return
+        if one.python_type() is two.python_type() and not _identified(one) and not _identified(two):
+            self.guard(guards.DistinctObjects(one.source, (two.source,)))
+
+    def distinct_from_changed(self) -> Iterator[Any]:
+        """Guards that nothing else that was read is one of the objects that are changed."""
+        for changed in self.effects:
+            if changed.source is None or isinstance(changed.source, PinnedSource) or not isinstance(changed, (SequenceValue, DictValue, SetValue, ObjectValue)):
+                continue
+            kind = changed.python_type()
+            others = tuple(
+                value.source
+                for value in self._known.values()
+                if value is not changed
+                and value.source is not None
+                and not isinstance(value.source, PinnedSource)
+                and isinstance(value, type(changed))
+                and value.python_type() is kind
+            )
+            for other in others:
+                yield guards.DistinctObjects(changed.source, (other,))
 
     def _wrap_literal(self, value: Any, source: Source | None) -> Value:
         if source is not None:
@@ -177,11 +233,46 @@ class Tracer:
                     for name in ("start", "stop", "step")
                 ]
             )
-        if source is not None and isinstance(
-            value, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
-        ):
+        if source is not None and _is_container_method(value):
+            return self._wrap_container_method(value, source)
+        if source is not None and isinstance(value, IDENTIFIED):
             self.guard(guards.IsObject(source, value))
+            if isinstance(value, type):
+                self._class_sources.setdefault(value, source)
         return ObjectValue(value, source)
+
+    def _wrap_container_method(self, value: Any, source: Source) -> Value:
+        """``items.append`` and the like, read somewhere: a new object each time, but of one container."""
+        self.guard_type(source, type(value))
+        self.guard(guards.EqualsConstant(AttrSource(source, "__name__"), value.__name__))
+        container = self.wrap(value.__self__, AttrSource(source, "__self__"))
+        made: Value
+        if isinstance(container, TensorValue):
+            made = TensorMethod(container, value.__name__)
+        else:
+            made = ContainerMethod(container, value.__name__)
+        made.source = source
+        return made
+
+    def member_source(self, cls: type, name: str, receiver: Value | None = None) -> Source | None:
+        """Where ``cls.name`` can be read, for what a class of the program holds; None if the class cannot be reached."""
+        source = self._class_sources.get(cls)
+        if source is None and isinstance(receiver, ObjectValue) and receiver.source is not None:
+            source = self._class_sources[cls] = TypeSource(receiver.source)
+        if source is None:
+            return None
+        owner = next((base for base in cls.__mro__ if name in base.__dict__), object)
+        if owner is nn.Module or not owner.__flags__ & _HEAP_TYPE:
+            return None
+        return AttrSource(source, name)
+
+    def call_property(self, found: property, receiver: Value, name: str) -> Value:
+        """Read a property of ``receiver``'s class."""
+        if found.fget is None:
+            raise self.raise_type(AttributeError, f"property {name!r} of {receiver.python_type().__name__!r} object has no getter")
+        source = self.member_source(receiver.python_type(), name, receiver)
+        getter = self.wrap(found.fget, None if source is None else AttrSource(source, "fget"))
+        return getter.call(self, [receiver], {})
 
     def _is_namespace(self, value: dict[Any, Any]) -> bool:
         return "__name__" in value and "__builtins__" in value
@@ -393,7 +484,7 @@ class Tracer:
             case DictValue():
                 return {key: self.to_meta(item) for key, item in value.items.items()}
             case ObjectValue():
-                return value.as_python()
+                return self.rely_on_object(value)
         raise GraphBreak("value", f"{value.describe()} as an operand of a tensor operation")
 
     def to_node(self, value: Value) -> Any:
@@ -441,6 +532,9 @@ class Tracer:
 
     def fold(self, function: Callable[..., Any], args: list[Value]) -> Value:
         """Run a pure function on constants now; its exceptions are the program's."""
+        for arg in args:
+            if isinstance(arg, ObjectValue):
+                self.rely_on_object(arg)
         try:
             return self.of_python(function(*[arg.as_python() for arg in args]))
         except (GraphBreak, Raised):
@@ -510,11 +604,13 @@ class Tracer:
         """What reading a class attribute through an instance gives."""
         kind = type(found)
         if kind is types.FunctionType or kind is functools._lru_cache_wrapper:
-            return BoundMethod(self.wrap(found, None), receiver)
+            return BoundMethod(self.wrap(found, self.member_source(receiver.python_type(), name, receiver)), receiver)
         if kind is staticmethod:
-            return self.wrap(found.__func__, None)
+            return self.wrap(found.__func__, self.member_source(receiver.python_type(), name, receiver))
         if kind is classmethod:
-            return BoundMethod(self.wrap(found.__func__, None), self.wrap(receiver.python_type(), None))
+            source = self.member_source(receiver.python_type(), name, receiver)
+            function = self.wrap(found.__func__, None if source is None else AttrSource(source, "__func__"))
+            return BoundMethod(function, self.wrap(receiver.python_type(), None))
         if kind in (types.WrapperDescriptorType, types.MethodDescriptorType, types.BuiltinFunctionType):
             return BoundMethod(self.wrap(found, None), receiver)
         if kind is functools.cached_property:
@@ -535,7 +631,7 @@ class Tracer:
             )
         if isinstance(receiver, ObjectValue) and receiver.source is not None:
             return self.wrap(found, AttrSource(receiver.source, name))
-        return self.wrap(found, None)
+        return self.wrap(found, self.member_source(receiver.python_type(), name))
 
     def class_getattr(self, cls_value: ObjectValue, name: str) -> Value:
         """``getattr(cls, name)``."""
@@ -554,12 +650,13 @@ class Tracer:
             except AttributeError as error:
                 raise Raised(self.exception(error)) from None
             return self.wrap(value, None if cls_value.source is None else AttrSource(cls_value.source, name))
+        member = self.member_source(cls, name)
         if isinstance(found, staticmethod):
-            return self.wrap(found.__func__, None)
+            return self.wrap(found.__func__, member)
         if isinstance(found, classmethod):
-            return BoundMethod(self.wrap(found.__func__, None), cls_value)
+            return BoundMethod(self.wrap(found.__func__, None if member is None else AttrSource(member, "__func__")), cls_value)
         if isinstance(found, types.FunctionType):
-            return self.wrap(found, None)
+            return self.wrap(found, member)
         value = getattr(cls, name)
         return self.wrap(value, None if cls_value.source is None else AttrSource(cls_value.source, name))
 
@@ -572,17 +669,28 @@ class Tracer:
         for base in mro[mro.index(value.cls) + 1 :]:
             found = base.__dict__.get(name, MISSING)
             if found is not MISSING:
+                source = self._source_in_base(cls, base, name, receiver)
                 if isinstance(found, types.FunctionType) and not is_class:
-                    return BoundMethod(self.wrap(found, None), receiver)
+                    return BoundMethod(self.wrap(found, source), receiver)
                 if isinstance(found, classmethod):
-                    return BoundMethod(self.wrap(found.__func__, None), self.wrap(cls, None))
+                    function = self.wrap(found.__func__, None if source is None else AttrSource(source, "__func__"))
+                    return BoundMethod(function, self.wrap(cls, None))
                 if type(found) is property:
-                    return self.call_python(found.fget, [receiver])
-                if isinstance(found, staticmethod):
-                    return self.wrap(found.__func__, None)
+                    getter = self.wrap(found.fget, None if source is None else AttrSource(source, "fget"))
+                    return getter.call(self, [receiver], {})
+                if isinstance(found, (staticmethod, types.FunctionType)):
+                    return self.wrap(getattr(found, "__func__", found), source)
                 bound = BoundMethod(self.wrap(found, None), receiver)
                 return bound
         raise self.raise_type(AttributeError, f"'super' object has no attribute '{name}'")
+
+    def _source_in_base(self, cls: type, base: type, name: str, receiver: Value) -> Source | None:
+        if base not in self._class_sources:
+            self.member_source(cls, name, receiver)
+            if cls in self._class_sources:
+                mro = AttrSource(self._class_sources[cls], "__mro__")
+                self._class_sources[base] = ItemSource(mro, cls.__mro__.index(base))
+        return self.member_source(base, name)
 
     def index_of(self, key: Value) -> Any:
         """An index or slice of a list as Python has it."""
@@ -608,7 +716,7 @@ class Tracer:
             case SequenceValue() if value.kind in (tuple, torch.Size):
                 return tuple(self.key_of(item) for item in value.items)
             case ObjectValue():
-                return value.obj
+                return self.rely_on_object(value)
             case BoundMethod():
                 return value
             case ClosureValue() | TensorValue() | NewObject():
@@ -625,8 +733,6 @@ class Tracer:
 
     def compare(self, op: str, lhs: Value, rhs: Value) -> Value:
         """``lhs op rhs``."""
-        from dynamo_capture.operators import compare
-
         return compare(self, op, lhs, rhs)
 
     # ---- reads and writes that opcodes share ----
@@ -684,14 +790,35 @@ class Tracer:
 
         return list(pairs_of(self, value))
 
+    def snapshot(self, value: Value) -> Value:
+        """What a printed value is now. A graph break for what has no text before the graph has run."""
+        self.must_have_text(value)
+        return ConstantValue(python_of(self, value))
+
+    def must_have_text(self, value: Value) -> None:
+        """Break the graph for a value whose text may depend on more than is guarded."""
+        if isinstance(value, (SequenceValue, DictValue, SetValue)):
+            for child in value.children():
+                self.must_have_text(child)
+        elif isinstance(value, ObjectValue) and not isinstance(value.obj, IDENTIFIED):
+            raise GraphBreak("unknown-call", f"the text of {value.describe()}")
+
     def text_of(self, value: Value, conversion: int) -> Value | None:
         """A text for messages, for values whose own text is not known; None if there is none."""
+        special = "__repr__" if conversion == 2 else "__str__"
+        own = class_attribute(value.python_type(), special)
+        if isinstance(value, (NewObject, ObjectValue)) and isinstance(own, types.FunctionType):
+            return self.call_special(value, special, [])
         if isinstance(value, ObjectValue) and not value.overlay and isinstance(
             value.obj, (type, types.FunctionType, types.ModuleType)
         ):
             return ConstantValue(repr(value.obj) if conversion == 2 else str(value.obj))
-        if isinstance(value, ExceptionValue) and all(arg.constant for arg in value.args):
-            return ConstantValue(str(value.cls(*[arg.as_python() for arg in value.args])))
+        if isinstance(value, ExceptionValue) and all(arg.constant for arg in value.args) and conversion != 2:
+            args = [arg.as_python() for arg in value.args]
+            if own is BaseException.__str__:
+                return ConstantValue(str(BaseException(*args)))
+            if own is class_attribute(KeyError, "__str__"):
+                return ConstantValue(str(KeyError(*args)))
         return None
 
     def adopt_cell(self, cell: Any, value: CellValue) -> CellValue:
@@ -761,6 +888,16 @@ class Tracer:
     def substitute(self, original: Any) -> Callable[..., Any] | None:
         """Traceable Python in place of a C function."""
         return substitute_for(original)
+
+
+_MUTABLE = (list, dict, OrderedDict, set)
+_HEAP_TYPE = 1 << 9
+
+
+def _is_container_method(value: Any) -> bool:
+    return type(value) is types.BuiltinFunctionType and (
+        type(value.__self__) in _MUTABLE or isinstance(value.__self__, torch.Tensor)
+    )
 
 
 class CallEffect(Value):
@@ -847,6 +984,10 @@ class _Forcing(dict):  # type: ignore[type-arg]
         return dict(self.items())
 
 
+def _identified(value: Value) -> bool:
+    return isinstance(value, ObjectValue) and isinstance(value.obj, IDENTIFIED)
+
+
 def _holds_tensor(value: Any) -> bool:
     if isinstance(value, torch.Tensor):
         return True
@@ -874,9 +1015,5 @@ def _target_name(target: Any) -> str:
     return target if isinstance(target, str) else getattr(target, "__name__", str(target))
 
 
-def signature_parameters(function: Any) -> Any:
-    """Parameters of a function."""
-    return inspect.signature(function).parameters
 
 
-__all__ = ["InstanceDictSource", "MAX_DEPTH", "Tracer"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import dataclasses
 import io
 import logging
 import math
@@ -43,11 +44,11 @@ def equal(one, two):
         return equal(one.args, two.args)
     if isinstance(one, type):
         return one.__qualname__ == two.__qualname__
-    if type(one).__eq__ is not object.__eq__:
-        return bool(one == two)
-    if hasattr(one, "__dict__") and not callable(one):
+    if dataclasses.is_dataclass(one) or (type(one).__eq__ is object.__eq__ and hasattr(one, "__dict__")):
+        if callable(one):
+            return True
         return equal(vars(one), vars(two))
-    return True
+    return type(one).__eq__ is object.__eq__ or bool(one == two)
 
 
 def _tensors(value):

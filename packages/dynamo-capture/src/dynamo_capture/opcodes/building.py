@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import sys
+import types
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.bytecode.instruction import Instruction
-from dynamo_capture.graph_breaks import GraphBreak
 from dynamo_capture.opcodes.registry import opcode
-from dynamo_capture.operators import python_of
-from dynamo_capture.values.base import Value
+from dynamo_capture.values.base import Value, class_attribute
 from dynamo_capture.values.constants import ConstantValue
 from dynamo_capture.values.containers import DictValue, SequenceValue, SetValue, SliceValue
 from dynamo_capture.values.functions import CellValue, ClosureValue
+from dynamo_capture.values.objects import NewObject, ObjectValue
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -66,6 +66,7 @@ def _list_append(frame: Frame, instruction: Instruction) -> None:
     item = frame.pop()
     target = frame.stack[-instruction.arg]
     assert isinstance(target, SequenceValue)
+    target.touch(frame.tracer)
     target.items.append(item)
 
 
@@ -74,6 +75,7 @@ def _set_add(frame: Frame, instruction: Instruction) -> None:
     item = frame.pop()
     target = frame.stack[-instruction.arg]
     assert isinstance(target, SetValue)
+    target.touch(frame.tracer)
     target.items[frame.tracer.key_of(item)] = item
 
 
@@ -82,6 +84,7 @@ def _map_add(frame: Frame, instruction: Instruction) -> None:
     key, value = frame.popn(2)
     target = frame.stack[-instruction.arg]
     assert isinstance(target, DictValue)
+    target.touch(frame.tracer)
     target.items[frame.tracer.key_of(key)] = value
 
 
@@ -90,6 +93,7 @@ def _list_extend(frame: Frame, instruction: Instruction) -> None:
     added = list(frame.pop().iterate(frame.tracer))
     target = frame.stack[-instruction.arg]
     assert isinstance(target, SequenceValue)
+    target.touch(frame.tracer)
     target.items.extend(added)
 
 
@@ -98,6 +102,7 @@ def _set_update(frame: Frame, instruction: Instruction) -> None:
     added = list(frame.pop().iterate(frame.tracer))
     target = frame.stack[-instruction.arg]
     assert isinstance(target, SetValue)
+    target.touch(frame.tracer)
     target.items.update({frame.tracer.key_of(item): item for item in added})
 
 
@@ -106,6 +111,7 @@ def _dict_update(frame: Frame, instruction: Instruction) -> None:
     added = frame.pop()
     target = frame.stack[-instruction.arg]
     assert isinstance(target, DictValue)
+    target.touch(frame.tracer)
     merging = instruction.opname == "DICT_MERGE"
     before = set(target.items)
     pairs = frame.tracer.mapping_items(added)
@@ -119,7 +125,7 @@ def _dict_update(frame: Frame, instruction: Instruction) -> None:
 def _list_to_tuple(frame: Frame, instruction: Instruction) -> None:
     items = frame.pop()
     assert isinstance(items, SequenceValue)
-    frame.push(SequenceValue(items.items, tuple))
+    frame.push(SequenceValue(list(items.items), tuple))
 
 
 @opcode("UNPACK_SEQUENCE")
@@ -173,16 +179,13 @@ _CONVERSIONS: dict[int, Any] = {0: lambda value: value, 1: str, 2: repr, 3: asci
 
 
 def _formatted(frame: Frame, value: Value, conversion: int, spec: Value) -> Value:
-    try:
-        plain = python_of(frame.tracer, value)
-    except GraphBreak:
+    if isinstance(value, (ObjectValue, NewObject)):
         text = frame.tracer.text_of(value, conversion)
-        if text is None:
-            raise
-        return text
-    return frame.tracer.fold(
-        lambda v, s: format(_CONVERSIONS[conversion](v), s), [ConstantValue(plain), spec]
-    )
+        own = class_attribute(value.python_type(), "__format__")
+        if text is not None and (conversion or not isinstance(own, types.FunctionType)):
+            return frame.tracer.fold(format, [text, spec])
+    plain = frame.tracer.snapshot(value)
+    return frame.tracer.fold(lambda v, s: format(_CONVERSIONS[conversion](v), s), [plain, spec])
 
 
 @opcode("MAKE_FUNCTION")

@@ -36,19 +36,21 @@ def _if_false(frame: Frame, instruction: Instruction) -> None:
     frame.pop()
 
 
-def _is_none(value: Value) -> bool:
+def _is_none(frame: Frame, value: Value) -> bool:
+    if isinstance(value, ObjectValue):
+        value.guard_type(frame.tracer)
     return value.constant and value.as_python() is None
 
 
 @opcode("POP_JUMP_IF_NONE", "POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_BACKWARD_IF_NONE")
 def _if_none(frame: Frame, instruction: Instruction) -> None:
-    if _is_none(frame.pop()):
+    if _is_none(frame, frame.pop()):
         frame.jump(instruction.target)
 
 
 @opcode("POP_JUMP_IF_NOT_NONE", "POP_JUMP_FORWARD_IF_NOT_NONE", "POP_JUMP_BACKWARD_IF_NOT_NONE")
 def _if_not_none(frame: Frame, instruction: Instruction) -> None:
-    if not _is_none(frame.pop()):
+    if not _is_none(frame, frame.pop()):
         frame.jump(instruction.target)
 
 
@@ -119,14 +121,18 @@ def _yield(frame: Frame, instruction: Instruction) -> None:
 @opcode("RAISE_VARARGS")
 def _raise(frame: Frame, instruction: Instruction) -> None:
     if instruction.arg == 0:
-        raise GraphBreak("exception", "a bare raise")
-    if instruction.arg == 2:
-        frame.pop()
+        if not isinstance(frame.tracer.handled, ExceptionValue):
+            raise GraphBreak("exception", "a bare raise")
+        raise Raised(frame.tracer.handled)
+    cause = frame.pop() if instruction.arg == 2 else None
     raised = frame.pop()
     if isinstance(raised, ObjectValue) and isinstance(raised.obj, type):
         raised = raised.call(frame.tracer, [], {})
     if not isinstance(raised, ExceptionValue):
         raise GraphBreak("exception", f"{raised.describe()} is raised")
+    if cause is not None:
+        is_class = isinstance(cause, ObjectValue) and isinstance(cause.obj, type)
+        raised.attributes["__cause__"] = cause.call(frame.tracer, [], {}) if is_class else cause
     raise Raised(raised)
 
 
@@ -143,13 +149,15 @@ def _reraise(frame: Frame, instruction: Instruction) -> None:
 @opcode("PUSH_EXC_INFO")
 def _push_exc_info(frame: Frame, instruction: Instruction) -> None:
     raised = frame.pop()
-    frame.push(ConstantValue(None))
+    frame.push(frame.tracer.handled or ConstantValue(None))
     frame.push(raised)
+    frame.tracer.handled = raised
 
 
 @opcode("POP_EXCEPT")
 def _pop_except(frame: Frame, instruction: Instruction) -> None:
-    frame.pop()
+    before = frame.pop()
+    frame.tracer.handled = None if before.constant else before
 
 
 @opcode("CHECK_EXC_MATCH")

@@ -69,7 +69,7 @@ def _compare(frame: Frame, instruction: Instruction) -> None:
 @opcode("IS_OP")
 def _is(frame: Frame, instruction: Instruction) -> None:
     rhs, lhs = frame.pop(), frame.pop()
-    frame.push(ConstantValue(identical(lhs, rhs) != bool(instruction.arg)))
+    frame.push(ConstantValue(identical(frame.tracer, lhs, rhs) != bool(instruction.arg)))
 
 
 @opcode("CONTAINS_OP")

@@ -78,7 +78,7 @@ class ObjectValue(Value):
         if found is not MISSING:
             kind = type(found)
             if kind is property:
-                return tracer.call_python(found.fget, [self])
+                return tracer.call_property(found, self, name)
             if hasattr(kind, "__set__") and hasattr(kind, "__get__"):
                 return self._descriptor(tracer, found, name)
         own = self._own(tracer, name)
@@ -253,7 +253,7 @@ class NewObject(Value):
         found = class_attribute(self.cls, name)
         if found is not MISSING:
             if type(found) is property:
-                return tracer.call_python(found.fget, [self])
+                return tracer.call_property(found, self, name)
             getter = class_attribute(type(found), "__get__")
             if hasattr(type(found), "__set__") and isinstance(getter, types.FunctionType):
                 return tracer.call_python(getter, [tracer.of_python(found), self, tracer.of_python(self.cls)])
@@ -335,8 +335,12 @@ class ExceptionValue(NewObject):
             from dynamo_capture.values.containers import SequenceValue
 
             return SequenceValue(list(self.args), tuple)
-        if name in ("__traceback__", "__cause__", "__context__"):
-            from dynamo_capture.values.constants import ConstantValue
-
-            return ConstantValue(None)
+        if name == "__cause__":
+            return self.attributes.get(name) or tracer.const(None)
+        if name in ("__traceback__", "__context__"):
+            raise GraphBreak("exception", f"{name} is read")
         return super().getattr(tracer, name)
+
+    def children(self) -> Iterator[Value]:
+        yield from self.args
+        yield from super().children()
