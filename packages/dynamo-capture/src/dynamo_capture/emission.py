@@ -6,7 +6,7 @@ import collections
 import functools
 import sys
 import types
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import torch
@@ -30,7 +30,14 @@ from dynamo_capture.graph_breaks import GraphBreak
 from dynamo_capture.hook import disabled
 from dynamo_capture.tracer import CallEffect, GlobalEffect, Tracer
 from dynamo_capture.values.base import MISSING, Value
-from dynamo_capture.values.containers import DictValue, IteratorValue, SequenceValue, SetValue, SliceValue
+from dynamo_capture.values.containers import (
+    DictValue,
+    IteratorValue,
+    ListIterator,
+    SequenceValue,
+    SetValue,
+    SliceValue,
+)
 from dynamo_capture.values.functions import BoundMethod, CellValue, ClosureValue, PartialValue
 from dynamo_capture.values.objects import ExceptionValue, NewObject, ObjectValue
 from dynamo_capture.values.pinned import PinnedSource
@@ -95,6 +102,15 @@ def new_function(
     return made
 
 
+def list_iterator(items: list[Any], position: int) -> Any:
+    """An iterator of a list that has come to ``position``; -1: to the end."""
+    iterator = iter(items)
+    if position < 0:
+        return iter(())
+    iterator.__setstate__(position)  # type: ignore[attr-defined]
+    return iterator
+
+
 def replace_dict(mapping: dict[Any, Any], items: dict[Any, Any]) -> None:
     """Give a dict new contents in a new order."""
     mapping.clear()
@@ -154,9 +170,8 @@ class Emission:
                     self.outputs.append(value)
                 continue
             if isinstance(value, IteratorValue):
-                rest = list(value.iterator)
-                value.iterator = iter(rest)
-                pending.extend(rest)
+                pending.extend(self._left(value))
+                continue
             if value.source is None or getattr(value, "mutated", False):
                 pending.extend(reversed(list(value.children())))
             overlay = getattr(value, "overlay", None)
@@ -168,6 +183,21 @@ class Emission:
                 pending.extend([*value.defaults, *value.kwdefaults.values(), *value.cells, *value.attributes.values()])
             if isinstance(value, BoundMethod) and value.source is None:
                 pending.extend([value.function, value.receiver])
+
+    def _left(self, value: IteratorValue) -> list[Value]:
+        """What an iterator still holds. A graph break if the program's code had to run to know."""
+        if isinstance(value.iterator, ListIterator):
+            return [value.iterator.sequence]
+        before = self.tracer.advances
+        rest = []
+        for item in value.iterator:
+            if self.tracer.advances != before:
+                raise GraphBreak("generator", "a generator is alive when the graph ends")
+            rest.append(item)
+        if self.tracer.advances != before:
+            raise GraphBreak("generator", "a generator is alive when the graph ends")
+        value.iterator = iter(rest)
+        return rest
 
     def read_existing(self) -> None:
         """Read what existed before into temporaries, before side effects change where it was read."""
@@ -337,12 +367,18 @@ class Emission:
             self.value(bound)
         self.emitter.build_slice(3)
 
-    def build_iterator(self, rest: list[Value]) -> None:
-        """An iterator over what is left."""
+    def build_iterator(self, iterator: Iterator[Value]) -> Iterator[Value]:
+        """An iterator over what is left; gives back what stands for it from now on."""
+        if isinstance(iterator, ListIterator):
+            at = iterator.position
+            self._call(list_iterator, lambda: self.value(iterator.sequence), lambda: self.load_const(at))
+            return iterator
+        rest = list(iterator)
         for item in rest:
             self.value(item)
         self.emitter.build_tuple(len(rest))
         self.emitter.get_iter()
+        return iter(rest)
 
     def build_object(self, value: NewObject) -> None:
         """An object that the program made."""

@@ -139,6 +139,7 @@ class Frame:
         """Run until the next yield (``yielded`` is set) or the return (``finished``)."""
         tracer = self.tracer
         tracer.frames.append(self)
+        tracer.advances += 1
         self.yielded = None
         body = self.body
         instructions, handlers = body.instructions, body.handlers

@@ -87,6 +87,8 @@ class Tracer:
         self._storages: dict[int, Value] = {}
         self._class_sources: dict[type, Source] = {}
         self.handled: Value | None = None
+        self.advances = 0
+        """How often a frame began or went on: what changes it ran code of the program."""
 
     # ---- where ----
 

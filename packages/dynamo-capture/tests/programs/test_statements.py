@@ -532,6 +532,36 @@ def test_break_with_two_loops_over_one_iterator(same):
     same(f, (X,))
 
 
+def test_break_while_the_list_grows(same):
+    def f(x, items):
+        seen = []
+        for i in items:
+            seen.append(i + unknown(x.sum()))
+            if i < 3:
+                items.append(i + 2)
+        return seen
+
+    same(f, (X, [1, 2]), (X, [1]))
+
+
+def test_break_with_an_endless_generator_alive(same):
+    def count(log):
+        n = 0
+        while True:
+            log.append(n)
+            yield n
+            n += 1
+
+    def f(x):
+        log = []
+        g = count(log)
+        next(g)
+        n = unknown(x.sum())
+        return next(g) + n, log
+
+    same(f, (X,), (X,))
+
+
 def test_break_over_zip_enumerate_and_items(same):
     def f(x, d):
         out = []

@@ -49,10 +49,7 @@ class SequenceValue(Value):
         return ConstantValue(len(self.items))
 
     def iterate(self, tracer: Tracer) -> Iterator[Value]:
-        position = 0
-        while position < len(self.items):
-            yield self.items[position]
-            position += 1
+        return ListIterator(self) if self.kind is list else iter(tuple(self.items))
 
     def getitem(self, tracer: Tracer, key: Value) -> Value:
         index = tracer.index_of(key)
@@ -119,6 +116,23 @@ class SequenceValue(Value):
             emission.load_source(self.source)
             return
         emission.build_sequence(self)
+
+
+class ListIterator(Iterator[Value]):
+    """An iterator of a list, which sees what is done to the list meanwhile. ``position`` is -1 after the end."""
+
+    __slots__ = ("position", "sequence")
+
+    def __init__(self, sequence: SequenceValue) -> None:
+        self.sequence = sequence
+        self.position = 0
+
+    def __next__(self) -> Value:
+        if not 0 <= self.position < len(self.sequence.items):
+            self.position = -1
+            raise StopIteration
+        self.position += 1
+        return self.sequence.items[self.position - 1]
 
 
 class DictValue(Value):
@@ -296,6 +310,4 @@ class IteratorValue(Value):
 
     def emit(self, emission: Emission) -> None:
         """What is left of it, as an iterator over a tuple; only at the end of a trace or at a break."""
-        rest = list(self.iterator)
-        self.iterator = iter(rest)
-        emission.build_iterator(rest)
+        self.iterator = emission.build_iterator(self.iterator)
