@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -37,7 +37,19 @@ class RandomGraph:
             ]
             sizes += symbols
             self.random.shuffle(sizes)
-            self.nodes.append(self.graph.input(torch.randn([self.graph._real(size) for size in sizes])))
+            self.nodes.append(self.graph.input(self.example([self.graph._real(size) for size in sizes], symbolic)))
+
+    def example(self, sizes: list[int], symbolic: bool) -> torch.Tensor:
+        """A random tensor; a static one may be transposed, cut out of a larger one, or repeated."""
+        kind = "plain" if symbolic else self.random.choice(["plain", "plain", "turned", "cut", "repeated"])
+        match kind:
+            case "turned":
+                return torch.randn(sizes[::-1]).permute(*range(len(sizes) - 1, -1, -1))
+            case "cut":
+                return torch.randn([size * 2 + 1 for size in sizes])[tuple(slice(1, None, 2) for _ in sizes)]
+            case "repeated":
+                return torch.randn([*sizes[:-1], 1]).expand(sizes)
+        return torch.randn(sizes)
 
     def sizes(self, node: Node) -> tuple[IntLike, ...]:
         spec = node.meta["spec"]
@@ -58,6 +70,7 @@ class RandomGraph:
                 self.slice,
             ]
             + [self.flip, self.reduce, self.reduce, self.normalize, self.pad, self.cat, self.where, self.take]
+            + [self.convert, self.library, self.choose, self.count, self.search]
         )
         made = step(self.random.choice(self.nodes[-4:]))
         if made is not None:
@@ -164,6 +177,49 @@ class RandomGraph:
             return None
         return self.graph.call(p.cat, [self.graph.call(p.neg, x), x, x][: self.random.randint(2, 3)], dim)
 
+    def convert(self, x: Node) -> Node:
+        """There and back: to an integer, a bool or a wider or narrower float that all sizes agree on."""
+        dtype = self.random.choice([torch.int64, torch.int32, torch.float32, torch.float64, torch.bool])
+        scaled = self.graph.call(p.mul, x, 3.7)
+        other = self.graph.call(p.convert_dtype, scaled, dtype)
+        if dtype == torch.int64:
+            other = self.graph.call(p.remainder, other, 5)
+        return self.graph.call(p.tanh, self.graph.call(p.convert_dtype, other, torch.get_default_dtype()))
+
+    def library(self, x: Node) -> Node | None:
+        sizes = self.sizes(x)
+        if not sizes:
+            return None
+        if len(sizes) == 2 and self.random.random() < 0.5:
+            turned = self.graph.call(p.permute, x, [1, 0])
+            return self.graph.call(p.tanh, self.graph.call(torch.ops.aten.mm.default, x, turned))
+        return self.graph.call(p.tanh, self.graph.call(torch.ops.aten.cumsum.default, x, 0))
+
+    def choose(self, x: Node) -> Node | None:
+        """Elements at positions that come from data."""
+        sizes = self.sizes(x)
+        static = [d for d, n in enumerate(sizes) if isinstance(n, int) and n > 1]
+        if not static:
+            return None
+        dim = self.random.choice(static)
+        large = self.graph.call(p.mul, x, 100.3)
+        index = self.graph.call(p.remainder, self.graph.call(p.convert_dtype, large, torch.int64), sizes[dim])
+        return self.graph.call(p.gather, x, dim, index)
+
+    def count(self, x: Node) -> Node | None:
+        dims = [d for d in range(len(self.sizes(x))) if self.random.random() < 0.6]
+        above = self.graph.call(p.gt, x, 0.137)
+        kind = self.random.choice([p.any, p.all])
+        return self.graph.call(p.convert_dtype, self.graph.call(kind, above, dims), torch.get_default_dtype())
+
+    def search(self, x: Node) -> Node | None:
+        if not self.sizes(x):
+            return None
+        kind = self.random.choice([p.argmax, p.argmin])
+        coarse = self.graph.call(p.round, self.graph.call(p.mul, x, 2.3))  # many equals, none of them by rounding
+        found = self.graph.call(kind, coarse, self.random.randrange(len(self.sizes(x))))
+        return self.graph.call(p.sin, self.graph.call(p.convert_dtype, found, torch.get_default_dtype()))
+
     def looks_symbolic(self, size: IntLike) -> bool:
         """Whether an example of this static size would be taken for a symbol's."""
         return isinstance(size, int) and any(size % prime == 0 for prime in self.graph.PRIMES)
@@ -209,6 +265,14 @@ def sized_inputs(graph: ExampleGraph, values: list[int]) -> list[Any]:
             spec = node.meta["spec"]
             made.append(torch.randn([evaluate(size, atoms) for size in spec.sizes]))  # type: ignore[arg-type]
     return made
+
+
+@pytest.fixture(autouse=True)
+def double_precision() -> Iterator[None]:
+    """So that rounding decides no comparison."""
+    torch.set_default_dtype(torch.float64)
+    yield
+    torch.set_default_dtype(torch.float32)
 
 
 @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

@@ -122,3 +122,14 @@ def test_random_programs_use_only_what_is_alive() -> None:
             y = graph.call(aten.mm.default, kept[turn // 2], w)
             kept.append(graph.call(p.tanh, graph.call(p.add, y, kept[-1])))
         names_alive(plan(graph.build(*kept[-2:])))
+
+
+def test_row_is_computed_after_its_points_are_stored() -> None:
+    graph = ExampleGraph()
+    x, w = graph.input(torch.randn(8, 8)), graph.input(torch.randn(8, 8), "w")
+    a = graph.call(p.sum, graph.call(aten.mm.default, x, w), [0, 1])
+    b = graph.call(p.tanh, graph.call(aten.exp.default, a))
+    c = graph.call(p.sum, graph.call(p.mul, b, 2.0), [])
+    module = graph.build(graph.call(p.mul, c, b), graph.call(aten.neg.default, c))
+    for got, want in zip(Stepper(plan(module))(*graph.examples), module(*graph.examples), strict=True):
+        torch.testing.assert_close(got, want)

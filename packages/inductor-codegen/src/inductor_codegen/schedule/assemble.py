@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator
 
 from fx_interface.symbols import IntLike, ShapeEnv
 from inductor_codegen.ir.index import Index
-from inductor_codegen.ir.kernel import Access, BufferParameter, Kernel, Store
+from inductor_codegen.ir.kernel import Access, BufferParameter, Kernel, Statement, Store
 from inductor_codegen.ir.program import (
     Allocate,
     Argument,
@@ -315,16 +315,17 @@ def in_place(kernel: Kernel, source: BufferParameter, target: BufferParameter) -
     loads: set[Index] = set()
     stored: Index | None = None
     for step in kernel.passes:
-        statements = (*step.points, *step.row)
-        own = {
-            node.index
-            for node in postorder(root for statement in statements for root in roots_of(statement))
-            if isinstance(node, Load) and node.buffer == source.name
-        }
-        if own and stored is not None:
-            return False
-        loads |= own
-        for statement in step.points:
-            if isinstance(statement, Store) and statement.buffer == target.name:
-                stored = statement.index
+        for statements in (step.points, step.row):  # a row is computed after all of its points are stored
+            own = _loads_from(source.name, statements)
+            if own and stored is not None:
+                return False
+            loads |= own
+            for statement in statements:
+                if isinstance(statement, Store) and statement.buffer == target.name:
+                    stored = statement.index
     return stored is not None and loads <= {stored}
+
+
+def _loads_from(buffer: str, statements: Iterable[Statement]) -> set[Index]:
+    nodes = postorder(root for statement in statements for root in roots_of(statement))
+    return {node.index for node in nodes if isinstance(node, Load) and node.buffer == buffer}
