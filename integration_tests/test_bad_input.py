@@ -7,10 +7,11 @@ from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
-import fx_interface.plugins
-import fxstack
 import pytest
 import torch
+
+import fx_interface.plugins
+import fxstack
 from fx_interface.errors import IncompatibleInterfaceError, StackError, UnknownBackendError
 
 

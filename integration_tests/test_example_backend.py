@@ -9,7 +9,7 @@ from fx_interface.conformance import BackendConformance
 
 sys.path.insert(0, str(Path(__file__).parent / "example_backend" / "src"))
 
-from example_backend import StraightLine  # noqa: E402
+from example_backend import StraightLine
 
 
 class TestExampleBackend(BackendConformance):

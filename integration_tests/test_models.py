@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import fxstack
 import pytest
 import torch
+
+import fxstack
 from fxstack.bench.compare import inference_error, results_error, training_error
 from fxstack.bench.models import WORKLOADS
 

@@ -6,9 +6,10 @@ import copy
 import io
 import pickle
 
-import fxstack
 import torch
 from torch import nn
+
+import fxstack
 
 
 def _model() -> nn.Sequential:

@@ -7,8 +7,8 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fx_interface.sym_nodes import SizeTable, from_torch
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.sym_nodes import SizeTable, from_torch
 from fx_interface.symbols import ShapeEnv, evaluate
 
 

@@ -1,6 +1,7 @@
 """A code generator in one file: a graph of the ``torch`` dialect becomes one straight-line Python function.
 
-It knows nothing of the stack but ``fx_interface``. Install it, and ``fxstack.compile(model, backend="example")`` uses it.
+It knows nothing of the stack but ``fx_interface``. Install it, and
+``fxstack.compile(model, backend="example")`` uses it.
 """
 
 from __future__ import annotations
@@ -8,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from fx_interface import INTERFACE_VERSION
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
+
+from fx_interface import INTERFACE_VERSION
 
 
 class _Reference(str):

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
+
 from dynamo_capture.polyfills import SUBSTITUTES
 from dynamo_capture.polyfills.registry import substitutes
 

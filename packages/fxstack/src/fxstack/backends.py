@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from torch.fx import GraphModule
+
 from aot_autograd import compile_joint
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.plugins import load_backend
-from primtorch_decomps import LIBRARY
-from torch.fx import GraphModule
-
 from fxstack.options import Options
 from fxstack.pipeline import compile_captured
+from primtorch_decomps import LIBRARY
 
 
 def _run_as_is(graph_module: GraphModule) -> CompiledGraph:

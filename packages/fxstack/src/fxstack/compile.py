@@ -6,24 +6,42 @@ import functools
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
-import dynamo_capture
-from fx_interface import Backend
-from primtorch_decomps import LIBRARY
 from torch import nn
 
+import dynamo_capture
+from fx_interface import Backend
 from fxstack.backends import resolve
 from fxstack.module import compile_module, original_of
 from fxstack.options import Options, check_mode
+from primtorch_decomps import LIBRARY
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 @overload
-def compile(function: F, /, **settings: Any) -> F: ...
+def compile(
+    function: F,
+    /,
+    *,
+    backend: str | Backend | Callable[..., Any] = ...,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    mode: str = ...,
+    options: Options | Mapping[str, Any] | None = ...,
+) -> F: ...
 
 
 @overload
-def compile(function: None = None, /, **settings: Any) -> Callable[[F], F]: ...
+def compile(
+    function: None = None,
+    /,
+    *,
+    backend: str | Backend | Callable[..., Any] = ...,
+    fullgraph: bool = ...,
+    dynamic: bool | None = ...,
+    mode: str = ...,
+    options: Options | Mapping[str, Any] | None = ...,
+) -> Callable[[F], F]: ...
 
 
 def compile(
@@ -62,7 +80,11 @@ def _optimize(
 
 
 def _apply(function: Any, optimize: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
-    return compile_module(function, optimize) if isinstance(function, nn.Module) else optimize(original(function))
+    return (
+        compile_module(function, optimize)
+        if isinstance(function, nn.Module)
+        else optimize(original(function))
+    )
 
 
 def reset() -> None:

@@ -1,9 +1,9 @@
 """A compiled module that is, for everybody else, the module itself.
 
-``compile_module(m, optimize)`` returns an object of a fresh subclass of ``type(m)`` that shares ``m.__dict__``: parameters,
-buffers, hooks and the training flag are one and the same, ``state_dict`` keys do not change, and ``isinstance`` holds.
-Only calling it is different: the call goes to the compiled function of the original. A copy is compiled anew; a pickle
-is that of the plain module.
+``compile_module(m, optimize)`` returns an object of a fresh subclass of ``type(m)`` that shares ``m.__dict__``:
+parameters, buffers, hooks and the training flag are one and the same, ``state_dict`` keys do not change, and
+``isinstance`` holds. Only calling it is different: the call goes to the compiled function of the original. A copy is
+compiled anew; a pickle is that of the plain module.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import copyreg
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from torch import nn
 
@@ -67,4 +67,4 @@ def compile_module(module: M, optimize: Optimizer) -> M:
     compiled_class = type.__new__(type(cls), cls.__name__, (CompiledModule, cls), namespace)
     twin = compiled_class.__new__(compiled_class)
     object.__setattr__(twin, "__dict__", plain.__dict__)
-    return twin  # type: ignore[no-any-return]
+    return cast(M, twin)

@@ -8,8 +8,9 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
-from fx_interface.errors import StackError
 from platformdirs import user_cache_path
+
+from fx_interface.errors import StackError
 
 MODES = ("default",)
 """Known values of ``mode``."""
@@ -25,7 +26,8 @@ class Options:
 
     ``cache_dir``: where artifacts are kept. ``cache``: whether they are kept between processes at all.
     ``on_missing_compiler``: ``"error"`` raises IND111, ``"eager"`` warns and runs the captured graph with torch's own
-    kernels. ``verify``: check every graph against its dialect between the passes. ``compiler``: the C++ compiler's command.
+    kernels. ``verify``: check every graph against its dialect between the passes. ``compiler``: the C++ compiler's
+    command.
     """
 
     cache_dir: Path | None = None

@@ -3,8 +3,8 @@
     graph (torch) -> joint trace -> forward, backward (aten) -> prims -> native code -> one callable
 
 The artifact of a program holds the plan, the keys of its native graphs and the relations between sizes that compiling
-relied on. It is found by the captured graph's canonical hash, so that a second process goes from the captured graph to the
-callable without tracing, lowering or compiling anything.
+relied on. It is found by the captured graph's canonical hash, so that a second process goes from the captured graph to
+the callable without tracing, lowering or compiling anything.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from torch.fx import GraphModule
+
 from aot_autograd import finish, trace_joint
 from aot_autograd.plan import JointPlan
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
+from fxstack.options import Options
+from fxstack.programs import StoredProgram, load_program, program_key, store_program
 from inductor_codegen import CodegenOptions, compile_graph
 from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.native_errors import MissingCompilerError
 from primtorch_decomps import LIBRARY, decompose
-from torch.fx import GraphModule
-
-from fxstack.options import Options
-from fxstack.programs import StoredProgram, load_program, program_key, store_program
 
 logger = logging.getLogger("fxstack")
 
@@ -58,7 +58,9 @@ def compile_captured(
     except MissingCompilerError as error:
         if options.on_missing_compiler == "error":
             raise
-        logger.warning("no C++ compiler: running the captured graph with torch's own kernels (%s)", error.what)
+        logger.warning(
+            "no C++ compiler: running the captured graph with torch's own kernels (%s)", error.what
+        )
         forward: CompiledGraph = graph_module.forward
         return forward
 

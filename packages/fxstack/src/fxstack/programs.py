@@ -10,11 +10,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import torch
+from torch.fx import GraphModule
+
 import aot_autograd
 import fx_interface
 import inductor_codegen
 import primtorch_decomps
-import torch
 from aot_autograd.plan import JointPlan
 from aot_autograd.plan_json import plan_from_data, plan_to_data
 from fx_interface import CorruptArtifactError, SymSpec, UnsupportedProgramError, canonical_hash, signature_of
@@ -23,7 +25,6 @@ from fx_interface.symbols import Relation, ShapeEnv, ShapeGuard
 from inductor_codegen.cache import ArtifactStore, content_key
 from inductor_codegen.native import load_graph
 from inductor_codegen.toolchain import processor
-from torch.fx import GraphModule
 
 logger = logging.getLogger("fxstack")
 _FORMAT = 1
@@ -64,9 +65,9 @@ def _state() -> str:
         torch.get_autocast_dtype("cpu"),
         torch.is_autocast_enabled("cuda"),
         torch.get_autocast_dtype("cuda"),
-        torch.backends.cuda.flash_sdp_enabled(),
-        torch.backends.cuda.mem_efficient_sdp_enabled(),
-        torch.backends.cuda.math_sdp_enabled(),
+        torch.backends.cuda.flash_sdp_enabled(),  # type: ignore[no-untyped-call]
+        torch.backends.cuda.mem_efficient_sdp_enabled(),  # type: ignore[no-untyped-call]
+        torch.backends.cuda.math_sdp_enabled(),  # type: ignore[no-untyped-call]
         torch.backends.mkldnn.enabled,
     )
     return repr(facts)
@@ -116,7 +117,8 @@ def load_program(key: str, env: ShapeEnv | None, store: ArtifactStore) -> Stored
     try:
         metadata = found.metadata
         guards = tuple(
-            ShapeGuard(Relation(op, decode_expr(lhs), decode_expr(rhs))) for op, lhs, rhs in metadata["guards"]
+            ShapeGuard(Relation(op, decode_expr(lhs), decode_expr(rhs)))
+            for op, lhs, rhs in metadata["guards"]
         )
         plan = plan_from_data(metadata["plan"])
         names = (metadata["forward"], metadata["backward"])

@@ -1,8 +1,8 @@
 """Our autograd and code generation under stock capture: ``torch.compile(m, backend="fxstack")``.
 
-Stock's capture gives a graph with fake tensors and sympy sizes; here it becomes a graph of our ``torch`` dialect: specs,
-a signature and a ``ShapeEnv``. A size that is more than a symbol, an integer or a polynomial of them is not translated:
-that graph is then run as captured, with a warning.
+Stock's capture gives a graph with fake tensors and sympy sizes; here it becomes a graph of our ``torch`` dialect:
+specs, a signature and a ``ShapeEnv``. A size that is more than a symbol, an integer or a polynomial of them is not
+translated: that graph is then run as captured, with a warning.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import torch
+from torch.fx import GraphModule
+
 from fx_interface import (
     CompiledGraph,
     InputDecl,
@@ -27,8 +29,6 @@ from fx_interface import (
 from fx_interface.signature import DIALECT_KEY, SHAPE_ENV_KEY, SIGNATURE_KEY
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY
-from torch.fx import GraphModule
-
 from fxstack.backends import inductor
 
 logger = logging.getLogger(__name__)

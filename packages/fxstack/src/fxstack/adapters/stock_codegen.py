@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
+
+from torch.fx import GraphModule
 
 from fx_interface import INTERFACE_VERSION, CompiledGraph
-from torch.fx import GraphModule
 
 
 class StockInductor:
@@ -18,8 +19,7 @@ class StockInductor:
         """Compile with stock; the result is called as any backend's is."""
         from torch._inductor.compile_fx import compile_fx
 
-        compiled: CompiledGraph = compile_fx(graph_module, list(example_inputs))
-        return compiled
+        return cast(CompiledGraph, compile_fx(graph_module, list(example_inputs)))
 
 
 inductor_stock = StockInductor()

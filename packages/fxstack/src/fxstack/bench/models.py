@@ -1,4 +1,4 @@
-"""The models that demo, bench and integration tests share: small random-weight configurations, 10-100 ms a step in eager."""
+"""The models that demo, bench and integration tests share: small, with random weights, 10-100 ms a step in eager."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ def _bert() -> nn.Module:
         hidden_dropout_prob=0.0,
         attention_probs_dropout_prob=0.0,
     )
-    return BertForMaskedLM(config)
+    model: nn.Module = BertForMaskedLM(config)
+    return model
 
 
 def _bert_inputs(length: int | None) -> dict[str, Any]:
@@ -83,7 +84,8 @@ def _gpt2() -> nn.Module:
         bos_token_id=0,
         eos_token_id=1,
     )
-    return GPT2LMHeadModel(config)
+    model: nn.Module = GPT2LMHeadModel(config)
+    return model
 
 
 def _causal_inputs(length: int | None) -> dict[str, Any]:
@@ -104,7 +106,8 @@ def _llama() -> nn.Module:
         max_position_embeddings=512,
         use_cache=False,
     )
-    return LlamaForCausalLM(config)
+    model: nn.Module = LlamaForCausalLM(config)
+    return model
 
 
 def _t5() -> nn.Module:
@@ -122,7 +125,8 @@ def _t5() -> nn.Module:
         decoder_start_token_id=0,
         feed_forward_proj="gated-gelu",  # as in T5 1.1; smooth, so that gradients of equal models are equal
     )
-    return T5ForConditionalGeneration(config)
+    model: nn.Module = T5ForConditionalGeneration(config)
+    return model
 
 
 def _t5_inputs(length: int | None) -> dict[str, Any]:
@@ -143,7 +147,8 @@ def _vit() -> nn.Module:
         attention_probs_dropout_prob=0.0,
         num_labels=10,
     )
-    return ViTForImageClassification(config)
+    model: nn.Module = ViTForImageClassification(config)
+    return model
 
 
 def _image_inputs(size: int) -> Callable[[int | None], dict[str, Any]]:
@@ -167,7 +172,8 @@ def _resnet() -> nn.Module:
         layer_type="basic",
         num_labels=10,
     )
-    return ResNetForImageClassification(config)
+    model: nn.Module = ResNetForImageClassification(config)
+    return model
 
 
 class NormMLP(nn.Module):

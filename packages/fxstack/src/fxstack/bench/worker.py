@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import statistics
 import sys
@@ -38,7 +39,7 @@ def _step(model: Any, inputs: dict[str, Any], training: bool) -> Step:
         for parameter in model.parameters():
             parameter.grad = None
         loss = loss_of(model(**inputs))
-        loss.backward()
+        loss.backward()  # type: ignore[no-untyped-call]
         return loss
 
     return train if training else infer
@@ -105,7 +106,7 @@ def call_overhead(rounds: int) -> dict[str, float]:
     with torch.no_grad():
         for system in ("eager", "stock", "fxstack"):
             function = _compile(system, five)
-            runs[system] = lambda function=function: function(x, weight, bias)
+            runs[system] = functools.partial(function, x, weight, bias)
         return _interleaved(runs, rounds, 200)
 
 
@@ -134,7 +135,7 @@ def guard_cost(rounds: int) -> dict[str, float]:
 
 def import_time(system: str) -> dict[str, float]:
     """Seconds to import the compiler after torch."""
-    import torch  # noqa: F401
+    import torch
 
     started = time.perf_counter()
     if system == "stock":

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
+
 from fx_interface import INTERFACE_VERSION, StackError
 from fx_interface.plugins import list_backends
 from inductor_codegen import toolchain
@@ -45,7 +46,7 @@ def checks() -> Iterator[Check]:
             yield Check(name, "not installed", f"python -m pip install {name}")
     yield _compiler()
     yield Check("interface", ".".join(map(str, INTERFACE_VERSION)))
-    yield Check("backends", ", ".join(sorted(list_backends())))
+    yield Check("backends", ", ".join(info.name for info in list_backends()))
     yield Check("GPU", torch.cuda.get_device_name() if torch.cuda.is_available() else "none")
 
 

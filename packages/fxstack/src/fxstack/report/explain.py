@@ -6,13 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import dynamo_capture
-from fx_interface import UserLocation, print_graph
-from guards import GuardSet
-from primtorch_decomps import LIBRARY
 from torch.fx import GraphModule
 
+import dynamo_capture
+from fx_interface import UserLocation, print_graph
 from fxstack.compile import original
+from guards import GuardSet
+from primtorch_decomps import LIBRARY
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,12 @@ class Explanation:
         for number, graph in enumerate(self.graphs):
             lines += ["", f"graph {number}", print_graph(graph)]
         for number, stop in enumerate(self.breaks):
-            lines += ["", f"break {number} [{stop.code}] at {stop.where}", f"  {stop.what}", f"  to do: {stop.advice}"]
+            lines += [
+                "",
+                f"break {number} [{stop.code}] at {stop.where}",
+                f"  {stop.what}",
+                f"  to do: {stop.advice}",
+            ]
         for name, reason in self.eager:
             lines += ["", f"{name} runs uncompiled: {reason}"]
         for number, guards in enumerate(self.guards):
@@ -49,8 +54,8 @@ class Explanation:
 
 
 def explain(function: Callable[..., Any], *, dynamic: bool | None = None) -> Callable[..., Explanation]:
-    """A callable that runs ``function`` once, with what was captured run by torch's own kernels, prints what happened and
-    returns it. Exceptions of the function pass unchanged."""
+    """A callable that runs ``function`` once, with what was captured run by torch's own kernels, prints what
+    happened and returns it. Exceptions of the function pass unchanged."""
     plain = original(function)
 
     def run(*args: Any, **kwargs: Any) -> Explanation:
