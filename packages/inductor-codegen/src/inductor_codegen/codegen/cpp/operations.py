@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from inductor_codegen.codegen.cpp.types import COMPUTED, converted
+from inductor_codegen.codegen.cpp.dtypes import COMPUTED, converted
 from inductor_codegen.ir.scalar import Apply, Constant, Scalar
 
 MATH_FUNCTIONS = frozenset((

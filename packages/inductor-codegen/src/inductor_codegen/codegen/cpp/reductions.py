@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import torch
 
-from inductor_codegen.codegen.cpp.types import COMPUTED, converted
+from inductor_codegen.codegen.cpp.dtypes import COMPUTED, converted
 from inductor_codegen.ir.kernel import Accumulate
 
 _OPENMP = {"sum": "+", "prod": "*", "amax": "max", "amin": "min", "any": "|", "all": "&"}

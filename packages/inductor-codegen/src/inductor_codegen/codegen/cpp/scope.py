@@ -6,9 +6,9 @@ from collections.abc import Iterable
 
 import torch
 
+from inductor_codegen.codegen.cpp.dtypes import COMPUTED, converted, literal, loaded
 from inductor_codegen.codegen.cpp.indexing import guard_text, index_text
 from inductor_codegen.codegen.cpp.operations import CHECKED_INTEGER, operation
-from inductor_codegen.codegen.cpp.types import COMPUTED, converted, literal, loaded
 from inductor_codegen.ir.index import Index
 from inductor_codegen.ir.scalar import (
     Apply,

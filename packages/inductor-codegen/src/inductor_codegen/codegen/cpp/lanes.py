@@ -1,0 +1,157 @@
+"""Neighbouring rows side by side: reductions over outer memory, vectorised across the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from inductor_codegen.codegen.cpp.dtypes import COMPUTED
+from inductor_codegen.codegen.cpp.indexing import size_text
+from inductor_codegen.codegen.cpp.reductions import Accumulator
+from inductor_codegen.codegen.cpp.scope import Scope, conditions
+from inductor_codegen.codegen.cpp.writer import Writer
+from inductor_codegen.ir.index import LoopVar
+from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
+from inductor_codegen.ir.scalar import Apply, Scalar, Total, operands
+from inductor_codegen.ir.traverse import postorder, roots_of
+
+LANES = 256
+"""Neighbouring rows that are reduced side by side."""
+PART = 256
+"""Terms of a sum that are added up before their total joins the others."""
+
+
+class LaneWriter(Writer):
+    """A kernel that is vectorised along the last outer loop."""
+
+    def write(self) -> list[str]:
+        """The lines of the body."""
+        *around, lane_loop = self.kernel.outer
+        self._parallel(
+            [*around, LoopVar("block", (lane_loop.extent + (LANES - 1)) // LANES)], extra=self._bad()
+        )
+        for loop in around:
+            self._loop(loop)
+        extent = size_text(lane_loop.extent)
+        self.open(f"for (int64_t block = 0; block < {extent}; block += {LANES})")
+        self.add(f"const int64_t width = {extent} - block < {LANES} ? {extent} - block : {LANES};")
+        known: dict[Scalar, str] = {}
+        for step in self.kernel.passes:
+            self._lane_pass(step, known)
+        self.close(len(self.kernel.outer))
+        return self.lines
+
+    def _lanes(self, body: Callable[[], None], clauses: Sequence[str] = (), simd: bool = True) -> None:
+        if simd:
+            self.add(" ".join(["#pragma omp simd", *clauses]))
+        self.open("for (int64_t lane = 0; lane < width; ++lane)")
+        self.add(f"const int64_t {self.kernel.outer[-1].name} = block + lane;")
+        body()
+        self.close()
+
+    def _lane_pass(self, step: Pass, known: dict[Scalar, str]) -> None:
+        accumulators = self._accumulators_of(step)
+        for accumulator in accumulators:
+            self.add(*accumulator.declarations(f"[{LANES}]"))
+            self._totals[accumulator.item.accumulator] = accumulator.result("[lane]")
+        if accumulators:
+            self._lanes(lambda: self.add(*(line for a in accumulators for line in a.resets("[lane]"))))
+        if step.points:
+            self._row_arrays(step, known)
+            self._points(step, accumulators, known)
+        if step.row:
+            self._lanes(lambda: self._lane_statements(step.row, known), self._bad())
+
+    def _points(self, step: Pass, accumulators: list[Accumulator], known: dict[Scalar, str]) -> None:
+        """The inner loops; float sums over many points are made of the sums of parts."""
+        inner = self.kernel.inner
+        part = _part_of(inner)
+        parts = [a for a in accumulators if a.splits] if part else []
+        names = {a.item.accumulator: a.partial for a in parts}
+        bounds = ("0", size_text(inner[0].extent)) if inner else ("", "")
+        for accumulator in parts:
+            self.add(f"{accumulator.type} {accumulator.partial}[{LANES}];")
+        if parts:
+            end = bounds[1]
+            self.open(f"for (int64_t part = 0; part < {end}; part += {part})")
+            self.add(f"const int64_t part_end = {end} - part < {part} ? {end} : part + {part};")
+            self._lanes(lambda: self.add(*(f"{a.partial}[lane] = {a.start};" for a in parts)))
+            bounds = ("part", "part_end")
+        for loop in inner:
+            self._loop(loop, *(bounds if loop == inner[0] else ()))
+        simd = not any(a.searches for a in accumulators)
+        self._lanes(lambda: self._lane_statements(step.points, known, names), self._bad(), simd)
+        self.close(len(inner))
+        if parts:
+            self._lanes(
+                lambda: self.add(*(line for a in parts for line in a.join(a.partial, "[lane]", "[lane]")))
+            )
+            self.close()
+
+    def _row_arrays(self, step: Pass, known: dict[Scalar, str]) -> None:
+        """Values that do not change along the inner loops and cost something, once per lane."""
+        roots = [root for statement in step.points for root in roots_of(statement)]
+        needed = conditions(roots)
+        moving = self._moving(roots, needed)
+        wanted: dict[Scalar, None] = {}
+        for node in postorder(roots):
+            if node in moving:
+                wanted.update(
+                    (operand, None)
+                    for operand in operands(node)
+                    if operand not in moving and isinstance(operand, Apply) and operand not in known
+                )
+        if not wanted:
+            return
+        scope = Scope(None, self.counter, needed)
+        self._bind_lane_leaves(list(wanted), scope, known)
+        scope.compute(wanted)
+        for node in wanted:
+            self.counter[0] += 1
+            name = f"r{self.counter[0]}"
+            self.add(f"{COMPUTED[node.dtype]} {name}[{LANES}];")
+            scope.lines.append(f"{name}[lane] = {scope.name(node)};")
+            known[node] = f"{name}[lane]"
+        self._lanes(lambda: self.add(*scope.lines), self._bad())
+
+    def _lane_statements(
+        self,
+        statements: Sequence[Statement],
+        known: dict[Scalar, str],
+        names: Mapping[int, str] | None = None,
+    ) -> None:
+        roots = [root for statement in statements for root in roots_of(statement)]
+        scope = Scope(None, self.counter, conditions(roots))
+        self._bind_lane_leaves(roots, scope, known)
+        scope.compute(roots)
+        self.add(*scope.lines)
+        for statement in statements:
+            match statement:
+                case Store():
+                    self.add(self._store(statement, scope))
+                case Accumulate(accumulator, _, value, _, position):
+                    where = "" if position is None else scope.index(position)
+                    found = self.accumulators[accumulator]
+                    self.add(
+                        *found.step(
+                            scope.name(value), where, (names or {}).get(accumulator, found.name), "[lane]"
+                        )
+                    )
+                case Keep():
+                    raise AssertionError("values are kept only where rows are reduced one by one")
+
+    def _bind_lane_leaves(self, roots: Iterable[Scalar], scope: Scope, known: dict[Scalar, str]) -> None:
+        for node in postorder(roots):
+            if isinstance(node, Total):
+                scope.bind(node, self._totals[node.accumulator])
+            elif node in known:
+                scope.bind(node, known[node])
+
+
+def _part_of(inner: Sequence[LoopVar]) -> int:
+    """Turns of the first inner loop that make up a part; 0 if all its turns are not many more."""
+    if not inner:
+        return 0
+    below = extent_product(tuple(inner[1:]))
+    turns = max(1, PART // below) if isinstance(below, int) and below else 1
+    extent = inner[0].extent
+    return 0 if isinstance(extent, int) and extent <= 2 * turns else turns

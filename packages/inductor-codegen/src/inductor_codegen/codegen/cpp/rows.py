@@ -1,0 +1,269 @@
+"""Rows one by one: each row's passes in turn, a SIMD loop in each; and kernels that have no rows at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.cpp.dtypes import COMPUTED
+from inductor_codegen.codegen.cpp.indexing import size_text
+from inductor_codegen.codegen.cpp.reductions import Accumulator
+from inductor_codegen.codegen.cpp.scope import Scope, conditions
+from inductor_codegen.codegen.cpp.writer import PARALLEL_FROM, Writer
+from inductor_codegen.ir.index import as_index, flatten
+from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
+from inductor_codegen.ir.scalar import Kept, Scalar, Total
+from inductor_codegen.ir.traverse import postorder, roots_of, statements_of
+
+BLOCK = 4096
+"""Points of a kernel of one loop that one thread takes at a time."""
+PART = 4096
+"""Terms of a sum that are added up before their total joins the others."""
+SLICES = 64
+"""Parts of a reduction of everything, so that its result does not depend on the number of threads."""
+STACK_ELEMENTS = 8192
+"""Elements that a row may keep on the stack."""
+
+
+class RowWriter(Writer):
+    """A kernel that is vectorised along the last inner loop."""
+
+    def write(self) -> list[str]:
+        """The lines of the body."""
+        if self.kernel.outer:
+            self._rows()
+        elif self.accumulators and self._sliceable():
+            self._everything_in_slices()
+        elif self.accumulators:
+            self._rows()
+        else:
+            self._blocks_of_points()
+        return self.lines
+
+    def _blocks_of_points(self) -> None:
+        """A kernel of one loop: blocks of it are spread over threads."""
+        row = Scope(None, self.counter, {})
+        if not self.kernel.inner:
+            self._pass_loops(self.kernel.passes[0], row)
+            return
+        extent = size_text(self.kernel.inner[0].extent)
+        self._parallel([], extra=self._bad())
+        self.open(f"for (int64_t begin = 0; begin < {extent}; begin += {BLOCK})")
+        self.add(f"const int64_t end = {extent} - begin < {BLOCK} ? {extent} : begin + {BLOCK};")
+        self._pass_loops(self.kernel.passes[0], row, bounds=("begin", "end"))
+        self.close()
+
+    def _rows(self) -> None:
+        if self.kernel.outer:
+            self._parallel(self.kernel.outer, extra=self._bad())
+        for loop in self.kernel.outer:
+            self._loop(loop)
+        if not self.kernel.outer:
+            self.open("")
+        self._kept_arrays()
+        row = Scope(None, self.counter, {})
+        for step in self.kernel.passes:
+            self._row_pass(step, row)
+        self._free_kept()
+        self.close(max(1, len(self.kernel.outer)))
+
+    def _row_pass(self, step: Pass, row: Scope) -> None:
+        accumulators = self._accumulators_of(step)
+        for accumulator in accumulators:
+            self.add(*accumulator.declarations())
+        self._pass_loops(step, row)
+        self._bind_totals(accumulators, row)
+        self._row_stores(step, row)
+
+    def _bind_totals(self, accumulators: list[Accumulator], row: Scope) -> None:
+        for accumulator in accumulators:
+            name = f"total{accumulator.item.accumulator}"
+            self.add(f"const {COMPUTED[accumulator.item.dtype]} {name} = {accumulator.result()};")
+            self._totals[accumulator.item.accumulator] = name
+
+    def _row_stores(self, step: Pass, row: Scope) -> None:
+        if not step.row:
+            return
+        roots = [root for store in step.row for root in roots_of(store)]
+        scope = Scope(row, self.counter, conditions(roots))
+        self._bind_leaves(roots, scope)
+        scope.compute(roots)
+        for store in step.row:
+            scope.lines.append(self._store(store, scope))
+        self.open("")
+        self.add(*scope.lines)
+        self.close()
+
+    # -- one pass over the inner loops ------------------------------------------------------------
+
+    def _pass_loops(self, step: Pass, row: Scope, bounds: tuple[str, str] | None = None) -> None:
+        """The inner loops of one pass; ``bounds`` replaces those of the first loop."""
+        if not step.points:
+            return
+        inner = self.kernel.inner
+        roots = [root for statement in step.points for root in roots_of(statement)]
+        needed = conditions(roots)
+        moving = self._moving(roots, needed)
+        self._bind_leaves(roots, row)
+        row.lines = []
+        row.compute(
+            roots, {node for node in postorder(roots) if node not in moving and not isinstance(node, Total)}
+        )
+        self.add(*row.lines)
+        accumulators = self._accumulators_of(step)
+        points = Scope(row, self.counter, needed)
+        points.lines = []
+        self._bind_kept(roots, points)
+        points.compute(roots)
+        for loop in inner[:-1]:
+            self._loop(loop, *(bounds if bounds and loop == inner[0] else ()))
+        if inner:
+            self._innermost(step, points, accumulators, bounds if len(inner) == 1 else None)
+        else:
+            self.open("")
+            self.add(*points.lines, *self._statements(step.points, points, {}))
+            self.close()
+        self.close(max(0, len(inner) - 1))
+
+    def _innermost(
+        self,
+        step: Pass,
+        points: Scope,
+        accumulators: list[Accumulator],
+        bounds: tuple[str, str] | None,
+    ) -> None:
+        loop = self.kernel.inner[-1]
+        begin, end = bounds or ("0", size_text(loop.extent))
+        in_parts = any(accumulator.splits for accumulator in accumulators) and self._is_long()
+        long = not isinstance(loop.extent, int) or loop.extent > 2 * PART
+        if in_parts and long:
+            self.open(f"for (int64_t part = {begin}; part < {end}; part += {PART})")
+            self.add(f"const int64_t part_end = {end} - part < {PART} ? {end} : part + {PART};")
+            begin, end = "part", "part_end"
+        names = {a.item.accumulator: a.partial if in_parts else a.name for a in accumulators}
+        if in_parts:
+            self.add(*(f"{a.type} {a.partial} = {a.start};" for a in accumulators if a.splits))
+        clauses = [c for a in accumulators if not a.searches for c in a.clauses(names[a.item.accumulator])]
+        if not any(a.searches for a in accumulators):
+            self.add(" ".join(["#pragma omp simd", *clauses, *self._bad()]))
+        self._loop(loop, begin, end)
+        self.add(*points.lines, *self._statements(step.points, points, names))
+        self.close()
+        if in_parts:
+            self.add(*(line for a in accumulators if a.splits for line in a.join(a.partial, "")))
+        if in_parts and long:
+            self.close()
+
+    def _is_long(self) -> bool:
+        """Whether a row has enough terms for a sum to be made of partial sums."""
+        if len(self.kernel.inner) > 1:
+            return True
+        extent = self.kernel.inner[-1].extent
+        return not isinstance(extent, int) or extent > 2 * PART
+
+    def _statements(self, statements: Iterable[Statement], scope: Scope, names: dict[int, str]) -> list[str]:
+        lines: list[str] = []
+        for statement in statements:
+            match statement:
+                case Store():
+                    lines.append(self._store(statement, scope))
+                case Keep(slot, value):
+                    lines.append(f"kept{slot}[{self._inner_position()}] = {scope.name(value)};")
+                case Accumulate(accumulator, _, value, _, position):
+                    where = "" if position is None else scope.index(position)
+                    found = self.accumulators[accumulator]
+                    lines += found.step(scope.name(value), where, names.get(accumulator, found.name))
+        return lines
+
+    def _inner_position(self) -> str:
+        inner = self.kernel.inner
+        index = flatten([as_index(loop) for loop in inner], [loop.extent for loop in inner])
+        return Scope(None, self.counter, {}).index(index)
+
+    # -- kept values ------------------------------------------------------------------------------
+
+    def _kept_types(self) -> dict[int, str]:
+        return {
+            item.slot: COMPUTED[item.value.dtype]
+            for item in statements_of(self.kernel.passes)
+            if isinstance(item, Keep)
+        }
+
+    def _kept_arrays(self) -> None:
+        count = extent_product(self.kernel.inner)
+        for slot, kind in self._kept_types().items():
+            if isinstance(count, int) and count <= STACK_ELEMENTS:
+                self.add(f"alignas(64) {kind} kept{slot}[{count}];")
+                continue
+            self.add(f"alignas(64) {kind} kept{slot}_stack[{STACK_ELEMENTS // 2}];")
+            need = size_text(count)
+            self.add(
+                f"{kind}* const kept{slot} = {need} <= {STACK_ELEMENTS // 2} ? kept{slot}_stack"
+                f" : ({kind}*)__builtin_malloc(sizeof({kind}) * (uint64_t)({need}));"
+            )
+
+    def _free_kept(self) -> None:
+        count = extent_product(self.kernel.inner)
+        if isinstance(count, int) and count <= STACK_ELEMENTS:
+            return
+        for slot in self._kept_types():
+            self.add(f"if (kept{slot} != kept{slot}_stack) __builtin_free(kept{slot});")
+
+    def _bind_kept(self, roots: Iterable[Scalar], scope: Scope) -> None:
+        for node in postorder(roots):
+            if isinstance(node, Kept):
+                scope.bind(node, f"kept{node.slot}[{self._inner_position()}]")
+
+    # -- a reduction of everything ----------------------------------------------------------------
+
+    def _sliceable(self) -> bool:
+        extent = self.kernel.inner[0].extent if self.kernel.inner else 1
+        total = extent_product(self.kernel.inner)
+        big = not isinstance(total, int) or total >= PARALLEL_FROM
+        searches = any(accumulator.searches for accumulator in self.accumulators.values())
+        return len(self.kernel.passes) == 1 and big and not searches and not _is_small(extent, 2)
+
+    def _everything_in_slices(self) -> None:
+        step = self.kernel.passes[0]
+        accumulators = self._accumulators_of(step)
+        extent = size_text(self.kernel.inner[0].extent)
+        for a in accumulators:
+            self.add(f"{a.type} slices_{a.name}[{SLICES}];")
+            if a.tracks_nan:
+                self.add(f"int32_t slices_{a.name}_nan[{SLICES}];")
+        self.add(f"const int64_t length = ({extent} + {SLICES - 1}) / {SLICES};")
+        self._parallel([], extra=self._bad())
+        self.open(f"for (int64_t slice = 0; slice < {SLICES}; ++slice)")
+        self.add(
+            f"const int64_t begin = slice * length < {extent} ? slice * length : {extent};",
+            f"const int64_t end = begin + length < {extent} ? begin + length : {extent};",
+        )
+        for a in accumulators:
+            self.add(*a.declarations())
+        self._pass_loops(step, Scope(None, self.counter, {}), bounds=("begin", "end"))
+        for a in accumulators:
+            self.add(f"slices_{a.name}[slice] = {a.name};")
+            if a.tracks_nan:
+                self.add(f"slices_{a.name}_nan[slice] = {a.name}_nan;")
+        self.close()
+        self._join_slices(accumulators)
+        row = Scope(None, self.counter, {})
+        self._bind_totals(accumulators, row)
+        self._row_stores(step, row)
+
+    def _join_slices(self, accumulators: list[Accumulator]) -> None:
+        for a in accumulators:
+            self.add(*a.declarations())
+        self.open(f"for (int64_t slice = 0; slice < {SLICES}; ++slice)")
+        for a in accumulators:
+            if a.tracks_nan:
+                self.add(f"{a.name}_nan |= slices_{a.name}_nan[slice];")
+                a_join = a.join(f"slices_{a.name}", "[slice]")[:1]
+            else:
+                a_join = a.join(f"slices_{a.name}", "[slice]")
+            self.add(*a_join)
+        self.close()
+
+
+def _is_small(extent: IntLike, bound: int) -> bool:
+    return isinstance(extent, int) and extent < bound

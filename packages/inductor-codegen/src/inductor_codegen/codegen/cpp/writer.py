@@ -1,0 +1,115 @@
+"""What both ways of writing a kernel share: indented lines, loops over threads, stores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from inductor_codegen.codegen.cpp.dtypes import stored
+from inductor_codegen.codegen.cpp.indexing import size_text
+from inductor_codegen.codegen.cpp.reductions import Accumulator
+from inductor_codegen.codegen.cpp.scope import Condition, Scope, is_checked, must_be_protected
+from inductor_codegen.ir.index import LoopVar
+from inductor_codegen.ir.kernel import Accumulate, Kernel, Pass, Store, extent_product
+from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
+from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statements_of
+
+PARALLEL_FROM = 32768
+"""Points below which starting threads costs more than it saves."""
+
+
+class Writer:
+    """The lines of one kernel's body."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        self.kernel = kernel
+        self.lines: list[str] = []
+        self.indent = 1
+        self.counter = [0]
+        self.dtypes = {buffer.name: buffer.dtype for buffer in kernel.buffers}
+        self.inner = set(kernel.inner)
+        self._totals: dict[int, str] = {}
+        self.checked = any(
+            isinstance(node, Apply) and is_checked(node)
+            for statement in statements_of(kernel.passes)
+            for node in postorder(roots_of(statement))
+        )
+        self.accumulators = {
+            item.accumulator: Accumulator(item)
+            for item in statements_of(kernel.passes)
+            if isinstance(item, Accumulate)
+        }
+
+    def add(self, *lines: str) -> None:
+        self.lines += ["  " * self.indent + line for line in lines]
+
+    def open(self, line: str) -> None:
+        self.add(f"{line} {{")
+        self.indent += 1
+
+    def close(self, count: int = 1) -> None:
+        for _ in range(count):
+            self.indent -= 1
+            self.add("}")
+
+    def _loop(self, loop: LoopVar, begin: str = "0", end: str | None = None) -> None:
+        stop = size_text(loop.extent) if end is None else end
+        self.open(f"for (int64_t {loop.name} = {begin}; {loop.name} < {stop}; ++{loop.name})")
+
+    def _parallel(self, loops: Sequence[LoopVar], extra: Sequence[str] = ()) -> None:
+        """The pragma that spreads the loops that follow over threads, if there is enough to do."""
+        work = extent_product((*self.kernel.outer, *self.kernel.inner))
+        clauses = list(extra)
+        if isinstance(work, int) and work < PARALLEL_FROM:
+            return
+        condition = "threads > 1"
+        if not isinstance(work, int):
+            condition += f" && {size_text(work)} >= {PARALLEL_FROM}"
+        collapse = _collapse(loops)
+        if collapse > 1:
+            clauses.insert(0, f"collapse({collapse})")
+        self.add(
+            " ".join(
+                [f"#pragma omp parallel for num_threads(threads) if({condition}) schedule(static)", *clauses]
+            )
+        )
+
+    def _bad(self) -> list[str]:
+        return ["reduction(|:bad)"] if self.checked else []
+
+    def _accumulators_of(self, step: Pass) -> list[Accumulator]:
+        return [self.accumulators[item.accumulator] for item in step.points if isinstance(item, Accumulate)]
+
+    def _bind_leaves(self, roots: Iterable[Scalar], scope: Scope) -> None:
+        for node in postorder(roots):
+            if isinstance(node, Total):
+                scope.bind(node, self._totals[node.accumulator])
+
+    def _store(self, store: Store, scope: Scope) -> str:
+        dtype = self.dtypes[store.buffer]
+        value = stored(scope.name(store.value), store.value.dtype, dtype)
+        return f"{store.buffer}[{scope.index(store.index)}] = {value};"
+
+    def _moving(self, roots: Sequence[Scalar], needed: dict[Scalar, set[Condition]]) -> set[Scalar]:
+        """Scalars to compute at every point: those that change along the inner loops, or must be protected
+        there.
+        """
+        found: set[Scalar] = set()
+        for node in postorder(roots):
+            moves = isinstance(node, Kept) or any(
+                variable in self.inner for index in indices_of(node) for variable in index.variables()
+            )
+            guarded = must_be_protected(node) and frozenset() not in needed[node]
+            if moves or guarded or any(operand in found for operand in operands(node)):
+                found.add(node)
+        return found
+
+
+def _collapse(loops: Sequence[LoopVar]) -> int:
+    """How many loops to spread over threads together: enough for 64 pieces."""
+    pieces, count = 1, 0
+    for loop in loops:
+        count += 1
+        pieces *= loop.extent if isinstance(loop.extent, int) else 64
+        if pieces >= 64:
+            break
+    return count
