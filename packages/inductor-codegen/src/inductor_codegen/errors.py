@@ -10,7 +10,6 @@ CODES = {
     "IND103": "a library operator that mutates its arguments",
     "IND104": "a result or argument that is neither tensor, number nor None",
     "IND105": "the graph's values lie on several devices, or on one that no generator serves",
-    "IND106": "a tensor whose memory is not laid out in strides",
     "IND120": "a kernel that breaks a rule of the loop IR (a defect of this package)",
     "IND107": "the graph is for a GPU, and Triton is not installed",
     "IND121": "a primitive that has no Triton text",
