@@ -63,7 +63,7 @@ def glu_backward(grad: PrimTensor, x: PrimTensor, dim: int) -> PrimTensor:
     return ops.convert_dtype(ops.cat(parts, canonical_dim(dim, x.rank)), x.dtype)
 
 
-@pointwise("aten.native_dropout_backward.default", operands=1)
+@pointwise("aten.native_dropout_backward.default", kind=Kind.FLOAT)
 def native_dropout_backward(grad: PrimTensor, mask: PrimTensor, scale: float) -> PrimTensor:
     return grad * mask * scale
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
-from fx_interface.symbols import IntLike
+from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.decomps.reductions import moments
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
@@ -22,10 +24,11 @@ def wide(x: PrimTensor) -> PrimTensor:
     return ops.convert_dtype(x, compute_dtype(x.dtype))
 
 
-def statistics_dtype(x: PrimTensor, weight: Optional, bias: Optional = None) -> torch.dtype:
+def statistics_dtype(x: Any, weight: Any, bias: Any = None) -> torch.dtype:
     """The dtype in which normalisations return statistics: on a CPU the input's, unless parameters are of float32."""
     mixed = any(p is not None and p.dtype is not x.dtype for p in (weight, bias))
-    return compute_dtype(x.dtype) if mixed or x.device.type != "cpu" else x.dtype
+    own: torch.dtype = x.dtype
+    return compute_dtype(own) if mixed or x.device.type != "cpu" else own
 
 
 def _inner_dims(x: PrimTensor, normalized_shape: Sequence[IntLike]) -> tuple[int, ...]:
@@ -35,7 +38,26 @@ def _inner_dims(x: PrimTensor, normalized_shape: Sequence[IntLike]) -> tuple[int
     return tuple(range(start, x.rank))
 
 
-@decomposes("aten.native_layer_norm.default")
+def _layer_norm_spec(
+    x: TensorSpec,
+    normalized_shape: Sequence[IntLike],
+    weight: TensorSpec | None,
+    bias: TensorSpec | None,
+    eps: float,
+    *,
+    env: ShapeEnv,
+) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    start = x.rank - len(normalized_shape)
+    parameters = [p.sizes for p in (weight, bias) if p is not None]
+    for shape in (tuple(normalized_shape), *parameters):
+        if start < 0 or not same_sizes(x.sizes[start:], shape, env):
+            raise RuleMismatchError("normalized_shape is not the tail of the input's shape")
+    kept = (*x.sizes[:start], *(1,) * len(normalized_shape))
+    stored = TensorSpec(kept, contiguous_strides(kept), statistics_dtype(x, weight, bias), x.device)
+    return TensorSpec(x.sizes, contiguous_strides(x.sizes), x.dtype, x.device), stored, stored
+
+
+@decomposes("aten.native_layer_norm.default", rule=_layer_norm_spec)
 def native_layer_norm(
     x: PrimTensor, normalized_shape: Sequence[IntLike], weight: Optional, bias: Optional, eps: float
 ) -> tuple[PrimTensor, PrimTensor, PrimTensor]:

@@ -6,6 +6,9 @@ import math
 
 import torch
 
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, keep_dims, ops
 from primtorch_decomps.promotion import compute_dtype
 from primtorch_decomps.registry import decomposes
@@ -29,7 +32,22 @@ def _result_dtype(x: PrimTensor, half_to_float: bool) -> torch.dtype:
     return torch.float32 if half_to_float else x.dtype
 
 
-@decomposes("aten._softmax.default")
+def _forward_spec(x: TensorSpec, dim: int, half_to_float: bool, *, env: ShapeEnv) -> TensorSpec:
+    canonical_dim(dim, x.rank)
+    if half_to_float and x.dtype is not torch.float16:
+        raise RuleMismatchError("half_to_float of another dtype")
+    dtype = torch.float32 if half_to_float else x.dtype
+    return TensorSpec(x.sizes, contiguous_strides(x.sizes), dtype, x.device)
+
+
+def _backward_spec(
+    grad: TensorSpec, output: TensorSpec, dim: int, input_dtype: torch.dtype, *, env: ShapeEnv
+) -> TensorSpec:
+    canonical_dim(dim, grad.rank)
+    return TensorSpec(grad.sizes, contiguous_strides(grad.sizes), input_dtype, grad.device)
+
+
+@decomposes("aten._softmax.default", rule=_forward_spec)
 def softmax(x: PrimTensor, dim: int, half_to_float: bool) -> PrimTensor:
     axis = canonical_dim(dim, x.rank)
     if any_zero(x.sizes):
@@ -59,7 +77,7 @@ def _spread(x: PrimTensor, like: PrimTensor) -> PrimTensor:
     return ops.broadcast_in_dim(x, like.sizes, tuple(range(like.rank)))
 
 
-@decomposes("aten._log_softmax.default")
+@decomposes("aten._log_softmax.default", rule=_forward_spec)
 def log_softmax(x: PrimTensor, dim: int, half_to_float: bool) -> PrimTensor:
     axis = canonical_dim(dim, x.rank)
     if any_zero(x.sizes):
@@ -69,7 +87,7 @@ def log_softmax(x: PrimTensor, dim: int, half_to_float: bool) -> PrimTensor:
     return ops.convert_dtype(ops.reshape(result, x.sizes), _result_dtype(x, half_to_float))
 
 
-@decomposes("aten._softmax_backward_data.default")
+@decomposes("aten._softmax_backward_data.default", rule=_backward_spec)
 def softmax_backward(grad: PrimTensor, output: PrimTensor, dim: int, input_dtype: torch.dtype) -> PrimTensor:
     axis = canonical_dim(dim, grad.rank)
     compute = compute_dtype(grad.dtype)
@@ -79,7 +97,7 @@ def softmax_backward(grad: PrimTensor, output: PrimTensor, dim: int, input_dtype
     return ops.convert_dtype(ops.reshape(result, grad.sizes), input_dtype)
 
 
-@decomposes("aten._log_softmax_backward_data.default")
+@decomposes("aten._log_softmax_backward_data.default", rule=_backward_spec)
 def log_softmax_backward(
     grad: PrimTensor, output: PrimTensor, dim: int, input_dtype: torch.dtype
 ) -> PrimTensor:
