@@ -198,6 +198,8 @@ typedef struct Plan Plan;
 typedef enum { PLAN_FAILS, PLAN_HOLDS, PLAN_STALE } PlanOutcome;
 Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *relations, Py_ssize_t n_relations,
                   Py_ssize_t n_slots);
+/* Whether a plan may insist on the very object that a root has now; other roots are walked at every call. */
+int root_is_lasting(const Node *root, PyObject *value);
 PlanOutcome plan_run(const Plan *plan, const Roots *roots, const Check *relations, Py_ssize_t n_relations, Run *run);
 void plan_free(Plan *plan);
 

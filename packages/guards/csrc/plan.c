@@ -251,7 +251,7 @@ static int is_shallow(const Node *node) {
 }
 
 /* Whether a plan may insist on the very object: one with attributes lives from call to call, an argument tuple does not. */
-static int is_lasting(const Node *root, PyObject *value) {
+int root_is_lasting(const Node *root, PyObject *value) {
     if (PyModule_CheckExact(value) || PyType_Check(value)) return 1;
     return root->n_children > 0 && (Py_TYPE(value)->tp_flags & Py_TPFLAGS_HEAPTYPE) && instance_dict_place(value) != NULL;
 }
@@ -264,7 +264,7 @@ static void record_root(Plan *plan, Node *root, const Roots *roots) {
     int unchanged = 0;
     Seen pending;
     PyObject *value = fetch_root(root, roots, &unchanged, &pending);
-    if (value == NULL || !is_lasting(root, value)) {
+    if (value == NULL || !root_is_lasting(root, value)) {
         PyErr_Clear();
         add_late(plan, root, NULL, NULL);
     } else {

@@ -62,7 +62,9 @@ int root_passes(Node *root, const Roots *roots, Run *run) {
     pending.value = NULL;
     PyObject *value = fetch_root(root, roots, &unchanged, &pending);
     if (value == NULL) return 0;
+    int changed = run->changed;
     int result = passes(root, value, unchanged, run);
+    if (!root_is_lasting(root, value)) run->changed = changed; /* walked at every call, plan or no plan: **kwargs is new */
     if (result && !unchanged && pending.value != NULL && pending.n == 1) root->seen = pending;
     Py_DECREF(value);
     return result;
