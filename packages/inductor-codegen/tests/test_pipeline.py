@@ -37,7 +37,9 @@ class RandomGraph:
             ]
             sizes += symbols
             self.random.shuffle(sizes)
-            self.nodes.append(self.graph.input(self.example([self.graph._real(size) for size in sizes], symbolic)))
+            self.nodes.append(
+                self.graph.input(self.example([self.graph._real(size) for size in sizes], symbolic))
+            )
 
     def example(self, sizes: list[int], symbolic: bool) -> torch.Tensor:
         """A random tensor; a static one may be transposed, cut out of a larger one, or repeated."""
@@ -216,7 +218,9 @@ class RandomGraph:
         if not self.sizes(x):
             return None
         kind = self.random.choice([p.argmax, p.argmin])
-        coarse = self.graph.call(p.round, self.graph.call(p.mul, x, 2.3))  # many equals, none of them by rounding
+        coarse = self.graph.call(
+            p.round, self.graph.call(p.mul, x, 2.3)
+        )  # many equals, none of them by rounding
         found = self.graph.call(kind, coarse, self.random.randrange(len(self.sizes(x))))
         return self.graph.call(p.sin, self.graph.call(p.convert_dtype, found, torch.get_default_dtype()))
 

@@ -33,7 +33,9 @@ def equal(one, two):
     if type(one) is not type(two) and type(one).__qualname__ != type(two).__qualname__:
         return False
     if isinstance(one, float):
-        return (math.isnan(one) and math.isnan(two)) or (one == two and math.copysign(1, one) == math.copysign(1, two))
+        return (math.isnan(one) and math.isnan(two)) or (
+            one == two and math.copysign(1, one) == math.copysign(1, two)
+        )
     if isinstance(one, (list, tuple)):
         return len(one) == len(two) and all(equal(a, b) for a, b in zip(one, two, strict=True))
     if isinstance(one, dict):

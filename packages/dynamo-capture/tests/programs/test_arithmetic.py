@@ -25,7 +25,11 @@ def test_matmul(same):
 
 
 def test_gradients(same):
-    same(lambda x, y: (x * y).sin() + x.exp(), (X.clone().requires_grad_(), X.clone().requires_grad_()), graphs=1)
+    same(
+        lambda x, y: (x * y).sin() + x.exp(),
+        (X.clone().requires_grad_(), X.clone().requires_grad_()),
+        graphs=1,
+    )
 
 
 @pytest.mark.parametrize("value", [0.0, -0.0, float("inf"), float("-inf"), 1e-300])
@@ -43,7 +47,9 @@ def test_zero_signs_are_different_arguments(same):
 
 
 def test_bool_and_int_are_different_arguments(same):
-    same(lambda x, k: (x + k, type(k).__name__, k), (X, True), (X, 1), (X, 1.0), (X, False), (X, 0), (X, True))
+    same(
+        lambda x, k: (x + k, type(k).__name__, k), (X, True), (X, 1), (X, 1.0), (X, False), (X, 0), (X, True)
+    )
 
 
 def test_bool_and_int_in_containers(same):
@@ -59,11 +65,18 @@ def test_chained_comparison(same):
 
 
 def test_integers_of_python(same):
-    same(lambda x, n: (x, n // 2, n % 3, n**2, n << 1, n & 3, n | 8, n ^ 5, ~n, -n, +n, abs(n)), (X, 7), (X, 9), (X, 11))
+    same(
+        lambda x, n: (x, n // 2, n % 3, n**2, n << 1, n & 3, n | 8, n ^ 5, ~n, -n, +n, abs(n)),
+        (X, 7),
+        (X, 9),
+        (X, 11),
+    )
 
 
 def test_division_of_integers_and_floats(same):
-    same(lambda x, n, m: (x * (n / m), n // m, divmod(n, m), round(n / m, 2)), (X, 7, 2), (X, -7, 2), (X, 8, 3))
+    same(
+        lambda x, n, m: (x * (n / m), n // m, divmod(n, m), round(n / m, 2)), (X, 7, 2), (X, -7, 2), (X, 8, 3)
+    )
 
 
 def test_division_by_zero(same):
@@ -148,7 +161,9 @@ def test_match_literals_and_guards(same):
 
 def test_f_strings(same):
     same(
-        lambda x, n, s: f"{n:>5}|{s!r}|{n + 1}|{x.shape}|{n:{n}}|{x.dtype}|{s:^9}|{1.5:.3f}", (X, 7, "a"), (X, 8, "b'")
+        lambda x, n, s: f"{n:>5}|{s!r}|{n + 1}|{x.shape}|{n:{n}}|{x.dtype}|{s:^9}|{1.5:.3f}",
+        (X, 7, "a"),
+        (X, 8, "b'"),
     )
 
 
@@ -173,7 +188,12 @@ def test_complex_numbers(same):
 
 
 def test_dtype_promotion(same):
-    same(lambda x, y: (x + y, x * 2, x / 2, x.to(torch.int64) // 2), (X.int(), X), (X, X.double()), (X.bool(), X))
+    same(
+        lambda x, y: (x + y, x * 2, x / 2, x.to(torch.int64) // 2),
+        (X.int(), X),
+        (X, X.double()),
+        (X.bool(), X),
+    )
 
 
 def test_ternary_chain_of_types(same):
@@ -210,7 +230,7 @@ def test_del_local(same):
         y = x + 1
         del y
         try:
-            return y
+            return y  # noqa: F821
         except UnboundLocalError:
             return x * 3
 
@@ -240,5 +260,5 @@ def test_global_constant_changed(same):
         return x * SCALE
 
     global SCALE
-    for SCALE in (2, 3, 2):
+    for SCALE in (2, 3, 2):  # noqa: B007
         same(f, (X,))

@@ -116,7 +116,15 @@ def test_dict_methods(same):
         e.update({"q": 1}, w=2)
         e.setdefault("q", 5)
         e.setdefault("n", []).append(3)
-        return e.pop("w"), e.get("nope", 8), list(e), list(e.values()), list(e.items()), "z" in e, e | {"last": 1}
+        return (
+            e.pop("w"),
+            e.get("nope", 8),
+            list(e),
+            list(e.values()),
+            list(e.items()),
+            "z" in e,
+            e | {"last": 1},
+        )
 
     same(f, (X, {"a": 1}), (X, {"a": 2, "b": 3}))
 
@@ -139,7 +147,7 @@ def test_dict_with_other_keys(same):
 
 
 def test_dict_keys_true_and_one(same):
-    same(lambda x, d: (x, list(d), {1: "a", True: "b"}), (X, {1: 2}), (X, {True: 2}), (X, {1.0: 2}))
+    same(lambda x, d: (x, list(d), {1: "a", True: "b"}), (X, {1: 2}), (X, {True: 2}), (X, {1.0: 2}))  # noqa: F601
 
 
 def test_missing_key(same):
@@ -429,12 +437,15 @@ def test_functools(same):
 def test_builtin_functions(same):
     def f(x, a):
         return (
-            list(zip(a, "abc", strict=False)), list(enumerate(a, 1)), list(map(lambda i: x * i, a)), sum(a), min(a), max(a),
-            list(filter(None, a)), any(a), all(a), sorted(a, reverse=True), list(reversed(a)), sorted(a, key=lambda i: -i),
-            max(a, key=lambda i: -i), len(a), isinstance(a, list), callable(f), hasattr(x, "shape"), getattr(x, "nope", 3),
-            int("7"), float("1.5"), str(3), bool(a), tuple(a), round(2.6), pow(2, 3), abs(-2), divmod(7, 2), chr(97), ord("a"),
-            type(x), type(a), repr(a), hash("a") == hash("a"), bin(3), all(i > 0 for i in a), range(3)[1], min(3, 1, default=None)
-            if False else 0,
+            list(zip(a, "abc", strict=False)), list(enumerate(a, 1)),
+            list(map(lambda i: x * i, a)), sum(a), min(a), max(a),  # noqa: C417
+            list(filter(None, a)), any(a), all(a), sorted(a, reverse=True), list(reversed(a)),
+            sorted(a, key=lambda i: -i), max(a, key=lambda i: -i), len(a), isinstance(a, list), callable(f),
+            hasattr(x, "shape"), getattr(x, "nope", 3), int("7"), float("1.5"), str(3), bool(a), tuple(a),
+            round(2.6), pow(2, 3),
+            abs(-2), divmod(7, 2), chr(97), ord("a"), type(x), type(a), repr(a), hash("a") == hash("a"),
+            bin(3), all(i > 0 for i in a),
+            range(3)[1], min(3, 1, default=None) if False else 0,
         )  # fmt: skip
 
     same(f, (X, [3, 1, 2]), (X, [0, 5]))
@@ -481,4 +492,8 @@ def test_tuple_keys_with_tensors(same):
 
 
 def test_in_operator(same):
-    same(lambda x, a, k: (x, k in a, k not in a, k in "abc" if isinstance(k, str) else 0), (X, ["a"], "a"), (X, [1.0], 1))
+    same(
+        lambda x, a, k: (x, k in a, k not in a, k in "abc" if isinstance(k, str) else 0),
+        (X, ["a"], "a"),
+        (X, [1.0], 1),
+    )

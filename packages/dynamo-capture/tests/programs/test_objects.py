@@ -216,7 +216,7 @@ def test_closure_variable_changes_outside():
         return x * scale
 
     fast = optimize(forward)(f)
-    for scale in (2, 3, X, 2):
+    for scale in (2, 3, X, 2):  # noqa: B007
         assert torch.equal(fast(X), f(X))
 
 
@@ -230,7 +230,7 @@ def test_closure_of_a_called_function_changes():
         return inner(x)
 
     fast = optimize(forward)(f)
-    for scale in (2, 3, 4.0, 2):
+    for scale in (2, 3, 4.0, 2):  # noqa: B007
         assert torch.equal(fast(X), f(X))
 
 
@@ -245,7 +245,7 @@ def test_closure_of_a_method_changes():
         return o.go(x)
 
     fast = optimize(forward)(f)
-    for scale in (2, 3, 2):
+    for scale in (2, 3, 2):  # noqa: B007
         assert torch.equal(fast(X, Local()), f(X, Local()))
 
 
@@ -825,7 +825,13 @@ def test_kind_of_argument_changes(same, one, two):
             return x[:, a]
         if a in ((torch.float32,), range(2)):
             return x
-        return x + 1, type(a).__name__, a == 1, a is len, repr(a) if isinstance(a, (int, str, set, tuple)) else 0
+        return (
+            x + 1,
+            type(a).__name__,
+            a == 1,
+            a is len,
+            repr(a) if isinstance(a, (int, str, set, tuple)) else 0,
+        )
 
     same(f, (X, one), (X, two), (X, one), (X, two))
 

@@ -299,7 +299,9 @@ def test_exception_of_an_operator_leaves(same):
 
 def test_assertion(same):
     scope = {}
-    exec("def f(x, n):\n    assert n > 0, f'n is {n}'\n    return x + n", scope)  # unseen by pytest's rewriting
+    exec(
+        "def f(x, n):\n    assert n > 0, f'n is {n}'\n    return x + n", scope
+    )  # unseen by pytest's rewriting
     f = scope["f"]
 
     same(f, (X, 1), (X, -1), (X, 2))
@@ -462,7 +464,15 @@ def test_break_in_a_called_function(same):
 
 
 def test_break_with_values_on_the_stack(same):
-    same(lambda x: (x + 1, [x * 2, unknown(x.sum()), "s"], {"a": x, "b": unknown(x.mean())}, x.sum() + unknown(x.sum())), (X,))
+    same(
+        lambda x: (
+            x + 1,
+            [x * 2, unknown(x.sum()), "s"],
+            {"a": x, "b": unknown(x.mean())},
+            x.sum() + unknown(x.sum()),
+        ),
+        (X,),
+    )
 
 
 def test_break_keeps_aliases(same):
@@ -782,7 +792,7 @@ def test_size_one_and_zero(same):
 
 def test_sizes_as_values(same):
     same(
-        lambda x: (x.shape[0] * 2, torch.zeros(x.shape[0] + 1), [i for i in range(x.shape[0])], x.shape, -x.shape[0],
+        lambda x: (x.shape[0] * 2, torch.zeros(x.shape[0] + 1), [i for i in range(x.shape[0])], x.shape, -x.shape[0],  # noqa: C416
                    x.shape[0] / 2, str(x.shape[0]), min(x.shape), max(x.shape[0], 3)),
         *[(torch.ones(n, 2),) for n in (3, 4, 6)],
     )  # fmt: skip

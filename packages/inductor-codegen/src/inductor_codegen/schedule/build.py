@@ -177,7 +177,9 @@ class _Finisher:
         chosen = vector_loop(loops, accesses, self._env)
         lead = accesses[0] if accesses else Index(0)
         body.outer = _last(by_stride(body.outer, lead, self._env), chosen)
-        if all(item.position is None for item in body.accumulations):  # else the first of equals must come first
+        if all(
+            item.position is None for item in body.accumulations
+        ):  # else the first of equals must come first
             body.inner = _last(by_stride(body.inner, lead, self._env), chosen)
         return Vector.OUTER if body.accumulations and chosen in body.outer else Vector.INNER
 
