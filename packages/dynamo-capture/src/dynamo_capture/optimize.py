@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
 from typing import Any
 
 import torch
+from fx_interface.backend import STACK_PACKAGES
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import Source
 from torch import nn
@@ -53,7 +54,7 @@ class Capture:
     def __call__(self, frame: hook.FrameView, entry_count: int) -> Any:
         """The hook asks about a frame that no cached entry fits."""
         code = frame.code
-        if id(code) not in self.targets and _is_library(code):
+        if id(code) not in self.targets and (_is_library(code) or _is_of_stack(frame.globals)):
             return hook.SKIP
         activation = Activation(code, frame.globals, frame.closure, dict(frame.locals), frame.function)
         try:
@@ -105,6 +106,11 @@ def _is_library(code: CodeType) -> bool:
     return filename.startswith((_TORCH, _OWN, "<frozen")) or (
         filename.startswith(_STANDARD_LIBRARY) and "site-packages" not in filename
     )
+
+
+def _is_of_stack(namespace: Mapping[str, Any]) -> bool:
+    """Frames of our own packages run inside compiled graphs (an operator that is called through Python)."""
+    return str(namespace.get("__name__")).partition(".")[0] in STACK_PACKAGES
 
 
 class Optimizer:
