@@ -11,9 +11,6 @@ from types import CodeType
 from typing import Any
 
 import torch
-from fx_interface.backend import STACK_PACKAGES
-from fx_interface.operators import OperatorLibrary
-from fx_interface.source import Source
 from torch import nn
 
 from dynamo_capture import hook
@@ -21,6 +18,9 @@ from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.convert import Activation, CaptureOptions, Replacement, convert
 from dynamo_capture.graph_breaks import RunEagerly
 from dynamo_capture.metadata import RunKernels
+from fx_interface.backend import STACK_PACKAGES
+from fx_interface.operators import OperatorLibrary
+from fx_interface.source import Source
 
 logger = logging.getLogger("dynamo_capture")
 _OPTIMIZERS: weakref.WeakSet[Optimizer] = weakref.WeakSet()
