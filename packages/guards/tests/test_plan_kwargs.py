@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from fx_interface.source import AttrSource, ItemSource, LocalSource
 
 import guards
+from fx_interface.source import AttrSource, ItemSource, LocalSource
 
 
 class Owner:
