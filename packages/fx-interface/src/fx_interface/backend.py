@@ -15,7 +15,15 @@ ENTRY_POINT_GROUP = "fx_interface.backends"
 """Entry-point group in which backends register: ``name = "module:object"``."""
 
 STACK_PACKAGES = frozenset(
-    ("fx_interface", "guards", "dynamo_capture", "aot_autograd", "primtorch_decomps", "inductor_codegen", "fxstack")
+    (
+        "fx_interface",
+        "guards",
+        "dynamo_capture",
+        "aot_autograd",
+        "primtorch_decomps",
+        "inductor_codegen",
+        "fxstack",
+    )
 )
 """Import names of the stack's own packages. Their frames are never the user's program, so capture leaves them alone: a
 compiled graph may call Python functions of its own while the user's frames are being captured."""

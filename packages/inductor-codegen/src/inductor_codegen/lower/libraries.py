@@ -9,9 +9,9 @@ from __future__ import annotations
 from functools import cache
 
 import torch
-from fx_interface.symbols import IntLike
 from torch._ops import OpOverload
 
+from fx_interface.symbols import IntLike
 from inductor_codegen.lower.values import Placed, Value
 from inductor_codegen.lower.views import Layout, product
 
@@ -22,7 +22,8 @@ WORTHWHILE = 1 << 24
 @cache
 def prefers_onednn() -> bool:
     """Whether this is a processor on which oneDNN's matrix product is the faster one, and torch has it."""
-    if not torch.backends.mkldnn.is_available() or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
+    present = torch.backends.mkldnn.is_available()  # type: ignore[no-untyped-call]
+    if not present or not hasattr(torch.ops.mkldnn, "_linear_pointwise"):
         return False
     try:
         with open("/proc/cpuinfo") as file:
