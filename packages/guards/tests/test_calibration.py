@@ -65,3 +65,14 @@ def test_cuda_tensors_are_read_natively() -> None:
     evaluator = guards.build([guard], varnames=("x",))
     for value in (tensor, tensor.detach(), tensor.cpu(), tensor.half(), tensor.t(), torch.zeros_like(tensor)):
         assert evaluator.check_call(dispatch_keys, value) == guard.holds(value)
+
+
+def test_an_active_function_mode_does_not_keep_modes_from_being_read_natively() -> None:
+    class Mode(torch.overrides.TorchFunctionMode):
+        pass
+
+    layout = torch_bridge.calibration()
+    assert layout is not None
+    with Mode():
+        readers, _ = module._state_readers({torch.float32: 6})
+    assert "torch_function_modes" in readers

@@ -292,7 +292,10 @@ def _state_readers(dtypes: dict[torch.dtype, int]) -> tuple[dict[str, int], dict
             continue
         if name.startswith("dispatch_"):
             masks[name] = _native.read_state(found[name]) ^ int(read())
-        if _encode(read(), dtypes, masks.get(name, 0)) == _native.read_state(found[name]):
+        value = read()
+        # a mode may be active while we calibrate: natively only the depth of the stack is read
+        expected = len(value) if name == "torch_function_modes" else _encode(value, dtypes, masks.get(name, 0))
+        if expected == _native.read_state(found[name]):
             readers[name] = found[name]
     return readers, masks
 
