@@ -8,7 +8,7 @@ from torch.fx import Node
 from fx_interface.dialects import prims as p
 from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Store
 from inductor_codegen.pipeline import plan
-from inductor_codegen.testing import ExampleGraph
+from inductor_codegen.testing import ExampleGraph, Stepper
 
 
 def normalized(cost: str) -> Kernel:
@@ -47,3 +47,17 @@ def test_independent_reductions_share_a_pass() -> None:
     (kernel,) = plan(graph.build(graph.call(p.sub, high, low))).kernels
     assert len(kernel.passes) == 1
     assert sum(isinstance(s, Accumulate) for s in kernel.passes[0].points) == 2
+
+
+def test_value_of_many_loads_is_kept_where_rows_are_long() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(600, 40))
+    for _ in range(4):
+        x = graph.call(p.mul, x, graph.input(torch.randn(600, 40)))
+    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, x, [0]), [600, 40], [1])
+    module = graph.build(graph.call(p.sub, x, total))
+    (kernel,) = plan(module).kernels
+    assert any(isinstance(s, Keep) for s in kernel.passes[0].points)
+    torch.testing.assert_close(
+        Stepper(plan(module))(*graph.examples)[0], module(*graph.examples)[0], rtol=1e-4, atol=1e-4
+    )

@@ -21,6 +21,7 @@ from inductor_codegen.ir.kernel import (
     Statement,
     Store,
     Vector,
+    extent_product,
 )
 from inductor_codegen.ir.printer import print_kernel
 from inductor_codegen.ir.scalar import FloatValue, Guarded, Load, Scalar, ScalarBuilder
@@ -36,8 +37,13 @@ from inductor_codegen.lower.values import Lowered
 from inductor_codegen.schedule.domain import Runs
 from inductor_codegen.schedule.evaluate import Evaluator, Point
 from inductor_codegen.schedule.grouping import Group, Position
-from inductor_codegen.schedule.loops import by_stride, cuts, merge, vector_loop
+from inductor_codegen.schedule.loops import by_stride, cuts, hint, merge, vector_loop
 from inductor_codegen.schedule.passes import keep_between, split_passes
+
+IN_CACHE = 4096
+"""Points of a row up to which what a pass has loaded is still in the nearest cache in the next."""
+RELOAD_COST = 4
+"""Cost of loading an element again where it is not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,8 +217,9 @@ class _Finisher:
             for step in passes
         )
         inner_loops = tuple(names[loop] for loop in inner)
-        if vector is Vector.INNER:
-            new_passes = keep_between(new_passes, set(inner_loops), self._make, self._env)
+        points = hint(extent_product(inner_loops), self._env)
+        load_cost = 0 if points <= IN_CACHE and vector is Vector.INNER else RELOAD_COST
+        new_passes = keep_between(new_passes, set(inner_loops), self._make, self._env, load_cost)
         outer_loops = tuple(names[loop] for loop in outer)
         sizes = sorted(_symbols(new_passes, (*outer_loops, *inner_loops)))
         comments = _comments(self._group, self._lowered)

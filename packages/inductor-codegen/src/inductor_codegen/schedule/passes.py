@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from fx_interface.symbols import ShapeEnv
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store
-from inductor_codegen.ir.scalar import Apply, Scalar, ScalarBuilder, Total, operands
+from inductor_codegen.ir.scalar import Apply, Load, Scalar, ScalarBuilder, Total, operands
 from inductor_codegen.ir.traverse import Rebuilder, indices_of, postorder, roots_of
 from inductor_codegen.schedule.cost import OP_COST
 
 KEEP_COST = 16
-"""Work from which on a value is kept between passes; loads are not counted, the row is still in the cache."""
+"""Cost from which on a value is kept between passes."""
 
 
 def levels_of(roots: Iterable[Scalar], accumulations: list[Accumulate]) -> dict[Scalar, int]:
@@ -65,10 +65,11 @@ def varying(roots: Iterable[Scalar], inner: set[LoopVar]) -> set[Scalar]:
 
 
 def keep_between(
-    passes: tuple[Pass, ...], inner: set[LoopVar], builder: ScalarBuilder, env: ShapeEnv
+    passes: tuple[Pass, ...], inner: set[LoopVar], builder: ScalarBuilder, env: ShapeEnv, load_cost: int
 ) -> tuple[Pass, ...]:
-    """Passes in which expensive values that an earlier pass computed are kept by it and not computed
-    again.
+    """Passes in which expensive values that an earlier pass computed are kept by it and not computed again.
+
+    ``load_cost`` is what loading an element once more costs: nothing where a row is still in the nearest cache.
     """
     if len(passes) == 1:
         return passes
@@ -78,7 +79,7 @@ def keep_between(
     for number, step in enumerate(passes):
         roots = [root for item in step.points for root in roots_of(item)]
         moving = varying(roots, inner)
-        for node in _wanted(roots, moving, first, slots):
+        for node in _wanted(roots, moving, first, slots, load_cost):
             slots[node] = len(slots)
             kept_in[first[node]].append(Keep(slots[node], node))
         for node in postorder(roots):
@@ -90,7 +91,11 @@ def keep_between(
 
 
 def _wanted(
-    roots: list[Scalar], moving: set[Scalar], first: dict[Scalar, int], slots: dict[Scalar, int]
+    roots: list[Scalar],
+    moving: set[Scalar],
+    first: dict[Scalar, int],
+    slots: dict[Scalar, int],
+    load_cost: int,
 ) -> list[Scalar]:
     """The topmost scalars that an earlier pass computed at some cost."""
     found: dict[Scalar, None] = {}
@@ -99,7 +104,7 @@ def _wanted(
         node = pending.pop()
         if node not in moving or node in slots:
             continue
-        if node in first and _work(node, moving, slots) >= KEEP_COST:
+        if node in first and _cost(node, moving, load_cost) >= KEEP_COST:
             found[node] = None
             continue
         for operand in operands(node):
@@ -109,10 +114,17 @@ def _wanted(
     return list(found)
 
 
-def _work(node: Scalar, moving: set[Scalar], slots: dict[Scalar, int]) -> int:
-    return sum(
-        OP_COST.get(item.op, 1) for item in postorder([node]) if isinstance(item, Apply) and item in moving
-    )
+def _cost(node: Scalar, moving: set[Scalar], load_cost: int) -> int:
+    """What computing a scalar again costs at each point."""
+    total = 0
+    for item in postorder([node]):
+        if item in moving:
+            match item:
+                case Apply(op):
+                    total += OP_COST.get(op, 1)
+                case Load():
+                    total += load_cost
+    return total
 
 
 def _replace(

@@ -11,7 +11,7 @@ from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.writer import Writer
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
-from inductor_codegen.ir.scalar import Apply, Scalar, Total, operands
+from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
 from inductor_codegen.ir.traverse import postorder, roots_of
 
 LANES = 256
@@ -27,7 +27,8 @@ class LaneWriter(Writer):
         """The lines of the body."""
         *around, lane_loop = self.kernel.outer
         self._parallel(
-            [*around, LoopVar("block", (lane_loop.extent + (LANES - 1)) // LANES)], extra=self._bad()
+            [*around, LoopVar("block", (lane_loop.extent + (LANES - 1)) // LANES)],
+            extra=self._bad(),
         )
         for loop in around:
             self._loop(loop)
@@ -35,10 +36,23 @@ class LaneWriter(Writer):
         self.open(f"for (int64_t block = 0; block < {extent}; block += {LANES})")
         self.add(f"const int64_t width = {extent} - block < {LANES} ? {extent} - block : {LANES};")
         known: dict[Scalar, str] = {}
+        self._kept_arrays()
         for step in self.kernel.passes:
             self._lane_pass(step, known)
+        for slot in self._kept_types():
+            self.add(f"__builtin_free(kept{slot});")
         self.close(len(self.kernel.outer))
         return self.lines
+
+    def _kept_arrays(self) -> None:
+        """Memory for what is kept of a block of rows: each lane's value at each point of the inner loops."""
+        points = size_text(extent_product(self.kernel.inner))
+        for slot, kind in self._kept_types().items():
+            size = f"sizeof({kind}) * {LANES} * (uint64_t)({points})"
+            self.add(f"{kind}* const kept{slot} = ({kind}*)__builtin_malloc({size});")
+
+    def _kept(self, slot: int) -> str:
+        return f"kept{slot}[({self._inner_position()}) * {LANES} + lane]"
 
     def _lanes(self, body: Callable[[], None], clauses: Sequence[str] = (), simd: bool = True) -> None:
         if simd:
@@ -136,13 +150,15 @@ class LaneWriter(Writer):
                             scope.name(value), where, (names or {}).get(accumulator, found.name), "[lane]"
                         )
                     )
-                case Keep():
-                    raise AssertionError("values are kept only where rows are reduced one by one")
+                case Keep(slot, value):
+                    self.add(f"{self._kept(slot)} = {scope.name(value)};")
 
     def _bind_lane_leaves(self, roots: Iterable[Scalar], scope: Scope, known: dict[Scalar, str]) -> None:
         for node in postorder(roots):
             if isinstance(node, Total):
                 scope.bind(node, self._totals[node.accumulator])
+            elif isinstance(node, Kept):
+                scope.bind(node, self._kept(node.slot))
             elif node in known:
                 scope.bind(node, known[node])
 

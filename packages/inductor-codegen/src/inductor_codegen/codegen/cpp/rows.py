@@ -10,10 +10,9 @@ from inductor_codegen.codegen.cpp.indexing import size_text
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.writer import PARALLEL_FROM, Writer
-from inductor_codegen.ir.index import as_index, flatten
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
 from inductor_codegen.ir.scalar import Kept, Scalar, Total
-from inductor_codegen.ir.traverse import postorder, roots_of, statements_of
+from inductor_codegen.ir.traverse import postorder, roots_of
 
 BLOCK = 4096
 """Points of a kernel of one loop that one thread takes at a time."""
@@ -175,19 +174,7 @@ class RowWriter(Writer):
                     lines += found.step(scope.name(value), where, names.get(accumulator, found.name))
         return lines
 
-    def _inner_position(self) -> str:
-        inner = self.kernel.inner
-        index = flatten([as_index(loop) for loop in inner], [loop.extent for loop in inner])
-        return Scope(None, self.counter, {}).index(index)
-
     # -- kept values ------------------------------------------------------------------------------
-
-    def _kept_types(self) -> dict[int, str]:
-        return {
-            item.slot: COMPUTED[item.value.dtype]
-            for item in statements_of(self.kernel.passes)
-            if isinstance(item, Keep)
-        }
 
     def _kept_arrays(self) -> None:
         count = extent_product(self.kernel.inner)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from inductor_codegen.codegen.cpp.dtypes import stored
+from inductor_codegen.codegen.cpp.dtypes import COMPUTED, stored
 from inductor_codegen.codegen.cpp.indexing import size_text
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Condition, Scope, is_checked, must_be_protected
-from inductor_codegen.ir.index import LoopVar
-from inductor_codegen.ir.kernel import Accumulate, Kernel, Pass, Store, extent_product
+from inductor_codegen.ir.index import LoopVar, as_index, flatten
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Store, extent_product
 from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statements_of
 
@@ -102,6 +102,18 @@ class Writer:
             if moves or guarded or any(operand in found for operand in operands(node)):
                 found.add(node)
         return found
+
+    def _inner_position(self) -> str:
+        inner = self.kernel.inner
+        index = flatten([as_index(loop) for loop in inner], [loop.extent for loop in inner])
+        return Scope(None, self.counter, {}).index(index)
+
+    def _kept_types(self) -> dict[int, str]:
+        return {
+            item.slot: COMPUTED[item.value.dtype]
+            for item in statements_of(self.kernel.passes)
+            if isinstance(item, Keep)
+        }
 
 
 def _collapse(loops: Sequence[LoopVar]) -> int:
