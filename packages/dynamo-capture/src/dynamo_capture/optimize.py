@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gc
 import logging
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import CodeType
@@ -39,6 +41,18 @@ class Report:
     eager: list[tuple[CodeType, str]] = field(default_factory=list)
 
 
+@contextmanager
+def _no_cycle_search() -> Iterator[None]:
+    """Compiling makes many objects and little garbage; a full collection in a process with torch takes 50-150 ms."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
 class Capture:
     """The callback of one ``optimize``: turns frames into replacement code, and remembers which sizes vary."""
 
@@ -58,7 +72,8 @@ class Capture:
             return hook.SKIP
         activation = Activation(code, frame.globals, frame.closure, dict(frame.locals), frame.function)
         try:
-            replacement = convert(activation, self.options, self._dynamic(code), self.resumes)
+            with _no_cycle_search():
+                replacement = convert(activation, self.options, self._dynamic(code), self.resumes)
         except RunEagerly as reason:
             self.report.eager.append((code, str(reason)))
             logger.info("%s runs uncompiled: %s", code.co_qualname, reason)
