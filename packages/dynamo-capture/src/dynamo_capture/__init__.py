@@ -11,16 +11,42 @@ from typing import Any
 from dynamo_capture.__about__ import __version__
 
 _EXPORTS: dict[str, str] = {
-    "CaptureError": "dynamo_capture.graph_breaks",
-    "CATALOGUE": "dynamo_capture.graph_breaks",
+    "BackendError": "dynamo_capture.errors",
+    "BreakReport": "dynamo_capture.graph_breaks",
+    "CaptureError": "dynamo_capture.errors",
     "Optimizer": "dynamo_capture.optimize",
-    "Report": "dynamo_capture.optimize",
+    "Replacement": "dynamo_capture.compile_frame",
+    "Report": "dynamo_capture.compile_frame",
+    "allow_in_graph": "dynamo_capture.controls",
+    "disable": "dynamo_capture.controls",
+    "explain": "dynamo_capture.optimize",
+    "graph_break": "dynamo_capture.controls",
+    "is_compiling": "dynamo_capture.controls",
+    "mark_dynamic": "dynamo_capture.controls",
     "optimize": "dynamo_capture.optimize",
     "reset": "dynamo_capture.optimize",
+    "run_graph": "dynamo_capture.optimize",
 }
 """Public name -> module that defines it; imported when first asked for."""
 
-__all__ = ["__version__"]
+__all__ = [
+    "__version__",
+    "BackendError",
+    "BreakReport",
+    "CaptureError",
+    "Optimizer",
+    "Replacement",
+    "Report",
+    "allow_in_graph",
+    "disable",
+    "explain",
+    "graph_break",
+    "is_compiling",
+    "mark_dynamic",
+    "optimize",
+    "reset",
+    "run_graph",
+]
 
 
 def __getattr__(name: str) -> Any:

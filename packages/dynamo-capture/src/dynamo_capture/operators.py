@@ -1,323 +1,432 @@
-"""Unary, binary and comparison operators on symbolic values."""
+"""Unary and binary operators, comparisons, identity and equality over all kinds of values."""
 
 from __future__ import annotations
 
 import operator
-import types
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
-from fx_interface.symbols import floordiv, mod
 
-from dynamo_capture.graph_breaks import GraphBreak
-from dynamo_capture.values.base import MISSING, Value, class_attribute
-from dynamo_capture.values.constants import ConstantValue
-from dynamo_capture.values.containers import DictValue, SequenceValue, SetValue
-from dynamo_capture.values.functions import BoundMethod, ClosureValue
-from dynamo_capture.values.objects import NewObject, ObjectValue
-from dynamo_capture.values.tensors import SymIntValue, TensorValue
+from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.values import (
+    FALSE,
+    TRUE,
+    Const,
+    DictValue,
+    DictView,
+    FunctionValue,
+    ListValue,
+    MethodValue,
+    ObjectValue,
+    SequenceValue,
+    SetValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    boolean,
+    size_value,
+)
+from fx_interface.symbols import Expr, Relation, RelationOp
 
 if TYPE_CHECKING:
-    from dynamo_capture.tracer import Tracer
+    from dynamo_capture.trace import Trace
 
-BINARY: dict[str, Callable[[Any, Any], Any]] = {
+
+class BinaryOperator(NamedTuple):
+    """One operator: the Python function, the special methods, the plain form of an augmented one."""
+
+    function: Callable[..., Any]
+    left: str
+    right: str | None
+    plain: str | None = None
+
+
+def _table() -> dict[str, BinaryOperator]:
+    rows = {
+        "+": ("add", operator.add),
+        "-": ("sub", operator.sub),
+        "*": ("mul", operator.mul),
+        "/": ("truediv", operator.truediv),
+        "//": ("floordiv", operator.floordiv),
+        "%": ("mod", operator.mod),
+        "**": ("pow", operator.pow),
+        "@": ("matmul", operator.matmul),
+        "<<": ("lshift", operator.lshift),
+        ">>": ("rshift", operator.rshift),
+        "&": ("and", operator.and_),
+        "|": ("or", operator.or_),
+        "^": ("xor", operator.xor),
+    }
+    table = {}
+    for symbol, (name, function) in rows.items():
+        table[symbol] = BinaryOperator(function, f"__{name}__", f"__r{name}__")
+        inplace = getattr(operator, f"i{name.rstrip('_')}" if name not in ("and", "or") else f"i{name}")
+        table[symbol + "="] = BinaryOperator(inplace, f"__i{name}__", None, symbol)
+    return table
+
+
+BINARY: dict[str, BinaryOperator] = _table()
+COMPARE: dict[str, tuple[Callable[..., Any], str, str]] = {
+    "<": (operator.lt, "__lt__", "__gt__"),
+    "<=": (operator.le, "__le__", "__ge__"),
+    "==": (operator.eq, "__eq__", "__eq__"),
+    "!=": (operator.ne, "__ne__", "__ne__"),
+    ">": (operator.gt, "__gt__", "__lt__"),
+    ">=": (operator.ge, "__ge__", "__le__"),
+}
+UNARY: dict[str, tuple[Callable[..., Any], str]] = {
+    "-": (operator.neg, "__neg__"),
+    "+": (operator.pos, "__pos__"),
+    "~": (operator.invert, "__invert__"),
+}
+_SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
     "-": operator.sub,
     "*": operator.mul,
-    "/": operator.truediv,
     "//": operator.floordiv,
     "%": operator.mod,
-    "**": operator.pow,
-    "@": operator.matmul,
-    "&": operator.and_,
-    "|": operator.or_,
-    "^": operator.xor,
-    "<<": operator.lshift,
-    ">>": operator.rshift,
 }
-INPLACE: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.iadd,
-    "-": operator.isub,
-    "*": operator.imul,
-    "/": operator.itruediv,
-    "//": operator.ifloordiv,
-    "%": operator.imod,
-    "**": operator.ipow,
-    "@": operator.imatmul,
-    "&": operator.iand,
-    "|": operator.ior,
-    "^": operator.ixor,
-    "<<": operator.ilshift,
-    ">>": operator.irshift,
+_RELATIONS: dict[str, tuple[RelationOp, bool]] = {
+    "==": ("==", False),
+    "!=": ("!=", False),
+    "<": ("<", False),
+    "<=": ("<=", False),
+    ">": ("<", True),
+    ">=": ("<=", True),
 }
-SPECIAL = {
-    "+": "add",
-    "-": "sub",
-    "*": "mul",
-    "/": "truediv",
-    "//": "floordiv",
-    "%": "mod",
-    "**": "pow",
-    "@": "matmul",
-    "&": "and",
-    "|": "or",
-    "^": "xor",
-    "<<": "lshift",
-    ">>": "rshift",
-}
-COMPARE: dict[str, Callable[[Any, Any], Any]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
-_COMPARE_NAMES = {"<": "lt", "<=": "le", "==": "eq", "!=": "ne", ">": "gt", ">=": "ge"}
-_MIRRORED = {"<": ">", "<=": ">=", "==": "==", "!=": "!=", ">": "<", ">=": "<="}
-_INTEGER: dict[str, Callable[[Any, Any], Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "//": floordiv,
-    "%": mod,
-}
+_PLAIN = (int, float, bool, complex, str, bytes, type(None))
 
 
-def binary(tracer: Tracer, op: str, lhs: Value, rhs: Value) -> Value:
-    """``lhs op rhs``; ``op`` ends in ``=`` for an augmented assignment."""
-    inplace = op.endswith("=")
-    symbol = op[:-1] if inplace else op
-    if lhs.constant and rhs.constant:
-        return tracer.fold(BINARY[symbol], [lhs, rhs])
-    if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
-        table = INPLACE if inplace and isinstance(lhs, TensorValue) else BINARY
-        if inplace and isinstance(lhs, TensorValue):
-            return tracer.tensor_call(f"__i{SPECIAL[symbol]}__" if symbol != "/" else "__itruediv__", [lhs, rhs], {})
-        return tracer.tensor_call(table[symbol], [lhs, rhs], {})
-    if isinstance(lhs, SymIntValue) or isinstance(rhs, SymIntValue):
-        return _symbolic(tracer, symbol, lhs, rhs)
-    if isinstance(lhs, SequenceValue):
-        return _sequence(tracer, symbol, lhs, rhs, inplace)
-    if isinstance(rhs, SequenceValue) and symbol == "*" and lhs.constant:
-        return SequenceValue(rhs.items * tracer.int_of(lhs), rhs.kind)
-    if isinstance(lhs, DictValue) and isinstance(rhs, DictValue) and symbol == "|":
-        if inplace:
-            lhs.touch(tracer)
-            lhs.items.update(rhs.items)
-            return lhs
-        return DictValue({**dict(lhs.items.items()), **dict(rhs.items.items())}, lhs.kind)
-    if isinstance(lhs, SetValue) and isinstance(rhs, (SetValue, DictValue)) and symbol in _SETS:
-        return _SETS[symbol](tracer, lhs, rhs, inplace)
-    if lhs.constant and symbol == "%" and isinstance(lhs.as_python(), str):
-        return tracer.fold(operator.mod, [lhs, ConstantValue(python_of(tracer, rhs))])
-    return _by_protocol(tracer, symbol, lhs, rhs, inplace)
+class Operators:
+    """The operators of one trace."""
 
+    def __init__(self, tx: Trace) -> None:
+        self._tx = tx
 
-def python_of(tracer: Tracer, value: Value) -> Any:
-    """A Python object for a value made of constants (for formatting and the like)."""
-    match value:
-        case SequenceValue():
-            items = [python_of(tracer, item) for item in value.items]
-            if value.kind in (list, tuple, torch.Size) or hasattr(value.kind, "n_sequence_fields"):
-                return value.kind(items)
-            return tuple.__new__(value.kind, items)
-        case DictValue():
-            return value.kind({key: python_of(tracer, item) for key, item in value.items.items()})
-        case SetValue():
-            return value.kind(python_of(tracer, item) for item in value.items.values())
-        case SymIntValue():
-            return tracer.int_of(value)
-        case BoundMethod() if isinstance(value.function, ObjectValue):
-            return types.MethodType(value.function.as_python(), value.receiver.as_python())
-        case ObjectValue():
-            return tracer.rely_on_object(value)
-    return value.as_python()
-
-
-def _symbolic(tracer: Tracer, symbol: str, lhs: Value, rhs: Value) -> Value:
-    def expression(value: Value) -> Any:
-        if isinstance(value, SymIntValue):
-            return value.expr
-        found = value.as_python()
-        return found if type(found) in (int, bool) else None
-
-    left, right = expression(lhs), expression(rhs)
-    if left is not None and right is not None and symbol in _INTEGER:
-        if symbol in ("//", "%") and isinstance(right, int) and right == 0:
-            raise tracer.raise_type(ZeroDivisionError, "integer division or modulo by zero")
-        return tracer.sym_int(_INTEGER[symbol](left, right))
-    if isinstance(lhs, SequenceValue) and symbol == "*":
-        return SequenceValue(lhs.items * tracer.int_of(rhs), lhs.kind)
-    if isinstance(rhs, SequenceValue) and symbol == "*":
-        return SequenceValue(rhs.items * tracer.int_of(lhs), rhs.kind)
-    return tracer.fold(BINARY[symbol], [ConstantValue(tracer.int_of(lhs)), ConstantValue(tracer.int_of(rhs))])
-
-
-def _sequence(tracer: Tracer, symbol: str, lhs: SequenceValue, rhs: Value, inplace: bool) -> Value:
-    if symbol == "*" and rhs.constant:
-        return SequenceValue(lhs.items * tracer.int_of(rhs), lhs.kind)
-    if symbol == "+":
-        if inplace and lhs.kind is list:
-            added = list(rhs.iterate(tracer))
-            lhs.touch(tracer)
-            lhs.items.extend(added)
-            return lhs
-        if isinstance(rhs, SequenceValue):
-            kind = list if lhs.kind is list else tuple
-            if (rhs.kind is list) != (kind is list):
-                raise tracer.raise_type(
-                    TypeError, f'can only concatenate {kind.__name__} (not "{rhs.kind.__name__}") to {kind.__name__}'
-                )
-            return SequenceValue(lhs.items + rhs.items, torch.Size if lhs.kind is torch.Size else kind)
-    return _by_protocol(tracer, symbol, lhs, rhs, inplace)
-
-
-def _set_operation(function: Callable[[dict[Any, Value], dict[Any, Value]], dict[Any, Value]]) -> Any:
-    def run(tracer: Tracer, lhs: SetValue, rhs: Any, inplace: bool) -> Value:
-        result = function(lhs.items, dict(rhs.items.items()))
-        if inplace and lhs.kind is set:
-            lhs.touch(tracer)
-            lhs.items = result
-            return lhs
-        return SetValue(result, lhs.kind)
-
-    return run
-
-
-_SETS = {
-    "|": _set_operation(lambda a, b: {**a, **b}),
-    "&": _set_operation(lambda a, b: {k: v for k, v in a.items() if k in b}),
-    "-": _set_operation(lambda a, b: {k: v for k, v in a.items() if k not in b}),
-    "^": _set_operation(
-        lambda a, b: {**{k: v for k, v in a.items() if k not in b}, **{k: v for k, v in b.items() if k not in a}}
-    ),
-}
-
-
-def _by_protocol(tracer: Tracer, symbol: str, lhs: Value, rhs: Value, inplace: bool) -> Value:
-    names = [f"__i{SPECIAL[symbol]}__"] if inplace else []
-    names.append(f"__{SPECIAL[symbol]}__")
-    for receiver, name, other in [
-        *((lhs, name, rhs) for name in names),
-        (rhs, f"__r{SPECIAL[symbol]}__", lhs),
-    ]:
-        if class_attribute(receiver.python_type(), name) is not MISSING and not receiver.constant:
-            result = tracer.call_special(receiver, name, [other])
-            if not (result.constant and result.as_python() is NotImplemented):
-                return result
-    left, right = lhs.python_type().__name__, rhs.python_type().__name__
-    raise tracer.raise_type(TypeError, f"unsupported operand type(s) for {symbol}: '{left}' and '{right}'")
-
-
-def unary(tracer: Tracer, function: Callable[[Any], Any], name: str, value: Value) -> Value:
-    """``-x``, ``+x`` or ``~x``."""
-    if value.constant:
-        return tracer.fold(function, [value])
-    if isinstance(value, TensorValue):
-        return tracer.tensor_call(function, [value], {})
-    if isinstance(value, SymIntValue) and function is operator.neg:
-        return tracer.sym_int(-value.expr)
-    return tracer.call_special(value, name, [])
-
-
-def compare(tracer: Tracer, op: str, lhs: Value, rhs: Value) -> Value:
-    """``lhs op rhs`` for the six comparisons."""
-    if lhs.constant and rhs.constant:
-        return tracer.fold(COMPARE[op], [lhs, rhs])
-    if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
-        other = rhs if isinstance(lhs, TensorValue) else lhs
-        if other.constant and other.as_python() is None:
-            return ConstantValue(op == "!=")
-        return tracer.tensor_call(COMPARE[op], [lhs, rhs], {})
-    if isinstance(lhs, SymIntValue) or isinstance(rhs, SymIntValue):
-        return _compare_sizes(tracer, op, lhs, rhs)
-    if isinstance(lhs, SequenceValue) and isinstance(rhs, SequenceValue):
-        return _compare_sequences(tracer, op, lhs, rhs)
-    if isinstance(lhs, (DictValue, SetValue)) and isinstance(rhs, (DictValue, SetValue)):
-        return _compare_mappings(tracer, op, lhs, rhs)
-    return _compare_by_protocol(tracer, op, lhs, rhs)
-
-
-def _compare_sizes(tracer: Tracer, op: str, lhs: Value, rhs: Value) -> Value:
-    def expression(value: Value) -> Any:
-        if isinstance(value, SymIntValue):
-            return value.expr
-        return value.as_python() if value.constant else None
-
-    left, right = expression(lhs), expression(rhs)
-    if any(type(v) not in (int, bool) and not hasattr(v, "terms") for v in (left, right)):
-        if op in ("==", "!=") and not any(isinstance(v, float) for v in (left, right)):
-            return ConstantValue(op == "!=")
-        return tracer.fold(COMPARE[op], [ConstantValue(tracer.int_of(v)) for v in (lhs, rhs)])
-    if op in (">", ">="):
-        return ConstantValue(tracer.decide("<" if op == ">" else "<=", right, left))
-    return ConstantValue(tracer.decide(op, left, right))
-
-
-def _compare_sequences(tracer: Tracer, op: str, lhs: SequenceValue, rhs: SequenceValue) -> Value:
-    comparable = (lhs.kind is list) == (rhs.kind is list)
-    if op in ("==", "!="):
-        equal = comparable and len(lhs.items) == len(rhs.items)
-        if equal:
-            equal = all(
-                one is two or compare(tracer, "==", one, two).truth(tracer)
-                for one, two in zip(lhs.items, rhs.items, strict=True)
+    def binary(self, symbol: str, lhs: Value, rhs: Value) -> Value:
+        """``lhs symbol rhs``; a symbol ending in ``=`` is the augmented operator."""
+        row = BINARY[symbol]
+        if isinstance(lhs, Const) and isinstance(rhs, Const):
+            found = self._tx.fold(
+                lambda: (BINARY[row.plain] if row.plain else row).function(lhs.value, rhs.value)
             )
-        return ConstantValue(equal == (op == "=="))
-    for one, two in zip(lhs.items, rhs.items, strict=False):
-        if not (one is two or compare(tracer, "==", one, two).truth(tracer)):
-            return compare(tracer, op, one, two)
-    return tracer.fold(COMPARE[op], [ConstantValue(len(lhs.items)), ConstantValue(len(rhs.items))])
+            return self._tx.known(found)
+        if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
+            if not isinstance(lhs, (TensorValue, ListValue)) and row.plain is not None:
+                row = BINARY[row.plain]
+            if not (isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue)):
+                return self._tx.tensors.call_function(row.function, [lhs, rhs], {})
+        if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
+            found = self._symbolic(row.plain or symbol, lhs, rhs)
+            if found is not None:
+                return found
+        found = self._containers(symbol, lhs, rhs)
+        return found if found is not None else self._objects(row, lhs, rhs, symbol)
 
+    def _symbolic(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+        numbers = [_number(lhs), _number(rhs)]
+        if None in numbers:
+            return None
+        combine = _SYMBOLIC.get(symbol)
+        if combine is not None and all(
+            isinstance(n, (int, Expr)) and not isinstance(n, bool) for n in numbers
+        ):
+            if symbol in ("//", "%") and not self._positive(numbers[1]):
+                return self._fixed(symbol, lhs, rhs)
+            return size_value(combine(*numbers))
+        if symbol == "**" and isinstance(rhs, Const) and type(rhs.value) is int and 0 < rhs.value < 5:
+            product = numbers[0]
+            for _ in range(rhs.value - 1):
+                product = product * numbers[0]
+            return size_value(product)
+        return self._fixed(symbol, lhs, rhs)
 
-def _compare_mappings(tracer: Tracer, op: str, lhs: Any, rhs: Any) -> Value:
-    if isinstance(lhs, SetValue) and isinstance(rhs, SetValue):
-        return tracer.fold(COMPARE[op], [ConstantValue(set(lhs.items)), ConstantValue(set(rhs.items))])
-    if op not in ("==", "!="):
-        raise tracer.raise_type(TypeError, f"'{op}' not supported between instances of 'dict' and 'dict'")
-    equal = type(lhs) is type(rhs) and set(lhs.items) == set(rhs.items)
-    if equal:
-        equal = all(compare(tracer, "==", lhs.items[k], rhs.items[k]).truth(tracer) for k in lhs.items)
-    return ConstantValue(equal == (op == "=="))
+    def _positive(self, number: Any) -> bool:
+        return self._tx.env.known(Relation("<", 0, number)) is True
 
+    def _fixed(self, symbol: str, lhs: Value, rhs: Value) -> Value:
+        """Symbolic operands fixed to their values."""
+        one, other = (Const(v.specialize(self._tx)) if isinstance(v, SymValue) else v for v in (lhs, rhs))
+        return self.binary(symbol, one, other)
 
-def _compare_by_protocol(tracer: Tracer, op: str, lhs: Value, rhs: Value) -> Value:
-    for receiver, name, other in ((lhs, op, rhs), (rhs, _MIRRORED[op], lhs)):
-        if receiver.constant or isinstance(receiver, (SequenceValue, DictValue, SetValue)):
-            continue
-        found = class_attribute(receiver.python_type(), f"__{_COMPARE_NAMES[name]}__")
-        own = found is not MISSING and found is not getattr(object, f"__{_COMPARE_NAMES[name]}__")
-        if own and hasattr(found, "__code__"):
-            result = tracer.call_special(receiver, f"__{_COMPARE_NAMES[name]}__", [other])
-            if not (result.constant and result.as_python() is NotImplemented):
-                return result
-        elif own and isinstance(lhs, ObjectValue) and isinstance(rhs, (ObjectValue, ConstantValue)):
-            return tracer.fold(COMPARE[op], [lhs, rhs])
-    if op in ("==", "!="):
-        return ConstantValue(identical(tracer, lhs, rhs) == (op == "=="))
-    raise tracer.raise_type(
-        TypeError,
-        f"'{op}' not supported between instances of '{lhs.python_type().__name__}' and '{rhs.python_type().__name__}'",
-    )
+    def _containers(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+        lhs, rhs = _as_sequence(lhs), _as_sequence(rhs)
+        tx = self._tx
+        match symbol:
+            case "+" | "+=" if isinstance(lhs, ListValue):
+                if symbol == "+=":
+                    tx.effects.mutates(lhs)
+                    lhs.items.extend(rhs.unpack(tx))
+                    return lhs
+                if isinstance(rhs, ListValue):
+                    return ListValue([*lhs.items, *rhs.items])
+            case "+" | "+=" if isinstance(lhs, TupleValue) and isinstance(rhs, TupleValue):
+                cls = torch.Size if lhs.cls is torch.Size else tuple
+                return TupleValue([*lhs.items, *rhs.items], cls)
+            case "*" | "*=":
+                if isinstance(rhs, SequenceValue):
+                    lhs, rhs = rhs, lhs
+                if isinstance(lhs, SequenceValue) and not isinstance(rhs, SequenceValue):
+                    items = lhs.items * tx.index(rhs)
+                    if symbol == "*=" and isinstance(lhs, ListValue):
+                        tx.effects.mutates(lhs)
+                        lhs.items[:] = items
+                        return lhs
+                    return TupleValue(items) if isinstance(lhs, TupleValue) else ListValue(items)
+            case "%" | "%=" if isinstance(lhs, Const) and isinstance(lhs.value, str):
+                text = lhs.value
+                return Const(tx.fold(lambda: text % tx.calls.python_object(rhs)))
+            case "|" | "|=" if isinstance(lhs, DictValue) and isinstance(rhs, DictValue):
+                target = lhs if symbol == "|=" else tx.calls.copy_dict(lhs)
+                for key, value in list(rhs.all_entries(tx).values()):
+                    target.set_item(tx, key, value)
+                return target
+            case "|" | "&" | "-" | "^" | "|=" | "&=" | "-=" | "^=":
+                return self._sets(symbol, lhs, rhs)
+        return None
 
+    def _sets(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+        tx = self._tx
+        kinds = (SetValue, DictView)
+        plain = (set, frozenset)
+        if not all(
+            isinstance(v, kinds) or (isinstance(v, Const) and isinstance(v.value, plain)) for v in (lhs, rhs)
+        ):
+            return None
+        left, right = tx.calls.set_of(lhs.unpack(tx)), tx.calls.set_of(rhs.unpack(tx))
+        match symbol[0]:
+            case "|":
+                items = {**left.items, **right.items}
+            case "&":
+                items = {k: v for k, v in left.items.items() if k in right.items}
+            case "-":
+                items = {k: v for k, v in left.items.items() if k not in right.items}
+            case _:
+                items = {k: v for k, v in left.items.items() if k not in right.items}
+                items.update({k: v for k, v in right.items.items() if k not in left.items})
+        if symbol.endswith("=") and isinstance(lhs, SetValue):
+            tx.effects.mutates(lhs)
+            lhs.items = items
+            return lhs
+        return SetValue(items, lhs.cls if isinstance(lhs, SetValue) else set)
 
-def identical(tracer: Tracer, lhs: Value, rhs: Value) -> bool:
-    """``lhs is rhs``; where that rests on what the arguments are, a guard notes it."""
-    if lhs is rhs:
-        return True
-    tracer.rely_on_distinct(lhs, rhs)
-    if lhs.constant and rhs.constant:
-        one, two = lhs.as_python(), rhs.as_python()
-        small = (int, float, str, bytes, bool)
-        return one is two or (type(one) is type(two) and type(one) in small and one == two)
-    if isinstance(lhs, ObjectValue) and isinstance(rhs, ObjectValue):
-        return lhs.obj is rhs.obj
-    if isinstance(lhs, BoundMethod | ClosureValue | NewObject | TensorValue | SymIntValue):
+    def _objects(self, row: BinaryOperator, lhs: Value, rhs: Value, symbol: str) -> Value:
+        """Special methods, in Python's order."""
+        tx = self._tx
+        attempts: list[tuple[Value, str, Value]] = [(lhs, row.left, rhs)]
+        plain = BINARY[row.plain] if row.plain else row
+        if row.plain:
+            attempts.append((lhs, plain.left, rhs))
+        if plain.right is not None:
+            attempts.append((rhs, plain.right, lhs))
+            if (
+                issubclass(rhs.python_type(), lhs.python_type())
+                and rhs.python_type() is not lhs.python_type()
+            ):
+                attempts.reverse()
+        for receiver, name, other in attempts:
+            if isinstance(receiver, ObjectValue) and tx.attributes.has_special(receiver, name):
+                found = tx.calls.special(receiver, name, [other])
+                if not (isinstance(found, Const) and found.value is NotImplemented):
+                    return found
+            elif isinstance(receiver, TensorValue):
+                return tx.tensors.call_function(plain.function, [lhs, rhs], {})
+        names = lhs.python_type().__name__, rhs.python_type().__name__
+        known = (Const, SequenceValue, DictValue, SetValue, ObjectValue, FunctionValue)
+        if isinstance(lhs, known) and isinstance(rhs, known):
+            raise tx.raises(
+                TypeError, f"unsupported operand type(s) for {symbol}: {names[0]!r} and {names[1]!r}"
+            )
+        raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
+
+    def unary(self, symbol: str, value: Value) -> Value:
+        """``-x``, ``+x``, ``~x``."""
+        function, name = UNARY[symbol]
+        if isinstance(value, TensorValue):
+            return self._tx.tensors.call_function(function, [value], {})
+        if isinstance(value, SymValue) and symbol == "-":
+            return size_value(-value.expr)
+        if isinstance(value, SymValue) and symbol == "+":
+            return value
+        if isinstance(value, ObjectValue):
+            return self._tx.calls.special(value, name, [])
+        constant = self._tx.index(value) if isinstance(value, SymValue) else self._tx.constant(value)
+        return self._tx.known(self._tx.fold(lambda: function(constant)))
+
+    def compare(self, symbol: str, lhs: Value, rhs: Value) -> Value:
+        """``lhs symbol rhs`` for ``<``, ``==`` and so on."""
+        function, left, right = COMPARE[symbol]
+        tx = self._tx
+        if isinstance(lhs, Const) and isinstance(rhs, Const):
+            return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
+        if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
+            other = rhs if isinstance(lhs, TensorValue) else lhs
+            if symbol in ("==", "!=") and _is_no_operand(other):
+                return boolean(symbol == "!=")
+            return tx.tensors.call_function(function, [lhs, rhs], {})
+        if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
+            found = self._compare_symbolic(symbol, lhs, rhs)
+            if found is not None:
+                return found
+        if isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue):
+            return self._compare_objects(symbol, lhs, rhs, left, right)
+        if symbol in ("==", "!="):
+            return boolean(self._equal(lhs, rhs) == (symbol == "=="))
+        return self._ordered(symbol, function, lhs, rhs)
+
+    def _compare_symbolic(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+        one, other = _number(lhs), _number(rhs)
+        if one is None or other is None:
+            if symbol in ("==", "!="):
+                return boolean(symbol == "!=")
+            return None
+        if isinstance(one, float) or isinstance(other, float):
+            fixed = [Const(v.specialize(self._tx)) if isinstance(v, SymValue) else v for v in (lhs, rhs)]
+            return self.compare(symbol, fixed[0], fixed[1])
+        relation, swap = _RELATIONS[symbol]
+        one, other = (other, one) if swap else (one, other)
+        return boolean(self._tx.decide(Relation(relation, one, other)))
+
+    def _compare_objects(self, symbol: str, lhs: Value, rhs: Value, left: str, right: str) -> Value:
+        tx = self._tx
+        for receiver, name, other in ((lhs, left, rhs), (rhs, right, lhs)):
+            if not isinstance(receiver, ObjectValue):
+                continue
+            tx.attributes.guard_type(receiver)
+            found = tx.attributes.in_class(receiver.cls, name)
+            if hasattr(found, "__code__"):
+                answer = tx.inliner.call_function(Const(found), [receiver, other], {})
+                if not (isinstance(answer, Const) and answer.value is NotImplemented):
+                    return answer
+            elif name == "__ne__" and hasattr(tx.attributes.in_class(receiver.cls, "__eq__"), "__code__"):
+                eq = tx.attributes.in_class(receiver.cls, "__eq__")
+                answer = tx.inliner.call_function(Const(eq), [receiver, other], {})
+                if not (isinstance(answer, Const) and answer.value is NotImplemented):
+                    return boolean(not tx.truth(answer))
+            elif receiver.base is not None:
+                other_base = (
+                    other.base if isinstance(other, ObjectValue) and other.base is not None else other
+                )
+                return (
+                    self.compare(symbol, receiver.base, other_base)
+                    if receiver is lhs
+                    else self.compare(symbol, other_base, receiver.base)
+                )
+            elif _compares_in_c(receiver.cls) and symbol in ("==", "!="):
+                raise receiver.unsupported(f"the comparison {symbol}")
+        if symbol in ("==", "!="):
+            return boolean(self.same(lhs, rhs) == (symbol == "=="))
+        names = lhs.python_type().__name__, rhs.python_type().__name__
+        raise tx.raises(
+            TypeError, f"{symbol!r} not supported between instances of {names[0]!r} and {names[1]!r}"
+        )
+
+    def _equal(self, lhs: Value, rhs: Value) -> bool:
+        tx = self._tx
+        try:
+            return bool(tx.fold(lambda: lhs.as_constant() == rhs.as_constant()))
+        except NotConstant:
+            pass
+        one, other = _as_sequence(lhs), _as_sequence(rhs)
+        if isinstance(one, SequenceValue) and isinstance(other, SequenceValue):
+            if isinstance(one, TupleValue) != isinstance(other, TupleValue) or len(one.items) != len(
+                other.items
+            ):
+                return False
+            return all(
+                self.equal_or_same(tx.force(a), tx.force(b))
+                for a, b in zip(one.items, other.items, strict=True)
+            )
+        if isinstance(one, DictValue) and isinstance(other, DictValue):
+            mine, theirs = one.all_entries(tx), other.all_entries(tx)
+            return mine.keys() == theirs.keys() and all(
+                self.equal_or_same(tx.force(mine[k][1]), tx.force(theirs[k][1])) for k in mine
+            )
+        sets = (SetValue, DictView)
+        if isinstance(one, sets) or isinstance(other, sets):
+            try:
+                return (
+                    tx.calls.set_of(one.unpack(tx)).items.keys()
+                    == tx.calls.set_of(other.unpack(tx)).items.keys()
+                )
+            except GraphBreak:
+                return False
+        if isinstance(one, MethodValue) and isinstance(other, MethodValue):
+            return self.same(one.function, other.function) and self.same(one.receiver, other.receiver)
+        return self.same(lhs, rhs)
+
+    def _ordered(self, symbol: str, function: Callable[..., Any], lhs: Value, rhs: Value) -> Value:
+        tx = self._tx
+        try:
+            return tx.known(
+                tx.fold(lambda: function(tx.calls.python_object(lhs), tx.calls.python_object(rhs)))
+            )
+        except NotConstant:
+            pass
+        one, other = _as_sequence(lhs), _as_sequence(rhs)
+        if isinstance(one, SequenceValue) and isinstance(other, SequenceValue):
+            for a, b in zip(one.unpack(tx), other.unpack(tx), strict=False):
+                if not self.equal_or_same(a, b):
+                    return self.compare(symbol, a, b)
+            return boolean(function(len(one.items), len(other.items)))
+        if isinstance(one, (SetValue, DictView)) and isinstance(other, (SetValue, DictView)):
+            keys = [set(tx.calls.set_of(v.unpack(tx)).items) for v in (one, other)]
+            return boolean(function(*keys))
+        raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
+
+    def equal_or_same(self, lhs: Value, rhs: Value) -> bool:
+        """``lhs is rhs or lhs == rhs``, as containers compare."""
+        return self.same(lhs, rhs) or self._tx.truth(self.compare("==", lhs, rhs))
+
+    def same(self, lhs: Value, rhs: Value) -> bool:
+        """``lhs is rhs``."""
+        if lhs is rhs:
+            return True
+        if is_mutable(lhs) and is_mutable(rhs):
+            if lhs.source is not None and rhs.source is not None and lhs.identity() is not rhs.identity():
+                self._tx.guards.distinct([lhs.source, rhs.source])
+            if isinstance(lhs, TensorValue):
+                return False
+        one, other = lhs.identity(), rhs.identity()
+        if one is other:
+            return True
+        if isinstance(lhs, Const) and isinstance(rhs, Const) and type(one) is type(other):
+            return isinstance(one, (int, str, bytes)) and one == other
         return False
-    if lhs.constant != rhs.constant or type(lhs) is not type(rhs):
-        return False
-    if isinstance(lhs, (SequenceValue, DictValue, SetValue)):
-        return False
-    raise GraphBreak("value", f"whether {lhs.describe()} is {rhs.describe()}")
+
+    def is_(self, lhs: Value, rhs: Value) -> Value:
+        """``lhs is rhs`` as a value."""
+        return TRUE if self.same(lhs, rhs) else FALSE
+
+
+def _compares_in_c(cls: Any) -> bool:
+    return cls.__eq__ is not object.__eq__ and not issubclass(cls, BaseException)
+
+
+def is_mutable(value: Value) -> bool:
+    """Whether two paths to such an object could turn out to lead to one."""
+    return isinstance(value, (TensorValue, ObjectValue, ListValue, DictValue, SetValue))
+
+
+def _is_no_operand(value: Value) -> bool:
+    """Whether comparing a tensor with the value is left to identity."""
+    if isinstance(value, Const):
+        return value.value is None
+    return isinstance(value, (SequenceValue, DictValue, ObjectValue))
+
+
+def _number(value: Value) -> Any:
+    if isinstance(value, SymValue):
+        return value.expr
+    if isinstance(value, Const) and isinstance(value.value, (int, float)):
+        return int(value.value) if isinstance(value.value, bool) else value.value
+    return None
+
+
+def _as_sequence(value: Value) -> Value:
+    """A constant tuple as a tuple value; an instance of a list or dict subclass as its content."""
+    if isinstance(value, Const) and isinstance(value.value, tuple):
+        return TupleValue([Const(item) for item in value.value], type(value.value))
+    return value

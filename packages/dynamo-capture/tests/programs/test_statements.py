@@ -5,8 +5,7 @@ import contextlib
 import pytest
 import torch
 
-from dynamo_capture import optimize
-from dynamo_capture.graph_breaks import CaptureError
+from dynamo_capture import CaptureError, optimize
 
 X = torch.arange(6.0).reshape(2, 3) + 1
 

@@ -1,221 +1,259 @@
-"""Instructions that build containers, strings and functions, and unpack them."""
+"""Building containers, slices, strings and functions; unpacking."""
 
 from __future__ import annotations
 
-import sys
-import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dynamo_capture.bytecode.instruction import Instruction
+from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.opcodes.registry import opcode
-from dynamo_capture.values.base import Value, class_attribute
-from dynamo_capture.values.constants import ConstantValue
-from dynamo_capture.values.containers import DictValue, SequenceValue, SetValue, SliceValue
-from dynamo_capture.values.functions import CellValue, ClosureValue
-from dynamo_capture.values.objects import NewObject, ObjectValue
+from dynamo_capture.values import (
+    NONE,
+    CellValue,
+    Const,
+    DictValue,
+    FunctionValue,
+    ListValue,
+    ObjectValue,
+    SequenceValue,
+    SetValue,
+    TupleValue,
+    Value,
+    make_slice,
+)
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
+    from dynamo_capture.prepared import Step
+    from dynamo_capture.trace import Trace
 
 
 @opcode("BUILD_TUPLE")
-def _tuple(frame: Frame, instruction: Instruction) -> None:
-    frame.push(SequenceValue(frame.popn(instruction.arg), tuple))
+def build_tuple(frame: Frame, step: Step) -> None:
+    frame.stack.append(TupleValue(frame.pop_n(step.arg)))
 
 
 @opcode("BUILD_LIST")
-def _list(frame: Frame, instruction: Instruction) -> None:
-    frame.push(SequenceValue(frame.popn(instruction.arg), list))
+def build_list(frame: Frame, step: Step) -> None:
+    frame.stack.append(ListValue(frame.pop_n(step.arg)))
 
 
 @opcode("BUILD_SET")
-def _set(frame: Frame, instruction: Instruction) -> None:
-    items = frame.popn(instruction.arg)
-    frame.push(SetValue({frame.tracer.key_of(item): item for item in items}))
+def build_set(frame: Frame, step: Step) -> None:
+    frame.stack.append(frame.tx.calls.set_of(frame.pop_n(step.arg)))
 
 
 @opcode("BUILD_MAP")
-def _map(frame: Frame, instruction: Instruction) -> None:
-    flat = frame.popn(2 * instruction.arg)
-    frame.push(DictValue({frame.tracer.key_of(k): v for k, v in zip(flat[::2], flat[1::2], strict=True)}))
+def build_map(frame: Frame, step: Step) -> None:
+    flat = frame.pop_n(2 * step.arg)
+    made = DictValue({})
+    for key, value in zip(flat[::2], flat[1::2], strict=True):
+        made.set_item(frame.tx, key, value)
+    frame.stack.append(made)
 
 
 @opcode("BUILD_CONST_KEY_MAP")
-def _const_map(frame: Frame, instruction: Instruction) -> None:
-    keys = frame.pop()
-    values = frame.popn(instruction.arg)
-    names = [frame.tracer.key_of(key) for key in keys.iterate(frame.tracer)]
-    frame.push(DictValue(dict(zip(names, values, strict=True))))
+def build_const_key_map(frame: Frame, step: Step) -> None:
+    keys = frame.stack.pop().as_constant()
+    values = frame.pop_n(step.arg)
+    frame.stack.append(DictValue({k: [Const(k), v] for k, v in zip(keys, values, strict=True)}))
 
 
 @opcode("BUILD_STRING")
-def _string(frame: Frame, instruction: Instruction) -> None:
-    frame.push(ConstantValue("".join(part.as_python() for part in frame.popn(instruction.arg))))
+def build_string(frame: Frame, step: Step) -> None:
+    parts = [frame.tx.constant(part) for part in frame.pop_n(step.arg)]
+    frame.stack.append(Const("".join(parts)))
 
 
 @opcode("BUILD_SLICE")
-def _slice(frame: Frame, instruction: Instruction) -> None:
-    bounds = frame.popn(instruction.arg)
-    if len(bounds) == 2:
-        bounds.append(ConstantValue(None))
-    frame.push(SliceValue(bounds))
-
-
-@opcode("LIST_APPEND")
-def _list_append(frame: Frame, instruction: Instruction) -> None:
-    item = frame.pop()
-    target = frame.stack[-instruction.arg]
-    assert isinstance(target, SequenceValue)
-    target.touch(frame.tracer)
-    target.items.append(item)
-
-
-@opcode("SET_ADD")
-def _set_add(frame: Frame, instruction: Instruction) -> None:
-    item = frame.pop()
-    target = frame.stack[-instruction.arg]
-    assert isinstance(target, SetValue)
-    target.touch(frame.tracer)
-    target.items[frame.tracer.key_of(item)] = item
-
-
-@opcode("MAP_ADD")
-def _map_add(frame: Frame, instruction: Instruction) -> None:
-    key, value = frame.popn(2)
-    target = frame.stack[-instruction.arg]
-    assert isinstance(target, DictValue)
-    target.touch(frame.tracer)
-    target.items[frame.tracer.key_of(key)] = value
-
-
-@opcode("LIST_EXTEND")
-def _list_extend(frame: Frame, instruction: Instruction) -> None:
-    added = list(frame.pop().iterate(frame.tracer))
-    target = frame.stack[-instruction.arg]
-    assert isinstance(target, SequenceValue)
-    target.touch(frame.tracer)
-    target.items.extend(added)
-
-
-@opcode("SET_UPDATE")
-def _set_update(frame: Frame, instruction: Instruction) -> None:
-    added = list(frame.pop().iterate(frame.tracer))
-    target = frame.stack[-instruction.arg]
-    assert isinstance(target, SetValue)
-    target.touch(frame.tracer)
-    target.items.update({frame.tracer.key_of(item): item for item in added})
-
-
-@opcode("DICT_UPDATE", "DICT_MERGE")
-def _dict_update(frame: Frame, instruction: Instruction) -> None:
-    added = frame.pop()
-    target = frame.stack[-instruction.arg]
-    assert isinstance(target, DictValue)
-    target.touch(frame.tracer)
-    merging = instruction.opname == "DICT_MERGE"
-    before = set(target.items)
-    pairs = frame.tracer.mapping_items(added)
-    for key, value in pairs:
-        if merging and key in before:
-            raise frame.tracer.raise_type(TypeError, f"got multiple values for keyword argument '{key}'")
-        target.items[key] = value
+def build_slice(frame: Frame, step: Step) -> None:
+    bounds = frame.pop_n(step.arg)
+    frame.stack.append(make_slice((bounds[0], bounds[1], bounds[2] if step.arg == 3 else NONE)))
 
 
 @opcode("LIST_TO_TUPLE")
-def _list_to_tuple(frame: Frame, instruction: Instruction) -> None:
-    items = frame.pop()
-    assert isinstance(items, SequenceValue)
-    frame.push(SequenceValue(list(items.items), tuple))
+def list_to_tuple(frame: Frame, step: Step) -> None:
+    frame.stack.append(TupleValue(frame.stack.pop().unpack(frame.tx)))
+
+
+@opcode("LIST_APPEND")
+def list_append(frame: Frame, step: Step) -> None:
+    value = frame.stack.pop()
+    owner = frame.stack[-step.arg]
+    assert isinstance(owner, ListValue)
+    frame.tx.effects.mutates(owner)
+    owner.items.append(value)
+
+
+@opcode("LIST_EXTEND")
+def list_extend(frame: Frame, step: Step) -> None:
+    value = frame.stack.pop()
+    owner = frame.stack[-step.arg]
+    assert isinstance(owner, ListValue)
+    frame.tx.effects.mutates(owner)
+    owner.items.extend(value.unpack(frame.tx))
+
+
+@opcode("SET_ADD")
+def set_add(frame: Frame, step: Step) -> None:
+    value = frame.stack.pop()
+    owner = frame.stack[-step.arg]
+    assert isinstance(owner, SetValue)
+    frame.tx.effects.mutates(owner)
+    owner.items.setdefault(frame.tx.hash_key(value), value)
+
+
+@opcode("SET_UPDATE")
+def set_update(frame: Frame, step: Step) -> None:
+    value = frame.stack.pop()
+    owner = frame.stack[-step.arg]
+    assert isinstance(owner, SetValue)
+    frame.tx.effects.mutates(owner)
+    for item in value.unpack(frame.tx):
+        owner.items.setdefault(frame.tx.hash_key(item), item)
+
+
+@opcode("MAP_ADD")
+def map_add(frame: Frame, step: Step) -> None:
+    key, value = frame.pop_n(2)
+    frame.stack[-step.arg].set_item(frame.tx, key, value)
+
+
+def mapping_entries(tx: Trace, value: Value) -> list[list[Value]]:
+    """Keys and values of anything that ``{**value}`` accepts."""
+    if isinstance(value, ObjectValue) and isinstance(value.base, DictValue):
+        value = value.base
+    if isinstance(value, DictValue):
+        return [[key, tx.force(item)] for key, item in value.all_entries(tx).values()]
+    if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "keys"):
+        keys = value.call_method(tx, "keys", [], {}).unpack(tx)
+        return [[key, value.get_item(tx, key)] for key in keys]
+    if isinstance(value, Const) and hasattr(value.value, "keys"):
+        return [[tx.known(key), tx.known(value.value[key])] for key in value.value]
+    raise tx.raises(TypeError, f"{value.python_type().__name__!r} object is not a mapping")
+
+
+@opcode("DICT_UPDATE")
+def dict_update(frame: Frame, step: Step) -> None:
+    value = frame.stack.pop()
+    owner = frame.stack[-step.arg]
+    for key, item in mapping_entries(frame.tx, value):
+        owner.set_item(frame.tx, key, item)
+
+
+@opcode("DICT_MERGE")
+def dict_merge(frame: Frame, step: Step) -> None:
+    value = frame.stack.pop()
+    owner = frame.stack[-step.arg]
+    for key, item in mapping_entries(frame.tx, value):
+        if owner.contains(frame.tx, key):
+            raise frame.tx.raises(
+                TypeError, f"got multiple values for keyword argument {key.as_constant()!r}"
+            )
+        owner.set_item(frame.tx, key, item)
 
 
 @opcode("UNPACK_SEQUENCE")
-def _unpack(frame: Frame, instruction: Instruction) -> None:
-    items = list(frame.pop().iterate(frame.tracer))
-    if len(items) != instruction.arg:
-        if len(items) < instruction.arg:
-            message = f"not enough values to unpack (expected {instruction.arg}, got {len(items)})"
-        else:
-            message = f"too many values to unpack (expected {instruction.arg})"
-        raise frame.tracer.raise_type(ValueError, message)
+def unpack_sequence(frame: Frame, step: Step) -> None:
+    items = unpack_exactly(frame.tx, frame.stack.pop(), step.arg)
     frame.stack.extend(reversed(items))
 
 
+def unpack_exactly(tx: Trace, value: Value, count: int) -> list[Value]:
+    """``a, b = value``."""
+    items = value.unpack(tx)
+    if len(items) < count:
+        raise tx.raises(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
+    if len(items) > count:
+        raise tx.raises(ValueError, f"too many values to unpack (expected {count})")
+    return items
+
+
 @opcode("UNPACK_EX")
-def _unpack_ex(frame: Frame, instruction: Instruction) -> None:
-    before, after = instruction.arg & 0xFF, instruction.arg >> 8
-    items = list(frame.pop().iterate(frame.tracer))
+def unpack_ex(frame: Frame, step: Step) -> None:
+    before, after = step.arg & 0xFF, step.arg >> 8
+    items = frame.stack.pop().unpack(frame.tx)
     if len(items) < before + after:
-        raise frame.tracer.raise_type(
+        raise frame.tx.raises(
             ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})"
         )
-    end = len(items) - after
-    parts = [*items[:before], SequenceValue(items[before:end], list), *items[end:]]
-    frame.stack.extend(reversed(parts))
+    middle = items[before : len(items) - after]
+    tail = items[len(items) - after :]
+    frame.stack.extend(reversed([*items[:before], ListValue(middle), *tail]))
 
 
-@opcode("FORMAT_VALUE")
-def _format(frame: Frame, instruction: Instruction) -> None:
-    spec = frame.pop() if instruction.arg & 4 else ConstantValue("")
-    frame.push(_formatted(frame, frame.pop(), instruction.arg & 3, spec))
-
-
-@opcode("FORMAT_SIMPLE", since=(3, 13))
-def _format_simple(frame: Frame, instruction: Instruction) -> None:
-    frame.push(_formatted(frame, frame.pop(), 0, ConstantValue("")))
-
-
-@opcode("FORMAT_WITH_SPEC", since=(3, 13))
-def _format_with_spec(frame: Frame, instruction: Instruction) -> None:
-    spec = frame.pop()
-    frame.push(_formatted(frame, frame.pop(), 0, spec))
+@opcode("FORMAT_VALUE", until=(3, 12))
+def format_value(frame: Frame, step: Step) -> None:
+    spec = frame.tx.constant(frame.stack.pop()) if step.arg & 4 else ""
+    _format(frame, frame.stack.pop(), step.arg & 3, spec)
 
 
 @opcode("CONVERT_VALUE", since=(3, 13))
-def _convert(frame: Frame, instruction: Instruction) -> None:
-    frame.push(_formatted(frame, frame.pop(), instruction.arg, ConstantValue("")))
+def convert_value(frame: Frame, step: Step) -> None:
+    convert = (None, str, repr, ascii)[step.arg]
+    frame.stack.append(Const(convert).call(frame.tx, [frame.stack.pop()], {}))
 
 
-_CONVERSIONS: dict[int, Any] = {0: lambda value: value, 1: str, 2: repr, 3: ascii}
+@opcode("FORMAT_SIMPLE", since=(3, 13))
+def format_simple(frame: Frame, step: Step) -> None:
+    _format(frame, frame.stack.pop(), 0, "")
 
 
-def _formatted(frame: Frame, value: Value, conversion: int, spec: Value) -> Value:
-    if isinstance(value, (ObjectValue, NewObject)):
-        text = frame.tracer.text_of(value, conversion)
-        own = class_attribute(value.python_type(), "__format__")
-        if text is not None and (conversion or not isinstance(own, types.FunctionType)):
-            return frame.tracer.fold(format, [text, spec])
-    plain = frame.tracer.snapshot(value)
-    return frame.tracer.fold(lambda v, s: format(_CONVERSIONS[conversion](v), s), [plain, spec])
+@opcode("FORMAT_WITH_SPEC", since=(3, 13))
+def format_with_spec(frame: Frame, step: Step) -> None:
+    spec = frame.tx.constant(frame.stack.pop())
+    _format(frame, frame.stack.pop(), 0, spec)
+
+
+def _format(frame: Frame, value: Value, conversion: int, spec: str) -> None:
+    tx = frame.tx
+    if conversion:
+        value = Const((None, str, repr, ascii)[conversion]).call(tx, [value], {})
+    try:
+        real = tx.calls.python_object(value)
+    except NotConstant:
+        if not spec:
+            frame.stack.append(Const(str).call(tx, [value], {}))
+            return
+        raise GraphBreak("CAP211", f"{value.describe()} is formatted") from None
+    frame.stack.append(Const(tx.fold(lambda: format(real, spec))))
 
 
 @opcode("MAKE_FUNCTION")
-def _make_function(frame: Frame, instruction: Instruction) -> None:
-    code = frame.pop().as_python()
-    cells: list[CellValue] = []
-    defaults: list[Value] = []
-    kwdefaults: dict[str, Value] = {}
-    if sys.version_info < (3, 13):
-        if instruction.arg & 8:
-            cells = list(frame.pop().items)  # type: ignore[attr-defined]
-        if instruction.arg & 4:
-            frame.pop()
-        if instruction.arg & 2:
-            kwdefaults = dict(frame.pop().items)  # type: ignore[attr-defined]
-        if instruction.arg & 1:
-            defaults = list(frame.pop().iterate(frame.tracer))
-    frame.push(
-        ClosureValue(code, code.co_qualname, defaults, kwdefaults, cells, (frame.namespace, frame.globals_source))
-    )
+def make_function(frame: Frame, step: Step) -> None:
+    code = frame.stack.pop().as_constant()
+    made = FunctionValue(code, frame.globals)
+    flags = step.arg
+    if flags & 8:
+        _set_function_part(frame, made, 8, frame.stack.pop())
+    for flag in (4, 2, 1):
+        if flags & flag:
+            _set_function_part(frame, made, flag, frame.stack.pop())
+    frame.stack.append(made)
 
 
 @opcode("SET_FUNCTION_ATTRIBUTE", since=(3, 13))
-def _set_function_attribute(frame: Frame, instruction: Instruction) -> None:
-    function, value = frame.pop(), frame.pop()
-    assert isinstance(function, ClosureValue)
-    if instruction.arg & 8:
-        function.cells = list(value.items)  # type: ignore[attr-defined]
-    elif instruction.arg & 2:
-        function.kwdefaults = dict(value.items)  # type: ignore[attr-defined]
-    elif instruction.arg & 1:
-        function.defaults = list(value.iterate(frame.tracer))
-    frame.push(function)
+def set_function_attribute(frame: Frame, step: Step) -> None:
+    made = frame.stack.pop()
+    assert isinstance(made, FunctionValue)
+    _set_function_part(frame, made, step.arg, frame.stack.pop())
+    frame.stack.append(made)
+
+
+def _set_function_part(frame: Frame, made: FunctionValue, flag: int, value: Value) -> None:
+    tx = frame.tx
+    if flag == 8:
+        cells = value.unpack(tx)
+        made.closure = [cell for cell in cells if isinstance(cell, CellValue)]
+    elif flag == 2:
+        made.kwdefaults = {key.as_constant(): item for key, item in mapping_entries(tx, value)}
+    elif flag == 1:
+        made.defaults = value.unpack(tx)
+
+
+@opcode("GET_LEN")
+def get_len(frame: Frame, step: Step) -> None:
+    owner = frame.stack[-1]
+    frame.stack.append(Const(owner.length(frame.tx)))
+
+
+__all__ = ["SequenceValue", "mapping_entries", "unpack_exactly"]

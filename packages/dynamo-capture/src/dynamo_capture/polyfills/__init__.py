@@ -1,8 +1,8 @@
 """Traceable Python in place of C functions that the translator cannot look into.
 
-``@substitutes(f)`` declares that calling the decorated function means the same as calling ``f``. The translator inlines the
-substitute where the original is called with values that it only knows symbolically. Substitutes use nothing but plain
-bytecode, so that they work on whatever the translator works on; they keep the original's exceptions.
+``@substitutes(f)`` declares that calling the decorated function means the same as calling ``f``. The translator inlines
+the substitute where the original is called with values that it only knows symbolically. Substitutes use nothing but
+plain bytecode, so that they work on whatever the translator works on; they keep the original's exceptions.
 """
 
 from dynamo_capture.polyfills import builtins, containers, functools, itertools, operator

@@ -14,7 +14,7 @@ _MISSING: Any = object()
 @substitutes(builtins.all)
 def all_(iterable: Iterable[Any]) -> bool:
     """``all``: stops at the first false item."""
-    for item in iterable:
+    for item in iterable:  # noqa: SIM110  # this is what all() means
         if not item:
             return False
     return True
@@ -23,7 +23,7 @@ def all_(iterable: Iterable[Any]) -> bool:
 @substitutes(builtins.any)
 def any_(iterable: Iterable[Any]) -> bool:
     """``any``: stops at the first true item."""
-    for item in iterable:
+    for item in iterable:  # noqa: SIM110  # this is what any() means
         if item:
             return True
     return False
@@ -53,7 +53,7 @@ def enumerate_(iterable: Iterable[Any], start: int = 0) -> Iterator[tuple[int, A
 def map_(function: Callable[..., Any], first: Iterable[Any], *others: Iterable[Any]) -> Iterator[Any]:
     """``map`` as a generator."""
     if others:
-        for arguments in zip(first, *others):
+        for arguments in zip(first, *others, strict=False):
             yield function(*arguments)
     else:
         for item in first:

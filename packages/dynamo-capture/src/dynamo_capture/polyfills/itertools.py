@@ -134,7 +134,7 @@ def starmap(function: Callable[..., Any], iterable: Iterable[Iterable[Any]]) -> 
 @substitutes(itertools.compress)
 def compress(data: Iterable[Any], selectors: Iterable[Any]) -> Iterator[Any]:
     """Items whose selector is true."""
-    for item, selected in zip(data, selectors):
+    for item, selected in zip(data, selectors, strict=False):
         if selected:
             yield item
 
@@ -212,7 +212,7 @@ def groupby(
     current: Any = _MISSING
     for item in iterable:
         rank = item if key is None else key(item)
-        if current is not _MISSING and not (rank == current):
+        if current is not _MISSING and not (rank == current):  # noqa: SIM201
             yield current, iter(group)
             group = []
         current = rank

@@ -1,117 +1,171 @@
-"""The base of symbolic values: what the translator keeps on its stack in place of the program's objects."""
+"""What every value on the symbolic stack can be asked.
+
+A value stands for one Python object of the traced program. Methods take the ``Trace`` that is running; they raise
+``UserRaise`` where the program would raise, and ``GraphBreak`` where the translator cannot follow.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
-from fx_interface.source import Source
-
-from dynamo_capture.graph_breaks import GraphBreak
+from dynamo_capture.errors import GraphBreak, NotConstant
 
 if TYPE_CHECKING:
-    from dynamo_capture.emission import Emission
-    from dynamo_capture.tracer import Tracer
-
-
-MISSING: Any = object()
-
-
-def class_attribute(cls: type, name: str) -> Any:
-    """What the MRO holds under ``name``, unbound; MISSING if nothing."""
-    for base in cls.__mro__:
-        found = base.__dict__.get(name, MISSING)
-        if found is not MISSING:
-            return found
-    return MISSING
+    from dynamo_capture.trace import Trace
+    from fx_interface.source import Source
 
 
 class Value:
-    """One value. ``source`` tells where it can be read again at run time; None for what the trace made."""
+    """Base of all values. ``source`` says where an existing object is read, None for what the trace made."""
 
-    __slots__ = ("source",)
-    constant: ClassVar[bool] = False
-
-    def __init__(self, source: Source | None = None) -> None:
-        self.source = source
+    __slots__ = ()
+    source: Source | None
 
     def python_type(self) -> type:
-        """The class that ``type(value)`` gives."""
-        raise GraphBreak("value", f"the type of {self} is not known")
+        """The class that ``type(x)`` gives."""
+        raise NotImplementedError(type(self).__name__)
+
+    def as_constant(self) -> Any:
+        """The object itself, where it is known and immutable; NotConstant otherwise."""
+        raise NotConstant(self)
+
+    def identity(self) -> object:
+        """Two values are the same object (``is``) exactly where their identities are one Python object."""
+        return self
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        """``x.name``."""
+        raise self.unsupported(f"reading the attribute {name!r}")
+
+    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+        """``x.name = value``."""
+        raise self.unsupported(f"setting the attribute {name!r}")
+
+    def del_attr(self, tx: Trace, name: str) -> None:
+        """``del x.name``."""
+        raise self.unsupported(f"deleting the attribute {name!r}")
+
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """``x(*args, **kwargs)``."""
+        raise self.unsupported("calling")
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """``x.name(*args, **kwargs)``."""
+        return self.get_attr(tx, name).call(tx, args, kwargs)
+
+    def get_item(self, tx: Trace, key: Value) -> Value:
+        """``x[key]``."""
+        raise self.unsupported("indexing")
+
+    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+        """``x[key] = value``."""
+        raise self.unsupported("assigning an item")
+
+    def del_item(self, tx: Trace, key: Value) -> None:
+        """``del x[key]``."""
+        raise self.unsupported("deleting an item")
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        """``item in x``."""
+        raise self.unsupported("testing membership")
+
+    def length(self, tx: Trace) -> int:
+        """``len(x)``."""
+        raise self.unsupported("taking the length")
+
+    def truth(self, tx: Trace) -> bool:
+        """``bool(x)``."""
+        raise self.unsupported("testing the truth")
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        """``iter(x)``."""
+        raise self.unsupported("iterating")
+
+    def unpack(self, tx: Trace) -> list[Value]:
+        """Every item, as ``[*x]``."""
+        return self.iterate(tx).drain(tx)
+
+    def unsupported(self, what: str) -> GraphBreak:
+        """The graph break for an operation that this kind of value does not have."""
+        return GraphBreak("CAP210", f"{what} of {self.describe()} is not supported")
 
     def describe(self) -> str:
         """A few words for messages."""
-        return f"{type(self).__name__} ({self.source})" if self.source else type(self).__name__
-
-    def truth(self, tracer: Tracer) -> bool:
-        """``bool(value)``."""
-        return tracer.truth_by_protocol(self)
-
-    def getattr(self, tracer: Tracer, name: str) -> Value:
-        """``getattr(value, name)``; Raised(AttributeError) where there is none."""
-        raise GraphBreak("attribute", f"attribute {name!r} of {self.describe()}")
-
-    def setattr(self, tracer: Tracer, name: str, value: Value) -> None:
-        """``setattr(value, name, new)``."""
-        raise GraphBreak("attribute", f"setting {name!r} of {self.describe()}")
-
-    def delattr(self, tracer: Tracer, name: str) -> None:
-        """``delattr(value, name)``."""
-        raise GraphBreak("attribute", f"deleting {name!r} of {self.describe()}")
-
-    def call(self, tracer: Tracer, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """``value(*args, **kwargs)``."""
-        raise GraphBreak("unknown-call", f"a call of {self.describe()}")
-
-    def getitem(self, tracer: Tracer, key: Value) -> Value:
-        """``value[key]``."""
-        return tracer.call_special(self, "__getitem__", [key])
-
-    def setitem(self, tracer: Tracer, key: Value, value: Value) -> None:
-        """``value[key] = new``."""
-        tracer.call_special(self, "__setitem__", [key, value])
-
-    def delitem(self, tracer: Tracer, key: Value) -> None:
-        """``del value[key]``."""
-        tracer.call_special(self, "__delitem__", [key])
-
-    def length(self, tracer: Tracer) -> Value:
-        """``len(value)``."""
-        return tracer.call_special(self, "__len__", [])
-
-    def contains(self, tracer: Tracer, item: Value) -> Value:
-        """``item in value``."""
-        for candidate in self.iterate(tracer):
-            if candidate is item or tracer.compare("==", candidate, item).truth(tracer):
-                return tracer.const(True)
-        return tracer.const(False)
-
-    def iterate(self, tracer: Tracer) -> Iterator[Value]:
-        """The items of ``iter(value)``, each made when it is asked for."""
-        return tracer.iterate_by_protocol(self)
-
-    def emit(self, emission: Emission) -> None:
-        """Write instructions that leave the value on the stack at run time."""
-        if self.source is None:
-            raise GraphBreak("value", f"{self.describe()} cannot be rebuilt")
-        emission.load_source(self.source)
-
-    def children(self) -> Iterator[Value]:
-        """Values that this one holds, for finding what a result needs."""
-        return iter(())
-
-    def as_python(self) -> Any:
-        """The Python object, for values that are one."""
-        raise GraphBreak("value", f"{self.describe()} is not a constant")
+        try:
+            name = self.python_type().__qualname__
+        except NotImplementedError:
+            name = type(self).__name__
+        source = getattr(self, "source", None)
+        return f"{name} {source}" if source is not None else f"a {name}"
 
 
-class NullValue(Value):
-    """The NULL that calls push; also an unbound local."""
+class IteratorStop(Exception):
+    """Inside: an iterator is exhausted. ``value`` is what a generator returned."""
+
+    def __init__(self, value: Value | None = None) -> None:
+        self.value = value
+
+
+class IteratorValue(Value):
+    """An iterator that the trace made."""
 
     __slots__ = ()
 
-    def emit(self, emission: Emission) -> None:
-        raise GraphBreak("value", "an unfinished call is on the stack")
+    def next(self, tx: Trace) -> Value:
+        """The next item; IteratorStop at the end."""
+        raise NotImplementedError
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        return self
+
+    def drain(self, tx: Trace) -> list[Value]:
+        """All remaining items."""
+        items = []
+        while True:
+            try:
+                items.append(self.next(tx))
+            except IteratorStop:
+                return items
+
+    def truth(self, tx: Trace) -> bool:
+        return True
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        if name in ("__next__", "__iter__"):
+            from dynamo_capture.values.functions import BuiltinMethod
+
+            return BuiltinMethod(self, name)
+        return super().get_attr(tx, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if name == "__iter__":
+            return self
+        if name == "__next__":
+            try:
+                return self.next(tx)
+            except IteratorStop as stop:
+                raise tx.raises(StopIteration, *([stop.value] if stop.value is not None else [])) from None
+        return super().call_method(tx, name, args, kwargs)
+
+
+class Lazy(Value):
+    """An item of an existing container that nobody has looked at yet; ``force`` in ``Trace`` gives its value."""
+
+    __slots__ = ("real", "source", "value")
+
+    def __init__(self, real: Any, source: Source | None) -> None:
+        self.real = real
+        self.source = source
+        self.value: Value | None = None
+
+    def python_type(self) -> type:
+        return type(self.real)
+
+
+class NullValue(Value):
+    """The NULL that calls push."""
+
+    __slots__ = ()
 
 
 NULL = NullValue()

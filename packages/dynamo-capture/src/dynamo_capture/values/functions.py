@@ -1,214 +1,226 @@
-"""Callables made while tracing: closures, bound methods, methods of symbolic values, partials, super()."""
+"""Callables: functions the trace made, bound methods, partial functions, cells, ``super`` objects."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from types import CodeType
+import functools
+import types
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.graph_breaks import GraphBreak, Raised
+from dynamo_capture.errors import NotConstant
 from dynamo_capture.values.base import Value
+from dynamo_capture.values.constant import Const
 
 if TYPE_CHECKING:
-    from dynamo_capture.emission import Emission
-    from dynamo_capture.tracer import Tracer
+    from dynamo_capture.frame import GlobalsScope
+    from dynamo_capture.trace import Trace
+    from fx_interface.source import Source
 
 
 class CellValue(Value):
-    """A closure cell. ``content`` is None while it is empty."""
+    """A closure cell. ``content`` None: empty. ``real``: the cell that existed before, whose change is an effect."""
 
-    __slots__ = ("content", "mutated")
+    __slots__ = ("content", "real", "source")
 
-    def __init__(self, content: Value | None, source: Any = None) -> None:
-        self.source = source
+    def __init__(self, content: Value | None = None, real: Any = None, source: Source | None = None) -> None:
         self.content = content
-        self.mutated = False
-
-    def getattr(self, tracer: Tracer, name: str) -> Value:
-        if name == "cell_contents" and self.content is not None:
-            return self.content
-        raise Raised(tracer.exception(ValueError("Cell is empty")))
-
-
-class ClosureValue(Value):
-    """A function made by the traced program. ``globals_of`` is the frame-independent owner of its globals."""
-
-    __slots__ = ("attributes", "cells", "code", "defaults", "globals_value", "kwdefaults", "name")
-
-    def __init__(
-        self,
-        code: CodeType,
-        name: str,
-        defaults: list[Value],
-        kwdefaults: dict[str, Value],
-        cells: list[CellValue],
-        globals_value: Any,
-    ) -> None:
-        self.source = None
-        self.code = code
-        self.name = name
-        self.defaults = defaults
-        self.kwdefaults = kwdefaults
-        self.cells = cells
-        self.globals_value = globals_value
-        self.attributes: dict[str, Value] = {}
+        self.real = real
+        self.source = source
 
     def python_type(self) -> type:
-        return type(lambda: None)
+        return types.CellType
 
-    def truth(self, tracer: Tracer) -> bool:
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        if name == "cell_contents":
+            if self.content is None:
+                raise tx.raises(ValueError, "Cell is empty")
+            return tx.force(self.content)
+        return super().get_attr(tx, name)
+
+
+class FunctionValue(Value):
+    """A function that the trace made by ``def`` or ``lambda``."""
+
+    __slots__ = (
+        "attrs",
+        "closure",
+        "code",
+        "defaults",
+        "globals",
+        "kwdefaults",
+        "name",
+        "qualname",
+        "source",
+    )
+
+    def __init__(self, code: types.CodeType, scope: GlobalsScope) -> None:
+        self.code = code
+        self.globals = scope
+        self.defaults: list[Value] = []
+        self.kwdefaults: dict[str, Value] = {}
+        self.closure: list[CellValue] = []
+        self.name = code.co_name
+        self.qualname = code.co_qualname
+        self.attrs: dict[str, Value] = {}
+        self.source = None
+
+    def python_type(self) -> type:
+        return types.FunctionType
+
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.inliner.call_function(self, args, kwargs)
+
+    def truth(self, tx: Trace) -> bool:
         return True
 
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return tx.attributes.of_new_function(self, name)
+
+    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+        self.attrs[name] = value
+
     def describe(self) -> str:
-        return f"the function {self.name}"
-
-    def call(self, tracer: Tracer, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return tracer.inline_closure(self, args, kwargs)
-
-    def getattr(self, tracer: Tracer, name: str) -> Value:
-        if name in self.attributes:
-            return self.attributes[name]
-        known = {"__name__": self.code.co_name, "__qualname__": self.name, "__doc__": None}
-        if name in known:
-            return tracer.of_python(known[name])
-        if name == "__code__":
-            return tracer.of_python(self.code)
-        raise Raised(tracer.exception(AttributeError(f"'function' object has no attribute '{name}'")))
-
-    def setattr(self, tracer: Tracer, name: str, value: Value) -> None:
-        self.attributes[name] = value
-
-    def emit(self, emission: Emission) -> None:
-        emission.build_closure(self)
+        return self.qualname
 
 
-class BoundMethod(Value):
-    """``function`` bound to ``receiver``."""
+class MethodValue(Value):
+    """A function bound to an object."""
 
-    __slots__ = ("function", "receiver")
+    __slots__ = ("function", "receiver", "source")
 
-    def __init__(self, function: Value, receiver: Value, source: Any = None) -> None:
-        self.source = source
+    def __init__(self, function: Value, receiver: Value, source: Source | None = None) -> None:
         self.function = function
         self.receiver = receiver
+        self.source = source
 
     def python_type(self) -> type:
-        return type(self.__init__)
+        return types.MethodType
 
-    def truth(self, tracer: Tracer) -> bool:
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return self.function.call(tx, [self.receiver, *args], kwargs)
+
+    def truth(self, tx: Trace) -> bool:
         return True
 
-    def describe(self) -> str:
-        return self.function.describe()
-
-    def call(self, tracer: Tracer, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return self.function.call(tracer, [self.receiver, *args], kwargs)
-
-    def getattr(self, tracer: Tracer, name: str) -> Value:
+    def get_attr(self, tx: Trace, name: str) -> Value:
         if name == "__self__":
             return self.receiver
         if name == "__func__":
             return self.function
-        return self.function.getattr(tracer, name)
-
-    def emit(self, emission: Emission) -> None:
-        emission.build_method(self)
-
-
-class TensorMethod(Value):
-    """A method of a tensor, by name."""
-
-    __slots__ = ("name", "tensor")
-
-    def __init__(self, tensor: Value, name: str) -> None:
-        self.source = None
-        self.tensor = tensor
-        self.name = name
+        return self.function.get_attr(tx, name)
 
     def describe(self) -> str:
-        return f"Tensor.{self.name}"
+        return f"the method {self.function.describe()}"
 
-    def truth(self, tracer: Tracer) -> bool:
+
+class BuiltinMethod(Value):
+    """A method of a builtin object (``list.append``) bound to a value."""
+
+    __slots__ = ("name", "receiver", "source")
+
+    def __init__(self, receiver: Value, name: str) -> None:
+        self.receiver = receiver
+        self.name = name
+        self.source = None
+
+    def python_type(self) -> type:
+        return types.BuiltinMethodType
+
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return self.receiver.call_method(tx, self.name, args, kwargs)
+
+    def truth(self, tx: Trace) -> bool:
         return True
 
-    def call(self, tracer: Tracer, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return tracer.tensor_call(self.name, [self.tensor, *args], kwargs)
-
-    def children(self) -> Iterator[Value]:
-        return iter((self.tensor,))
-
-    def emit(self, emission: Emission) -> None:
-        emission.value(self.tensor)
-        emission.emitter.load_attr(self.name)
-
-
-class ContainerMethod(Value):
-    """A method of a list, tuple, dict, set, iterator or constant, by name."""
-
-    __slots__ = ("container", "name")
-
-    def __init__(self, container: Value, name: str) -> None:
-        self.source = None
-        self.container = container
-        self.name = name
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        if name == "__self__":
+            return self.receiver
+        if name == "__name__":
+            return Const(self.name)
+        return super().get_attr(tx, name)
 
     def describe(self) -> str:
-        return f"{self.container.python_type().__name__}.{self.name}"
-
-    def truth(self, tracer: Tracer) -> bool:
-        return True
-
-    def call(self, tracer: Tracer, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return tracer.container_call(self.container, self.name, args, kwargs)
-
-    def children(self) -> Iterator[Value]:
-        return iter((self.container,))
-
-    def emit(self, emission: Emission) -> None:
-        emission.value(self.container)
-        emission.emitter.load_attr(self.name)
+        return f"{self.receiver.describe()}.{self.name}"
 
 
 class PartialValue(Value):
-    """``functools.partial(function, *args, **kwargs)``."""
+    """``functools.partial``."""
 
-    __slots__ = ("args", "function", "kwargs")
+    __slots__ = ("args", "attrs", "function", "kwargs", "source")
 
-    def __init__(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> None:
-        self.source = None
+    def __init__(
+        self, function: Value, args: list[Value], kwargs: dict[str, Value], source: Source | None = None
+    ) -> None:
         self.function = function
         self.args = args
         self.kwargs = kwargs
+        self.source = source
+        self.attrs: dict[str, Value] = {}
 
-    def truth(self, tracer: Tracer) -> bool:
+    def python_type(self) -> type:
+        return functools.partial
+
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return self.function.call(tx, [*self.args, *args], {**self.kwargs, **kwargs})
+
+    def truth(self, tx: Trace) -> bool:
         return True
 
-    def call(self, tracer: Tracer, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return self.function.call(tracer, [*self.args, *args], {**self.kwargs, **kwargs})
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        from dynamo_capture.values.mapping import DictValue
+        from dynamo_capture.values.sequences import TupleValue
 
-    def children(self) -> Iterator[Value]:
-        yield self.function
-        yield from self.args
-        yield from self.kwargs.values()
-
-    def emit(self, emission: Emission) -> None:
-        emission.build_partial(self)
-
-    def getattr(self, tracer: Tracer, name: str) -> Value:
         if name == "func":
             return self.function
-        raise GraphBreak("attribute", f"attribute {name!r} of a partial")
+        if name == "args":
+            return TupleValue(list(self.args))
+        if name == "keywords":
+            return DictValue({key: [Const(key), value] for key, value in self.kwargs.items()})
+        if name in self.attrs:
+            return self.attrs[name]
+        raise tx.raises(AttributeError, f"'functools.partial' object has no attribute {name!r}")
+
+    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+        self.attrs[name] = value
 
 
 class SuperValue(Value):
     """``super(cls, receiver)``."""
 
-    __slots__ = ("cls", "receiver")
+    __slots__ = ("cls", "receiver", "source")
 
     def __init__(self, cls: type, receiver: Value) -> None:
-        self.source = None
         self.cls = cls
         self.receiver = receiver
+        self.source = None
 
-    def getattr(self, tracer: Tracer, name: str) -> Value:
-        return tracer.super_getattr(self, name)
+    def python_type(self) -> type:
+        return super
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return tx.attributes.of_super(self, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return self.get_attr(tx, name).call(tx, args, kwargs)
+
+
+class DescriptorValue(Value):
+    """A ``property``, ``staticmethod`` or ``classmethod`` object that the trace made around a traced function."""
+
+    __slots__ = ("function", "kind", "source")
+
+    def __init__(self, kind: type, function: Value) -> None:
+        self.kind = kind
+        self.function = function
+        self.source = None
+
+    def python_type(self) -> type:
+        return self.kind
+
+
+def constant_function(value: Value) -> Any:
+    """The Python function of a known function value, or None."""
+    try:
+        found = value.as_constant()
+    except NotConstant:
+        return None
+    return found if isinstance(found, types.FunctionType) else None

@@ -1,0 +1,369 @@
+"""Builtin functions: ``isinstance``, ``getattr``, ``len`` and so on."""
+
+from __future__ import annotations
+
+import builtins
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.calls.registry import handles, pure
+from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.values import (
+    NONE,
+    BuiltinMethod,
+    CallIterator,
+    Const,
+    DictValue,
+    FunctionValue,
+    IteratorStop,
+    IteratorValue,
+    ListValue,
+    MethodValue,
+    ObjectValue,
+    PartialValue,
+    SequenceValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    boolean,
+    size_value,
+)
+from dynamo_capture.values.instance_dict import InstanceDictValue
+from fx_interface.symbols import Expr, maximum, minimum
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+_SAMPLE = torch.empty(0)
+"""Stands for a tensor that the trace made, where Python asks for its class."""
+
+pure(
+    builtins.ord,
+    builtins.chr,
+    builtins.hex,
+    builtins.oct,
+    builtins.bin,
+    builtins.ascii,
+    builtins.divmod,
+    builtins.issubclass,
+)
+
+
+@handles(len)
+def length(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, TensorValue) and value.meta.spec.sizes:
+        return size_value(value.meta.spec.sizes[0])
+    return Const(value.length(tx))
+
+
+@handles(isinstance)
+def is_instance(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value, wanted = args[0], tx.constant(args[1])
+    if isinstance(value, ObjectValue):
+        tx.attributes.guard_type(value)
+    if isinstance(value, Const):
+        return boolean(tx.fold(lambda: isinstance(value.value, wanted)))
+    cls = value.python_type()
+    if isinstance(value, ObjectValue) and value.real is not None:
+        return boolean(tx.fold(lambda: isinstance(value.real, wanted)))
+    if isinstance(value, TensorValue):
+        real = value.real if value.real is not None else _SAMPLE
+        return boolean(tx.fold(lambda: isinstance(real, wanted)))
+    return boolean(tx.fold(lambda: issubclass(cls, wanted)))
+
+
+@handles(issubclass)
+def is_subclass(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    cls, wanted = (tx.constant(arg) for arg in args)
+    return boolean(tx.fold(lambda: issubclass(cls, wanted)))
+
+
+@handles(callable)
+def is_callable(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, Const):
+        return boolean(callable(value.value))
+    if isinstance(value, (FunctionValue, MethodValue, PartialValue, BuiltinMethod)):
+        return boolean(True)
+    if isinstance(value, ObjectValue):
+        return boolean(tx.attributes.has_special(value, "__call__"))
+    return boolean(callable(value.python_type().__dict__.get("__call__")))
+
+
+@handles(getattr)
+def get_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    name = tx.constant(args[1])
+    if len(args) == 2:
+        return args[0].get_attr(tx, name)
+    try:
+        return args[0].get_attr(tx, name)
+    except UserRaise as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            return args[2]
+        raise
+
+
+@handles(hasattr)
+def has_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(tx.attributes.has(args[0], tx.constant(args[1])))
+
+
+@handles(setattr)
+def set_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    args[0].set_attr(tx, tx.constant(args[1]), args[2])
+    return NONE
+
+
+@handles(delattr)
+def delete_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    args[0].del_attr(tx, tx.constant(args[1]))
+    return NONE
+
+
+@handles(vars)
+def variables(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args:
+        return args[0].get_attr(tx, "__dict__")
+    raise GraphBreak("CAP234", "vars() without an argument")
+
+
+@handles(id)
+def identity(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, Const):
+        return Const(id(value.value))
+    if isinstance(value, ObjectValue) and value.real is not None and value.source is not None:
+        tx.guards.is_object(value.source, value.real)
+        return Const(id(value.real))
+    raise GraphBreak("CAP235", f"the id of {value.describe()}")
+
+
+@handles(hash)
+def hash_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    try:
+        constant = value.as_constant()
+    except NotConstant:
+        raise GraphBreak("CAP212", f"the hash of {value.describe()}") from None
+    return Const(tx.fold(lambda: hash(constant)))
+
+
+@handles(repr)
+def representation(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    try:
+        real = tx.calls.python_object(args[0])
+    except NotConstant:
+        return tx.calls.text_of(args[0], "__repr__")
+    return Const(tx.fold(lambda: repr(real)))
+
+
+@handles(format)
+def formatted(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    real = tx.calls.python_object(args[0])
+    spec = tx.constant(args[1]) if len(args) > 1 else ""
+    return Const(tx.fold(lambda: format(real, spec)))
+
+
+@handles(iter)
+def iterator(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return CallIterator(args[0], args[1]) if len(args) == 2 else args[0].iterate(tx)
+
+
+@handles(next)
+def next_item(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    try:
+        if isinstance(value, IteratorValue):
+            return value.next(tx)
+        return tx.calls.special(value, "__next__", [])
+    except IteratorStop as stop:
+        if len(args) > 1:
+            return args[1]
+        raise tx.raises(StopIteration, *([stop.value] if stop.value is not None else [])) from None
+    except UserRaise as raised:
+        if len(args) > 1 and issubclass(raised.value.python_type(), StopIteration):
+            return args[1]
+        raise
+
+
+@handles(abs)
+def absolute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, TensorValue):
+        return tx.tensors.call_method(value, "abs", [], {})
+    if isinstance(value, ObjectValue):
+        return tx.calls.special(value, "__abs__", [])
+    number = tx.index(value)
+    return Const(tx.fold(lambda: abs(number)))
+
+
+@handles(round)
+def rounded(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if isinstance(args[0], TensorValue):
+        return tx.tensors.call_method(args[0], "round", args[1:], kwargs)
+    if isinstance(args[0], SymValue) and len(args) == 1:
+        return args[0]
+    constants = [tx.index(arg) for arg in args]
+    return Const(tx.fold(lambda: round(*constants)))
+
+
+@handles(pow)
+def power(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 2:
+        return tx.operators.binary("**", args[0], args[1])
+    constants = [tx.index(arg) for arg in args]
+    return Const(tx.fold(lambda: pow(*constants)))
+
+
+def _extreme(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str) -> Value:
+    """``max`` (``>``) or ``min`` (``<``)."""
+    items = list(args) if len(args) > 1 else args[0].unpack(tx)
+    key = kwargs.get("key", NONE)
+    if not items:
+        if "default" in kwargs:
+            return kwargs["default"]
+        raise tx.raises(ValueError, f"{'max' if symbol == '>' else 'min'}() arg is an empty sequence")
+    if any(isinstance(item, SymValue) for item in items) and key is NONE:
+        found = _symbolic_extreme(items, symbol)
+        if found is not None:
+            return found
+    ranked = [(item if key is NONE else key.call(tx, [item], {}), item) for item in items]
+    best = ranked[0]
+    for candidate in ranked[1:]:
+        if tx.truth(tx.operators.compare(symbol, candidate[0], best[0])):
+            best = candidate
+    return best[1]
+
+
+def _symbolic_extreme(items: list[Value], symbol: str) -> Value | None:
+    numbers: list[int | Expr] = []
+    for item in items:
+        if isinstance(item, SymValue):
+            numbers.append(item.expr)
+        elif isinstance(item, Const) and type(item.value) is int:
+            numbers.append(item.value)
+        else:
+            return None
+    total = numbers[0]
+    for number in numbers[1:]:
+        total = maximum(total, number) if symbol == ">" else minimum(total, number)
+    return size_value(total)
+
+
+@handles(max)
+def largest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _extreme(tx, args, kwargs, ">")
+
+
+@handles(min)
+def smallest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _extreme(tx, args, kwargs, "<")
+
+
+@handles(sum)
+def total(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    result = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
+    for item in args[0].unpack(tx):
+        result = tx.operators.binary("+", result, item)
+    return result
+
+
+@handles(all)
+def all_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = args[0].iterate(tx)
+    while True:
+        try:
+            item = items.next(tx)
+        except IteratorStop:
+            return boolean(True)
+        if not tx.truth(item):
+            return boolean(False)
+
+
+@handles(any)
+def any_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = args[0].iterate(tx)
+    while True:
+        try:
+            item = items.next(tx)
+        except IteratorStop:
+            return boolean(False)
+        if tx.truth(item):
+            return boolean(True)
+
+
+@handles(sorted)
+def sorted_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = args[0].unpack(tx)
+    key = kwargs.get("key", NONE)
+    ranks = items if key is NONE else [key.call(tx, [item], {}) for item in items]
+    reverse = "reverse" in kwargs and tx.truth(kwargs["reverse"])
+    try:
+        plain = [tx.calls.python_object(rank) for rank in ranks]
+    except NotConstant:
+        raise GraphBreak("CAP211", "values that are not known while tracing are sorted") from None
+    order = tx.fold(lambda: sorted(range(len(items)), key=plain.__getitem__, reverse=reverse))
+    return ListValue([items[index] for index in order])
+
+
+@handles(globals)
+def global_names(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP234", "globals()")
+
+
+@handles(locals)
+def local_names(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP234", "locals()")
+
+
+@handles(print)
+def print_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP236", "print() writes to the terminal")
+
+
+@handles(input, open, exec, eval, compile, breakpoint)
+def interacts(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP236", "a builtin that talks to the outside world or runs code")
+
+
+@handles(object.__new__)
+def object_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from dynamo_capture.calls.construct import new_instance
+
+    return new_instance(tx, tx.constant(args[0]), [])
+
+
+@handles(dict.__new__)
+def dict_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from dynamo_capture.calls.construct import new_instance
+
+    return new_instance(tx, tx.constant(args[0]), [])
+
+
+@handles(tuple.__new__)
+def tuple_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = args[1].unpack(tx) if len(args) > 1 else []
+    return TupleValue(list(items), tx.constant(args[0]))
+
+
+@handles(BaseException.__new__, Exception.__new__)
+def exception_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from dynamo_capture.calls.construct import new_instance
+
+    return new_instance(tx, tx.constant(args[0]), args[1:])
+
+
+@handles(type.__call__)
+def type_call(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from dynamo_capture.calls.construct import construct_plainly
+
+    owner = args[0]
+    if not isinstance(owner, Const):
+        raise owner.unsupported("instantiating")
+    return construct_plainly(tx, owner, args[1:], kwargs)
+
+
+__all__ = ["DictValue", "InstanceDictValue", "SequenceValue"]

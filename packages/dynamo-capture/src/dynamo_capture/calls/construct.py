@@ -1,0 +1,118 @@
+"""Making instances of the program's own classes, exceptions and named tuples."""
+
+from __future__ import annotations
+
+import enum
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import NONE, Const, DictValue, ListValue, ObjectValue, SetValue, TupleValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+def construct(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``cls(*args, **kwargs)`` for a class without a handler of its own."""
+    cls: type = owner.value
+    meta_call = tx.attributes.in_class(type(cls), "__call__")
+    if isinstance(cls, enum.EnumMeta) or tx.calls.is_pure(cls):
+        return tx.calls._call_folded(cls, args, kwargs)
+    if isinstance(meta_call, types.FunctionType):
+        return tx.inliner.call_function(Const(meta_call), [owner, *args], kwargs)
+    return construct_plainly(tx, owner, args, kwargs)
+
+
+def construct_plainly(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``type.__call__``: ``__new__``, then ``__init__``."""
+    cls: type = owner.value
+    maker = tx.attributes.in_class(cls, "__new__")
+    if isinstance(maker, staticmethod):
+        maker = maker.__func__
+    if isinstance(maker, types.FunctionType):
+        if (
+            hasattr(cls, "_fields")
+            and issubclass(cls, tuple)
+            and "_make" in dir(cls)
+            and _is_generated(maker)
+        ):
+            return _named_tuple(tx, cls, maker, args, kwargs)
+        made = tx.inliner.call_function(Const(maker), [owner, *args], kwargs)
+        if not issubclass(made.python_type(), cls):
+            return made
+    else:
+        made = new_instance(tx, cls, args)
+    if isinstance(made, ObjectValue):
+        _initialize(tx, made, args, kwargs)
+    return made
+
+
+def _initialize(tx: Trace, made: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> None:
+    initializer = tx.attributes.in_class(made.cls, "__init__")
+    if isinstance(initializer, types.FunctionType):
+        answer = tx.inliner.call_function(Const(initializer), [made, *args], kwargs)
+        if not (isinstance(answer, Const) and answer.value is None):
+            raise tx.raises(
+                TypeError, f"__init__() should return None, not {answer.python_type().__name__!r}"
+            )
+        return
+    if initializer is object.__init__ and (args or kwargs):
+        maker = tx.attributes.in_class(made.cls, "__new__")
+        if not isinstance(maker, (types.FunctionType, staticmethod)):
+            raise tx.raises(TypeError, f"{made.cls.__name__}() takes no arguments")
+    tx.calls.slot_of_object(made, initializer, "__init__", args, kwargs)
+
+
+def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
+    """``cls.__new__(cls)`` of a builtin base: an empty instance."""
+    base = next(b for b in cls.__mro__ if not _is_heap(b))
+    if issubclass(cls, torch.Tensor):
+        raise GraphBreak("CAP233", f"a tensor of the class {cls.__name__} is made")
+    if issubclass(cls, type):
+        raise GraphBreak("CAP232", "a class is made")
+    if issubclass(cls, tuple):
+        return TupleValue(args[0].unpack(tx) if args else [], cls)
+    made = ObjectValue(cls)
+    if issubclass(cls, BaseException):
+        made.attrs["args"] = TupleValue(list(args))
+    elif issubclass(cls, dict):
+        made.base = DictValue({}, dict)
+    elif issubclass(cls, list):
+        made.base = ListValue([])
+    elif issubclass(cls, set):
+        made.base = SetValue({})
+    elif base is not object:
+        raise GraphBreak(
+            "CAP233",
+            f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",
+        )
+    return made
+
+
+def _is_heap(cls: type) -> bool:
+    return bool(cls.__flags__ & (1 << 9)) and not cls.__module__.startswith("_")
+
+
+def _is_generated(maker: Any) -> bool:
+    return bool(maker.__module__ and maker.__module__.startswith("namedtuple_"))
+
+
+def _named_tuple(tx: Trace, cls: Any, maker: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    defaults = {
+        name: tx.known(value)
+        for name, value in zip(cls._fields[::-1], (maker.__defaults__ or ())[::-1], strict=False)
+    }
+    given = dict(zip(cls._fields, args, strict=False))
+    if len(args) > len(cls._fields) or any(name not in cls._fields or name in given for name in kwargs):
+        raise tx.raises(TypeError, f"wrong arguments for {cls.__name__}()")
+    given.update(kwargs)
+    missing = [name for name in cls._fields if name not in given and name not in defaults]
+    if missing:
+        raise tx.raises(TypeError, f"{cls.__name__}() missing {len(missing)} required arguments: {missing}")
+    return TupleValue([given.get(name) or defaults[name] for name in cls._fields], cls)
+
+
+__all__ = ["NONE", "construct", "construct_plainly", "new_instance"]

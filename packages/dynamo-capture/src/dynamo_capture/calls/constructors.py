@@ -1,0 +1,254 @@
+"""Calling builtin classes: ``list``, ``dict``, ``int``, ``type``, ``super`` and so on."""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.calls.registry import handles
+from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.values import (
+    NONE,
+    CellValue,
+    Const,
+    DescriptorValue,
+    DictValue,
+    EnumerateIterator,
+    ListValue,
+    MapIterator,
+    MethodValue,
+    ObjectValue,
+    PartialValue,
+    SetValue,
+    SuperValue,
+    SymRange,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    ZipIterator,
+    boolean,
+    make_slice,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+@handles(list)
+def make_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return ListValue(list(args[0].unpack(tx)) if args else [])
+
+
+@handles(tuple)
+def make_tuple(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args and isinstance(args[0], TupleValue) and args[0].cls is tuple:
+        return args[0]
+    return TupleValue(list(args[0].unpack(tx)) if args else [])
+
+
+@handles(set, frozenset)
+def make_set(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.calls.set_of(args[0].unpack(tx) if args else [])
+
+
+@handles(frozenset.__new__)
+def make_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = tx.calls.set_of(args[1].unpack(tx) if len(args) > 1 else [])
+    return SetValue(made.items, frozenset)
+
+
+@handles(collections.deque)
+def make_deque(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = ListValue(list(args[0].unpack(tx)) if args else [], collections.deque)
+    limit = args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)
+    made.maxlen = None if limit is NONE else tx.index(limit)
+    if made.maxlen is not None:
+        made.items = made.items[max(0, len(made.items) - made.maxlen) :]
+    return made
+
+
+def _make_dict(cls: type) -> Any:
+    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        made = DictValue({}, cls)
+        made.call_method(tx, "update", args, kwargs)
+        return made
+
+    return make
+
+
+for _cls in (dict, collections.OrderedDict):
+    handles(_cls)(_make_dict(_cls))
+
+
+@handles(collections.defaultdict)
+def make_defaultdict(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = DictValue({}, collections.defaultdict)
+    made.factory = args[0] if args and args[0] is not NONE else None
+    made.call_method(tx, "update", args[1:], kwargs)
+    return made
+
+
+@handles(int)
+def make_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not args:
+        return Const(0)
+    value = args[0]
+    if isinstance(value, SymValue) and len(args) == 1:
+        return value
+    if isinstance(value, TensorValue):
+        raise GraphBreak("CAP201", "int() of a tensor reads its content")
+    if isinstance(value, ObjectValue):
+        return tx.calls.special(
+            value, "__int__" if tx.attributes.has_special(value, "__int__") else "__index__", []
+        )
+    constants = [tx.constant(arg) for arg in args]
+    named = {name: tx.constant(arg) for name, arg in kwargs.items()}
+    return Const(tx.fold(lambda: int(*constants, **named)))
+
+
+@handles(float)
+def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not args:
+        return Const(0.0)
+    if isinstance(args[0], TensorValue):
+        raise GraphBreak("CAP201", "float() of a tensor reads its content")
+    if isinstance(args[0], ObjectValue):
+        return tx.calls.special(args[0], "__float__", [])
+    number = tx.index(args[0])
+    return Const(tx.fold(lambda: float(number)))
+
+
+@handles(complex, bytes, bytearray, memoryview)
+def make_other(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP230", "a bytes, complex or memory object is made")
+
+
+@handles(bool)
+def make_bool(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(tx.truth(args[0])) if args else boolean(False)
+
+
+@handles(str)
+def make_str(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not args:
+        return Const("")
+    value = args[0]
+    try:
+        real = tx.calls.python_object(value)
+    except NotConstant:
+        return tx.calls.text_of(value)
+    rest = [tx.constant(arg) for arg in args[1:]]
+    return Const(tx.fold(lambda: str(real, *rest)))
+
+
+@handles(type)
+def type_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) != 1:
+        raise GraphBreak("CAP232", "a class is made")
+    value = args[0]
+    if isinstance(value, ObjectValue):
+        tx.attributes.guard_type(value)
+        if value.source is not None:
+            from fx_interface.source import TypeSource
+
+            return Const(value.cls, TypeSource(value.source))
+    return Const(value.python_type())
+
+
+@handles(slice)
+def make_slice_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    bounds = [NONE, args[0], NONE] if len(args) == 1 else [*args, NONE][:3]
+    return make_slice((bounds[0], bounds[1], bounds[2]))
+
+
+@handles(range)
+def make_range(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    bounds = [Const(0), args[0], Const(1)] if len(args) == 1 else [*args, Const(1)][:3]
+    if any(isinstance(bound, SymValue) for bound in bounds):
+        return SymRange((bounds[0], bounds[1], bounds[2]))
+    numbers = [tx.index(bound) for bound in bounds]
+    return Const(tx.fold(lambda: range(*numbers)))
+
+
+@handles(enumerate)
+def make_enumerate(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    start = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
+    return EnumerateIterator(args[0].iterate(tx), tx.index(start))
+
+
+@handles(zip)
+def make_zip(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    strict = "strict" in kwargs and tx.truth(kwargs["strict"])
+    return ZipIterator([arg.iterate(tx) for arg in args], strict)
+
+
+@handles(map)
+def make_map(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return MapIterator(args[0], [arg.iterate(tx) for arg in args[1:]])
+
+
+@handles(filter)
+def make_filter(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return MapIterator(args[0], [args[1].iterate(tx)], keeps=True)
+
+
+@handles(super)
+def make_super(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args:
+        return SuperValue(tx.constant(args[0]), args[1])
+    frame = tx.frames[-1]
+    cell = frame.variables.get("__class__")
+    if not isinstance(cell, CellValue) or cell.content is None or not frame.code.co_varnames:
+        raise tx.raises(RuntimeError, "super(): no arguments")
+    receiver = frame.variables[frame.code.co_varnames[0]]
+    if isinstance(receiver, CellValue) and receiver.content is not None:
+        receiver = receiver.content
+    return SuperValue(tx.constant(tx.force(cell.content)), tx.force(receiver))
+
+
+@handles(object)
+def make_object(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return ObjectValue(object)
+
+
+@handles(property, staticmethod, classmethod)
+def make_descriptor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return DescriptorValue(property, args[0])
+
+
+@handles(functools.partial)
+def make_partial(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return PartialValue(args[0], args[1:], kwargs)
+
+
+@handles(types.MethodType)
+def make_method(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return MethodValue(args[0], args[1])
+
+
+@handles(types.SimpleNamespace)
+def make_namespace(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = ObjectValue(types.SimpleNamespace)
+    made.attrs.update(kwargs)
+    return made
+
+
+@handles(torch.Size)
+def make_size(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return TupleValue(args[0].unpack(tx) if args else [], torch.Size)
+
+
+@handles(builtins.reversed)
+def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from dynamo_capture.values import SequenceIterator
+
+    value = args[0]
+    if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__reversed__"):
+        return tx.calls.special(value, "__reversed__", [])
+    return SequenceIterator(value.unpack(tx)[::-1])

@@ -1,0 +1,404 @@
+"""Calling a known object: by the table of handlers, as a torch operation, by inlining, or by running it for real."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import re
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
+    builtin_functions,
+    constructors,
+    contexts,
+    library,
+    methods,
+    torch_functions,
+)
+from dynamo_capture.calls.construct import construct
+from dynamo_capture.calls.methods import METHODS, call_builtin_method
+from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES
+from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin
+from dynamo_capture.controls import SKIP_MARK, is_allowed_in_graph
+from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.polyfills import substitute_for
+from dynamo_capture.values import (
+    BuiltinMethod,
+    Const,
+    DictValue,
+    DictView,
+    ListValue,
+    MethodValue,
+    ObjectValue,
+    SequenceValue,
+    SetValue,
+    TensorValue,
+    TupleValue,
+    Value,
+)
+from dynamo_capture.wrapping import is_known
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+class Calls:
+    """The calls of one trace."""
+
+    def __init__(self, tx: Trace) -> None:
+        self._tx = tx
+
+    def call_known(self, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Call a known object."""
+        tx, function = self._tx, owner.value
+        kind = type(function)
+        try:
+            handler = HANDLERS.get(function)
+        except TypeError:
+            handler = None
+        if handler is not None:
+            return handler(tx, args, kwargs)
+        if kind is types.FunctionType:
+            return self._call_function(owner, function, args, kwargs)
+        if isinstance(function, type):
+            return construct(tx, owner, args, kwargs)
+        if is_torch_builtin(function):
+            return tx.tensors.call_function(function, args, kwargs)
+        substitute = substitute_for(function)
+        if substitute is not None and not self._all_known(args, kwargs):
+            return tx.inliner.call_function(Const(substitute), args, kwargs)
+        if kind is functools._lru_cache_wrapper:
+            return self._call_cached(owner, args, kwargs)
+        if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+            return self._call_unbound(function, args, kwargs)
+        if isinstance(function, types.ClassMethodDescriptorType):
+            return self._call_folded(function, args, kwargs)
+        if self.is_pure(function):
+            return self._call_folded(function, args, kwargs)
+        if substitute is not None:
+            return tx.inliner.call_function(Const(substitute), args, kwargs)
+        in_class = tx.attributes.in_class(kind, "__call__")
+        if isinstance(in_class, types.FunctionType):
+            return tx.inliner.call_function(Const(in_class), [owner, *args], kwargs)
+        if not callable(function):
+            raise tx.raises(TypeError, f"{kind.__name__!r} object is not callable")
+        raise GraphBreak("CAP230", f"a call of {owner.describe()}, which is not written in Python")
+
+    def is_pure(self, function: Any) -> bool:
+        """Whether the function may be run for real on known arguments."""
+        try:
+            if function in PURE:
+                return True
+        except TypeError:
+            return False
+        return getattr(function, "__module__", None) in PURE_MODULES
+
+    def _all_known(self, args: list[Value], kwargs: dict[str, Value]) -> bool:
+        return all(self._tx.is_constant(v) for v in (*args, *kwargs.values()))
+
+    def _call_function(
+        self, owner: Const, function: Any, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        tx = self._tx
+        if is_allowed_in_graph(function) or (is_leaf_function(function) and has_tensor(tx, args, kwargs)):
+            return tx.tensors.call_function(function, args, kwargs)
+        substitute = substitute_for(function)
+        if substitute is not None:
+            return tx.inliner.call_function(Const(substitute), args, kwargs)
+        if self.is_pure(function) and self._all_known(args, kwargs):
+            return self._call_folded(function, args, kwargs)
+        if function.__module__ == "torch._dynamo.mutation_guard" and function.__name__ == "tag":
+            # where stock's compiler has run, it counts new modules; one that only the trace has made does not count
+            return Const(None)
+        reason = getattr(function, SKIP_MARK, None)
+        if reason is not None:
+            raise GraphBreak("CAP231", reason)
+        return tx.inliner.call_function(owner, args, kwargs)
+
+    def _call_cached(self, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """A function under ``functools.lru_cache``: what it wraps is followed."""
+        return Const(owner.value.__wrapped__).call(self._tx, args, kwargs)
+
+    def _call_unbound(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """``str.upper(x)``, ``dict.update(d, ...)``, ``object.__setattr__(x, name, value)``."""
+        tx = self._tx
+        if not args:
+            raise tx.raises(TypeError, f"unbound method {function.__qualname__} needs an argument")
+        receiver, name = args[0], function.__name__
+        if isinstance(receiver, TensorValue):
+            return receiver.call_method(tx, name, args[1:], kwargs)
+        if isinstance(receiver, ObjectValue):
+            return self.slot_of_object(receiver, function, name, args[1:], kwargs)
+        if isinstance(receiver, Const):
+            if function.__objclass__ is object and name == "__setattr__":
+                return self._set(receiver, args)
+            return self._call_folded(function, args, kwargs)
+        return receiver.call_method(tx, name, args[1:], kwargs)
+
+    def _set(self, receiver: Value, args: list[Value]) -> Value:
+        receiver.set_attr(self._tx, self._tx.constant(args[1]), args[2])
+        return Const(None)
+
+    def slot_of_object(
+        self, receiver: ObjectValue, function: Any, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """A C method of ``object``, ``dict`` and so on, applied to an instance of a Python class."""
+        tx = self._tx
+        match name:
+            case "__init__":
+                if receiver.base is not None and function is not object.__init__:
+                    return self._init_base(receiver, args, kwargs)
+                if issubclass(receiver.cls, BaseException):
+                    if receiver.real is not None:
+                        raise receiver.unsupported("initializing")
+                    receiver.attrs["args"] = TupleValue(list(args))
+                return Const(None)
+            case "__setattr__":
+                tx.attributes.set_generic(receiver, tx.constant(args[0]), args[1])
+                return Const(None)
+            case "__delattr__":
+                tx.attributes.delete_object(receiver, tx.constant(args[0]))
+                return Const(None)
+            case "__getattribute__":
+                return tx.attributes.without_getattr(receiver, tx.constant(args[0]))
+            case "__hash__":
+                raise GraphBreak("CAP212", f"the hash of {receiver.describe()} is asked for")
+            case "__init_subclass__" | "__setstate__" | "__reduce__" | "__reduce_ex__":
+                raise receiver.unsupported(f"calling {name}")
+            case "__eq__" | "__ne__" if receiver.base is None:
+                same = tx.operators.same(receiver, args[0])
+                if name == "__eq__":
+                    return Const(True) if same else Const(NotImplemented)
+                return Const(not same)
+            case "__str__" | "__repr__" | "__format__" if (
+                receiver.base is None or function.__objclass__ is object
+            ):
+                return self.text_of(receiver, name)
+            case "with_traceback" if issubclass(receiver.cls, BaseException):
+                return receiver
+        if receiver.base is not None:
+            return receiver.base.call_method(tx, name, args, kwargs)
+        if receiver.real is not None and receiver.source is not None:
+            raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
+        raise receiver.unsupported(f"calling {name}")
+
+    def _init_base(self, receiver: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        tx, base = self._tx, receiver.base
+        if isinstance(base, DictValue):
+            call_builtin_method(tx, base, "update", args, kwargs)
+        elif isinstance(base, ListValue) and args:
+            base.items[:] = args[0].unpack(tx)
+        return Const(None)
+
+    def text_of(self, value: Value, name: str = "__str__") -> Value:
+        """``str(value)`` of an object of the program."""
+        tx = self._tx
+        if isinstance(value, ObjectValue):
+            if issubclass(value.cls, BaseException):
+                args = value.get_attr(tx, "args").unpack(tx)
+                if len(args) == 1 and name == "__str__":
+                    return Const(str).call(tx, [args[0]], {})
+                plain = [self.python_object(arg) for arg in args]
+                return Const(
+                    tx.fold(lambda: str(plain[0]) if len(plain) == 1 else str(tuple(plain)) if plain else "")
+                )
+            for special in ("__str__", "__repr__") if name == "__str__" else ("__repr__",):
+                found = tx.attributes.in_class(value.cls, special)
+                if isinstance(found, types.FunctionType):
+                    return tx.inliner.call_function(Const(found), [value], {})
+        raise GraphBreak("CAP211", f"the text of {value.describe()}")
+
+    def _call_folded(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        tx = self._tx
+        try:
+            real_args = [self.python_object(a) for a in args]
+            real_kwargs = {name: self.python_object(v) for name, v in kwargs.items()}
+        except NotConstant as unknown:
+            culprit = unknown.args[0] if unknown.args else None
+            what = culprit.describe() if isinstance(culprit, Value) else "a value"
+            name = getattr(function, "__qualname__", repr(function))
+            raise GraphBreak(
+                "CAP230", f"{name} is called with {what}, which is not known while tracing"
+            ) from None
+        return self.from_python(tx.fold(lambda: function(*real_args, **real_kwargs)))
+
+    def from_python(self, result: Any) -> Value:
+        """A fresh Python object, made by a pure function, as a value of the trace."""
+        if type(result) is list:
+            return ListValue([self.from_python(item) for item in result])
+        if type(result) is dict:
+            return DictValue({key: [Const(key), self.from_python(item)] for key, item in result.items()})
+        if type(result) is set:
+            return self.set_of([self.from_python(item) for item in result])
+        if isinstance(result, tuple) and not is_known(result):
+            return TupleValue([self.from_python(item) for item in result], type(result))
+        return self._tx.known(result)
+
+    def python_object(self, value: Value) -> Any:
+        """A Python object equal to a value whose parts are all known; containers are copied. NotConstant otherwise."""
+        tx = self._tx
+        if isinstance(value, Const):
+            return value.value
+        value = tx.force(value)
+        if isinstance(value, ListValue) and value.cls is list:
+            return [self.python_object(tx.force(item)) for item in value.items]
+        if isinstance(value, TupleValue):
+            items = [self.python_object(tx.force(item)) for item in value.items]
+            if value.cls is tuple:
+                return tuple(items)
+            return value.cls(*items) if hasattr(value.cls, "_fields") else value.cls(items)
+        if isinstance(value, DictValue) and value.cls is dict:
+            entries = value.all_entries(tx).values()
+            return {self.python_object(k): self.python_object(tx.force(v)) for k, v in entries}
+        if isinstance(value, SetValue):
+            return value.cls(self.python_object(item) for item in value.items.values())
+        if isinstance(value, DictView):
+            return [self.python_object(item) for item in value.unpack(tx)]
+        if value.python_type() is int:
+            return tx.index(value)
+        return value.as_constant()
+
+    def call_method_of_known(
+        self, owner: Const, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """``constant.name(...)``."""
+        tx, real = self._tx, owner.value
+        if isinstance(real, (types.ModuleType, type)):
+            return owner.get_attr(tx, name).call(tx, args, kwargs)
+        if isinstance(real, types.FunctionType) and name == "__get__":
+            return MethodValue(owner, args[0]) if not _is_none(args[0]) else owner
+        if name == "__call__":
+            return owner.call(tx, args, kwargs)
+        method = getattr(type(real), name, None)
+        special = METHODS.get(method) if isinstance(real, (str, bytes, tuple, frozenset)) else None
+        if special is not None:
+            return special(tx, owner, args, kwargs)
+        if isinstance(real, tuple) and not self._all_known(args, kwargs):
+            values = TupleValue([tx.known(item) for item in real], type(real))
+            return values.call_method(tx, name, args, kwargs)
+        if isinstance(method, types.FunctionType):
+            return tx.inliner.call_function(Const(method), [owner, *args], kwargs)
+        if isinstance(real, _FOLDED_RECEIVERS):
+            return self._call_folded(getattr(real, name), args, kwargs)
+        found = owner.get_attr(tx, name)
+        if isinstance(found, BuiltinMethod):
+            raise GraphBreak("CAP230", f"a call of the method {name!r} of {owner.describe()}")
+        return found.call(tx, args, kwargs)
+
+    def item_of_known(self, owner: Const, key: Value) -> Value:
+        """``constant[key]``."""
+        tx = self._tx
+        real: Any = owner.value
+        if isinstance(real, type) and not hasattr(type(real), "__getitem__"):
+            generic: Any = real
+            return tx.known(tx.fold(lambda: generic[self.python_object(key)]))
+        if not hasattr(type(real), "__getitem__"):
+            raise tx.raises(TypeError, f"{type(real).__name__!r} object is not subscriptable")
+        if isinstance(key, TensorValue):
+            raise GraphBreak("CAP202", "a tensor's content is used as an index of a Python object")
+        index = tx.index(key)
+        return tx.known(tx.fold(lambda: real[index]))
+
+    def call_builtin_method(
+        self, owner: Value, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """A method of a list, tuple, dict or set value."""
+        found = getattr(owner.python_type(), name, None)
+        if isinstance(found, (types.FunctionType, types.MethodType)):
+            return owner.get_attr(self._tx, name).call(self._tx, args, kwargs)
+        return call_builtin_method(self._tx, owner, name, args, kwargs)
+
+    def call_object(self, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """``obj(...)``: modules without hooks go straight to ``forward``."""
+        tx = self._tx
+        tx.attributes.guard_type(owner)
+        call = tx.attributes.in_class(owner.cls, "__call__")
+        if (
+            call is torch.nn.Module.__call__
+            and owner.real is not None
+            and torch_functions.has_no_hooks(tx, owner)
+        ):
+            return owner.get_attr(tx, "forward").call(tx, args, kwargs)
+        if isinstance(call, types.FunctionType):
+            return tx.inliner.call_function(Const(call), [owner, *args], kwargs)
+        if hasattr(call, "__get__") and not isinstance(
+            call, (types.WrapperDescriptorType, types.MethodDescriptorType)
+        ):
+            return owner.get_attr(tx, "__call__").call(tx, args, kwargs)
+        if owner.real is not None and getattr(owner.real, SKIP_MARK, None):
+            raise GraphBreak("CAP231", getattr(owner.real, SKIP_MARK))
+        if call is None or not callable(call):
+            raise tx.raises(TypeError, f"{owner.cls.__name__!r} object is not callable")
+        raise owner.unsupported("calling")
+
+    def call_method_of_object(
+        self, owner: ObjectValue, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """``obj.name(...)``."""
+        tx = self._tx
+        found = tx.attributes.of_object(owner, name)
+        if isinstance(found, BuiltinMethod) and found.receiver is owner:
+            function = tx.attributes.in_class(owner.cls, name)
+            return self.slot_of_object(owner, function, name, args, kwargs)
+        return found.call(tx, args, kwargs)
+
+    def special(self, owner: Value, name: str, args: list[Value]) -> Value:
+        """A special method, looked up on the class only."""
+        return self.bound_special(owner, name).call(self._tx, args, {})
+
+    def bound_special(self, owner: Value, name: str) -> Value:
+        """A special method bound to its object."""
+        tx = self._tx
+        if not isinstance(owner, ObjectValue):
+            return owner.get_attr(tx, name)
+        tx.attributes.guard_type(owner)
+        found = tx.attributes.in_class(owner.cls, name)
+        if isinstance(found, types.FunctionType):
+            return MethodValue(Const(found), owner)
+        if isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+            return BuiltinMethod(owner, name)
+        if not tx.attributes.has_special(owner, name):
+            raise tx.raises(TypeError, f"{owner.cls.__name__!r} object does not support {name}")
+        return owner.get_attr(tx, name)
+
+    def set_of(self, items: list[Value]) -> SetValue:
+        """A new set."""
+        made: dict[Any, Value] = {}
+        for item in items:
+            made.setdefault(self._tx.hash_key(item), item)
+        return SetValue(made)
+
+    def copy_dict(self, owner: DictValue) -> DictValue:
+        """A shallow copy."""
+        made = DictValue({key: list(entry) for key, entry in owner.all_entries(self._tx).items()}, owner.cls)
+        made.factory = owner.factory
+        return made
+
+
+_FOLDED_RECEIVERS = (
+    int, float, str, bytes, complex, tuple, frozenset, range, slice, torch.dtype, torch.device, torch.Size, torch.finfo,
+    torch.iinfo, types.MappingProxyType, re.Pattern, re.Match, types.CodeType, inspect.Signature, inspect.Parameter,
+)  # fmt: skip
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def has_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether a tensor is among the arguments, also inside lists, tuples and dicts."""
+    return any(_holds_tensor(tx, value) for value in (*args, *kwargs.values()))
+
+
+def _holds_tensor(tx: Trace, value: Value) -> bool:
+    value = tx.force(value)
+    if isinstance(value, TensorValue):
+        return True
+    if isinstance(value, SequenceValue):
+        return any(_holds_tensor(tx, item) for item in value.items)
+    if isinstance(value, DictValue) and value.entries is not None:
+        return any(_holds_tensor(tx, entry[1]) for entry in value.entries.values())
+    return False

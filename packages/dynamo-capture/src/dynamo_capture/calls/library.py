@@ -1,0 +1,332 @@
+"""The standard library and widely used packages: what is pure, what is an effect, what is followed."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import importlib
+import inspect
+import logging
+import operator
+import sys
+import types
+import typing
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.calls.registry import handles, pure
+from dynamo_capture.controls import graph_break
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.operators import BINARY, COMPARE
+from dynamo_capture.values import (
+    NONE,
+    Const,
+    DictValue,
+    FunctionValue,
+    Lazy,
+    ListValue,
+    MethodValue,
+    ObjectValue,
+    SetValue,
+    TupleValue,
+    Value,
+    boolean,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+pure(
+    inspect.isfunction,
+    inspect.ismethod,
+    inspect.isclass,
+    inspect.getmodule,
+    inspect.unwrap,
+    inspect.iscoroutinefunction,
+    inspect.getmro,
+    typing.get_origin,
+    typing.get_args,
+    typing.cast,
+    typing.get_type_hints,
+    dataclasses.is_dataclass,
+    functools.cmp_to_key,
+    importlib.util.find_spec,
+    sys.getrecursionlimit,
+    sys.intern,
+    inspect.cleandoc,
+    inspect.getdoc,
+    operator.itemgetter,
+    operator.attrgetter,
+    operator.methodcaller,
+    str.maketrans,
+    types.MappingProxyType,
+)
+
+
+@handles(graph_break)
+def break_graph(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP231", "graph_break() was called")
+
+
+@handles(inspect.signature)
+def signature(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Of a known function, or of a method, whose first parameter is bound."""
+    owner = args[0]
+    options = {name: tx.constant(value) for name, value in kwargs.items()}
+    if isinstance(owner, MethodValue) and isinstance(owner.function, Const):
+        function = owner.function.value
+        found = tx.fold(lambda: inspect.signature(function, **options))
+        return Const(found.replace(parameters=list(found.parameters.values())[1:]))
+    if isinstance(owner, ObjectValue) and owner.real is not None:
+        tx.attributes.guard_type(owner)
+        return Const(tx.fold(lambda: inspect.signature(owner.real, **options)))
+    real = tx.constant(owner)
+    return Const(tx.fold(lambda: inspect.signature(real, **options)))
+
+
+for _symbol, _row in BINARY.items():
+
+    def _binary(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str = _symbol) -> Value:
+        return tx.operators.binary(symbol, args[0], args[1])
+
+    handles(_row.function)(_binary)
+
+for _symbol, (_function, _, _) in COMPARE.items():
+
+    def _compare(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str = _symbol) -> Value:
+        return tx.operators.compare(symbol, args[0], args[1])
+
+    handles(_function)(_compare)
+
+
+@handles(operator.neg)
+def negate(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.operators.unary("-", args[0])
+
+
+@handles(operator.pos)
+def positive(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.operators.unary("+", args[0])
+
+
+@handles(operator.invert)
+def invert(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.operators.unary("~", args[0])
+
+
+@handles(operator.not_)
+def not_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(not tx.truth(args[0]))
+
+
+@handles(operator.truth)
+def truth(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(tx.truth(args[0]))
+
+
+@handles(operator.is_)
+def is_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(tx.operators.same(args[0], args[1]))
+
+
+@handles(operator.is_not)
+def is_not(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(not tx.operators.same(args[0], args[1]))
+
+
+@handles(operator.contains)
+def contains(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(args[0].contains(tx, args[1]))
+
+
+@handles(operator.getitem)
+def getitem(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return args[0].get_item(tx, args[1])
+
+
+@handles(operator.setitem)
+def setitem(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    args[0].set_item(tx, args[1], args[2])
+    return NONE
+
+
+@handles(operator.delitem)
+def delitem(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    args[0].del_item(tx, args[1])
+    return NONE
+
+
+@handles(operator.index)
+def index(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(operator.index(tx.index(args[0])))
+
+
+@handles(functools.update_wrapper)
+def update_wrapper(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Copies names onto a function that the trace made."""
+    wrapper = args[0]
+    wrapped = args[1] if len(args) > 1 else kwargs["wrapped"]
+    if isinstance(wrapper, FunctionValue):
+        wrapper.attrs["__wrapped__"] = wrapped
+        for name in ("__name__", "__qualname__", "__doc__", "__module__"):
+            if tx.attributes.has(wrapped, name):
+                wrapper.attrs[name] = wrapped.get_attr(tx, name)
+    return wrapper
+
+
+@handles(functools.wraps)
+def wraps(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    from dynamo_capture.values import PartialValue
+
+    return PartialValue(Const(functools.update_wrapper), [], {"wrapped": args[0]})
+
+
+@handles(functools.lru_cache)
+def lru_cache(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP230", "a cache is made inside the compiled function")
+
+
+@handles(importlib.import_module)
+def import_module(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    names = [tx.constant(arg) for arg in args]
+    return Const(tx.fold(lambda: importlib.import_module(*names)))
+
+
+@handles(copy.copy)
+def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, (Const, TupleValue)):
+        return value
+    if isinstance(value, ListValue):
+        return ListValue(list(value.items), value.cls)
+    if isinstance(value, DictValue):
+        return tx.calls.copy_dict(value)
+    if isinstance(value, SetValue):
+        return SetValue(dict(value.items), value.cls)
+    if (
+        isinstance(value, ObjectValue)
+        and not tx.attributes.has_special(value, "__copy__")
+        and value.base is None
+    ):
+        made = ObjectValue(value.cls)
+        members = value.get_attr(tx, "__dict__")
+        assert isinstance(members, DictValue)
+        made.attrs.update({name: tx.force(entry[1]) for name, entry in members.all_entries(tx).items()})
+        return made
+    raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
+
+
+@handles(copy.deepcopy)
+def deep_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _deep_copy(tx, args[0], {})
+
+
+def _deep_copy(tx: Trace, value: Value, memo: dict[int, Value]) -> Value:
+    """A deep copy of what consists of constants, containers and plain objects."""
+    if isinstance(value, Lazy):
+        if value.real is None or type(value.real) in (bool, int, float, str):
+            return value
+        value = tx.force(value)
+    known = memo.get(id(value))
+    if known is not None:
+        return known
+    match value:
+        case Const():
+            return value
+        case TupleValue():
+            return TupleValue([_deep_copy(tx, item, memo) for item in value.items], value.cls)
+        case ListValue():
+            memo[id(value)] = made_list = ListValue([], value.cls)
+            made_list.items = [_deep_copy(tx, item, memo) for item in value.items]
+            return made_list
+        case SetValue():
+            return SetValue({k: _deep_copy(tx, v, memo) for k, v in value.items.items()}, value.cls)
+        case DictValue():
+            memo[id(value)] = made_dict = DictValue({}, value.cls)
+            made_dict.factory = value.factory
+            for key, (name, item) in value.all_entries(tx).items():
+                made_dict.all_entries(tx)[key] = [_deep_copy(tx, name, memo), _deep_copy(tx, item, memo)]
+            return made_dict
+        case ObjectValue() if value.base is None:
+            return _deep_copy_object(tx, value, memo)
+    raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
+
+
+def _copies_by_dict(cls: Any) -> bool:
+    """Whether copying an instance means copying its ``__dict__``."""
+    if cls.__reduce_ex__ is not object.__reduce_ex__ or cls.__reduce__ is not object.__reduce__:
+        return False
+    return not isinstance(getattr(cls, "__getstate__", None), types.FunctionType) and hasattr(cls, "__dict__")
+
+
+def _deep_copy_object(tx: Trace, value: ObjectValue, memo: dict[int, Value]) -> Value:
+    tx.attributes.guard_type(value)
+    custom = tx.attributes.in_class(value.cls, "__deepcopy__")
+    if isinstance(custom, types.FunctionType):
+        return tx.inliner.call_function(Const(custom), [value, DictValue({})], {})
+    if not _copies_by_dict(value.cls):
+        raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
+    memo[id(value)] = made = ObjectValue(value.cls)
+    members = value.get_attr(tx, "__dict__")
+    assert isinstance(members, DictValue)
+    for name, (_, item) in members.all_entries(tx).items():
+        made.attrs[name] = _deep_copy(tx, item, memo)
+    return made
+
+
+@handles(warnings.warn)
+def warn(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Issued after the graph has run, as if from the line that issues it."""
+    message = args[0] if args else kwargs["message"]
+    category: Value = args[1] if len(args) > 1 else kwargs.get("category", NONE)
+    level = args[2] if len(args) > 2 else kwargs.get("stacklevel", Const(1))
+    if isinstance(message, ObjectValue) or not tx.is_constant(message):
+        raise GraphBreak("CAP236", "a warning object is issued")
+    cls = tx.constant(category) or UserWarning
+    depth = min(max(int(tx.constant(level)), 1), len(tx.frames))
+    frame = tx.frames[-depth]
+    registry = frame.globals.real.setdefault("__warningregistry__", {})
+    tx.effects.deferred(
+        _Warning(
+            tx.constant(message),
+            cls,
+            frame.code.co_filename,
+            frame.line or 0,
+            frame.globals.real.get("__name__"),
+            registry,
+        ),
+        [],
+        {},
+    )
+    return NONE
+
+
+class _Warning:
+    """A warning ready to be issued."""
+
+    def __init__(
+        self, message: Any, category: Any, filename: str, line: int, module: Any, registry: Any
+    ) -> None:
+        self._arguments = (message, category, filename, line, module, registry)
+
+    def __call__(self) -> None:
+        warnings.warn_explicit(*self._arguments)
+
+
+def _log_handler(name: str) -> Any:
+    def handle(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        owner = args[0]
+        if not isinstance(owner, Const) or not all(tx.is_constant(v) for v in (*args[1:], *kwargs.values())):
+            raise GraphBreak("CAP236", "a value that is not known while tracing is logged")
+        tx.effects.deferred(getattr(owner.value, name), args[1:], kwargs)
+        return NONE
+
+    return handle
+
+
+for _name in ("debug", "info", "warning", "error", "critical", "exception", "log"):
+    handles(getattr(logging.Logger, _name))(_log_handler(_name))
+"""Logging happens after the graph has run."""
+
+pure(logging.Logger.isEnabledFor, logging.Logger.getEffectiveLevel, logging.getLogger)

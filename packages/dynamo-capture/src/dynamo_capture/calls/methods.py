@@ -1,0 +1,423 @@
+"""Methods of lists, tuples, dicts, sets and strings over symbolic items.
+
+``@method(list.append)`` declares a function of (trace, receiver, args, kwargs). What is not declared here may have a
+substitute in Python (``polyfills``); what is pure runs for real when everything is known.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.opcodes.building import mapping_entries
+from dynamo_capture.polyfills import substitute_for
+from dynamo_capture.values import (
+    NONE,
+    BuiltinMethod,
+    Const,
+    DictValue,
+    DictView,
+    ListValue,
+    SequenceIterator,
+    SequenceValue,
+    SetValue,
+    TupleValue,
+    Value,
+    boolean,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+Method = Callable[["Trace", Any, list[Value], dict[str, Value]], Value]
+METHODS: dict[Any, Method] = {}
+
+
+def method(*originals: Any) -> Callable[[Method], Method]:
+    """Declare a method of a builtin class; declaring one twice is an error."""
+
+    def register(function: Method) -> Method:
+        for original in originals:
+            if original in METHODS:
+                raise ValueError(f"{original} is declared twice")
+            METHODS[original] = function
+        return function
+
+    return register
+
+
+def call_builtin_method(
+    tx: Trace, owner: Value, name: str, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """``owner.name(...)`` for a container value."""
+    original = getattr(owner.python_type(), name, None)
+    if original is None:
+        raise tx.raises(AttributeError, f"{owner.python_type().__name__!r} object has no attribute {name!r}")
+    found = METHODS.get(original)
+    if found is None:
+        for base in owner.python_type().__mro__[1:]:
+            found = METHODS.get(base.__dict__.get(name))
+            if found is not None:
+                break
+    if found is not None:
+        return found(tx, owner, args, kwargs)
+    substitute = substitute_for(original) or substitute_for(getattr(_plain_class(owner), name, None))
+    if substitute is not None:
+        return tx.inliner.call_function(Const(substitute), [owner, *args], kwargs)
+    general = _GENERAL.get(name)
+    if general is not None:
+        return general(tx, owner, args)
+    try:
+        real = tx.calls.python_object(owner)
+        arguments = [tx.calls.python_object(arg) for arg in args]
+    except NotConstant:
+        raise GraphBreak("CAP230", f"the method {name!r} of {owner.describe()}") from None
+    if isinstance(owner, (ListValue, DictValue, SetValue)):
+        raise GraphBreak("CAP230", f"the method {name!r} of {owner.describe()}")
+    return tx.calls.from_python(tx.fold(lambda: getattr(real, name)(*arguments)))
+
+
+def _plain_class(owner: Value) -> type:
+    for kind, plain in ((ListValue, list), (TupleValue, tuple), (DictValue, dict), (SetValue, set)):
+        if isinstance(owner, kind):
+            return plain
+    return object
+
+
+def _set_item(tx: Trace, owner: Value, args: list[Value]) -> Value:
+    owner.set_item(tx, args[0], args[1])
+    return NONE
+
+
+def _del_item(tx: Trace, owner: Value, args: list[Value]) -> Value:
+    owner.del_item(tx, args[0])
+    return NONE
+
+
+_GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
+    "__len__": lambda tx, owner, args: Const(owner.length(tx)),
+    "__iter__": lambda tx, owner, args: owner.iterate(tx),
+    "__contains__": lambda tx, owner, args: boolean(owner.contains(tx, args[0])),
+    "__getitem__": lambda tx, owner, args: owner.get_item(tx, args[0]),
+    "__setitem__": _set_item,
+    "__delitem__": _del_item,
+    "__bool__": lambda tx, owner, args: boolean(owner.truth(tx)),
+    "__eq__": lambda tx, owner, args: tx.operators.compare("==", owner, args[0]),
+    "__ne__": lambda tx, owner, args: tx.operators.compare("!=", owner, args[0]),
+    "__add__": lambda tx, owner, args: tx.operators.binary("+", owner, args[0]),
+    "__iadd__": lambda tx, owner, args: tx.operators.binary("+=", owner, args[0]),
+    "__or__": lambda tx, owner, args: tx.operators.binary("|", owner, args[0]),
+    "__ior__": lambda tx, owner, args: tx.operators.binary("|=", owner, args[0]),
+    "__and__": lambda tx, owner, args: tx.operators.binary("&", owner, args[0]),
+    "__sub__": lambda tx, owner, args: tx.operators.binary("-", owner, args[0]),
+    "__mul__": lambda tx, owner, args: tx.operators.binary("*", owner, args[0]),
+    "__init__": lambda tx, owner, args: NONE,
+}
+
+
+# Lists and deques.
+
+
+@method(list.append, collections.deque.append)
+def list_append(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tx.effects.mutates(owner)
+    owner.items.append(args[0])
+    if owner.maxlen is not None and len(owner.items) > owner.maxlen:
+        del owner.items[0]
+    return NONE
+
+
+@method(collections.deque.appendleft)
+def deque_appendleft(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tx.effects.mutates(owner)
+    owner.items.insert(0, args[0])
+    if owner.maxlen is not None and len(owner.items) > owner.maxlen:
+        del owner.items[-1]
+    return NONE
+
+
+@method(collections.deque.popleft)
+def deque_popleft(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not owner.items:
+        raise tx.raises(IndexError, "pop from an empty deque")
+    tx.effects.mutates(owner)
+    return tx.force(owner.items.pop(0))
+
+
+@method(list.extend, collections.deque.extend)
+def list_extend(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = args[0].unpack(tx)
+    tx.effects.mutates(owner)
+    owner.items.extend(items)
+    return NONE
+
+
+@method(list.pop, collections.deque.pop)
+def list_pop(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    index = tx.index(args[0]) if args else -1
+    if not -len(owner.items) <= index < len(owner.items):
+        raise tx.raises(IndexError, "pop from empty list" if not owner.items else "pop index out of range")
+    tx.effects.mutates(owner)
+    return tx.force(owner.items.pop(index))
+
+
+@method(list.insert)
+def list_insert(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tx.effects.mutates(owner)
+    owner.items.insert(tx.index(args[0]), args[1])
+    return NONE
+
+
+@method(list.clear, collections.deque.clear)
+def list_clear(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tx.effects.mutates(owner)
+    owner.items.clear()
+    return NONE
+
+
+@method(list.copy)
+def list_copy(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return ListValue(list(owner.items))
+
+
+@method(list.reverse)
+def list_reverse(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tx.effects.mutates(owner)
+    owner.items.reverse()
+    return NONE
+
+
+@method(list.__reversed__)
+def list_reversed(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return SequenceIterator(owner.items[::-1])
+
+
+# Tuples.
+
+
+def namedtuple_replace(tx: Trace, owner: TupleValue, kwargs: dict[str, Value]) -> Value:
+    """``_replace`` of a named tuple."""
+    fields = owner.cls._fields  # type: ignore[attr-defined]
+    return TupleValue([kwargs.get(f, item) for f, item in zip(fields, owner.items, strict=True)], owner.cls)
+
+
+# Dictionaries.
+
+
+@method(dict.get)
+def dict_get(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    found = owner.find(tx, tx.hash_key(args[0]))
+    return found if found is not None else args[1] if len(args) > 1 else kwargs.get("default", NONE)
+
+
+@method(dict.keys, collections.OrderedDict.keys)
+def dict_keys(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return DictView(owner, "keys")
+
+
+@method(dict.values, collections.OrderedDict.values)
+def dict_values(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return DictView(owner, "values")
+
+
+@method(dict.items, collections.OrderedDict.items)
+def dict_items(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return DictView(owner, "items")
+
+
+@method(dict.setdefault, collections.OrderedDict.setdefault)
+def dict_setdefault(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    found = owner.find(tx, tx.hash_key(args[0]))
+    if found is None:
+        found = args[1] if len(args) > 1 else NONE
+        owner.set_item(tx, args[0], found)
+    return found
+
+
+@method(dict.pop, collections.OrderedDict.pop)
+def dict_pop(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    found = owner.find(tx, tx.hash_key(args[0]))
+    if found is None:
+        default = args[1] if len(args) > 1 else kwargs.get("default")
+        if default is None:
+            raise tx.raises(KeyError, args[0])
+        return default
+    owner.del_item(tx, args[0])
+    return found
+
+
+@method(dict.popitem, collections.OrderedDict.popitem)
+def dict_popitem(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    entries = owner.all_entries(tx)
+    if not entries:
+        raise tx.raises(KeyError, "popitem(): dictionary is empty")
+    last = not args or tx.truth(args[0])
+    key, value = entries[list(entries)[-1 if last else 0]]
+    owner.del_item(tx, key)
+    return TupleValue([key, tx.force(value)])
+
+
+@method(dict.update, collections.OrderedDict.update)
+def dict_update(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    for source in args:
+        for key, value in _pairs(tx, source):
+            owner.set_item(tx, key, value)
+    for name, value in kwargs.items():
+        owner.set_item(tx, Const(name), value)
+    return NONE
+
+
+def _pairs(tx: Trace, source: Value) -> list[list[Value]]:
+    """Keys and values of a mapping or of an iterable of pairs."""
+    kind = source.python_type()
+    if hasattr(kind, "keys"):
+        return mapping_entries(tx, source)
+    pairs = []
+    for pair in source.unpack(tx):
+        items = pair.unpack(tx)
+        if len(items) != 2:
+            raise tx.raises(
+                ValueError, f"dictionary update sequence element has length {len(items)}; 2 is required"
+            )
+        pairs.append(items)
+    return pairs
+
+
+@method(dict.clear, collections.OrderedDict.clear)
+def dict_clear(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    for key, _ in list(owner.all_entries(tx).values()):
+        owner.del_item(tx, key)
+    return NONE
+
+
+@method(dict.copy, collections.OrderedDict.copy, collections.defaultdict.copy)
+def dict_copy(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.calls.copy_dict(owner)
+
+
+@method(collections.OrderedDict.move_to_end)
+def dict_move_to_end(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    entries = owner.all_entries(tx)
+    key = tx.hash_key(args[0])
+    if key not in entries:
+        raise tx.raises(KeyError, args[0])
+    tx.effects.mutates(owner)
+    entry = entries.pop(key)
+    rest = dict(entries)
+    last = tx.truth(args[1] if len(args) > 1 else kwargs.get("last", Const(True)))
+    entries.clear()
+    entries.update({**rest, key: entry} if last else {key: entry, **rest})
+    return NONE
+
+
+@method(dict.__reversed__, collections.OrderedDict.__reversed__)
+def dict_reversed(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return SequenceIterator([entry[0] for entry in reversed(owner.all_entries(tx).values())])
+
+
+# Sets.
+
+
+@method(set.add)
+def set_add(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tx.effects.mutates(owner)
+    owner.items.setdefault(tx.hash_key(args[0]), args[0])
+    return NONE
+
+
+@method(set.discard)
+def set_discard(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tx.effects.mutates(owner)
+    owner.items.pop(tx.hash_key(args[0]), None)
+    return NONE
+
+
+@method(set.remove)
+def set_remove(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    key = tx.hash_key(args[0])
+    if key not in owner.items:
+        raise tx.raises(KeyError, args[0])
+    tx.effects.mutates(owner)
+    del owner.items[key]
+    return NONE
+
+
+@method(set.update)
+def set_update(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tx.effects.mutates(owner)
+    for source in args:
+        for item in source.unpack(tx):
+            owner.items.setdefault(tx.hash_key(item), item)
+    return NONE
+
+
+@method(set.clear)
+def set_clear(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    tx.effects.mutates(owner)
+    owner.items.clear()
+    return NONE
+
+
+@method(set.copy, frozenset.copy)
+def set_copy(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return SetValue(dict(owner.items), owner.cls)
+
+
+def _set_method(symbol: str) -> Method:
+    def apply(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        result: Value = owner
+        if not args:
+            return SetValue(dict(owner.items), owner.cls)
+        for other in args:
+            result = tx.operators.binary(symbol, result, tx.calls.set_of(other.unpack(tx)))
+        return result
+
+    return apply
+
+
+for _names, _symbol in (
+    ("union", "|"),
+    ("intersection", "&"),
+    ("difference", "-"),
+    ("symmetric_difference", "^"),
+):
+    method(getattr(set, _names), getattr(frozenset, _names))(_set_method(_symbol))
+
+
+@method(set.issubset, frozenset.issubset)
+def set_issubset(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(owner.items.keys() <= tx.calls.set_of(args[0].unpack(tx)).items.keys())
+
+
+@method(set.issuperset, frozenset.issuperset)
+def set_issuperset(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(owner.items.keys() >= tx.calls.set_of(args[0].unpack(tx)).items.keys())
+
+
+@method(set.isdisjoint, frozenset.isdisjoint)
+def set_isdisjoint(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(not (owner.items.keys() & tx.calls.set_of(args[0].unpack(tx)).items.keys()))
+
+
+# Strings.
+
+
+@method(str.join)
+def str_join(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    parts = [tx.constant(item) for item in args[0].unpack(tx)]
+    return Const(tx.fold(lambda: owner.value.join(parts)))
+
+
+@method(str.format)
+def str_format(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    try:
+        plain = [tx.calls.python_object(arg) for arg in args]
+        named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}
+    except NotConstant:
+        raise GraphBreak("CAP211", "an unknown value is formatted") from None
+    return Const(tx.fold(lambda: owner.value.format(*plain, **named)))
+
+
+__all__ = ["METHODS", "BuiltinMethod", "SequenceValue", "call_builtin_method", "method", "namedtuple_replace"]

@@ -1,0 +1,61 @@
+"""The table of callables that the translator knows itself: callable -> function of (trace, args, kwargs)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.values import Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+Handler = Callable[["Trace", list[Value], dict[str, Value]], Value]
+HANDLERS: dict[Any, Handler] = {}
+"""What calling a builtin, class or library function means."""
+
+PURE: set[Any] = set()
+"""Callables that may be run for real when every argument is known: no effects, result determined by the arguments."""
+
+PURE_MODULES: set[str] = {
+    "math",
+    "cmath",
+    "_operator",
+    "operator",
+    "fnmatch",
+    "posixpath",
+    "string",
+    "keyword",
+    "_bisect",
+    "_struct",
+    "zlib",
+    "binascii",
+    "unicodedata",
+    "difflib",
+    "textwrap",
+    "_json",
+    "re",
+    "statistics",
+}
+"""Modules whose functions are all pure."""
+
+
+def handles(*functions: Any) -> Callable[[Handler], Handler]:
+    """Declare what calling ``functions`` means; declaring one twice is an error that names both."""
+
+    def register(handler: Handler) -> Handler:
+        for function in dict.fromkeys(functions):
+            if function in HANDLERS:
+                first = HANDLERS[function]
+                raise ValueError(
+                    f"{function!r} is handled by {first.__module__}.{first.__name__} and {handler.__name__}"
+                )
+            HANDLERS[function] = handler
+        return handler
+
+    return register
+
+
+def pure(*functions: Any) -> None:
+    """Declare callables as pure."""
+    PURE.update(functions)

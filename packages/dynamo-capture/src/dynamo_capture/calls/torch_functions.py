@@ -1,0 +1,247 @@
+"""Which functions of torch become nodes, and those that mean something to the translator itself."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.calls.registry import handles, pure
+from dynamo_capture.controls import is_compiling
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    ListValue,
+    ObjectValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    boolean,
+)
+from fx_interface.source import InstanceDictSource, ItemSource, Source
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+_LEAF_MODULES = frozenset(
+    {"torch.nn.functional", "torch.functional", "torch._tensor", "torch._linalg_utils", "torch._lowrank"}
+)
+_C_MODULES = (
+    "torch._C._nn",
+    "torch._C._fft",
+    "torch._C._linalg",
+    "torch._C._special",
+    "torch._C._sparse",
+    "torch._C._nested",
+)
+
+
+def is_leaf_function(function: types.FunctionType) -> bool:
+    """Whether a Python function of torch is one operation of the graph."""
+    return function.__module__ in _LEAF_MODULES and not function.__name__.startswith("_get_")
+
+
+def is_torch_builtin(function: Any) -> bool:
+    """Whether a C function (or an operator of ``torch.ops``) is one operation of the graph."""
+    if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        return True
+    if not isinstance(function, types.BuiltinFunctionType):
+        return False
+    module = function.__module__
+    if module is not None and module.startswith(_C_MODULES):
+        return True
+    return function.__qualname__.startswith("_VariableFunctionsClass.")
+
+
+pure(
+    torch.finfo,
+    torch.iinfo,
+    torch.device,
+    torch.get_default_dtype,
+    torch.promote_types,
+    torch.result_type,
+    torch.can_cast,
+    torch.is_deterministic_algorithms_warn_only_enabled,
+    torch.are_deterministic_algorithms_enabled,
+    torch.get_num_threads,
+    torch.is_autocast_enabled,
+    torch.get_autocast_dtype,
+    torch.is_inference_mode_enabled,
+    torch.is_autocast_cache_enabled,
+    torch.is_grad_enabled,
+    torch.cuda.is_available,
+    torch.backends.mps.is_available,
+    torch._C._get_cudnn_enabled,
+    torch._C._get_flash_sdp_enabled,
+    torch._C._get_math_sdp_enabled,
+    torch._C._get_mem_efficient_sdp_enabled,
+    torch._C._get_cudnn_sdp_enabled,
+    torch._C._len_torch_function_stack,
+    torch._C._get_deterministic_algorithms,
+    torch.cuda.is_current_stream_capturing,
+    torch._C._is_torch_function_enabled,
+    torch.get_default_device,
+    torch._C._has_torch_function_unary,
+)
+
+
+def _constantly(value: Const) -> Any:
+    def answer(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return value
+
+    return answer
+
+
+def _declare_states() -> None:
+    handles(
+        torch.jit.is_scripting,  # type: ignore[attr-defined]
+        torch.jit.is_tracing,  # type: ignore[attr-defined]
+        torch.compiler.is_exporting,
+        torch._C._get_tracing_state,
+        torch.overrides.has_torch_function,
+        torch.overrides.has_torch_function_unary,
+        torch.overrides.has_torch_function_variadic,
+        torch.onnx.is_in_onnx_export,
+        torch._jit_internal.is_scripting,
+    )(_constantly(FALSE))
+    handles(torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling)(_constantly(TRUE))
+    handles(is_compiling)(_constantly(TRUE))
+
+
+@handles(torch.is_tensor)
+def is_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(isinstance(args[0], TensorValue))
+
+
+@handles(torch.numel)
+def numel(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return args[0].call_method(tx, "numel", [], {})
+
+
+@handles(torch._assert)
+def assert_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if isinstance(args[0], TensorValue):
+        raise GraphBreak("CAP201", "an assertion on a tensor reads its content")
+    if not tx.truth(args[0]):
+        raise tx.raises(AssertionError, args[1])
+    return NONE
+
+
+@handles(torch._check)
+def check(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if isinstance(args[0], TensorValue):
+        raise GraphBreak("CAP201", "an assertion on a tensor reads its content")
+    if not tx.truth(args[0]):
+        message = (
+            args[1].call(tx, [], {}) if len(args) > 1 else Const("Expected cond to be True, but got False.")
+        )
+        raise tx.raises(RuntimeError, message)
+    return NONE
+
+
+@handles(torch.sym_int)
+def sym_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return args[0] if isinstance(args[0], SymValue) else Const(int).call(tx, args, {})
+
+
+@handles(torch._C._log_api_usage_once)
+def log_api_usage(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return NONE
+
+
+@handles(torch.manual_seed, torch.seed, torch.initial_seed, torch.set_rng_state, torch.get_rng_state)
+def random_state(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP209", "the state of the random generator is read or set")
+
+
+@handles(
+    torch.save, torch.load, torch.set_default_dtype, torch.set_num_threads, torch.use_deterministic_algorithms
+)
+def global_state(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP237", "torch's global state or a file is changed")
+
+
+def _make_tensor(function: Any) -> Any:
+    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if args and _nested_tensor(tx, args[0]):
+            if isinstance(args[0], TensorValue):
+                return tx.tensors.call_function(function, args, kwargs)
+            raise GraphBreak(
+                "CAP201", f"torch.{function.__name__}() of a list of tensors reads their content"
+            )
+        return tx.tensors.call_function(function, args, kwargs)
+
+    return make
+
+
+def _nested_tensor(tx: Trace, value: Value) -> bool:
+    if isinstance(value, TensorValue):
+        return True
+    if isinstance(value, (ListValue, TupleValue)):
+        return any(_nested_tensor(tx, tx.force(item)) for item in value.items)
+    return False
+
+
+for _function in (torch.tensor, torch.as_tensor, torch.asarray):
+    handles(_function)(_make_tensor(_function))
+
+
+@handles(torch.nn.Parameter)
+def parameter(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP233", "a parameter is made")
+
+
+@handles(torch.overrides.handle_torch_function)
+def handle_torch_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP238", "__torch_function__ of a user's class is called")
+
+
+@handles(torch.autograd.grad, torch.autograd.backward)
+def autograd(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP203", "the autograd engine is run inside the compiled function")
+
+
+_HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+
+
+def has_no_hooks(tx: Trace, module: ObjectValue) -> bool:
+    """Whether calling the module means calling ``forward``; guarded."""
+    if module.real.__dict__.get("_compiled_call_impl") is not None or any(
+        module.real.__dict__.get(n) for n in _HOOKS
+    ):
+        return False
+    if module.attrs and any(name in module.attrs for name in _HOOKS):
+        return False
+    if _has_global_hooks():
+        return False
+    if "__call__" not in module.reads:
+        module.reads["__call__"] = NONE
+        if module.source is not None:
+            for name in _HOOKS:
+                tx.guards.length(_entry(module, name), ())
+    return True
+
+
+def _entry(module: ObjectValue, name: str) -> Source:
+    """Where an entry of a module's instance dictionary is read."""
+    assert module.source is not None
+    return ItemSource(InstanceDictSource(module.source), name)
+
+
+def _has_global_hooks() -> bool:
+    from torch.nn.modules import module
+
+    return bool(
+        module._global_forward_hooks
+        or module._global_forward_pre_hooks
+        or module._global_backward_hooks
+        or module._global_backward_pre_hooks
+    )
+
+
+_declare_states()

@@ -1,0 +1,242 @@
+"""Replacement code of one frame: inputs, the graph's call, effects, and the return or the place of a graph break."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from collections.abc import Callable, Iterable, Sequence
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import guards
+from dynamo_capture.bytecode import CodeBody, Instruction, Position, assemble, body_like, function_prologue
+from dynamo_capture.bytecode.control_flow import ControlFlow
+from dynamo_capture.bytecode.depth import stack_depths
+from dynamo_capture.bytecode.emit import Emitter
+from dynamo_capture.bytecode.liveness import live_variables
+from dynamo_capture.bytecode.resume_code import NULL, VALUE, ResumeCodes, StackSlot
+from dynamo_capture.bytecode.splice import emit_resume_call, splice
+from dynamo_capture.codegen.collect import Collector, is_existing
+from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
+from dynamo_capture.codegen.replay import replay, visit_effects
+from dynamo_capture.values import CellValue, Const, Lazy, NullValue, SourcedConst, TensorValue, Value
+from fx_interface.source import (
+    BuiltinSource,
+    ClosureSource,
+    GlobalSource,
+    ImportedModuleSource,
+    LocalSource,
+    Source,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.frame import Frame
+    from dynamo_capture.output import GraphInput
+    from dynamo_capture.trace import Trace
+
+_INPUTS = ".inputs"
+
+
+class Assembly:
+    """Emits the replacement of one frame. ``finish`` is told the graph's outputs and gives back its compiled form."""
+
+    def __init__(self, tx: Trace, frame: Frame, body: CodeBody, entry_grad: bool, exit_grad: bool) -> None:
+        self._tx = tx
+        self._frame = frame
+        self._body = body
+        self._grad = (entry_grad, exit_grad)
+        self._emitter = Emitter(Position(line=frame.code.co_firstlineno))
+        self._free = {
+            id(cell): name
+            for name in frame.code.co_freevars
+            if isinstance(cell := frame.variables.get(name), CellValue)
+        }
+
+    def for_return(
+        self, value: Value, finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]]
+    ) -> CodeType:
+        """The replacement of a frame that was captured up to its return."""
+        collector = Collector(self._tx, self._free)
+        collector.visit(value)
+        visit_effects(self._tx, self._tx.effects, collector)
+        to = Reconstruction(self._tx, self._emitter, collector, set(self._body.argument_names), self._free)
+        self._call_graph(to, collector, finish, cellvars=())
+        to.push(value)
+        replay(self._tx, self._tx.effects, to)
+        self._set_exit_mode()
+        self._emitter.return_value()
+        body = body_like(self._body, [])
+        body.cellvars = []
+        prologue = function_prologue((), self._body.freevars, self._emitter.position)
+        body.instructions = [*prologue, *self._emitter.instructions]
+        return assemble(body)
+
+    def for_break(
+        self,
+        index: int,
+        resumes: ResumeCodes,
+        finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]],
+    ) -> CodeType:
+        """The replacement of a frame whose instruction ``index`` cannot be captured: it runs as it is."""
+        frame, emitter = self._frame, self._emitter
+        enter = first_of_call(self._body, index)
+        cells = dict(self._free)
+        for name in self._body.cellvars:
+            cell = frame.variables.get(name)
+            if isinstance(cell, CellValue):
+                cells[id(cell)] = name
+        live = live_variables(self._body)[enter]
+        variables = [(name, frame.variables[name]) for name in sorted(live) if name in frame.variables]
+        variables = [(name, value) for name, value in variables if not _stays(name, value)]
+        contents = [
+            (name, frame.cell(name).content) for name in self._body.cellvars if name in frame.variables
+        ]
+        contents = [(name, value) for name, value in contents if value is None or not _stays(name, value)]
+        collector = Collector(self._tx, cells)
+        for value in (*frame.stack, *(v for _, v in variables), *(v for _, v in contents if v is not None)):
+            collector.visit(value)
+        visit_effects(self._tx, self._tx.effects, collector)
+        plain = set(self._body.argument_names) - set(self._body.cellvars)
+        to = Reconstruction(self._tx, emitter, collector, plain, cells)
+        self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
+        filled = [(name, value) for name, value in contents if value is not None]
+        to.push_all(frame.stack)
+        to.push_all([value for _, value in variables])
+        to.push_all([value for _, value in filled])
+        replay(self._tx, self._tx.effects, to)
+        for name, _ in reversed(filled):
+            emitter.store_deref(name)
+        for name, _ in reversed(variables):
+            emitter.store_fast(name)
+        for name, content in contents:
+            if content is None and name in self._body.argument_names:
+                emitter.delete_deref(name)
+        self._set_exit_mode()
+        return assemble(splice(self._body, emitter.instructions, enter, self._exits(index, resumes)))
+
+    def _exits(self, index: int, resumes: ResumeCodes) -> dict[int, list[Instruction]]:
+        """Where control goes after the broken instruction: into resume functions."""
+        frame = self._frame
+        flow = ControlFlow(self._body.instructions)
+        depths = stack_depths(self._body)
+        exits: dict[int, list[Instruction]] = {}
+        before: list[StackSlot] = [NULL if type(v) is NullValue else VALUE for v in frame.stack]
+        unbound = [name for name in self._body.varnames if name not in frame.variables]
+        for successor in flow.normal_successors(index):
+            if self._body.instructions[successor].opname in ("RETURN_VALUE", "RETURN_CONST"):
+                continue
+            depth = depths[successor]
+            assert depth is not None
+            kept = min(len(before) - consumed_by_call(self._body.instructions[index]), depth)
+            stack = [*before[:kept], *[VALUE] * (depth - kept)]
+            plan = resumes.make(frame.code, successor, stack, unbound=unbound)
+            emitter = Emitter(self._body.instructions[successor].position)
+            emit_resume_call(emitter, plan, tail=resumes.is_resume_function(frame.code))
+            exits[successor] = emitter.instructions
+        return exits
+
+    def _set_exit_mode(self) -> None:
+        if self._grad[0] != self._grad[1]:
+            self._call_constant(torch._C._set_grad_enabled, [Const(self._grad[1])])
+            self._emitter.pop_top()
+
+    def _call_constant(self, function: Any, arguments: list[Const]) -> None:
+        self._emitter.begin_call()
+        self._emitter.load_const(function)
+        self._emitter.end_callable()
+        for argument in arguments:
+            self._emitter.load_const(argument.value)
+        self._emitter.call(len(arguments))
+
+    def _call_graph(
+        self,
+        to: Reconstruction,
+        collector: Collector,
+        finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]],
+        cellvars: Iterable[str],
+    ) -> None:
+        emitter = self._emitter
+        cells = set(cellvars)
+        compiled, inputs = finish(list(collector.nodes))
+        if to.indirect:
+            self._fetch(list(to.indirect), cells)
+            emitter.store_fast(EXISTING)
+        if compiled is None:
+            return
+        direct = all(isinstance(i.source, LocalSource) and i.source.name not in cells for i in inputs)
+        emitter.begin_call()
+        emitter.load_const(compiled)
+        emitter.end_callable()
+        if direct:
+            for item in inputs:
+                assert isinstance(item.source, LocalSource)
+                emitter.load_fast(item.source.name)
+            emitter.call(len(inputs))
+        else:
+            self._fetch([item.source for item in inputs], cells)
+            emitter.call_function_ex()
+        if collector.nodes:
+            emitter.store_fast(GRAPH)
+        else:
+            emitter.pop_top()
+
+    def _fetch(self, sources: list[Source], cells: set[str]) -> None:
+        """Push the tuple of the sources' values."""
+        emitter = self._emitter
+        fetcher = guards.build_fetcher(sources)
+        emitter.begin_call()
+        emitter.load_const(fetcher)
+        emitter.end_callable()
+        for root in fetcher.roots:
+            self._push_root(root, cells)
+        emitter.call(len(fetcher.roots))
+
+    def _push_root(self, root: Source, cells: set[str]) -> None:
+        emitter = self._emitter
+        match root:
+            case LocalSource(name):
+                (emitter.load_deref if name in cells else emitter.load_fast)(name)
+            case ClosureSource(name):
+                emitter.load_deref(name)
+            case GlobalSource(name):
+                emitter.load_global(name)
+            case ImportedModuleSource(name):
+                emitter.load_const(sys.modules)
+                emitter.load_const(name)
+                emitter.binary_subscr()
+            case BuiltinSource(name):
+                emitter.load_const(vars(builtins))
+                emitter.load_const(name)
+                emitter.binary_subscr()
+            case _:
+                raise AssertionError(root)
+
+
+def _stays(name: str, value: Value) -> bool:
+    """Whether an argument's slot still holds what the variable is."""
+    existing = isinstance(value, (Lazy, TensorValue)) or is_existing(value)
+    source = value.source if existing or (isinstance(value, SourcedConst) and value.is_unread) else None
+    return isinstance(source, LocalSource) and source.name == name
+
+
+def first_of_call(body: CodeBody, index: int) -> int:
+    """A call's first instruction: those before it that only prepare it must run with it."""
+    while index > 0 and body.instructions[index].opname in ("CALL", "PRECALL", "KW_NAMES"):
+        if body.instructions[index - 1].opname not in ("PRECALL", "KW_NAMES"):
+            break
+        index -= 1
+    return index
+
+
+def consumed_by_call(instruction: Instruction) -> int:
+    """How many stack slots a call takes; 0 for anything else, which takes no NULL."""
+    match instruction.opname:
+        case "CALL":
+            return instruction.arg + 2
+        case "CALL_KW":
+            return instruction.arg + 3
+        case "CALL_FUNCTION_EX":
+            return 3 + (instruction.arg & 1)
+    return 0

@@ -1,0 +1,168 @@
+"""Which values a result reaches: what must be read, what the graph must return, what occurs more than once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch.fx import Node
+
+from dynamo_capture.calls.contexts import ContextFunction, GradMode, NullContext
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.frame import GeneratorValue
+from dynamo_capture.values import (
+    BuiltinMethod,
+    CallIterator,
+    CellValue,
+    Const,
+    DictValue,
+    DictView,
+    EnumerateIterator,
+    FunctionValue,
+    Lazy,
+    ListValue,
+    MapIterator,
+    MethodValue,
+    NullValue,
+    ObjectIterator,
+    ObjectValue,
+    PartialValue,
+    SequenceIterator,
+    SetValue,
+    SliceValue,
+    SourcedConst,
+    SuperValue,
+    SymRange,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    ZipIterator,
+)
+from dynamo_capture.values.instance_dict import InstanceDictValue
+from fx_interface.source import Source
+from fx_interface.symbols import Expr, Symbol
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+class Collector:
+    """Walks values. ``sources``: existing objects to read; ``nodes``: results of the graph; ``shared``: seen twice."""
+
+    def __init__(self, tx: Trace, known_cells: dict[int, str]) -> None:
+        self._tx = tx
+        self._known_cells = known_cells
+        self._seen: set[int] = set()
+        self._kept: list[Value] = []
+        self.shared: set[int] = set()
+        self.sources: dict[Source, None] = {}
+        self.nodes: dict[Node, None] = {}
+
+    def visit(self, value: Any) -> None:
+        """Take in a value and all that it consists of."""
+        kind = type(value)
+        if kind is SourcedConst and value.is_unread:
+            self.sources[value.source] = None
+            return
+        if isinstance(value, Const) or kind is NullValue:
+            return
+        if id(value) in self._seen:
+            self.shared.add(id(value))
+            return
+        self._seen.add(id(value))
+        self._kept.append(value)
+        if kind is TensorValue:
+            self._tensor(value)
+        elif kind is SymValue:
+            self._symbols(value.expr)
+        elif is_existing(value):
+            assert value.source is not None
+            self.sources[value.source] = None
+        elif kind is CellValue and id(value) in self._known_cells:
+            pass
+        else:
+            for part in self.parts(value):
+                self.visit(part)
+
+    def _tensor(self, value: TensorValue) -> None:
+        if value.source is not None:
+            self.sources[value.source] = None
+        else:
+            self.nodes[value.node] = None
+
+    def _symbols(self, expr: Expr) -> None:
+        simplified = self._tx.env.simplify(expr)
+        if isinstance(simplified, Expr):
+            for atom in simplified.symbols:
+                self.sources[self.symbol_source(atom)] = None
+
+    def symbol_source(self, atom: Symbol) -> Source:
+        """Where a symbol's value is read."""
+        source = self._tx.env.symbols[atom].source
+        if source is None:
+            raise GraphBreak("CAP240", f"the size {atom} has no source")
+        return source
+
+    def parts(self, value: Value) -> list[Value]:
+        """The values that a value made by the trace is built from."""
+        match value:
+            case TupleValue() | ListValue():
+                return list(value.items)
+            case InstanceDictValue():
+                return [value.owner]
+            case DictValue():
+                entries = [part for entry in value.all_entries(self._tx).values() for part in entry]
+                return [*entries, value.factory] if value.factory is not None else entries
+            case SetValue():
+                return list(value.items.values())
+            case ObjectValue():
+                attributes = [part for part in value.attrs.values() if part is not None]
+                return [value.base, *attributes] if value.base is not None else attributes
+            case MethodValue():
+                return [value.function, value.receiver]
+            case BuiltinMethod() | SuperValue():
+                return [value.receiver]
+            case PartialValue():
+                return [value.function, *value.args, *value.kwargs.values(), *value.attrs.values()]
+            case FunctionValue():
+                return [*value.defaults, *value.kwdefaults.values(), *value.closure, *value.attrs.values()]
+            case CellValue():
+                return [value.content] if value.content is not None else []
+            case SliceValue() | SymRange():
+                return list(value.bounds)
+            case DictView():
+                return [value.owner]
+            case GradMode():
+                return []
+            case NullContext():
+                return [value.result]
+            case ContextFunction():
+                return [value.manager, value.function]
+            case SequenceIterator():
+                return value.items[value.position :] if value.owner is None else [value.owner]
+            case EnumerateIterator():
+                return [value.inner]
+            case ZipIterator():
+                return list(value.inners)
+            case MapIterator():
+                return [value.function, *value.inners]
+            case ObjectIterator():
+                return [value.value]
+            case CallIterator():
+                return [value.function, value.sentinel]
+            case GeneratorValue():
+                raise GraphBreak(
+                    "CAP240", f"the generator {value.frame.code.co_qualname} outlives the captured code"
+                )
+        raise GraphBreak("CAP240", f"{value.describe()} outlives the captured code")
+
+
+def is_existing(value: Value) -> bool:
+    """Whether a value is an object that existed before the trace, to be read rather than made."""
+    if isinstance(value, Lazy):
+        return True
+    if isinstance(value, (ListValue, DictValue, SetValue, ObjectValue, CellValue)):
+        return value.source is not None and getattr(value, "real", None) is not None
+    if isinstance(value, (TupleValue, MethodValue, PartialValue)):
+        return value.source is not None
+    return False

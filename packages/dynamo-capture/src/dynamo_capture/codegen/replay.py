@@ -1,0 +1,115 @@
+"""Instructions that carry out a trace's effects, in order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture import runtime
+from dynamo_capture.effects import Effects
+from dynamo_capture.values import Const, DictValue, ListValue, SetValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.codegen.collect import Collector
+    from dynamo_capture.codegen.reconstruct import Reconstruction
+    from dynamo_capture.frame import GlobalsScope
+    from dynamo_capture.trace import Trace
+
+
+def visit_effects(tx: Trace, effects: Effects, collector: Collector) -> None:
+    """Tell the collector which values the replay needs."""
+    for entry in effects.log.values():
+        for value in _values(tx, entry):
+            collector.visit(value)
+
+
+def _values(tx: Trace, entry: tuple[Any, ...]) -> list[Value]:
+    match entry:
+        case ("content", owner):
+            return [owner, *_content(tx, owner)]
+        case ("attr" | "tensor_attr", owner, name):
+            value = owner.attrs.get(name)
+            return [owner] if value is None else [owner, value]
+        case ("cell", cell):
+            return [cell] if cell.content is None else [cell, cell.content]
+        case ("global", scope, name):
+            value = scope.written.get(name)
+            return [] if value is None else [value]
+        case ("known_attr", owner, _, value):
+            return [owner, value]
+        case ("call", _, args, kwargs):
+            return [*args, *kwargs.values()]
+    raise AssertionError(entry)
+
+
+def _content(tx: Trace, owner: Value) -> list[Value]:
+    if isinstance(owner, DictValue):
+        return [part for pair in owner.all_entries(tx).values() for part in pair]
+    if isinstance(owner, SetValue):
+        return list(owner.items.values())
+    assert isinstance(owner, ListValue)
+    return list(owner.items)
+
+
+def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
+    """Emit the replay."""
+    for entry in effects.log.values():
+        match entry:
+            case ("content", owner):
+                _replay_content(tx, owner, to)
+            case ("attr" | "tensor_attr", owner, name):
+                _replay_attribute(owner, name, to)
+            case ("cell", cell):
+                if cell.content is not None:
+                    to.push(cell.content)
+                to.push(cell)
+                (to.emitter.delete_attr if cell.content is None else to.emitter.store_attr)("cell_contents")
+            case ("global", scope, name):
+                _replay_global(scope, name, to)
+            case ("known_attr", owner, name, value):
+                to.push(value)
+                to.push(owner)
+                to.emitter.store_attr(name)
+            case ("call", function, args, kwargs):
+                to.emitter.begin_call()
+                to.emitter.load_const(function)
+                to.emitter.end_callable()
+                to.push_all([*args, *kwargs.values()])
+                to.emitter.call(len(args) + len(kwargs), tuple(kwargs))
+                to.emitter.pop_top()
+
+
+def _replay_content(tx: Trace, owner: Any, to: Reconstruction) -> None:
+    content: Value
+    if isinstance(owner, DictValue):
+        content, function = DictValue(owner.all_entries(tx)), runtime.replace_dict
+    elif isinstance(owner, SetValue):
+        content, function = SetValue(owner.items), runtime.replace_set  # type: ignore[assignment]
+    else:
+        content, function = ListValue(owner.items), runtime.replace_list  # type: ignore[assignment]
+    to.call(function, lambda: to.push_all([owner, content]), 2)
+    to.emitter.pop_top()
+
+
+def _replay_attribute(owner: Any, name: str, to: Reconstruction) -> None:
+    value = owner.attrs.get(name)
+    if value is None:
+        to.call(runtime.delete_attribute, lambda: to.push_all([owner, Const(name)]), 2)
+    else:
+        to.call(runtime.set_attribute, lambda: to.push_all([owner, Const(name), value]), 3)
+    to.emitter.pop_top()
+
+
+def _replay_global(scope: GlobalsScope, name: str, to: Reconstruction) -> None:
+    value = scope.written.get(name)
+    if scope.is_root:
+        if value is None:
+            to.emitter.delete_global(name)
+        else:
+            to.push(value)
+            to.emitter.store_global(name)
+        return
+    if value is not None:
+        to.push(value)
+    to.emitter.load_const(scope.real)
+    to.emitter.load_const(name)
+    (to.emitter.delete_subscr if value is None else to.emitter.store_subscr)()

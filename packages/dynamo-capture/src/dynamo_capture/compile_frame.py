@@ -1,0 +1,391 @@
+"""One frame, from its arguments to a cache entry: trace, break, call the backend, assemble, guard."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import logging
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import BuiltinFunctionType, CodeType
+from typing import Any
+
+import torch
+from torch.fx import GraphModule
+
+import guards
+from dynamo_capture import runtime
+from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.resume_code import ResumeCodes
+from dynamo_capture.calls.contexts import exit_autocast
+from dynamo_capture.codegen.assembly import Assembly
+from dynamo_capture.errors import BackendError, CaptureError, GraphBreak, UserRaise
+from dynamo_capture.frame import Frame, Return
+from dynamo_capture.graph_breaks import KINDS, BreakReport
+from dynamo_capture.hook import SKIP, Entry, FrameView, RegionFunction, entries, propagate
+from dynamo_capture.output import GraphInput
+from dynamo_capture.policy import Policy, SizeHistory
+from dynamo_capture.prepared import PreparedCode, prepare
+from dynamo_capture.trace import Trace
+from dynamo_capture.values import CellValue, Lazy, Value
+from fx_interface.backend import STACK_PACKAGES
+from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
+from fx_interface.operators import OperatorLibrary
+from fx_interface.signature import (
+    DIALECT_KEY,
+    SHAPE_ENV_KEY,
+    SIGNATURE_KEY,
+    OutputDecl,
+    OutputKind,
+    Signature,
+)
+from fx_interface.source import ClosureSource, LocalSource, Scope
+
+_log = logging.getLogger("dynamo_capture")
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Code to run in a frame's place while its guards hold. ``graph`` None: nothing to compile. ``stopped``: the
+    graph break at which it hands over."""
+
+    code: CodeType
+    guards: tuple[Any, ...]
+    evaluator: Any
+    graph: GraphModule | None
+    stopped: BreakReport | None
+
+
+@dataclass(slots=True)
+class Report:
+    """What the functions of one ``optimize`` have met: replacements by code, frames left to Python with the reason,
+    and why code was compiled again."""
+
+    replacements: list[tuple[CodeType, Replacement]] = field(default_factory=list)
+    eager: list[tuple[CodeType, str]] = field(default_factory=list)
+    recompilations: list[tuple[CodeType, tuple[str, ...]]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Session:
+    """What all captures under one ``optimize`` share. What belongs to a code object is kept by identity: equal code
+    may be another function's."""
+
+    backend: Callable[..., Any]
+    library: OperatorLibrary
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    memo: dict[Any, Any] = field(default_factory=dict)
+    report: Report = field(default_factory=Report)
+    resumes: ResumeCodes = field(default_factory=ResumeCodes)
+    histories: dict[int, SizeHistory] = field(default_factory=dict)
+    failures: dict[int, int] = field(default_factory=dict)
+    targets: dict[int, CodeType] = field(default_factory=dict)
+
+    def reset(self) -> None:
+        """Forget reports, resume functions and which sizes vary."""
+        self.resumes.clear()
+        self.report = Report()
+        self.histories.clear()
+        self.failures.clear()
+
+
+class _Broken(Exception):
+    def __init__(self, count: int, index: int, reason: GraphBreak, where: UserLocation | None) -> None:
+        self.count = count
+        self.index = index
+        self.reason = reason
+        self.where = where
+
+
+class _RootFrame(Frame):
+    """The frame that is compiled: counts its steps, so that a second run can stop exactly before one of them."""
+
+    __slots__ = ("count", "stop")
+
+    def run_until(self, stop: int | None) -> Return | None:
+        """Up to the return, or None: stopped before step number ``stop``. A break leaves as ``_Broken``."""
+        self.tx.frames.append(self)
+        count = 0
+        while True:
+            step = self.steps[self.next]
+            if count == stop:
+                return None
+            count += 1
+            self.next = step.index + 1
+            self.line = step.line
+            try:
+                done = step.run(self, step)
+            except UserRaise as raised:
+                self.unwind(step, raised)
+                continue
+            except GraphBreak as reason:
+                reason.where = reason.where or self.tx.where()
+                raise _Broken(count - 1, step.index, reason, reason.where) from None
+            if done is not None:
+                assert isinstance(done, Return)
+                return done
+
+
+@contextlib.contextmanager
+def _modes_restored(tx: Trace) -> Iterator[None]:
+    enabled = torch.is_grad_enabled()
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+        for mode in reversed(tx.cleanups):
+            exit_autocast(mode)
+        torch._C._set_grad_enabled(enabled)
+
+
+class FrameCompiler:
+    """The hook's callback."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __call__(self, view: FrameView, count: int) -> Any:
+        session = self._session
+        if not (id(view.code) in session.targets or is_worth_capturing(view.code, view.globals)):
+            return SKIP
+        if count:
+            self._explain_recompilation(view)
+        try:
+            return self._compile(view)
+        except (CaptureError, BackendError):
+            raise
+        except UserRaise as raised:
+            return self._run_eagerly(view, f"the program raises {raised.value!r} while it is captured")
+        except UnsupportedProgramError as error:
+            if session.fullgraph and id(view.code) in session.targets:
+                raise propagate(error) from None
+            _log.warning("%s runs uncompiled: %s", view.code.co_qualname, error)
+            session.report.eager.append((view.code, str(error)))
+            return SKIP
+        except RecursionError:
+            return self._run_eagerly(view, "the recursion limit was reached")
+
+    def _run_eagerly(self, view: FrameView, reason: str) -> Any:
+        """This call runs as it is; after a few such calls, all do."""
+        failures = self._session.failures
+        failures[id(view.code)] = failures.get(id(view.code), 0) + 1
+        _log.info("%s runs uncompiled this time: %s", view.code.co_qualname, reason)
+        self._session.report.eager.append((view.code, reason))
+        return SKIP if failures[id(view.code)] > 5 else None
+
+    def _explain_recompilation(self, view: FrameView) -> None:
+        scope = scope_of(view)
+        reasons = []
+        for entry in entries(view.code):
+            failure = (
+                guards.first_failure(entry.extra.guards, scope)
+                if isinstance(entry.extra, Replacement)
+                else None
+            )
+            if failure is not None:
+                reasons.append(str(failure))
+        _log.info("%s is compiled again: %s", view.code.co_qualname, "; ".join(reasons))
+        self._session.report.recompilations.append((view.code, tuple(reasons)))
+
+    def _compile(self, view: FrameView) -> Any:
+        prepared = prepare(view.code)
+        try:
+            return self._attempt(view, prepared, None, None)
+        except _Broken as raised:
+            broken = raised
+        except (UnsupportedBytecodeError, GraphBreak) as error:
+            return self._refuse(view, self._report(view, _Broken(0, 0, as_break(error), None)), "at its end")
+        report = self._report(view, broken)
+        try:
+            return self._attempt(view, prepared, broken.count, report)
+        except _Broken as again:
+            return self._refuse(view, report, again.reason.reason)
+        except (UnsupportedBytecodeError, GraphBreak) as error:
+            return self._refuse(view, report, as_break(error).reason)
+
+    def _report(self, view: FrameView, broken: _Broken) -> BreakReport:
+        reason = broken.reason
+        if self._session.fullgraph and id(view.code) in self._session.targets:
+            kind = KINDS.get(reason.code)
+            raise propagate(
+                CaptureError(
+                    reason.code, reason.reason, where=broken.where, action=kind.advice if kind else ""
+                )
+            ) from None
+        return BreakReport(reason.code, reason.reason, broken.where, True)
+
+    def _refuse(self, view: FrameView, report: BreakReport, why: str) -> Any:
+        refused = BreakReport(
+            report.code, f"{report.what} ({why}: the function runs uncaptured)", report.where, False
+        )
+        _log.info("%s", refused)
+        self._session.report.eager.append((view.code, str(refused)))
+        return SKIP
+
+    def _attempt(
+        self, view: FrameView, prepared: PreparedCode, stop: int | None, report: BreakReport | None
+    ) -> Any:
+        session = self._session
+        history = session.histories.setdefault(id(view.code), SizeHistory())
+        tx = Trace(session.library, Policy(session.dynamic, history), session.memo)
+        entry_grad = torch.is_grad_enabled()
+        tx.guards.add(guards.global_state())
+        with _modes_restored(tx):
+            frame = _RootFrame(tx, prepared, tx.inliner.root_scope(view.globals), _variables(tx, view))
+            try:
+                done = frame.run_until(stop)
+            except _Broken as broken:
+                broken.where = broken.where or broken.reason.where
+                raise
+            exit_grad = torch.is_grad_enabled()
+            if done is None and (tx.cleanups or frame.exceptions):
+                raise GraphBreak("CAP241", "inside an autocast block or an exception handler")
+        assembly = Assembly(tx, frame, prepared.body, entry_grad, exit_grad)
+        backend = _Backend(session, tx, view, report)
+        if done is not None:
+            code = assembly.for_return(done.value, backend.finish)
+        else:
+            code = assembly.for_break(frame.next, session.resumes, backend.finish)
+        if report is not None:
+            _log.info("%s", report)
+        if backend.compiled is None and not tx.effects and report is None:
+            code = view.code
+        return self._entry(view, tx, code, backend)
+
+    def _entry(self, view: FrameView, tx: Trace, code: CodeType, backend: _Backend) -> Entry:
+        if tx.output.mutates:
+            tx.guards.distinct([value.source for value in tx.tensors.inputs if value.source is not None])
+        for sources in tx.wrapping.possible_aliases(tx.effects.changed()):
+            tx.guards.distinct(sources)
+        bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]
+        shapes = guards.shape_relations(tx.env, bindings) if tx.env.symbols else None
+        if shapes is not None:
+            tx.guards.add(shapes)
+        guard_set = guards.GuardSet(tx.guards.records)
+        evaluator = guards.build(guard_set, varnames=view.code.co_varnames, freevars=view.code.co_freevars)
+        if not evaluator.check(scope_of(view)):
+            failure = guards.first_failure(guard_set, scope_of(view))
+            raise UnsupportedProgramError(
+                "CAP410", f"a guard does not hold for the call it was made from: {failure}"
+            )
+        replacement = Replacement(code, guard_set.guards, evaluator, backend.graph_module, backend.report)
+        self._session.report.replacements.append((view.code, replacement))
+        return Entry(code, evaluator, replacement)
+
+
+class _Backend:
+    """Closes a graph over its outputs and has it compiled."""
+
+    def __init__(self, session: Session, tx: Trace, view: FrameView, report: BreakReport | None) -> None:
+        self._session = session
+        self._tx = tx
+        self._view = view
+        self.report = report
+        self.graph_module: GraphModule | None = None
+        self.compiled: Any = None
+
+    def finish(self, results: Sequence[Any]) -> tuple[Any, list[GraphInput]]:
+        """The compiled graph (None: nothing to run) and its inputs."""
+        output = self._tx.output
+        output.graph.output(tuple(results))
+        output.remove_unused()
+        if not results and not any(node.op.startswith("call") for node in output.graph.nodes):
+            return None, []
+        module = GraphModule(torch.nn.Module(), output.graph)
+        module.meta[DIALECT_KEY] = "torch"
+        module.meta[SIGNATURE_KEY] = Signature(
+            output.declarations(), tuple(OutputDecl(OutputKind.USER) for _ in results)
+        )
+        if self._tx.env.symbols:
+            module.meta[SHAPE_ENV_KEY] = self._tx.env
+        self.graph_module = module
+        self.compiled = self._call_backend(module, [item.example for item in output.inputs])
+        if any(node.target is torch._C._set_grad_enabled for node in output.graph.nodes):
+            self.compiled = runtime.call_restoring_modes(self.compiled)
+        return self.compiled, output.inputs
+
+    def _call_backend(self, module: GraphModule, inputs: list[Any]) -> Any:
+        try:
+            compiled = self._session.backend(module, inputs)
+        except UnsupportedProgramError:
+            raise
+        except StackError as error:
+            raise propagate(error) from error.__cause__
+        except Exception as error:
+            name = getattr(self._session.backend, "__qualname__", repr(self._session.backend))
+            raise propagate(
+                BackendError(
+                    "CAP301",
+                    f"the backend {name} raised {type(error).__name__}: {error}",
+                    where=location_of_code(self._view.code),
+                    action="see the chained exception; backend='eager' runs the captured graph as it is",
+                )
+            ) from error
+        if not callable(compiled):
+            raise propagate(
+                BackendError("CAP302", f"the backend returned {compiled!r}, which cannot be called")
+            )
+        return compiled if isinstance(compiled, BuiltinFunctionType) else RegionFunction(compiled, None)
+
+
+def _variables(tx: Trace, view: FrameView) -> dict[str, Value]:
+    """A frame's variables at its entry: arguments and free variables, unread."""
+    variables: dict[str, Value] = {name: Lazy(real, LocalSource(name)) for name, real in view.locals.items()}
+    for name, cell in zip(view.code.co_freevars, view.closure, strict=True):
+        content: Value | None = None
+        with contextlib.suppress(ValueError):
+            content = Lazy(cell.cell_contents, ClosureSource(name))
+        made = CellValue(content, cell)
+        tx.wrapping.remember(cell, made)
+        variables[name] = made
+    return variables
+
+
+def as_break(error: UnsupportedBytecodeError | GraphBreak) -> GraphBreak:
+    """The reason for which a frame cannot be replaced."""
+    return error if isinstance(error, GraphBreak) else GraphBreak("CAP241", str(error))
+
+
+def location_of_code(code: CodeType) -> UserLocation:
+    """Where a function is defined."""
+    return UserLocation(code.co_filename, code.co_firstlineno, code.co_qualname)
+
+
+def scope_of(view: FrameView) -> Scope:
+    """The roots that guards read from, for this call."""
+    closure = {}
+    for name, cell in zip(view.code.co_freevars, view.closure, strict=True):
+        with contextlib.suppress(ValueError):
+            closure[name] = cell.cell_contents
+    return Scope(dict(view.locals), view.globals, closure, view.builtins)
+
+
+_UNCAPTURED: tuple[str, ...] = ()
+
+
+def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
+    """Whether frames of this code are captured on their own: not the machinery of Python, torch or the stack itself."""
+    name = code.co_filename
+    if name.startswith("<frozen") or str(namespace.get("__name__")).partition(".")[0] in STACK_PACKAGES:
+        return False
+    return not name.startswith(_UNCAPTURED) or _is_torch_module_code(name)
+
+
+def _is_torch_module_code(name: str) -> bool:
+    return "/torch/nn/modules/" in name
+
+
+def _uncaptured_paths() -> tuple[str, ...]:
+    stdlib = os.path.dirname(os.path.abspath(os.__file__))
+    return (
+        os.path.dirname(os.path.abspath(torch.__file__)) + os.sep,
+        *(os.path.join(stdlib, entry) for entry in os.listdir(stdlib) if entry != "site-packages"),
+    )
+
+
+_UNCAPTURED = _uncaptured_paths()

@@ -1,0 +1,58 @@
+"""What the traced program did to objects that existed before: replayed, in order, after the graph has run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.functions import CellValue
+from dynamo_capture.values.mapping import DictValue
+from dynamo_capture.values.objects import ObjectValue
+from dynamo_capture.values.sequences import ListValue, SetValue
+
+
+class Effects:
+    """An ordered log. Of several changes to one place, the first gives the position and the last the content."""
+
+    def __init__(self) -> None:
+        self.log: dict[Any, tuple[Any, ...]] = {}
+        self._count = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.log)
+
+    def changed(self) -> list[Value]:
+        """The existing objects that were changed."""
+        return [entry[1] for entry in self.log.values() if entry[0] in ("content", "attr")]
+
+    def mutates(self, value: ListValue | DictValue | SetValue) -> None:
+        """A container's content changes; what the trace itself made needs no replay."""
+        if value.real is not None:
+            self.log.setdefault(("content", id(value)), ("content", value))
+
+    def attribute(self, owner: ObjectValue, name: str) -> None:
+        """An attribute of an existing object is set or deleted."""
+        if owner.real is not None:
+            self.log.setdefault(("attr", id(owner), name), ("attr", owner, name))
+
+    def tensor_attribute(self, owner: Value, name: str) -> None:
+        """A Python attribute of a tensor is set."""
+        self.log.setdefault(("tensor_attr", id(owner), name), ("tensor_attr", owner, name))
+
+    def cell(self, cell: CellValue) -> None:
+        """A closure cell that existed gets another content."""
+        if cell.real is not None:
+            self.log.setdefault(("cell", id(cell)), ("cell", cell))
+
+    def global_(self, scope: Any, name: str) -> None:
+        """A global is set or deleted."""
+        self.log.setdefault(("global", id(scope), name), ("global", scope, name))
+
+    def known_attribute(self, owner: Value, name: str, value: Value) -> None:
+        """An attribute of a function, class or module is set."""
+        self.log.setdefault(("known_attr", id(owner), name), ("known_attr", owner, name, value))
+
+    def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+        """A call whose result is not used and that may as well happen after the graph has run."""
+        self._count += 1
+        self.log["call", self._count] = ("call", function, args, kwargs)

@@ -1,0 +1,45 @@
+"""Errors of the capture layer: those a caller may see, and the signals that the translator uses inside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
+
+
+class CaptureError(UnsupportedProgramError):
+    """The program cannot be captured in one graph, and ``fullgraph=True`` forbids breaking it (codes CAP2xx)."""
+
+    propagates_from_hook = True
+
+
+class BackendError(StackError):
+    """The backend raised while compiling a captured graph (code CAP301)."""
+
+    propagates_from_hook = True
+
+
+class GraphBreak(Exception):
+    """Inside: the instruction being traced cannot be captured. ``code`` names an entry of the catalogue."""
+
+    def __init__(self, code: str, reason: str, where: UserLocation | None = None) -> None:
+        self.code = code
+        self.reason = reason
+        self.where = where
+        super().__init__(code, reason)
+
+
+class UserRaise(Exception):
+    """Inside: the traced program raised. ``value`` is the symbolic exception object."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        super().__init__(value)
+
+
+class NotConstant(Exception):
+    """Inside: a value is not known while tracing."""
+
+
+class DataDependent(Exception):
+    """Inside: an operator would turn a tensor's content into a Python value."""

@@ -1,0 +1,123 @@
+"""Jumps, returns and yields."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import UserRaise
+from dynamo_capture.frame import GeneratorValue, Return, Yield
+from dynamo_capture.opcodes.registry import opcode
+from dynamo_capture.values import Const, IteratorStop, IteratorValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.frame import Frame
+    from dynamo_capture.prepared import Step
+
+
+@opcode("JUMP_FORWARD", "JUMP_BACKWARD", "JUMP_BACKWARD_NO_INTERRUPT")
+def jump(frame: Frame, step: Step) -> None:
+    frame.next = step.target
+
+
+@opcode("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_IF_TRUE")
+def pop_jump_if_true(frame: Frame, step: Step) -> None:
+    if frame.tx.truth(frame.stack.pop()):
+        frame.next = step.target
+
+
+@opcode("POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_FALSE", "POP_JUMP_IF_FALSE")
+def pop_jump_if_false(frame: Frame, step: Step) -> None:
+    if not frame.tx.truth(frame.stack.pop()):
+        frame.next = step.target
+
+
+@opcode("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_BACKWARD_IF_NONE", "POP_JUMP_IF_NONE")
+def pop_jump_if_none(frame: Frame, step: Step) -> None:
+    value = frame.stack.pop()
+    if isinstance(value, Const) and value.value is None:
+        frame.next = step.target
+
+
+@opcode("POP_JUMP_FORWARD_IF_NOT_NONE", "POP_JUMP_BACKWARD_IF_NOT_NONE", "POP_JUMP_IF_NOT_NONE")
+def pop_jump_if_not_none(frame: Frame, step: Step) -> None:
+    value = frame.stack.pop()
+    if not (isinstance(value, Const) and value.value is None):
+        frame.next = step.target
+
+
+@opcode("JUMP_IF_TRUE_OR_POP", until=(3, 11))
+def jump_if_true_or_pop(frame: Frame, step: Step) -> None:
+    if frame.tx.truth(frame.stack[-1]):
+        frame.next = step.target
+    else:
+        frame.stack.pop()
+
+
+@opcode("JUMP_IF_FALSE_OR_POP", until=(3, 11))
+def jump_if_false_or_pop(frame: Frame, step: Step) -> None:
+    if frame.tx.truth(frame.stack[-1]):
+        frame.stack.pop()
+    else:
+        frame.next = step.target
+
+
+@opcode("RETURN_VALUE")
+def return_value(frame: Frame, step: Step) -> Any:
+    return Return(frame.stack.pop())
+
+
+@opcode("RETURN_CONST", since=(3, 12))
+def return_const(frame: Frame, step: Step) -> Any:
+    return Return(step.argval)
+
+
+@opcode("RETURN_GENERATOR")
+def return_generator(frame: Frame, step: Step) -> None:
+    """The inliner runs a generator's entry itself."""
+
+
+@opcode("YIELD_VALUE")
+def yield_value(frame: Frame, step: Step) -> Any:
+    return Yield(frame.stack.pop())
+
+
+@opcode("GET_YIELD_FROM_ITER")
+def get_yield_from_iter(frame: Frame, step: Step) -> None:
+    frame.stack.append(frame.stack.pop().iterate(frame.tx))
+
+
+@opcode("SEND")
+def send(frame: Frame, step: Step) -> None:
+    tx = frame.tx
+    value = frame.stack.pop()
+    receiver = frame.stack[-1]
+    try:
+        if isinstance(receiver, GeneratorValue):
+            item = receiver.send(tx, value)
+        elif isinstance(receiver, IteratorValue) and isinstance(value, Const) and value.value is None:
+            item = receiver.next(tx)
+        else:
+            item = receiver.call_method(tx, "send", [value], {})
+    except IteratorStop as stop:
+        _delegate_ended(frame, step, stop.value if stop.value is not None else Const(None))
+        return
+    except UserRaise as raised:
+        if not issubclass(raised.value.python_type(), StopIteration):
+            raise
+        _delegate_ended(frame, step, raised.value.get_attr(tx, "value"))
+        return
+    frame.stack.append(item)
+
+
+def _delegate_ended(frame: Frame, step: Step, value: Any) -> None:
+    if step.opname == "SEND" and frame.steps[step.target].opname == "END_SEND":
+        frame.stack.append(value)
+    else:
+        frame.stack[-1] = value
+    frame.next = step.target
+
+
+@opcode("END_SEND", since=(3, 12))
+def end_send(frame: Frame, step: Step) -> None:
+    value = frame.stack.pop()
+    frame.stack[-1] = value

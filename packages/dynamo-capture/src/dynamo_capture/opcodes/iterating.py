@@ -1,0 +1,33 @@
+"""Loops."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dynamo_capture.opcodes.registry import opcode
+from dynamo_capture.values import NULL, IteratorStop, IteratorValue, ObjectIterator
+
+if TYPE_CHECKING:
+    from dynamo_capture.frame import Frame
+    from dynamo_capture.prepared import Step
+
+
+@opcode("GET_ITER")
+def get_iter(frame: Frame, step: Step) -> None:
+    frame.stack.append(frame.stack.pop().iterate(frame.tx))
+
+
+@opcode("FOR_ITER")
+def for_iter(frame: Frame, step: Step) -> None:
+    iterator = frame.stack[-1]
+    if not isinstance(iterator, IteratorValue):
+        iterator = frame.stack[-1] = ObjectIterator(iterator)
+    try:
+        frame.stack.append(iterator.next(frame.tx))
+    except IteratorStop:
+        if sys.version_info < (3, 12):
+            frame.stack.pop()
+        else:
+            frame.stack.append(NULL)
+        frame.next = step.target

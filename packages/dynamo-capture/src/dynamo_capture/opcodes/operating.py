@@ -1,0 +1,97 @@
+"""Operators, comparisons, identity, membership."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamo_capture.opcodes.registry import opcode
+from dynamo_capture.values import Const, boolean, make_slice
+
+if TYPE_CHECKING:
+    from dynamo_capture.frame import Frame
+    from dynamo_capture.prepared import Step
+
+
+@opcode("BINARY_OP")
+def binary_op(frame: Frame, step: Step) -> None:
+    stack = frame.stack
+    rhs = stack.pop()
+    stack.append(frame.tx.operators.binary(step.argval, stack.pop(), rhs))
+
+
+@opcode("COMPARE_OP")
+def compare_op(frame: Frame, step: Step) -> None:
+    stack = frame.stack
+    rhs = stack.pop()
+    stack.append(frame.tx.operators.compare(step.argval, stack.pop(), rhs))
+
+
+@opcode("IS_OP")
+def is_op(frame: Frame, step: Step) -> None:
+    stack = frame.stack
+    rhs = stack.pop()
+    stack.append(boolean(frame.tx.operators.same(stack.pop(), rhs) != bool(step.arg)))
+
+
+@opcode("CONTAINS_OP")
+def contains_op(frame: Frame, step: Step) -> None:
+    stack = frame.stack
+    owner = stack.pop()
+    stack.append(boolean(owner.contains(frame.tx, stack.pop()) != bool(step.arg)))
+
+
+@opcode("UNARY_NEGATIVE")
+def unary_negative(frame: Frame, step: Step) -> None:
+    frame.stack.append(frame.tx.operators.unary("-", frame.stack.pop()))
+
+
+@opcode("UNARY_POSITIVE")
+def unary_positive(frame: Frame, step: Step) -> None:
+    frame.stack.append(frame.tx.operators.unary("+", frame.stack.pop()))
+
+
+@opcode("UNARY_INVERT")
+def unary_invert(frame: Frame, step: Step) -> None:
+    frame.stack.append(frame.tx.operators.unary("~", frame.stack.pop()))
+
+
+@opcode("UNARY_NOT")
+def unary_not(frame: Frame, step: Step) -> None:
+    frame.stack.append(boolean(not frame.tx.truth(frame.stack.pop())))
+
+
+@opcode("TO_BOOL", since=(3, 13))
+def to_bool(frame: Frame, step: Step) -> None:
+    frame.stack.append(boolean(frame.tx.truth(frame.stack.pop())))
+
+
+@opcode("CALL_INTRINSIC_1", since=(3, 12))
+def call_intrinsic_1(frame: Frame, step: Step) -> None:
+    from dynamo_capture.errors import GraphBreak
+    from dynamo_capture.values import TupleValue
+
+    value = frame.stack.pop()
+    match step.arg:
+        case 3:
+            stop = value.get_attr(frame.tx, "__class__")
+            if stop.as_constant() is StopIteration:
+                value = frame.tx.raises(RuntimeError, "generator raised StopIteration").value
+            frame.stack.append(value)
+        case 5:
+            frame.stack.append(frame.tx.operators.unary("+", value))
+        case 6:
+            frame.stack.append(TupleValue(value.unpack(frame.tx)))
+        case _:
+            raise GraphBreak("CAP220", f"the intrinsic function {step.arg} is not supported")
+
+
+@opcode("BINARY_SLICE", since=(3, 12))
+def binary_slice(frame: Frame, step: Step) -> None:
+    owner, start, stop = frame.pop_n(3)
+    frame.stack.append(owner.get_item(frame.tx, make_slice((start, stop, Const(None)))))
+
+
+@opcode("STORE_SLICE", since=(3, 12))
+def store_slice(frame: Frame, step: Step) -> None:
+    value, owner, start, stop = frame.pop_n(4)
+    owner.set_item(frame.tx, make_slice((start, stop, Const(None))), value)

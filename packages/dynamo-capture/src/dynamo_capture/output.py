@@ -1,0 +1,155 @@
+"""The graph under construction: placeholders, nodes, symbols."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.fx import Graph, Node
+
+from fx_interface.errors import UserLocation
+from fx_interface.graph import LOCATION_KEY, materialize
+from fx_interface.signature import InputDecl, InputKind
+from fx_interface.source import Source
+from fx_interface.symbols import Expr, Symbol
+from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
+
+
+@dataclass(slots=True, eq=False)
+class GraphInput:
+    """One placeholder: where its value is read, and its value in this call."""
+
+    node: Node
+    kind: InputKind
+    spec: ValueSpec
+    source: Source
+    example: Any
+
+
+class GraphOutput:
+    """Owner of one graph. ``mutates``: some node may write into a tensor."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.inputs: list[GraphInput] = []
+        self.symbol_nodes: dict[Symbol, Node] = {}
+        self.mutates = False
+        self.calls = 0
+        self._first_call: Node | None = None
+        self._pure: set[Node] = set()
+        self._names: set[str] = set()
+
+    def placeholder(self, name: str, kind: InputKind, spec: ValueSpec, source: Source, example: Any) -> Node:
+        """A new input, placed before every call."""
+        name = self._unique(name)
+        if self._first_call is not None:
+            with self.graph.inserting_before(self._first_call):
+                node = self.graph.create_node("placeholder", name, (), {}, name)
+        else:
+            node = self.graph.create_node("placeholder", name, (), {}, name)
+        node.meta[SPEC_KEY] = spec
+        self.inputs.append(GraphInput(node, kind, spec, source, example))
+        return node
+
+    def _unique(self, name: str) -> str:
+        base, count = name, 1
+        while name in self._names:
+            name = f"{base}_{count}"
+            count += 1
+        self._names.add(name)
+        return name
+
+    def symbol(self, expr: Expr, source: Source, example: int) -> None:
+        """The placeholder that passes a new symbol."""
+        atom = expr.as_symbol
+        assert atom is not None
+        node = self.placeholder(atom.name, InputKind.SYMBOL, SymSpec(expr), source, example)
+        self.symbol_nodes[atom] = node
+
+    def size(self, value: int | Expr) -> int | Node:
+        """A size as a graph argument."""
+        if isinstance(value, Expr):
+            made = materialize(self.graph, value, self.symbol_nodes)
+            if isinstance(made, Node) and made.op != "placeholder" and self._before_first_call(made):
+                self._first_call = made
+            return made
+        return value
+
+    def _before_first_call(self, node: Node) -> bool:
+        return self._first_call is None or node < self._first_call
+
+    def call(
+        self,
+        op: str,
+        target: str | Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        spec: ValueSpec,
+        where: UserLocation | None,
+        *,
+        pure: bool,
+    ) -> Node:
+        """A new node at the end of the graph."""
+        node = self.graph.create_node(op, target, args, kwargs)
+        if self._first_call is None:
+            self._first_call = node
+        meta = node.meta
+        meta[SPEC_KEY] = spec
+        if where is not None:
+            meta[LOCATION_KEY] = where
+        if pure:
+            self._pure.add(node)
+        self.calls += 1
+        return node
+
+    def remove_unused(self) -> None:
+        """Erase what nothing uses and what has no effect: size arithmetic and pure operations."""
+        for node in reversed(list(self.graph.nodes)):
+            if not node.users and (node in self._pure or _is_size(node)):
+                self.graph.erase_node(node)
+        needed = self._symbols_in_specs()
+        used = [i for i in self.inputs if i.node.users or (i.kind is InputKind.SYMBOL and i.node in needed)]
+        for item in self.inputs:
+            if item not in used:
+                self.graph.erase_node(item.node)
+        self.inputs = used
+
+    def _symbols_in_specs(self) -> set[Node]:
+        """Placeholders of the symbols that occur in a tensor's sizes or strides."""
+        atoms: set[Symbol] = set()
+        for node in self.graph.nodes:
+            if self.symbol_nodes and node.op != "output":
+                _add_symbols(node.meta.get(SPEC_KEY), atoms)
+        return {node for atom, node in self.symbol_nodes.items() if atom in atoms}
+
+    def declarations(self) -> tuple[InputDecl, ...]:
+        """The signature's inputs."""
+        return tuple(InputDecl(i.node.name, i.kind, i.spec, i.source) for i in self.inputs)
+
+
+def _add_symbols(spec: Any, atoms: set[Symbol]) -> None:
+    if isinstance(spec, TensorSpec):
+        for number in (*spec.sizes, *spec.strides):
+            if isinstance(number, Expr):
+                atoms.update(number.symbols)
+    elif isinstance(spec, (tuple, list)):
+        for part in spec:
+            _add_symbols(part, atoms)
+
+
+def _is_size(node: Node) -> bool:
+    return node.op == "call_function" and isinstance(node.meta.get(SPEC_KEY), SymSpec)
+
+
+def with_grad(spec: TensorSpec, requires_grad: bool) -> TensorSpec:
+    """``spec`` that says whether autograd follows the tensor."""
+    if not requires_grad:
+        return spec
+    return TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device, True, spec.alias)
+
+
+def is_differentiable(dtype: torch.dtype) -> bool:
+    """Whether tensors of this dtype can require grad."""
+    return dtype.is_floating_point or dtype.is_complex

@@ -1,0 +1,133 @@
+"""Which sizes and integers are symbolic: by ``dynamic=``, by marks, and by what differed between calls."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.values import SymValue, Value
+from fx_interface.source import SizeSource, Source
+from fx_interface.symbols import Expr, IntLike
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+@dataclass(slots=True)
+class SizeHistory:
+    """What one code's inputs looked like before, by the source's text. Mutable; lives as long as the code's cache."""
+
+    sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    integers: dict[str, int | None] = field(default_factory=dict)
+
+    def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
+        """Remember these sizes; None stands for a size that has differed."""
+        known = self.sizes.get(key)
+        if known is None or len(known) != len(sizes):
+            merged: tuple[int | None, ...] = sizes
+        else:
+            merged = tuple(a if a == b else None for a, b in zip(known, sizes, strict=True))
+        self.sizes[key] = merged
+        return merged
+
+    def record_integer(self, key: str, value: int) -> bool:
+        """Remember this integer; True if it has differed."""
+        known = self.integers.setdefault(key, value)
+        if known != value:
+            self.integers[key] = None
+        return self.integers[key] is None
+
+
+class Policy:
+    """The choice for one capture. ``dynamic``: True every size, False none, None those that differed."""
+
+    def __init__(self, dynamic: bool | None, history: SizeHistory) -> None:
+        self._dynamic = dynamic
+        self._history = history
+        self._by_value: dict[int, Expr] = {}
+
+    def symbolic_integer(self, tx: Trace, real: int, source: Source) -> Value | None:
+        """A symbol for an integer read from ``source``, or None: a constant."""
+        if self._dynamic is False:
+            return None
+        differs = self._history.record_integer(source.expression, real)
+        if not differs or real < 2:
+            return None
+        expr = tx.env.create_symbol(real, source)
+        tx.output.symbol(expr, source, real)
+        return SymValue(expr)
+
+    def sizes_of(
+        self, tx: Trace, real: torch.Tensor, source: Source
+    ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
+        """Sizes and strides of an input, and which dimensions' sizes and strides are left open in its guard."""
+        shape, stride = tuple(real.shape), tuple(real.stride())
+        if isinstance(real, torch.nn.Parameter) or self._dynamic is False:
+            return shape, stride, ((), ())
+        marked = getattr(real, "_dynamo_capture_dynamic", ())
+        seen = self._history.record_sizes(source.expression, shape)
+        chosen = [
+            d for d, n in enumerate(shape)
+            if n >= 2 and (d in marked or (seen[d] is None if self._dynamic is None else _is_argument(source)))
+        ]  # fmt: skip
+        if not chosen:
+            return shape, stride, ((), ())
+        sizes: list[IntLike] = list(shape)
+        for dim in chosen:
+            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim))
+        return self._strides(tx, tuple(sizes), shape, stride, chosen)
+
+    def _symbol(self, tx: Trace, size: int, source: Source) -> Expr:
+        """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so."""
+        expr = self._by_value.get(size)
+        if expr is None:
+            expr = self._by_value[size] = tx.env.create_symbol(size, source)
+            tx.output.symbol(expr, source, size)
+        else:
+            tx.size_bindings.append((expr, source))
+        return expr
+
+    def _strides(
+        self,
+        tx: Trace,
+        sizes: tuple[IntLike, ...],
+        shape: tuple[int, ...],
+        stride: tuple[int, ...],
+        chosen: list[int],
+    ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
+        """Strides that are products of sizes follow the symbols; others stay constants."""
+        strides: list[IntLike] = list(stride)
+        order = sorted(range(len(shape)), key=lambda d: (stride[d], -d), reverse=False)
+        expected: IntLike = 1
+        concrete = 1
+        dynamic = []
+        for dim in order:
+            if shape[dim] == 1:
+                continue
+            if stride[dim] != concrete:
+                break
+            strides[dim] = expected
+            if isinstance(expected, Expr):
+                dynamic.append(dim)
+            expected = expected * sizes[dim]
+            concrete *= shape[dim]
+        return sizes, tuple(strides), (chosen, dynamic)
+
+
+def _is_argument(source: Source) -> bool:
+    """Whether a source leads to data of a call rather than to the state of an object."""
+    from fx_interface.source import AttrSource, DictKeySource, InstanceDictSource, ItemSource, LocalSource
+
+    current: Source | None = source
+    while current is not None:
+        if isinstance(current, LocalSource):
+            return True
+        if not isinstance(current, (AttrSource, ItemSource, DictKeySource, InstanceDictSource)):
+            return False
+        if isinstance(current, InstanceDictSource):
+            return False
+        current = current.base
+    return False

@@ -1,0 +1,143 @@
+"""What replacement code calls while it runs: making objects, filling containers, changing modes."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any
+
+import torch
+
+_MISSING: Any = object()
+_HEAP_TYPE = 1 << 9
+
+
+def builtin_base(cls: type) -> type:
+    """The first class of the method resolution order that is not written in Python."""
+    return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
+
+
+def new_object(cls: type) -> Any:
+    """An empty instance, without running the class's own ``__new__`` or ``__init__``."""
+    base: Any = builtin_base(cls)
+    return base.__new__(cls)
+
+
+def fill_object(made: Any, content: Any, attributes: Mapping[str, Any]) -> None:
+    """Give a new instance its container content and its attributes."""
+    base: Any = builtin_base(type(made))
+    if isinstance(made, dict) and content:
+        for key, value in content.items():
+            base.__setitem__(made, key, value)
+    elif content is not None and not isinstance(made, dict):
+        (base.extend if isinstance(made, list) else base.update)(made, content)
+    for name, value in attributes.items():
+        set_attribute(made, name, value)
+
+
+def instance_dict(owner: Any) -> Any:
+    """``owner.__dict__``, past a ``__getattribute__`` of the class; None if there is none."""
+    try:
+        return object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None
+
+
+def set_attribute(owner: Any, name: str, value: Any) -> None:
+    """``object.__setattr__``, past what the class defines; instance dictionaries take any name."""
+    space = instance_dict(owner)
+    if isinstance(space, dict) and not hasattr(getattr(type(owner), name, None), "__set__"):
+        space[name] = value
+        return
+    try:
+        object.__setattr__(owner, name, value)
+    except TypeError:
+        setattr(owner, name, value)
+
+
+def delete_attribute(owner: Any, name: str) -> None:
+    """``object.__delattr__``."""
+    space = instance_dict(owner)
+    if isinstance(space, dict) and name in space:
+        del space[name]
+        return
+    object.__delattr__(owner, name)
+
+
+def replace_list(target: Any, items: Iterable[Any]) -> None:
+    """The target holds exactly these items."""
+    if isinstance(target, list):
+        list.__setitem__(target, slice(None), list(items))
+        return
+    target.clear()
+    target.extend(items)
+
+
+def replace_dict(target: dict[Any, Any], content: Mapping[Any, Any]) -> None:
+    """The target holds exactly these entries, in this order."""
+    base: Any = builtin_base(type(target))
+    base.clear(target)
+    for key, value in content.items():
+        base.__setitem__(target, key, value)
+
+
+def replace_set(target: set[Any], items: Iterable[Any]) -> None:
+    """The target holds exactly these items."""
+    fresh = list(items)
+    set.clear(target)
+    set.update(target, fresh)
+
+
+def list_iterator(items: list[Any], position: int) -> Iterator[Any]:
+    """``iter(items)`` after ``position`` steps."""
+    made: Any = iter(items)
+    made.__setstate__(position)
+    return made  # type: ignore[no-any-return]
+
+
+def make_cell(content: Any = _MISSING) -> types.CellType:
+    """A closure cell; empty without an argument."""
+    return types.CellType() if content is _MISSING else types.CellType(content)
+
+
+def make_function(
+    code: types.CodeType,
+    namespace: dict[str, Any],
+    defaults: tuple[Any, ...],
+    keyword_defaults: dict[str, Any],
+    closure: tuple[types.CellType, ...],
+    attributes: dict[str, Any],
+) -> types.FunctionType:
+    """A function as ``def`` makes it."""
+    made = types.FunctionType(code, namespace, code.co_name, defaults or None, closure or None)
+    if keyword_defaults:
+        made.__kwdefaults__ = keyword_defaults
+    made.__qualname__ = code.co_qualname
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
+
+
+def entered_grad_mode(cls: Any, enabled: bool, previous: bool) -> Any:
+    """A gradient-mode manager as it is after ``__enter__``."""
+    if cls is torch.set_grad_enabled:
+        made = object.__new__(cls)
+        made.mode = enabled
+    else:
+        made = cls()
+    made.prev = previous
+    return made
+
+
+def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """A graph that changes modes: they are put back if it raises."""
+
+    def run(*inputs: Any) -> Any:
+        enabled = torch.is_grad_enabled()
+        try:
+            return compiled(*inputs)
+        except BaseException:
+            torch._C._set_grad_enabled(enabled)
+            raise
+
+    return run

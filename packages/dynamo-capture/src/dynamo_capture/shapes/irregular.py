@@ -1,0 +1,80 @@
+"""Operators whose result's metadata is not a function of the argument specs alone, or that read a tensor's content."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._ops import OpOverload
+
+from dynamo_capture.errors import DataDependent
+from fx_interface.errors import UnsupportedProgramError
+
+if TYPE_CHECKING:
+    from dynamo_capture.shapes.spec_tensor import Inference
+
+aten = torch.ops.aten
+Rule = Callable[["Inference", OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
+
+
+def _reads_content(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    raise DataDependent(str(func))
+
+
+def _changes_metadata(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    raise UnsupportedProgramError("CAP403", f"{func} changes the shape or the memory of a tensor in place")
+
+
+def _same(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return args[0]
+
+
+def _batch_norm(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """Returns three new tensors and updates its running statistics, whose metadata stay."""
+    return inference.infer(aten.native_batch_norm.default, args, kwargs)
+
+
+def _sdp_choice(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """torch's own choice, asked on tensors with one element of memory."""
+
+    def small(arg: Any) -> Any:
+        spec = getattr(arg, "spec", None)
+        if spec is None:
+            return arg
+        sizes = [inference.env.hint(n) for n in spec.sizes]
+        strides = [inference.env.hint(n) for n in spec.strides]
+        extent = 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+        storage = torch.empty(extent, dtype=spec.dtype, device=spec.device)
+        return storage.as_strided(sizes, strides).requires_grad_(arg.requires_grad)
+
+    with torch._C._DisableTorchDispatch(), torch.enable_grad():
+        return func(*map(small, args), **{k: small(v) for k, v in kwargs.items()})
+
+
+IRREGULAR: dict[OpOverload, Rule] = {
+    **dict.fromkeys(
+        (aten._local_scalar_dense.default, aten.equal.default, aten.is_nonzero.default, aten.item.default),
+        _reads_content,
+    ),
+    **dict.fromkeys(
+        (
+            aten.resize_.default, aten.resize_as_.default, aten.set_.default, aten.set_.source_Storage,
+            aten.set_.source_Storage_storage_offset, aten.set_.source_Tensor, aten.as_strided_.default,
+            aten.t_.default, aten.transpose_.default, aten.squeeze_.default, aten.squeeze_.dim, aten.squeeze_.dims,
+            aten.unsqueeze_.default, aten.swapdims_.default, aten.swapaxes_.default,
+        ),
+        _changes_metadata,
+    ),
+    aten._native_batch_norm_legit.default: _batch_norm,
+    aten.detach_.default: _same,
+    aten._fused_sdp_choice.default: _sdp_choice,
+}  # fmt: skip

@@ -1,0 +1,115 @@
+"""The default operator library: a few rules, and for the rest the operator's own kernel run once on zeros.
+
+A compiler that has better rules passes its own library to ``optimize(operators=...)``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+from dynamo_capture.errors import DataDependent
+from dynamo_capture.shapes.rules import RULES
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, ValueSpec
+
+LARGEST_TRIAL_BYTES = 2 << 30
+_LIMIT = 50_000
+
+
+class TrialLibrary:
+    """An ``OperatorLibrary``. Results are memoised by operator and arguments as long as no size is symbolic."""
+
+    def __init__(self) -> None:
+        self._memo: dict[Any, ValueSpec] = {}
+
+    def infer(
+        self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
+    ) -> ValueSpec:
+        """The spec of ``op``'s result; raises what the operator raises, or UnsupportedProgramError CAP404."""
+        if env.symbols:
+            return _infer(op, args, kwargs, env)
+        key = (op, torch.get_default_dtype(), _frozen(args), _frozen(kwargs))
+        try:
+            return self._memo[key]
+        except KeyError:
+            pass
+        except TypeError:  # an argument that cannot be hashed
+            return _infer(op, args, kwargs, env)
+        found = _infer(op, args, kwargs, env)
+        if len(self._memo) > _LIMIT:
+            self._memo.clear()
+        self._memo[key] = found
+        return found
+
+
+def _infer(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
+    rule = RULES.get(op)
+    if rule is not None:
+        found = rule(*args, **kwargs, env=env)
+        if found is not NotImplemented:
+            return found  # type: ignore[no-any-return]
+    return _trial(op, args, kwargs, env)
+
+
+def _frozen(value: Any) -> Any:
+    kind = type(value)
+    if kind is list or kind is tuple:
+        return tuple(_frozen(item) for item in value)
+    if kind is dict:
+        return tuple((name, _frozen(item)) for name, item in value.items())
+    if kind is TensorSpec:
+        return value
+    return (kind, value)
+
+
+def _trial(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
+    if _has_data_dependent_shape(op, args):
+        raise DataDependent(f"the shape of {op}'s result depends on the data")
+    with torch._C._DisableTorchDispatch(), torch.no_grad():
+        ready = [_real(a, env) for a in args]
+        options = {name: _real(value, env) for name, value in kwargs.items()}
+        with torch.random.fork_rng(devices=[], enabled=torch.Tag.nondeterministic_seeded in op.tags):
+            result = op(*ready, **options)
+    return _spec(op, result)
+
+
+def _has_data_dependent_shape(op: OpOverload, args: Sequence[Any]) -> bool:
+    if op is torch.ops.aten.index.Tensor:
+        return any(isinstance(i, TensorSpec) and i.dtype in (torch.bool, torch.uint8) for i in args[1])
+    return torch.Tag.dynamic_output_shape in op.tags
+
+
+def _real(value: Any, env: ShapeEnv) -> Any:
+    if isinstance(value, TensorSpec):
+        sizes = [env.specialize(n) for n in value.sizes]
+        strides = [env.specialize(n) for n in value.strides]
+        extent = 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
+        if extent * value.dtype.itemsize > LARGEST_TRIAL_BYTES:
+            raise UnsupportedProgramError(
+                "CAP404", f"no rule for an operator on {value}, too large for a trial run"
+            )
+        return torch.zeros(extent, dtype=value.dtype, device=value.device).as_strided(sizes, strides)
+    if isinstance(value, Expr):
+        return env.specialize(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_real(item, env) for item in value)
+    return value
+
+
+def _spec(op: OpOverload, result: Any) -> ValueSpec:
+    if isinstance(result, torch.Tensor):
+        if result.layout is not torch.strided:
+            raise UnsupportedProgramError("CAP405", f"{op} returns a tensor of layout {result.layout}")
+        return TensorSpec(tuple(result.shape), tuple(result.stride()), result.dtype, result.device)
+    if isinstance(result, list):
+        return [_spec(op, item) for item in result]
+    if isinstance(result, tuple):
+        return tuple([_spec(op, item) for item in result])
+    if result is None:
+        return None
+    raise DataDependent(f"{op} returns a number that depends on the data")

@@ -1,0 +1,175 @@
+"""Tensors that have metadata and no data, and the mode in which torch functions run on them.
+
+Autograd and composite operators run above the mode as they always do; what reaches the mode is an ATen operator, whose
+result's spec an ``OperatorLibrary`` gives. So torch itself answers every question about a result's metadata.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from dynamo_capture.errors import DataDependent
+from dynamo_capture.shapes.irregular import IRREGULAR
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.operators import OperatorLibrary
+from fx_interface.sym_nodes import SizeTable
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec
+
+_make_wrapper = torch.Tensor._make_wrapper_subclass
+
+
+class SpecTensor(torch.Tensor):
+    """A tensor without data; ``spec`` never says ``requires_grad``, which autograd keeps on the tensor itself."""
+
+    __slots__ = ("spec",)
+    spec: TensorSpec
+
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
+
+    @classmethod
+    def __torch_dispatch__(  # type: ignore[override]
+        cls, func: OpOverload, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
+    ) -> Any:
+        """Reached only outside of an inference."""
+        raise UnsupportedProgramError("CAP401", f"{func} ran on a tensor that belongs to a trace")
+
+
+class Inference:
+    """Runs torch functions on ``SpecTensor``s for one compilation."""
+
+    def __init__(self, library: OperatorLibrary, env: ShapeEnv) -> None:
+        self.library = library
+        self.env = env
+        self.sizes = SizeTable(env)
+        self._mode = _InferenceMode(self)
+
+    def tensor(self, spec: TensorSpec, requires_grad: bool, is_leaf: bool) -> SpecTensor:
+        """A fresh tensor; one that requires grad and is no leaf gets a history."""
+        if not requires_grad:
+            return self._wrap(spec)
+        made = self._wrap(spec, True)
+        if is_leaf:
+            return made
+        with torch.enable_grad(), self._mode:
+            grown: SpecTensor = torch.ops.aten.clone.default(made)
+        grown.spec = spec
+        return grown
+
+    def _wrap(self, spec: TensorSpec, requires_grad: bool = False) -> SpecTensor:
+        sizes: Any = spec.sizes
+        strides: Any = spec.strides
+        if not spec.is_static:
+            sizes = [self.sizes.to_torch(n) for n in sizes]
+            strides = [self.sizes.to_torch(n) for n in strides]
+        made: SpecTensor = _make_wrapper(
+            SpecTensor,
+            sizes,
+            strides=strides,
+            dtype=spec.dtype,
+            device=spec.device,
+            requires_grad=requires_grad,
+        )
+        made.spec = spec
+        return made
+
+    def run(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
+        """``function(*args, **kwargs)`` with every operator's result inferred."""
+        python = _python_dispatcher() if self.env.symbols else contextlib.nullcontext()
+        with python, self._mode:
+            return function(*args, **kwargs)
+
+    def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """What the mode does with one operator."""
+        rule = IRREGULAR.get(func)
+        if rule is not None:
+            answer = rule(self, func, args, kwargs)
+            if answer is not NotImplemented:
+                return answer
+        if func._schema.is_mutable:
+            return _written(func, args, kwargs)
+        return self.infer(func, args, kwargs)
+
+    def infer(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """New tensors for an operator's results."""
+        spec = self.library.infer(
+            func, [self._plain(a) for a in args], {k: self._plain(v) for k, v in kwargs.items()}, self.env
+        )
+        return self.results(func, spec)
+
+    def results(self, func: OpOverload, spec: Any) -> Any:
+        """Tensors for the specs of an operator's results."""
+        if type(spec) is TensorSpec:
+            return self._wrap(spec)
+        if spec is None:
+            return None
+        if isinstance(spec, (tuple, list)):
+            return type(spec)([self.results(func, part) for part in spec])
+        if isinstance(spec, SymSpec):
+            return self.sizes.to_torch(spec.expr)
+        if isinstance(spec, SymFloatSpec):
+            raise DataDependent(str(func))
+        raise DataDependent(f"{func} returns {spec}")
+
+    def _plain(self, arg: Any) -> Any:
+        kind = type(arg)
+        if kind is SpecTensor:
+            return arg.spec
+        if kind is list or kind is tuple:
+            return [self._plain(part) for part in arg]
+        if kind is torch.SymInt:
+            return self.env.simplify(arg.node.value)
+        if kind is torch.SymBool:
+            return self.sizes.decide(arg.node.value)
+        if isinstance(arg, torch.Tensor):
+            return TensorSpec(tuple(arg.shape), tuple(arg.stride()), arg.dtype, arg.device)
+        return arg
+
+
+def _python_dispatcher() -> Any:
+    from torch._dispatch.python import enable_python_dispatcher  # loads slowly; only symbolic sizes need it
+
+    return enable_python_dispatcher()
+
+
+def _written(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """An operator that writes into its arguments and returns them."""
+    written = []
+    for index, declared in enumerate(func._schema.arguments):
+        if declared.alias_info is not None and declared.alias_info.is_write:
+            found = args[index] if index < len(args) else kwargs.get(declared.name)
+            written.append(found)
+    returns = len(func._schema.returns)
+    if returns == 0:
+        return None
+    if returns > len(written):
+        raise UnsupportedProgramError(
+            "CAP402", f"{func} writes into its arguments and returns something else"
+        )
+    return written[0] if returns == 1 else tuple(written[-returns:])
+
+
+class _InferenceMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    def __init__(self, inference: Inference) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._inference = inference
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch would otherwise wrap the handler so that the first operator imports its own compiler."""
+        return False
+
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: Any,
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return self._inference.dispatch(func, args, kwargs or {})

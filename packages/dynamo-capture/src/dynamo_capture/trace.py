@@ -1,0 +1,228 @@
+"""One capture: everything that the translation of one frame (and of what it inlines) shares."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from types import CodeType
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from dynamo_capture.attributes import Attributes
+from dynamo_capture.calls.dispatch import Calls
+from dynamo_capture.effects import Effects
+from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.guarding import GuardLog
+from dynamo_capture.inlining import Inliner
+from dynamo_capture.operators import Operators
+from dynamo_capture.output import GraphOutput
+from dynamo_capture.shapes import Inference
+from dynamo_capture.sources import known_object
+from dynamo_capture.tensors import Tensors
+from dynamo_capture.values import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    IdentityKey,
+    Lazy,
+    ObjectValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+)
+from dynamo_capture.wrapping import Wrapping, is_known
+from fx_interface.errors import UserLocation
+from fx_interface.operators import OperatorLibrary
+from fx_interface.source import Source
+from fx_interface.symbols import Relation, ShapeEnv
+
+if TYPE_CHECKING:
+    from dynamo_capture.frame import Frame
+    from dynamo_capture.policy import Policy
+
+T = TypeVar("T")
+
+
+class Trace:
+    """Shared state and the questions that values ask each other."""
+
+    def __init__(self, library: OperatorLibrary, policy: Policy, memo: dict[Any, Any]) -> None:
+        self.env = ShapeEnv()
+        self.policy = policy
+        self.frames: list[Frame] = []
+        self.cleanups: list[Any] = []
+        self.size_bindings: list[tuple[Any, Source]] = []
+        self._locations: dict[tuple[CodeType, int | None], UserLocation] = {}
+        self.guards = GuardLog(self.where)
+        self.output = GraphOutput()
+        self.effects = Effects()
+        self.inference = Inference(library, self.env)
+        self.wrapping = Wrapping(self)
+        self.attributes = Attributes(self)
+        self.calls = Calls(self)
+        self.operators = Operators(self)
+        self.tensors = Tensors(self, memo)
+        self.inliner = Inliner(self)
+        self.wrap = self.wrapping.wrap
+
+    def where(self) -> UserLocation | None:
+        """The line that is being traced, of the innermost frame."""
+        if not self.frames:
+            return None
+        frame = self.frames[-1]
+        key = (frame.code, frame.line)
+        found = self._locations.get(key)
+        if found is None:
+            found = UserLocation(frame.code.co_filename, frame.line or 0, frame.code.co_qualname)
+            self._locations[key] = found
+        return found
+
+    # Values.
+
+    def known(self, value: Any) -> Value:
+        """The value of an object that needs no guard: constants as they are, others by reference."""
+        if value is None:
+            return NONE
+        if value is True:
+            return TRUE
+        if value is False:
+            return FALSE
+        if is_known(value):
+            return Const(value)
+        return self.wrap(value, known_object(value))
+
+    def force(self, value: Value) -> Value:
+        """The value behind a lazily read item."""
+        if type(value) is Lazy:
+            found = value.value
+            if found is None:
+                found = (
+                    self.known(value.real) if value.source is None else self.wrap(value.real, value.source)
+                )
+                value.value = found
+            return found
+        return value
+
+    def constant(self, value: Value) -> Any:
+        """The Python object of a constant; a graph break where it is not known."""
+        try:
+            return value.as_constant()
+        except NotConstant:
+            raise GraphBreak("CAP211", f"{value.describe()} is not known while tracing") from None
+
+    def is_constant(self, value: Value) -> bool:
+        """Whether the value is known."""
+        try:
+            value.as_constant()
+        except NotConstant:
+            return False
+        return True
+
+    def fold(self, compute: Callable[[], T]) -> T:
+        """Run Python on constants; what it raises, the program raises."""
+        try:
+            return compute()
+        except (GraphBreak, UserRaise):
+            raise
+        except Exception as error:
+            raise UserRaise(self.exception(error)) from None
+
+    def truth(self, value: Value) -> bool:
+        """``bool(value)``."""
+        if isinstance(value, Const):
+            known = value.value
+            return known if known is True or known is False else value.truth(self)
+        return value.truth(self)
+
+    def index(self, value: Value) -> Any:
+        """An integer (or a constant slice) as used for indexing; a symbolic one is fixed."""
+        if isinstance(value, SymValue):
+            return value.specialize(self)
+        if isinstance(value, ObjectValue) and self.attributes.has_special(value, "__index__"):
+            return self.index(self.calls.special(value, "__index__", []))
+        if isinstance(value, TensorValue):
+            raise GraphBreak("CAP202", "a tensor's content is used as an index of a Python object")
+        return self.constant(value)
+
+    def hash_key(self, value: Value) -> Any:
+        """A hashable Python object that stands for a dictionary key."""
+        if isinstance(value, Const):
+            self.fold(lambda: hash(value.value))
+            return value.value
+        if isinstance(value, SymValue):
+            return value.specialize(self)
+        try:
+            constant = value.as_constant()
+        except NotConstant:
+            pass
+        else:
+            self.fold(lambda: hash(constant))
+            return constant
+        if isinstance(value, TupleValue):
+            return tuple([self.hash_key(self.force(item)) for item in value.items])
+        if isinstance(value, ObjectValue) and not _inherits_hash(value.cls):
+            if value.cls.__hash__ is None:
+                raise self.raises(TypeError, f"unhashable type: {value.cls.__name__!r}")
+            if not _hashes_by_identity(value.cls):
+                raise GraphBreak("CAP212", f"{value.describe()} with its own __hash__ is used as a key")
+        if value.python_type() in (list, dict, set):
+            raise self.raises(TypeError, f"unhashable type: {value.python_type().__name__!r}")
+        return IdentityKey(value)
+
+    def decide(self, relation: Relation) -> bool:
+        """A question about sizes, answered for this compilation."""
+        self.env.location = self.where()
+        return self.env.decide(relation)
+
+    # Exceptions.
+
+    def raises(self, cls: type[BaseException], *args: Any) -> UserRaise:
+        """The signal that the program raises ``cls(*args)``."""
+        values = [arg if isinstance(arg, Value) else self.known(arg) for arg in args]
+        made = ObjectValue(cls)
+        made.attrs["args"] = TupleValue(values)
+        return UserRaise(made)
+
+    def exception(self, error: BaseException) -> ObjectValue:
+        """A real exception as a value."""
+        made = ObjectValue(type(error))
+        made.attrs["args"] = TupleValue([self.known(arg) for arg in error.args])
+        for name, value in vars(error).items():
+            made.attrs[name] = self.known(value)
+        if isinstance(error, (AttributeError, NameError, ImportError)):
+            made.attrs["name"] = self.known(error.name)
+        return made
+
+    # Guards that containers ask for.
+
+    def guard_absent(self, source: Source | None, key: Any) -> None:
+        """A dict lacks ``key``."""
+        if source is not None:
+            self.guards.absent(source, key)
+
+    def guard_present(self, source: Source | None, key: Any) -> None:
+        """A dict has ``key``."""
+        if source is not None:
+            self.guards.present(source, key)
+
+    def guard_keys(self, source: Source, real: dict[Any, Any]) -> None:
+        """A dict's keys stay the same."""
+        self.guards.keys(source, real)
+
+    def guard_length(self, source: Source, real: Any) -> None:
+        """A container's length stays the same."""
+        self.guards.length(source, real)
+
+
+def _inherits_hash(cls: Any) -> bool:
+    return cls.__hash__ is object.__hash__
+
+
+def _hashes_by_identity(cls: type) -> bool:
+    for base in cls.__mro__:
+        if "__hash__" in base.__dict__ or "__eq__" in base.__dict__:
+            return base is object or base.__module__.startswith("torch.nn.modules")
+    return True
+
+
+__all__ = ["Mapping", "Trace"]

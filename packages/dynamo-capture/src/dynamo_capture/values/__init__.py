@@ -1,0 +1,80 @@
+"""The values on the symbolic stack, one module per family."""
+
+from dynamo_capture.values.base import NULL, IteratorStop, IteratorValue, Lazy, NullValue, Value
+from dynamo_capture.values.constant import ELLIPSIS, FALSE, NONE, TRUE, Const, SourcedConst, boolean
+from dynamo_capture.values.functions import (
+    BuiltinMethod,
+    CellValue,
+    DescriptorValue,
+    FunctionValue,
+    MethodValue,
+    PartialValue,
+    SuperValue,
+)
+from dynamo_capture.values.iterators import (
+    CallIterator,
+    EnumerateIterator,
+    MapIterator,
+    ObjectIterator,
+    SequenceIterator,
+    ZipIterator,
+)
+from dynamo_capture.values.mapping import DictValue, DictView, IdentityKey, is_plain_key
+from dynamo_capture.values.number import SymValue
+from dynamo_capture.values.objects import ObjectValue
+from dynamo_capture.values.sequences import (
+    ListValue,
+    SequenceValue,
+    SetValue,
+    SliceValue,
+    SymRange,
+    TupleValue,
+    make_slice,
+    size_value,
+)
+from dynamo_capture.values.tensor import TensorMeta, TensorValue
+
+__all__ = [
+    "ELLIPSIS",
+    "FALSE",
+    "NONE",
+    "NULL",
+    "TRUE",
+    "BuiltinMethod",
+    "CallIterator",
+    "CellValue",
+    "Const",
+    "DescriptorValue",
+    "DictValue",
+    "DictView",
+    "EnumerateIterator",
+    "FunctionValue",
+    "IdentityKey",
+    "IteratorStop",
+    "IteratorValue",
+    "Lazy",
+    "ListValue",
+    "MapIterator",
+    "MethodValue",
+    "NullValue",
+    "ObjectIterator",
+    "ObjectValue",
+    "PartialValue",
+    "SequenceIterator",
+    "SequenceValue",
+    "SetValue",
+    "SliceValue",
+    "SourcedConst",
+    "SuperValue",
+    "SymRange",
+    "SymValue",
+    "TensorMeta",
+    "TensorValue",
+    "TupleValue",
+    "Value",
+    "ZipIterator",
+    "boolean",
+    "is_plain_key",
+    "make_slice",
+    "size_value",
+]

@@ -1,0 +1,126 @@
+"""Objects that are known: immutable constants, and functions, classes and modules guarded by identity."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import NotConstant
+from dynamo_capture.values.base import IteratorValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+    from fx_interface.source import Source
+
+
+class Const(Value):
+    """A known object; guards that it is this one were made when it was read."""
+
+    __slots__ = ("source", "value")
+
+    def __init__(self, value: Any, source: Source | None = None) -> None:
+        self.value = value
+        self.source = source
+
+    def __repr__(self) -> str:
+        return f"Const({self.value!r})"
+
+    def python_type(self) -> type:
+        return type(self.value)
+
+    def as_constant(self) -> Any:
+        return self.value
+
+    def identity(self) -> object:
+        return self.value
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return tx.attributes.of_known(self, name)
+
+    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+        tx.attributes.set_known(self, name, value)
+
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_known(self, args, kwargs)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_method_of_known(self, name, args, kwargs)
+
+    def get_item(self, tx: Trace, key: Value) -> Value:
+        return tx.calls.item_of_known(self, key)
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        try:
+            wanted = item.as_constant()
+        except NotConstant:
+            if isinstance(self.value, (tuple, frozenset, range)):
+                return any(tx.operators.equal_or_same(tx.known(part), item) for part in self.value)
+            raise self.unsupported("testing membership of an unknown value") from None
+        return bool(tx.fold(lambda: wanted in self.value))
+
+    def length(self, tx: Trace) -> int:
+        if isinstance(self.value, type) or not hasattr(self.value, "__len__"):
+            raise tx.raises(TypeError, f"object of type {type(self.value).__name__!r} has no len()")
+        return len(self.value)
+
+    def truth(self, tx: Trace) -> bool:
+        return bool(tx.fold(lambda: bool(self.value)))
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.iterators import SequenceIterator
+
+        if isinstance(self.value, (tuple, str, bytes, range, frozenset)) or (
+            isinstance(self.value, type) and hasattr(type(self.value), "__iter__")
+        ):
+            items: Any = self.value
+            return SequenceIterator([tx.known(item) for item in items])
+        if isinstance(self.value, (int, float, type(None), bool)):
+            raise tx.raises(TypeError, f"{type(self.value).__name__!r} object is not iterable")
+        return super().iterate(tx)
+
+    def describe(self) -> str:
+        value = self.value
+        if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
+            return f"{getattr(value, '__module__', '')}.{value.__qualname__}"
+        text = repr(value)
+        return text if len(text) < 80 else text[:77] + "..."
+
+
+class SourcedConst(Const):
+    """A constant read from a source. It is guarded when its value is first used, not when it is only passed around."""
+
+    __slots__ = ("_guard", "_real")
+
+    def __init__(self, real: Any, source: Source, guard: Callable[[Source, Any], None]) -> None:
+        self._real = real
+        self.source = source
+        self._guard: Callable[[Source, Any], None] | None = guard
+
+    @property
+    def value(self) -> Any:
+        """The value; from now on the trace depends on it."""
+        if self._guard is not None:
+            assert self.source is not None
+            self._guard(self.source, self._real)
+            self._guard = None
+        return self._real
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing depends on the value so far."""
+        return self._guard is not None
+
+    def python_type(self) -> type:
+        return type(self.value)
+
+
+NONE = Const(None)
+TRUE = Const(True)
+FALSE = Const(False)
+ELLIPSIS = Const(...)
+
+
+def boolean(value: bool) -> Const:
+    """``True`` or ``False`` as a value."""
+    return TRUE if value else FALSE

@@ -1,0 +1,87 @@
+"""``obj.__dict__``: a view of an object's attributes that shares its state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.values.base import Lazy, Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.mapping import DictValue
+from fx_interface.source import InstanceDictSource, ItemSource
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.objects import ObjectValue
+
+
+class InstanceDictValue(DictValue):
+    """Reads come from the object; writes go to it."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: ObjectValue) -> None:
+        super().__init__({}, dict)
+        self.owner = owner
+        self.source = None if owner.source is None else InstanceDictSource(owner.source)
+
+    def identity(self) -> object:
+        return self.owner
+
+    def all_entries(self, tx: Trace) -> dict[Any, list[Value]]:
+        owner = self.owner
+        entries: dict[Any, list[Value]] = {}
+        if owner.real is not None:
+            if self.source is not None and not self.keys_guarded:
+                self.keys_guarded = True
+                tx.guard_keys(self.source, vars(owner.real))
+            for name, real in vars(owner.real).items():
+                source = None if self.source is None else ItemSource(self.source, name)
+                entries[name] = [Const(name), owner.reads.get(name) or Lazy(real, source)]
+        for name, value in owner.attrs.items():
+            if value is None:
+                entries.pop(name, None)
+            elif name in entries:
+                entries[name][1] = value
+            else:
+                entries[name] = [Const(name), value]
+        return entries
+
+    def find(self, tx: Trace, key: Any, *, guard: bool = True) -> Value | None:
+        owner = self.owner
+        if key in owner.attrs:
+            written = owner.attrs[key]
+            return None if written is None else tx.force(written)
+        if key in owner.reads and owner.real is not None and key in vars(owner.real):
+            return owner.reads[key]
+        if owner.real is not None and key in vars(owner.real):
+            real = vars(owner.real)[key]
+            made = tx.known(real) if self.source is None else tx.wrap(real, ItemSource(self.source, key))
+            owner.reads[key] = made
+            return made
+        if guard and owner.real is not None:
+            tx.guard_absent(self.source, key)
+        return None
+
+    def length(self, tx: Trace) -> int:
+        return len(self.all_entries(tx))
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        key = tx.hash_key(item)
+        found = self.find(tx, key)
+        return found is not None
+
+    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+        name = tx.hash_key(key)
+        self.owner.attrs[name] = value
+        self.owner.reads.pop(name, None)
+        tx.effects.attribute(self.owner, name)
+
+    def del_item(self, tx: Trace, key: Value) -> None:
+        name = tx.hash_key(key)
+        if self.find(tx, name) is None:
+            raise tx.raises(KeyError, key)
+        self.owner.attrs[name] = None
+        self.owner.reads.pop(name, None)
+        if self.owner.real is None:
+            del self.owner.attrs[name]
+        tx.effects.attribute(self.owner, name)

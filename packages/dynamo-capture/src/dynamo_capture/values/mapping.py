@@ -1,0 +1,229 @@
+"""Dictionaries: those that existed are read key by key until something needs all of them."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.values.base import IteratorValue, Lazy, Value
+from dynamo_capture.values.constant import Const
+from fx_interface.source import DictKeySource, ItemSource
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+    from fx_interface.source import Source
+
+_MISSING: Any = object()
+
+
+class DictValue(Value):
+    """A dict of class ``cls``. ``entries`` maps a hashable key to ``[key, value]``; None: still as ``real`` has it."""
+
+    __slots__ = ("cls", "entries", "factory", "keys_guarded", "reads", "real", "source")
+
+    def __init__(
+        self,
+        entries: dict[Any, list[Value]] | None = None,
+        cls: type = dict,
+        source: Source | None = None,
+        real: dict[Any, Any] | None = None,
+    ) -> None:
+        self.entries = {} if entries is None and real is None else entries
+        self.cls = cls
+        self.source = source
+        self.real = real
+        self.reads: dict[Any, Value] = {}
+        self.factory: Value | None = None
+        self.keys_guarded = False
+
+    def __repr__(self) -> str:
+        return f"DictValue({self.entries if self.entries is not None else self.source})"
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def find(self, tx: Trace, key: Any, *, guard: bool = True) -> Value | None:
+        """The value under a hashable key, or None. What was looked for is guarded."""
+        if self.entries is not None:
+            entry = self.entries.get(key)
+            return None if entry is None else tx.force(entry[1])
+        found = self.reads.get(key)
+        if found is not None:
+            return found
+        assert self.real is not None
+        assert self.source is not None
+        real = dict.get(self.real, key, _MISSING) if not _is_identity(key) else _MISSING
+        if real is _MISSING:
+            if _is_identity(key):
+                self.all_entries(tx)
+                return self.find(tx, key)
+            if guard:
+                tx.guard_absent(self.source, key)
+            return None
+        made = tx.wrap(real, ItemSource(self.source, key)) if is_plain_key(key) else self._by_scan(tx, key)
+        self.reads[key] = made
+        return made
+
+    def _by_scan(self, tx: Trace, key: Any) -> Value:
+        return tx.force(self.all_entries(tx)[key][1])
+
+    def all_entries(self, tx: Trace) -> dict[Any, list[Value]]:
+        """Every entry, with a guard on the keys of an existing dict."""
+        if self.entries is None:
+            assert self.real is not None
+            assert self.source is not None
+            self.guard_keys(tx)
+            entries: dict[Any, list[Value]] = {}
+            for index, (key, real) in enumerate(dict.items(self.real)):
+                read = self.reads.get(key) if is_plain_key(key) else None
+                if is_plain_key(key):
+                    entries[key] = [Const(key), read or Lazy(real, ItemSource(self.source, key))]
+                else:
+                    value = tx.wrap(key, DictKeySource(self.source, index))
+                    entries[tx.hash_key(value)] = [value, Lazy(real, ItemSource(self.source, key))]
+            self.entries = entries
+        return self.entries
+
+    def guard_keys(self, tx: Trace) -> None:
+        """The keys of an existing dict stay as they are."""
+        if not self.keys_guarded and self.source is not None and self.real is not None:
+            self.keys_guarded = True
+            tx.guard_keys(self.source, self.real)
+
+    def length(self, tx: Trace) -> int:
+        if self.entries is None:
+            assert self.real is not None
+            assert self.source is not None
+            if not self.keys_guarded:
+                tx.guard_length(self.source, self.real)
+            return dict.__len__(self.real)
+        return len(self.entries)
+
+    def truth(self, tx: Trace) -> bool:
+        return self.length(tx) > 0
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        key = tx.hash_key(item)
+        if self.entries is None and self.real is not None and not _is_identity(key):
+            present = dict.__contains__(self.real, key)
+            if present and key not in self.reads:
+                tx.guard_present(self.source, key)
+            elif not present:
+                tx.guard_absent(self.source, key)
+            return present
+        return key in self.all_entries(tx)
+
+    def get_item(self, tx: Trace, key: Value) -> Value:
+        found = self.find(tx, tx.hash_key(key))
+        if found is not None:
+            return found
+        if self.factory is not None and issubclass(self.cls, collections.defaultdict):
+            made = self.factory.call(tx, [], {})
+            self.set_item(tx, key, made)
+            return made
+        raise tx.raises(KeyError, key)
+
+    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+        entries = self.all_entries(tx)
+        tx.effects.mutates(self)
+        hashed = tx.hash_key(key)
+        entry = entries.get(hashed)
+        if entry is None:
+            entries[hashed] = [key, value]
+        else:
+            entry[1] = value
+
+    def del_item(self, tx: Trace, key: Value) -> None:
+        entries = self.all_entries(tx)
+        hashed = tx.hash_key(key)
+        if hashed not in entries:
+            raise tx.raises(KeyError, key)
+        tx.effects.mutates(self)
+        del entries[hashed]
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.iterators import SequenceIterator
+
+        return SequenceIterator([entry[0] for entry in self.all_entries(tx).values()])
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return tx.attributes.of_builtin_object(self, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_builtin_method(self, name, args, kwargs)
+
+
+class DictView(Value):
+    """``d.keys()``, ``d.values()`` or ``d.items()``."""
+
+    __slots__ = ("kind", "owner", "source")
+
+    def __init__(self, owner: DictValue, kind: str) -> None:
+        self.owner = owner
+        self.kind = kind
+        self.source = None
+
+    def python_type(self) -> type:
+        return type(getattr({}, self.kind)())
+
+    def unpack(self, tx: Trace) -> list[Value]:
+        from dynamo_capture.values.sequences import TupleValue
+
+        entries = list(self.owner.all_entries(tx).values())
+        if self.kind == "keys":
+            return [key for key, _ in entries]
+        if self.kind == "values":
+            return [tx.force(value) for _, value in entries]
+        return [TupleValue([key, value]) for key, value in entries]
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.iterators import SequenceIterator
+
+        return SequenceIterator(self.unpack(tx))
+
+    def length(self, tx: Trace) -> int:
+        return self.owner.length(tx)
+
+    def truth(self, tx: Trace) -> bool:
+        return self.owner.truth(tx)
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        if self.kind == "keys":
+            return self.owner.contains(tx, item)
+        return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if self.kind == "keys" and name in ("isdisjoint",):
+            return tx.calls.set_of(self.unpack(tx)).call_method(tx, name, args, kwargs)
+        if name == "__iter__":
+            return self.iterate(tx)
+        if name == "__len__":
+            return Const(self.length(tx))
+        return super().call_method(tx, name, args, kwargs)
+
+
+class IdentityKey:
+    """The dictionary key that stands for an object hashed by identity."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash(id(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, IdentityKey) and other.value is self.value
+
+
+def _is_identity(key: Any) -> bool:
+    return isinstance(key, IdentityKey)
+
+
+def is_plain_key(key: Any) -> bool:
+    """Whether a key can be guarded and looked up as a constant."""
+    kind = type(key)
+    if kind is tuple:
+        return all(map(is_plain_key, key))
+    return kind in (str, int, bool, float, bytes, type(None)) or isinstance(key, type)

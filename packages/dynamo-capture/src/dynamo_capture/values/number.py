@@ -1,0 +1,43 @@
+"""Integers that are computed from sizes, and floats known only at run time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamo_capture.values.base import Value
+from fx_interface.symbols import Expr, Relation
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+class SymValue(Value):
+    """A symbolic integer. Comparing it asks the shape environment, which records the answer as a guard."""
+
+    __slots__ = ("expr", "source")
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+        self.source = None
+
+    def __repr__(self) -> str:
+        return f"SymValue({self.expr})"
+
+    def python_type(self) -> type:
+        return int
+
+    def identity(self) -> object:
+        return self.expr
+
+    def truth(self, tx: Trace) -> bool:
+        return tx.decide(Relation("!=", self.expr, 0))
+
+    def specialize(self, tx: Trace) -> int:
+        """The integer of this call, with a guard that it stays this one."""
+        return tx.env.specialize(self.expr)
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return tx.known(self.specialize(tx)).get_attr(tx, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.known(self.specialize(tx)).call_method(tx, name, args, kwargs)

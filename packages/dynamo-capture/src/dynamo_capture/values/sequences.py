@@ -1,0 +1,267 @@
+"""Lists, tuples (named ones and ``torch.Size`` too), sets, ranges over symbolic bounds and slices."""
+
+from __future__ import annotations
+
+import collections
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.errors import NotConstant
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.number import SymValue
+from fx_interface.symbols import Expr
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+    from fx_interface.source import Source
+
+
+class SequenceValue(Value):
+    """What lists and tuples share. ``items`` may hold ``Lazy`` values."""
+
+    __slots__ = ("cls", "items", "source")
+
+    def __init__(self, items: list[Value], cls: type, source: Source | None = None) -> None:
+        self.items = items
+        self.cls = cls
+        self.source = source
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.items})"
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def length(self, tx: Trace) -> int:
+        return len(self.items)
+
+    def truth(self, tx: Trace) -> bool:
+        return bool(self.items)
+
+    def item(self, tx: Trace, index: int) -> Value:
+        """The item at a valid index."""
+        return tx.force(self.items[index])
+
+    def unpack(self, tx: Trace) -> list[Value]:
+        return [tx.force(item) for item in self.items]
+
+    def get_item(self, tx: Trace, key: Value) -> Value:
+        if isinstance(key, SliceValue):
+            return self.slice_of(tx, key.as_slice(tx))
+        index = tx.index(key)
+        if isinstance(index, slice):
+            return self.slice_of(tx, index)
+        try:
+            found = self.items[index]
+        except IndexError:
+            raise tx.raises(IndexError, f"{self.cls.__name__} index out of range") from None
+        except TypeError as error:
+            raise tx.raises(TypeError, str(error)) from None
+        return tx.force(found)
+
+    def slice_of(self, tx: Trace, window: slice) -> Value:
+        """``x[a:b:c]``."""
+        raise NotImplementedError
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        return any(tx.operators.equal_or_same(tx.force(part), item) for part in self.items)
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return tx.attributes.of_builtin_object(self, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_builtin_method(self, name, args, kwargs)
+
+
+class TupleValue(SequenceValue):
+    """A tuple of class ``cls``: ``tuple``, a named tuple, ``torch.Size`` or a result type of torch."""
+
+    __slots__ = ()
+
+    def __init__(self, items: list[Value], cls: type = tuple, source: Source | None = None) -> None:
+        super().__init__(items, cls, source)
+
+    def as_constant(self) -> Any:
+        values = [item.as_constant() for item in self.items]
+        if self.cls is tuple:
+            return tuple(values)
+        if self.cls is torch.Size:
+            return torch.Size(values)
+        raise NotConstant(self)
+
+    def slice_of(self, tx: Trace, window: slice) -> Value:
+        return TupleValue(self.items[window], torch.Size if self.cls is torch.Size else tuple)
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.iterators import SequenceIterator
+
+        return SequenceIterator(self.items)
+
+
+class ListValue(SequenceValue):
+    """A list or deque; ``real`` is the object itself if it existed before the trace."""
+
+    __slots__ = ("maxlen", "real")
+
+    def __init__(
+        self, items: list[Value], cls: type = list, source: Source | None = None, real: Any = None
+    ) -> None:
+        super().__init__(items, cls, source)
+        self.real = real
+        self.maxlen: int | None = real.maxlen if isinstance(real, collections.deque) else None
+
+    def identity(self) -> object:
+        return self
+
+    def slice_of(self, tx: Trace, window: slice) -> Value:
+        return ListValue(self.items[window])
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.iterators import SequenceIterator
+
+        return SequenceIterator(self.items, self if self.cls is list else None)
+
+    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+        index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
+        tx.effects.mutates(self)
+        if isinstance(index, slice):
+            self.items[index] = value.unpack(tx)
+            return
+        try:
+            self.items[index] = value
+        except IndexError:
+            raise tx.raises(IndexError, "list assignment index out of range") from None
+
+    def del_item(self, tx: Trace, key: Value) -> None:
+        index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
+        tx.effects.mutates(self)
+        try:
+            del self.items[index]
+        except IndexError:
+            raise tx.raises(IndexError, "list assignment index out of range") from None
+
+
+class SliceValue(Value):
+    """A slice with at least one bound that is not constant."""
+
+    __slots__ = ("bounds", "source")
+
+    def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
+        self.bounds = bounds
+        self.source = None
+
+    def python_type(self) -> type:
+        return slice
+
+    def as_constant(self) -> Any:
+        return slice(*(bound.as_constant() for bound in self.bounds))
+
+    def as_slice(self, tx: Trace) -> slice:
+        """The slice with symbolic bounds fixed to their value."""
+        return slice(*(tx.index(bound) if not _is_none(bound) else None for bound in self.bounds))
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        if name in ("start", "stop", "step"):
+            return self.bounds[("start", "stop", "step").index(name)]
+        return super().get_attr(tx, name)
+
+    def truth(self, tx: Trace) -> bool:
+        return True
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def make_slice(bounds: tuple[Value, Value, Value]) -> Value:
+    """A slice: constant where all its bounds are."""
+    made = SliceValue(bounds)
+    try:
+        return Const(made.as_constant())
+    except NotConstant:
+        return made
+
+
+class SetValue(Value):
+    """A set (or frozenset) that the trace made or changed: hashable key -> item, in insertion order."""
+
+    __slots__ = ("cls", "items", "real", "source")
+
+    def __init__(
+        self, items: dict[Any, Value], cls: type = set, source: Source | None = None, real: Any = None
+    ) -> None:
+        self.items = items
+        self.cls = cls
+        self.source = source
+        self.real = real
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def length(self, tx: Trace) -> int:
+        return len(self.items)
+
+    def truth(self, tx: Trace) -> bool:
+        return bool(self.items)
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        return tx.hash_key(item) in self.items
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.iterators import SequenceIterator
+
+        return SequenceIterator(list(self.items.values()))
+
+    def unpack(self, tx: Trace) -> list[Value]:
+        return list(self.items.values())
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return tx.attributes.of_builtin_object(self, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_builtin_method(self, name, args, kwargs)
+
+
+class SymRange(Value):
+    """``range`` with symbolic bounds; iterating it fixes them."""
+
+    __slots__ = ("bounds", "source")
+
+    def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
+        self.bounds = bounds
+        self.source = None
+
+    def python_type(self) -> type:
+        return range
+
+    def fixed(self, tx: Trace) -> range:
+        """The range with its bounds fixed to their values."""
+        return range(*(tx.index(bound) for bound in self.bounds))
+
+    def length(self, tx: Trace) -> int:
+        return len(self.fixed(tx))
+
+    def truth(self, tx: Trace) -> bool:
+        return bool(self.fixed(tx))
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        return tx.known(self.fixed(tx)).iterate(tx)
+
+    def get_item(self, tx: Trace, key: Value) -> Value:
+        return tx.known(self.fixed(tx)).get_item(tx, key)
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        return tx.known(self.fixed(tx)).contains(tx, item)
+
+
+def size_value(size: int | Expr) -> Value:
+    """A size as a value."""
+    return SymValue(size) if isinstance(size, Expr) else Const(size)
+
+
+__all__ = [
+    "IteratorStop", "ListValue", "SequenceValue", "SetValue", "SliceValue", "SymRange", "TupleValue", "make_slice",
+    "size_value",
+]  # fmt: skip

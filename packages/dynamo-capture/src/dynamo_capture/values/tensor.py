@@ -1,0 +1,100 @@
+"""Tensors: a node of the graph and what is known of its value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values.base import IteratorValue, Value
+from fx_interface.symbols import Expr
+from fx_interface.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from dynamo_capture.trace import Trace
+    from fx_interface.source import Source
+
+
+class TensorMeta:
+    """What determines the metadata of an operation's result; interned, so that equal ones are one object."""
+
+    __slots__ = ("cls", "is_leaf", "requires_grad", "spec")
+    _interned: ClassVar[dict[Any, TensorMeta]] = {}
+
+    def __init__(self, spec: TensorSpec, requires_grad: bool, is_leaf: bool, cls: type) -> None:
+        self.spec = spec
+        self.requires_grad = requires_grad
+        self.is_leaf = is_leaf
+        self.cls = cls
+
+    @classmethod
+    def of(
+        cls, spec: TensorSpec, requires_grad: bool, is_leaf: bool, kind: type = torch.Tensor
+    ) -> TensorMeta:
+        """The record; ``spec`` is kept without ``requires_grad``."""
+        key = (spec, requires_grad, is_leaf, kind)
+        found = cls._interned.get(key)
+        if found is None:
+            if len(cls._interned) > 100_000:
+                cls._interned = {}
+            found = cls._interned[key] = TensorMeta(spec, requires_grad, is_leaf, kind)
+        return found
+
+
+class TensorValue(Value):
+    """``root``: the tensor that this one is a differentiable view of (itself, if none). ``real``: an input's object."""
+
+    __slots__ = ("attrs", "meta", "node", "real", "root", "source", "views")
+
+    def __init__(
+        self, node: Node, meta: TensorMeta, source: Source | None = None, real: torch.Tensor | None = None
+    ) -> None:
+        self.node = node
+        self.meta = meta
+        self.source = source
+        self.real = real
+        self.root: TensorValue = self
+        self.views: list[TensorValue] = []
+        self.attrs: dict[str, Value] | None = None
+
+    def __repr__(self) -> str:
+        return f"TensorValue({self.node}: {self.meta.spec})"
+
+    def python_type(self) -> type:
+        return self.meta.cls
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return tx.tensors.get_attr(self, name)
+
+    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+        tx.tensors.set_attr(self, name, value)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.tensors.call_method(self, name, args, kwargs)
+
+    def get_item(self, tx: Trace, key: Value) -> Value:
+        return tx.tensors.get_item(self, key)
+
+    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+        tx.tensors.set_item(self, key, value)
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        raise GraphBreak("CAP201", "`in` on a tensor compares its content")
+
+    def length(self, tx: Trace) -> int:
+        sizes = self.meta.spec.sizes
+        if not sizes:
+            raise tx.raises(TypeError, "len() of a 0-d tensor")
+        size = sizes[0]
+        return tx.env.specialize(size) if isinstance(size, Expr) else size
+
+    def truth(self, tx: Trace) -> bool:
+        raise GraphBreak("CAP201", "the truth of a tensor depends on its content")
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.iterators import SequenceIterator
+
+        return SequenceIterator(tx.tensors.call_method(self, "unbind", [], {}).unpack(tx))

@@ -1,0 +1,279 @@
+"""Existing Python objects as values, with the guard that reading each kind of object needs.
+
+``@wraps(type, ...)`` declares how objects of exactly these types are read from a source.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import contextvars
+import enum
+import functools
+import inspect
+import logging
+import operator
+import re
+import types
+import typing
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.set_guard import SetEquals
+from dynamo_capture.values import (
+    Const,
+    DictValue,
+    Lazy,
+    ListValue,
+    MethodValue,
+    ObjectValue,
+    PartialValue,
+    SetValue,
+    SourcedConst,
+    TupleValue,
+    Value,
+)
+from dynamo_capture.values.functions import CellValue
+from fx_interface.source import AttrSource, ItemSource, Source
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+Wrapper = Callable[["Trace", Any, Source], Value]
+WRAPPERS: dict[type, Wrapper] = {}
+
+_PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
+_BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, range, slice)
+_BY_IDENTITY = (
+    types.FunctionType,
+    types.BuiltinFunctionType,
+    types.ModuleType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.MethodWrapperType,
+    types.CodeType,
+    property,
+    staticmethod,
+    classmethod,
+    functools._lru_cache_wrapper,
+    inspect.Signature,
+    inspect.Parameter,
+    types.MappingProxyType,
+    types.GenericAlias,
+    types.UnionType,
+    logging.Logger,
+    re.Pattern,
+    torch._ops.OpOverload,
+    torch._ops.OpOverloadPacket,
+    torch._ops._OpNamespace,
+    contextvars.ContextVar,
+    typing.TypeVar,
+    type(typing.List[int]),  # noqa: UP006
+    type(typing.Optional[int]),  # noqa: UP045
+    torch.finfo,
+    torch.iinfo,
+    functools.cached_property,
+    operator.itemgetter,
+    operator.attrgetter,
+    operator.methodcaller,
+)
+_KNOWN = frozenset((*_PLAIN, *_BY_EQUALITY, *_BY_IDENTITY))
+
+
+def is_known(value: Any) -> bool:
+    """Whether an object is a constant for the translator: immutable, or one whose identity is its meaning."""
+    kind = type(value)
+    if kind in _KNOWN or isinstance(value, (type, enum.Enum, logging.Logger, types.ModuleType)):
+        return True
+    if kind is tuple or kind is frozenset:
+        return all(map(is_known, value))
+    return False
+
+
+def wraps(*kinds: type) -> Callable[[Wrapper], Wrapper]:
+    """Declare how objects of exactly these types are read; declaring one twice is an error."""
+
+    def register(function: Wrapper) -> Wrapper:
+        for kind in kinds:
+            if kind in WRAPPERS:
+                raise ValueError(f"{kind} has two wrappers")
+            WRAPPERS[kind] = function
+        return function
+
+    return register
+
+
+class Wrapping:
+    """Reads objects, one value for each object however many paths lead to it."""
+
+    def __init__(self, tx: Trace) -> None:
+        self._tx = tx
+        self._by_identity: dict[int, tuple[Any, Value]] = {}
+
+    def wrap(self, real: Any, source: Source) -> Value:
+        """The value of an existing object that is read from ``source``."""
+        wrapper = WRAPPERS.get(type(real))
+        if wrapper is not None:
+            return wrapper(self._tx, real, source)
+        found = self.seen(real, source)
+        return found if found is not None else self._other(real, source)
+
+    def seen(self, real: Any, source: Source) -> Value | None:
+        """The value of an object that was read before, with a guard that both paths lead to it."""
+        found = self._by_identity.get(id(real))
+        if found is None:
+            return None
+        value = found[1]
+        if value.source is not None:
+            self._tx.guards.same(value.source, source)
+        return value
+
+    def remember(self, real: Any, value: Value) -> Value:
+        """From now on ``real`` is this value."""
+        self._by_identity[id(real)] = (real, value)
+        return value
+
+    def value_of(self, real: Any) -> Value | None:
+        """The value of an object that was read before, if any."""
+        found = self._by_identity.get(id(real))
+        return None if found is None else found[1]
+
+    def possible_aliases(self, changed: list[Value]) -> Iterator[list[Source]]:
+        """For each class of changed objects, where all its objects were read: no two may be one."""
+        for cls in dict.fromkeys(value.python_type() for value in changed):
+            values = [value for real, value in self._by_identity.values() if type(real) is cls]
+            yield [value.source for value in values if value.source is not None]
+
+    def _other(self, real: Any, source: Source) -> Value:
+        tx = self._tx
+        if isinstance(real, (type, enum.Enum, types.ModuleType, logging.Logger)):
+            tx.guards.is_object(source, real)
+            return Const(real, source)
+        if isinstance(real, torch.Tensor):
+            return self.remember(real, tx.tensors.input(real, source))
+        if isinstance(real, tuple):
+            return self.remember(real, _tuple(tx, real, source))
+        made = ObjectValue(type(real), real, source)
+        if isinstance(real, dict):
+            made.base = DictValue(None, dict, source, real)
+        elif isinstance(real, (list, set, frozenset, int, str, float)):
+            made.base = None if isinstance(real, (int, str, float)) else _content(tx, real, source)
+        return self.remember(real, made)
+
+
+def _content(tx: Trace, real: Any, source: Source) -> Value:
+    if isinstance(real, list):
+        tx.guards.length(source, real)
+        return ListValue(
+            [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)], list, source, real
+        )
+    raise GraphBreak("CAP213", f"{type(real).__name__} is a subclass of a set")
+
+
+@wraps(type(None), bool)
+def _singleton(tx: Trace, real: Any, source: Source) -> Value:
+    return SourcedConst(real, source, tx.guards.is_object)
+
+
+@wraps(float, str, bytes, complex, type(Ellipsis), type(NotImplemented), *_BY_EQUALITY)
+def _constant(tx: Trace, real: Any, source: Source) -> Value:
+    return SourcedConst(real, source, tx.guards.equals)
+
+
+@wraps(int)
+def _integer(tx: Trace, real: Any, source: Source) -> Value:
+    symbolic = tx.policy.symbolic_integer(tx, real, source)
+    return symbolic if symbolic is not None else SourcedConst(real, source, tx.guards.equals)
+
+
+@wraps(*_BY_IDENTITY)
+def _by_identity(tx: Trace, real: Any, source: Source) -> Value:
+    tx.guards.is_object(source, real)
+    return Const(real, source)
+
+
+@wraps(types.MethodType)
+def _method(tx: Trace, real: Any, source: Source) -> Value:
+    tx.guards.type_is(source, types.MethodType)
+    receiver = tx.wrap(real.__self__, AttrSource(source, "__self__"))
+    return MethodValue(tx.wrap(real.__func__, AttrSource(source, "__func__")), receiver, source)
+
+
+@wraps(functools.partial)
+def _partial(tx: Trace, real: Any, source: Source) -> Value:
+    tx.guards.type_is(source, functools.partial)
+    arguments, keywords = AttrSource(source, "args"), AttrSource(source, "keywords")
+    tx.guards.length(arguments, real.args)
+    tx.guards.keys(keywords, real.keywords)
+    return PartialValue(
+        tx.wrap(real.func, AttrSource(source, "func")),
+        [tx.wrap(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)],
+        {name: tx.wrap(item, ItemSource(keywords, name)) for name, item in real.keywords.items()},
+        source,
+    )
+
+
+@wraps(types.CellType)
+def _cell(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.value_of(real)
+    if found is not None:
+        return found
+    content: Value | None = None
+    with contextlib.suppress(ValueError):
+        content = Lazy(real.cell_contents, AttrSource(source, "cell_contents"))
+    return tx.wrapping.remember(real, CellValue(content, real, source))
+
+
+@wraps(torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+def _tensor(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    return found if found is not None else tx.wrapping.remember(real, tx.tensors.input(real, source))
+
+
+@wraps(tuple)
+def _tuple(tx: Trace, real: Any, source: Source) -> Value:
+    tx.guards.type_is(source, type(real))
+    tx.guards.length(source, real)
+    return TupleValue([Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)], type(real), source)
+
+
+@wraps(list, collections.deque)
+def _list(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, type(real))
+    tx.guards.length(source, real)
+    items: list[Value] = [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
+    return tx.wrapping.remember(real, ListValue(items, type(real), source, real))
+
+
+@wraps(dict, collections.OrderedDict, collections.defaultdict)
+def _dict(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, type(real))
+    made = DictValue(None, type(real), source, real)
+    if isinstance(real, collections.defaultdict):
+        made.factory = tx.wrap(real.default_factory, AttrSource(source, "default_factory"))
+    return tx.wrapping.remember(real, made)
+
+
+@wraps(set, frozenset)
+def _set(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    if not is_known(frozenset(real)):
+        raise GraphBreak("CAP213", "a set of objects that are no constants")
+    tx.guards.type_is(source, type(real))
+    tx.guards.add(SetEquals(source, frozenset(real)))
+    made = SetValue({item: Const(item) for item in real}, type(real), source, real)
+    return tx.wrapping.remember(real, made)
