@@ -294,7 +294,9 @@ def _state_readers(dtypes: dict[torch.dtype, int]) -> tuple[dict[str, int], dict
             masks[name] = _native.read_state(found[name]) ^ int(read())
         value = read()
         # a mode may be active while we calibrate: natively only the depth of the stack is read
-        expected = len(value) if name == "torch_function_modes" else _encode(value, dtypes, masks.get(name, 0))
+        expected = (
+            len(value) if name == "torch_function_modes" else _encode(value, dtypes, masks.get(name, 0))
+        )
         if expected == _native.read_state(found[name]):
             readers[name] = found[name]
     return readers, masks
