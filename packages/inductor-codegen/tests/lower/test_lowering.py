@@ -9,7 +9,7 @@ import torch
 
 from fx_interface.dialects import prims as p
 from fx_interface.errors import UnsupportedProgramError, UserLocation
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec
 from inductor_codegen.ir.program import BufferRef, CallExtern, RunKernel, View
 from inductor_codegen.lower.lowering import is_dense, lower
 from inductor_codegen.lower.values import Placed, Pointwise
@@ -159,3 +159,49 @@ def test_copies_to_dual_placement_are_shared() -> None:
     copies = {arg.source for call in lowered.calls for arg in call.args if isinstance(arg, Placed)}
     assert len([value for value in lowered.values if value.name.endswith("_copy")]) == 1
     assert len(copies) == 2
+
+
+def test_block_is_lowered_where_it_is_called() -> None:
+    inner = ExampleGraph()
+    a = inner.input(torch.randn(4, 6))
+    body = inner.build(inner.call(p.exp, a), inner.call(p.neg, a))
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(4, 6))
+    block, spec = graph.builder.block(body), x.meta["spec"]
+    both = graph.builder.call_block(block, x, spec=(spec, spec))
+    first = graph.builder.call(operator.getitem, both, 0, spec=spec)
+    more = graph.builder.call_block(block, first, spec=(spec, spec))
+    again = graph.builder.call(operator.getitem, more, 1, spec=spec)
+    module = graph.build(again)
+    (found,) = Stepper(plan(module), interpreted=True)(*graph.examples)
+    torch.testing.assert_close(found, -graph.examples[0].exp())
+
+
+def test_run_time_float_is_an_argument() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(8))
+    scale = graph.builder.input(SymFloatSpec(2.0), name="scale")
+    y = graph.builder.call(p.mul, x, scale, spec=x.meta["spec"])
+    program = plan(graph.build(y))
+    for number in (0.5, -3.0):
+        (found,) = Stepper(program)(graph.examples[0], number)
+        torch.testing.assert_close(found, graph.examples[0] * number)
+
+
+def test_size_is_a_number_in_arithmetic() -> None:
+    graph = ExampleGraph()
+    s = graph.symbol()
+    x = graph.input(torch.randn(11, 3))
+    program = plan(graph.build(graph.call(p.div, graph.call(p.sum, x, [0]), s)))
+    for size in (11, 5):
+        example = torch.randn(size, 3)
+        torch.testing.assert_close(Stepper(program)(size, example)[0], example.sum(0) / size)
+
+
+def test_size_is_an_output() -> None:
+    graph = ExampleGraph()
+    s = graph.symbol()
+    x = graph.input(torch.randn(11, 3))
+    flat = graph.builder.call(operator.mul, s, 3, spec=SymSpec(s * 3))
+    program = plan(graph.build(graph.call(p.neg, x), flat))
+    assert Stepper(program, interpreted=True)(5, torch.randn(5, 3))[1] == 15
