@@ -26,7 +26,6 @@ nox.options.sessions = ["lint", "types", "tests"]
 TORCH = os.environ.get("FXSTACK_TORCH", "torch==2.13.0")
 BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
 TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100")
-TRITON = ("triton>=3.6,<3.7", "numpy<2.4")  # Triton 3.6's interpreter does not run with later numpy
 NEWER_PYTHONS = ("3.12", "3.13")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -71,7 +70,7 @@ def demo(session: nox.Session) -> None:
 @nox.session
 def tests(session: nox.Session) -> None:
     """All tests: torch-free layers on newer Pythons if there are any, then packages, tools and integration here."""
-    install_stack(session, "transformers>=4.50,<6", "import-linter>=2.1", *TRITON)
+    install_stack(session, "transformers>=4.50,<6", "import-linter>=2.1")
     failed = [version for version in NEWER_PYTHONS if not _bytecode_passes(session, version)]
     session.run("python", "-m", "pytest", "--timeout=600", *(session.posargs or ["-q"]), env=ONE_THREAD)
     if failed:
