@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import nox
@@ -26,6 +28,8 @@ nox.options.sessions = ["lint", "types", "tests"]
 TORCH = os.environ.get("FXSTACK_TORCH", "torch==2.13.0")
 BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
 TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100")
+TRITON_TOOLS = ("triton>=3.6,<3.7", "numpy<2.4")  # numpy 2.4 breaks the interpreter of Triton 3.6
+TRITON_TESTS = "packages/inductor-codegen/tests/codegen/triton"
 NEWER_PYTHONS = ("3.12", "3.13")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -69,20 +73,42 @@ def demo(session: nox.Session) -> None:
 
 @nox.session
 def tests(session: nox.Session) -> None:
-    """All tests: torch-free layers on newer Pythons if there are any, then packages, tools and integration here."""
+    """All tests: torch-free layers on newer Pythons if there are any, Triton's, then packages, tools, integration."""
     install_stack(session, "transformers>=4.50,<6", "import-linter>=2.1")
-    failed = [version for version in NEWER_PYTHONS if not _bytecode_passes(session, version)]
-    session.run("python", "-m", "pytest", "--timeout=600", *(session.posargs or ["-q"]), env=ONE_THREAD)
+    before: dict[str, Callable[[], None]] = {
+        **{
+            f"the torch-free tests on CPython {version}": partial(_bytecode, session, version)
+            for version in NEWER_PYTHONS
+        },
+        "the tests of the Triton kernels": partial(_triton, session),
+    }
+    failed = [what for what, run in before.items() if not _passes(run)]
+    arguments = session.posargs or ["-q"]
+    everything_else = ("--timeout=600", f"--ignore={TRITON_TESTS}")
+    session.run("python", "-m", "pytest", *everything_else, *arguments, env=ONE_THREAD)
     if failed:
-        session.error(f"the torch-free tests fail on CPython {', '.join(failed)}")
+        session.error(f"failed: {', '.join(failed)}")
 
 
-def _bytecode_passes(session: nox.Session, version: str) -> bool:
+def _passes(run: Callable[[], None]) -> bool:
     try:
-        session.run(sys.executable, "tools/bytecode_tests.py", version, external=True)
+        run()
     except CommandFailed:
         return False
     return True
+
+
+def _bytecode(session: nox.Session, version: str) -> None:
+    session.run(sys.executable, "tools/bytecode_tests.py", version, external=True)
+
+
+def _triton(session: nox.Session) -> None:
+    """In a process of their own: Triton's interpreter is chosen by the environment before Triton is imported."""
+    folder = Path(session.virtualenv.location) / "triton"
+    if not folder.exists():
+        session.install("--quiet", "--no-deps", "--target", str(folder), *TRITON_TOOLS)
+    seen = {"PYTHONPATH": str(folder), "TRITON_INTERPRET": "1"}
+    session.run("python", "-m", "pytest", "-q", "--timeout=300", TRITON_TESTS, env=ONE_THREAD | seen)
 
 
 @nox.session
@@ -154,6 +180,13 @@ for _package in PACKAGES:
     def _tests_alone(session: nox.Session, name: str = _package.name) -> None:
         """The tests of one package, in an environment with only what it declares."""
         _test_alone(session, name)
+
+
+@nox.session(name="tests-triton")
+def tests_triton(session: nox.Session) -> None:
+    """The same loop IR as Triton kernels: in Triton's interpreter on CPU tensors, and compiled to PTX for cuda:90."""
+    install_stack(session)
+    _triton(session)
 
 
 for _version in NEWER_PYTHONS:
