@@ -14,18 +14,18 @@ _EXPORTS: dict[str, str] = {
     "BackendError": "dynamo_capture.errors",
     "BreakReport": "dynamo_capture.graph_breaks",
     "CaptureError": "dynamo_capture.errors",
-    "Optimizer": "dynamo_capture.optimize",
+    "Optimizer": "dynamo_capture.optimizer",
     "Replacement": "dynamo_capture.compile_frame",
     "Report": "dynamo_capture.compile_frame",
     "allow_in_graph": "dynamo_capture.controls",
     "disable": "dynamo_capture.controls",
-    "explain": "dynamo_capture.optimize",
+    "explain": "dynamo_capture.optimizer",
     "graph_break": "dynamo_capture.controls",
     "is_compiling": "dynamo_capture.controls",
     "mark_dynamic": "dynamo_capture.controls",
-    "optimize": "dynamo_capture.optimize",
-    "reset": "dynamo_capture.optimize",
-    "run_graph": "dynamo_capture.optimize",
+    "optimize": "dynamo_capture.optimizer",
+    "reset": "dynamo_capture.optimizer",
+    "run_graph": "dynamo_capture.optimizer",
 }
 """Public name -> module that defines it; imported when first asked for."""
 

@@ -49,6 +49,7 @@ class Optimizer:
         wrapped = hook.optimize(target, self._callback)
         wrapped.__fxstack_original__ = function  # type: ignore[attr-defined]
         wrapped.__fxstack_capture__ = self.capture  # type: ignore[attr-defined]
+        wrapped.__fxstack_optimizer__ = self  # type: ignore[attr-defined]  # alive as long, for ``reset``
         return wrapped
 
 

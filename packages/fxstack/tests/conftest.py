@@ -1,0 +1,23 @@
+"""One thread, and a cache of the tests' own, so that the user's is neither read nor written."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import torch
+
+import fxstack
+
+
+@pytest.fixture(autouse=True)
+def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """``$FXSTACK_CACHE_DIR``, empty at the start of every test."""
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("FXSTACK_CACHE_DIR", str(folder))
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield folder
+    torch.set_num_threads(before)
+    fxstack.reset()

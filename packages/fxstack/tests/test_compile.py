@@ -1,0 +1,91 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+import fxstack
+from fxstack.compile import original
+
+
+def _counting() -> tuple[Any, list[torch.fx.GraphModule]]:
+    graphs: list[torch.fx.GraphModule] = []
+
+    def backend(graph_module: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    return backend, graphs
+
+
+def test_dynamic_decides_when_sizes_become_symbolic() -> None:
+    for dynamic, compilations in ((True, 1), (None, 2), (False, 3)):
+        backend, graphs = _counting()
+        compiled = fxstack.compile(lambda x: x.sin() * 2.0, backend=backend, dynamic=dynamic)
+        for length in (3, 5, 7):
+            x = torch.randn(length)
+            torch.testing.assert_close(compiled(x), x.sin() * 2.0)
+        assert len(graphs) == compilations, dynamic
+
+
+def test_reset_forgets_what_was_compiled() -> None:
+    backend, graphs = _counting()
+    compiled = fxstack.compile(lambda x: x + 1.0, backend=backend)
+    compiled(torch.ones(2))
+    compiled(torch.ones(2))
+    assert len(graphs) == 1
+    fxstack.reset()
+    torch.testing.assert_close(compiled(torch.ones(2)), torch.full((2,), 2.0))
+    assert len(graphs) == 2
+
+
+def test_a_graph_break_is_an_error_with_fullgraph_and_nothing_ran() -> None:
+    seen: list[int] = []
+
+    def breaks(x: torch.Tensor) -> torch.Tensor:
+        seen.append(1)
+        return x + float(x.sum().item())
+
+    with pytest.raises(Exception, match="CAP"):
+        fxstack.compile(breaks, backend="eager", fullgraph=True)(torch.ones(2))
+    assert seen == []
+    torch.testing.assert_close(fxstack.compile(breaks, backend="eager")(torch.ones(2)), torch.full((2,), 3.0))
+    assert seen == [1]
+
+
+def test_methods_and_callable_objects_compile() -> None:
+    class Scaler:
+        def __init__(self) -> None:
+            self.factor = 3.0
+
+        def scale(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.factor
+
+        def __call__(self, x: torch.Tensor) -> torch.Tensor:
+            return x * self.factor + 1.0
+
+    scaler = Scaler()
+    x = torch.randn(4)
+    method, whole = fxstack.compile(scaler.scale, backend="eager"), fxstack.compile(scaler, backend="eager")
+    torch.testing.assert_close(method(x), x * 3.0)
+    torch.testing.assert_close(whole(x), x * 3.0 + 1.0)
+    scaler.factor = 5.0
+    torch.testing.assert_close(method(x), x * 5.0)
+    torch.testing.assert_close(whole(x), x * 5.0 + 1.0)
+
+
+def test_compiling_what_is_compiled_starts_from_the_original() -> None:
+    def plain(x: torch.Tensor) -> torch.Tensor:
+        return x - 1.0
+
+    once = fxstack.compile(plain, backend="eager")
+    backend, graphs = _counting()
+    twice = fxstack.compile(once, backend=backend)
+    assert original(once) is plain
+    assert original(twice) is plain
+    torch.testing.assert_close(twice(torch.ones(2)), torch.zeros(2))
+    assert len(graphs) == 1
+    model = nn.Linear(2, 2)
+    assert original(fxstack.compile(fxstack.compile(model))) is model

@@ -1,0 +1,45 @@
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+
+import pytest
+
+from fxstack.options import MODES, OptionError, Options, check_mode, default_cache_dir
+
+
+def test_the_environment_says_where_the_cache_lives(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FXSTACK_CACHE_DIR", str(tmp_path))
+    assert default_cache_dir() == tmp_path
+    monkeypatch.delenv("FXSTACK_CACHE_DIR")
+    assert default_cache_dir().name == "fxstack"
+    assert default_cache_dir() != tmp_path
+
+
+def test_an_argument_comes_before_the_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("FXSTACK_CACHE_DIR", "elsewhere")
+    monkeypatch.setenv("CXX", "from-environment")
+    made = Options.make({"cache_dir": str(tmp_path), "compiler": "named"})
+    assert made.cache_dir == tmp_path
+    assert made.compiler == "named"
+    assert Options.make(None).compiler == "from-environment"
+
+
+def test_a_record_and_a_mapping_mean_the_same(tmp_path: Path) -> None:
+    values = {"cache_dir": tmp_path, "cache": False, "verify": True}
+    assert Options.make(values) == Options.make(Options(**values))  # type: ignore[arg-type]
+
+
+def test_options_cannot_be_changed() -> None:
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        Options().cache = False  # type: ignore[misc]
+
+
+def test_unknown_names_and_values_are_refused_with_the_known() -> None:
+    with pytest.raises(OptionError, match=r"(?s)FXS102.*'cach'.*cache_dir"):
+        Options.make({"cach": True})
+    with pytest.raises(OptionError, match=r"(?s)FXS103.*'ignore'.*'eager'"):
+        Options.make({"on_missing_compiler": "ignore"})
+    with pytest.raises(OptionError, match=r"(?s)FXS101.*'fast'.*default"):
+        check_mode("fast")
+    assert [check_mode(mode) for mode in MODES] == list(MODES)

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+import torch
+
+import fxstack
+from fx_interface.errors import StackError
+
+
+def _function(x: torch.Tensor) -> torch.Tensor:
+    return torch.softmax(x * 2.0, dim=-1) + 1.0
+
+
+def _stored(folder: Path) -> dict[str, int]:
+    return {str(path): path.stat().st_mtime_ns for path in folder.rglob("*.so")}
+
+
+def test_a_second_compilation_makes_no_new_library(cache_dir: Path) -> None:
+    x = torch.randn(4, 8)
+    expected = _function(x)
+    torch.testing.assert_close(fxstack.compile(_function)(x), expected)
+    first = _stored(cache_dir)
+    assert first
+    fxstack.reset()
+    torch.testing.assert_close(fxstack.compile(_function)(x), expected)
+    assert _stored(cache_dir) == first
+
+
+def test_a_stored_program_needs_no_compiler(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    x = torch.randn(4, 8)
+    fxstack.compile(_function)(x)
+    fxstack.reset()
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("CXX", raising=False)
+    torch.testing.assert_close(fxstack.compile(_function)(x), _function(x))
+    with pytest.raises(StackError, match="IND111"):
+        fxstack.compile(lambda x: x.cos() - 5.0)(x)
+
+
+def test_without_the_cache_nothing_is_kept(cache_dir: Path) -> None:
+    x = torch.randn(4, 8)
+    compiled = fxstack.compile(_function, options={"cache": False})
+    torch.testing.assert_close(compiled(x), _function(x))
+    assert not _stored(cache_dir)
+
+
+def test_a_folder_that_cannot_be_made_is_an_error_or_logged_but_the_result_is_right(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("not a folder")
+    x = torch.randn(3)
+    with caplog.at_level(logging.WARNING):
+        found = fxstack.compile(_function, options={"cache_dir": blocked})(x)
+    torch.testing.assert_close(found, _function(x))
+
+
+def test_every_graph_is_verified_where_asked(cache_dir: Path) -> None:
+    x = torch.randn(4, 8, requires_grad=True)
+    fxstack.compile(_function, options={"verify": True})(x).sum().backward()
+    found, x.grad = x.grad, None
+    _function(x).sum().backward()
+    torch.testing.assert_close(found, x.grad)
