@@ -1,0 +1,26 @@
+"""Attribute access with Python's own lookup order, over known objects and over what the trace made or changed."""
+
+from __future__ import annotations
+
+from dynamo_capture.attributes.known import KnownAttributes
+from dynamo_capture.attributes.made import MadeAttributes
+from dynamo_capture.attributes.writing import WrittenAttributes
+from dynamo_capture.errors import UserRaise
+from dynamo_capture.values import Value
+
+
+class Attributes(WrittenAttributes, KnownAttributes, MadeAttributes):
+    """Attribute reads, writes and deletions of one trace."""
+
+    def has(self, value: Value, name: str) -> bool:
+        """``hasattr(value, name)``."""
+        try:
+            value.get_attr(self._tx, name)
+        except UserRaise as raised:
+            if issubclass(raised.value.python_type(), AttributeError):
+                return False
+            raise
+        return True
+
+
+__all__ = ["Attributes"]

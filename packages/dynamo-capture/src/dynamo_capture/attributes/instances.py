@@ -1,0 +1,198 @@
+"""Reading attributes of objects of the program's classes, in Python's own order."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+import torch
+
+import guards
+from dynamo_capture.attributes.lookup import (
+    ABSENT,
+    C_METHODS,
+    Lookup,
+    Missing,
+    dict_item,
+    has_guardable_dict,
+    instance_dict_of,
+)
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import (
+    NONE,
+    BuiltinMethod,
+    Const,
+    MethodValue,
+    ObjectValue,
+    TupleValue,
+    Value,
+    boolean,
+)
+from dynamo_capture.values.instance_dict import InstanceDictValue
+from fx_interface.source import AttrSource, InstanceDictSource
+
+
+class InstanceAttributes(Lookup):
+    """``obj.name``: what was written, properties and descriptors, ``__dict__``, the class, ``__getattr__``."""
+
+    def of_object(self, obj: ObjectValue, name: str) -> Value:
+        """``obj.name``."""
+        written = obj.attrs.get(name, ABSENT) if obj.attrs else ABSENT
+        if written is not ABSENT and written is not None:
+            return self._tx.force(written)
+        read = obj.reads.get(name)
+        if read is not None and written is ABSENT:
+            return read
+        if not obj.type_guarded:
+            self.guard_type(obj)
+        custom = self.in_class(obj.cls, "__getattribute__")
+        if isinstance(custom, types.FunctionType):
+            return self._tx.inliner.call_function(Const(custom), [obj, Const(name)], {})
+        return self.generic(obj, name, deleted=written is None)
+
+    def generic(self, obj: ObjectValue, name: str, deleted: bool = False) -> Value:
+        """``object.__getattribute__(obj, name)``, then ``__getattr__``."""
+        try:
+            return self.plain_lookup(obj, name, deleted)
+        except Missing:
+            pass
+        fallback = self.in_class(obj.cls, "__getattr__")
+        if fallback is ABSENT:
+            raise self._tx.raises(AttributeError, f"{obj.cls.__name__!r} object has no attribute {name!r}")
+        if fallback is torch.nn.Module.__getattr__:
+            found = self.of_module(obj, name)
+            if found is not None:
+                return found
+        return self._tx.inliner.call_function(Const(fallback), [obj, Const(name)], {})
+
+    def without_getattr(self, obj: ObjectValue, name: str) -> Value:
+        """``object.__getattribute__(obj, name)``."""
+        try:
+            return self.plain_lookup(obj, name, name in obj.attrs and obj.attrs[name] is None)
+        except Missing:
+            raise self._tx.raises(
+                AttributeError, f"{obj.cls.__name__!r} object has no attribute {name!r}"
+            ) from None
+
+    def plain_lookup(self, obj: ObjectValue, name: str, deleted: bool) -> Value:
+        written = obj.attrs.get(name)
+        if written is not None:
+            return self._tx.force(written)
+        cls = obj.cls
+        if name == "__class__":
+            return Const(cls)
+        if name == "__dict__":
+            return InstanceDictValue(obj)
+        found = self.in_class(cls, name)
+        kind = type(found)
+        if (
+            found is not ABSENT
+            and hasattr(kind, "__get__")
+            and (hasattr(kind, "__set__") or hasattr(kind, "__delete__"))
+        ):
+            return self._data_descriptor(obj, name, found)
+        if not deleted and obj.real is not None:
+            space = instance_dict_of(obj.real)
+            if space is not None and name in space:
+                made = (
+                    self._tx.wrap(space[name], dict_item(obj.source, name))
+                    if obj.source is not None
+                    else self._tx.known(space[name])
+                )
+                obj.reads[name] = made
+                return made
+        if found is ABSENT:
+            if has_guardable_dict(obj) and not issubclass(cls, torch.nn.Module):
+                assert obj.source is not None
+                self._tx.guards.absent(InstanceDictSource(obj.source), name)
+            raise Missing
+        if has_guardable_dict(obj):
+            assert obj.source is not None
+            self._tx.guards.absent(InstanceDictSource(obj.source), name)
+        made = self._bind(found, obj, cls, name)
+        if type(made) is MethodValue:
+            obj.reads[name] = made
+        return made
+
+    def _data_descriptor(self, obj: ObjectValue, name: str, found: Any) -> Value:
+        tx = self._tx
+        if type(found) is property:
+            if found.fget is None:
+                raise tx.raises(
+                    AttributeError, f"property {name!r} of {obj.cls.__name__!r} object has no getter"
+                )
+            return tx.calls.call_known(Const(found.fget), [obj], {})
+        if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+            if name in (
+                "args",
+                "__cause__",
+                "__context__",
+                "__traceback__",
+                "__suppress_context__",
+            ) and issubclass(obj.cls, BaseException):
+                return self._of_exception(obj, name)
+            if obj.real is None:
+                raise Missing
+            if obj.attrs.get(name, ABSENT) is None:
+                raise Missing
+            try:
+                real = found.__get__(obj.real)
+            except AttributeError:
+                if obj.source is not None:
+                    tx.guards.add(guards.AttributeAbsent(obj.source, name))
+                raise Missing from None
+            made = tx.wrap(real, AttrSource(obj.source, name)) if obj.source is not None else tx.known(real)
+            obj.reads[name] = made
+            return made
+        getter = self.in_class(type(found), "__get__")
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(Const(getter), [tx.known(found), obj, Const(obj.cls)], {})
+        raise GraphBreak("CAP214", f"the descriptor {type(found).__name__} of {obj.cls.__name__}.{name}")
+
+    def _of_exception(self, obj: ObjectValue, name: str) -> Value:
+        if name in obj.attrs:
+            return obj.attrs[name] or NONE
+        if obj.real is not None and obj.source is not None:
+            return self._tx.wrap(getattr(obj.real, name), AttrSource(obj.source, name))
+        return (
+            TupleValue([]) if name == "args" else boolean(False) if name == "__suppress_context__" else NONE
+        )
+
+    def _bind(self, found: Any, receiver: Value, cls: type, name: str) -> Value:
+        """A class attribute read through an instance."""
+        tx = self._tx
+        kind = type(found)
+        if kind is types.FunctionType:
+            return MethodValue(Const(found), receiver)
+        if kind is staticmethod:
+            return tx.known(found.__func__)
+        if kind is classmethod:
+            return MethodValue(tx.known(found.__func__), Const(cls))
+        if kind is functools.cached_property and isinstance(receiver, ObjectValue):
+            made = tx.calls.call_known(Const(found.func), [receiver], {})
+            receiver.attrs[name] = made
+            tx.effects.attribute(receiver, name)
+            return made
+        if kind is functools.partialmethod:
+            getter = type(found).__get__
+            return tx.inliner.call_function(Const(getter), [tx.known(found), receiver, Const(cls)], {})
+        if kind is functools._lru_cache_wrapper:
+            return MethodValue(Const(found), receiver)
+        if isinstance(found, C_METHODS):
+            if kind is types.BuiltinFunctionType:
+                return Const(found)
+            if kind is types.ClassMethodDescriptorType:
+                return MethodValue(Const(found), Const(cls))
+            return BuiltinMethod(receiver, name)
+        getter = self.in_class(kind, "__get__")
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(Const(getter), [tx.known(found), receiver, Const(cls)], {})
+        if getter is not ABSENT and not isinstance(found, type):
+            raise GraphBreak("CAP214", f"the descriptor {kind.__name__} of {cls.__name__}.{name}")
+        source = receiver.source if isinstance(receiver, ObjectValue) and receiver.real is not None else None
+        return self.class_value(found, cls, name, source)
+
+    def of_module(self, module: ObjectValue, name: str) -> Value | None:
+        """``nn.Module.__getattr__`` without following it; None where it finds nothing."""
+        raise NotImplementedError

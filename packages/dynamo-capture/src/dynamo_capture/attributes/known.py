@@ -1,0 +1,142 @@
+"""Attributes of what the trace knows by identity: modules, classes, functions, constants."""
+
+from __future__ import annotations
+
+import enum
+import sys
+import types
+
+import torch
+
+from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, LIBRARIES, Lookup
+from dynamo_capture.sources import known_object
+from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
+from dynamo_capture.wrapping import is_known
+from fx_interface.source import AttrSource, ImportedModuleSource, InstanceDictSource, ItemSource
+
+_FUNCTION_FACTS = frozenset(
+    {
+        "__name__",
+        "__qualname__",
+        "__module__",
+        "__doc__",
+        "__code__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__annotations__",
+        "__type_params__",
+        "__closure__",
+        "__globals__",
+        "__builtins__",
+    }
+)
+
+
+class KnownAttributes(Lookup):
+    """``module.name``, ``cls.name``, ``function.name``, ``constant.name``."""
+
+    def of_known(self, owner: Const, name: str) -> Value:
+        """An attribute of a constant, function, class or module."""
+        real = owner.value
+        if isinstance(real, types.ModuleType):
+            return self._of_python_module(real, name)
+        if isinstance(real, type):
+            return self.of_class(owner, name)
+        if isinstance(real, types.FunctionType):
+            return self._of_function(owner, name)
+        return self._of_constant(owner, name)
+
+    def _of_python_module(self, module: types.ModuleType, name: str) -> Value:
+        found = vars(module).get(name, ABSENT)
+        if found is ABSENT:
+            found = self._tx.fold(lambda: getattr(module, name))
+            return self._tx.known(found)
+        root = module.__name__.partition(".")[0]
+        if root in LIBRARIES and is_known(found) and not isinstance(found, (bool, int, float, str)):
+            return Const(found)
+        if isinstance(found, types.ModuleType) and sys.modules.get(found.__name__) is found:
+            return Const(found, ImportedModuleSource(found.__name__))
+        return self._tx.inliner.scope(vars(module)).read(name)
+
+    def of_class(self, owner: Const, name: str) -> Value:
+        """``cls.name``."""
+        tx, cls = self._tx, owner.value
+        meta = type(cls)
+        if isinstance(cls, enum.EnumMeta) or name in (
+            "__mro__",
+            "__name__",
+            "__qualname__",
+            "__bases__",
+            "__base__",
+            "__dict__",
+        ):
+            return tx.known(tx.fold(lambda: getattr(cls, name)))
+        found = self.in_class(cls, name)
+        if found is ABSENT or name in ("__class__", "__doc__", "__module__"):
+            in_meta = self.in_class(meta, name)
+            if isinstance(in_meta, types.FunctionType):
+                return MethodValue(Const(in_meta), owner)
+            if in_meta is ABSENT and isinstance(self.in_class(meta, "__getattr__"), types.FunctionType):
+                return tx.inliner.call_function(
+                    Const(self.in_class(meta, "__getattr__")), [owner, Const(name)], {}
+                )
+            if isinstance(in_meta, property):
+                return tx.calls.call_known(Const(in_meta.fget), [owner], {})
+            real = tx.fold(lambda: getattr(cls, name))
+            if isinstance(real, (types.BuiltinMethodType, types.MethodWrapperType)):
+                return BuiltinMethod(owner, name)
+            return tx.known(real)
+        kind = type(found)
+        if kind is types.FunctionType:
+            return Const(found, AttrSource(owner.source, name) if owner.source is not None else None)
+        if kind is staticmethod:
+            return tx.known(found.__func__)
+        if kind is classmethod:
+            return MethodValue(tx.known(found.__func__), owner)
+        if isinstance(found, (*C_METHODS, property, type)):
+            return tx.known(tx.fold(lambda: getattr(cls, name)))
+        getter = self.in_class(kind, "__get__")
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(Const(getter), [tx.known(found), NONE, owner], {})
+        if getter is not ABSENT:
+            return tx.known(tx.fold(lambda: getattr(cls, name)))
+        return self.class_value(found, cls, name, owner.source)
+
+    def _of_function(self, owner: Const, name: str) -> Value:
+        tx, function = self._tx, owner.value
+        source = owner.source if owner.source is not None else known_object(function)
+        if name == "__dict__":
+            return tx.wrap(vars(function), InstanceDictSource(source))
+        if name == "__get__" or name == "__call__":
+            return BuiltinMethod(owner, name)
+        if name in _FUNCTION_FACTS:
+            real = getattr(function, name)
+            return Const(real) if is_known(real) else tx.wrap(real, AttrSource(source, name))
+        if name in vars(function):
+            return tx.wrap(vars(function)[name], ItemSource(InstanceDictSource(source), name))
+        if hasattr(function, name):
+            return tx.known(getattr(function, name))
+        tx.guards.absent(InstanceDictSource(source), name)
+        raise tx.raises(AttributeError, f"'function' object has no attribute {name!r}")
+
+    def _of_constant(self, owner: Const, name: str) -> Value:
+        tx, real = self._tx, owner.value
+        cls = type(real)
+        if name == "__class__":
+            return Const(cls)
+        found = self.in_class(cls, name)
+        if isinstance(found, types.FunctionType) and not isinstance(real, torch._ops.OpOverloadPacket):
+            return MethodValue(Const(found), owner)
+        if (
+            type(found) is property
+            and found.fget is not None
+            and not cls.__module__.startswith(("inspect", "torch"))
+        ):
+            return tx.calls.call_known(Const(found.fget), [owner], {})
+        value = tx.fold(lambda: getattr(real, name))
+        if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)) and value.__self__ is real:
+            return BuiltinMethod(owner, name)
+        if is_known(value):
+            return Const(value)
+        source = owner.source if owner.source is not None else known_object(real)
+        return tx.wrap(value, AttrSource(source, name))

@@ -1,0 +1,120 @@
+"""Attributes of containers, of ``super`` objects and of functions that the trace made."""
+
+from __future__ import annotations
+
+import types
+
+from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, Lookup, is_library
+from dynamo_capture.sources import known_object
+from dynamo_capture.values import (
+    NONE,
+    BuiltinMethod,
+    Const,
+    DictValue,
+    FunctionValue,
+    MethodValue,
+    SuperValue,
+    TupleValue,
+    Value,
+)
+from dynamo_capture.wrapping import is_known
+from fx_interface.source import AttrSource
+
+
+class MadeAttributes(Lookup):
+    """Attributes of values that are no objects of the program's own classes."""
+
+    def of_builtin_object(self, owner: Value, name: str) -> Value:
+        """An attribute of a list, tuple, dict or set value."""
+        cls = owner.python_type()
+        if name == "__class__":
+            return Const(cls)
+        found = self.in_class(cls, name)
+        fields = getattr(cls, "_fields", None)
+        if fields is not None and name in fields and isinstance(owner, TupleValue):
+            return self._tx.force(owner.items[fields.index(name)])
+        if isinstance(owner, TupleValue) and isinstance(found, types.MemberDescriptorType):
+            return self._of_struct_sequence(owner, name)
+        if type(found) is property:
+            return self._tx.calls.call_known(Const(found.fget), [owner], {})
+        if name == "default_factory" and isinstance(owner, DictValue):
+            return owner.factory or NONE
+        if name == "maxlen" and hasattr(owner, "maxlen"):
+            return self._tx.known(owner.maxlen)
+        if found is ABSENT:
+            raise self._tx.raises(AttributeError, f"{cls.__name__!r} object has no attribute {name!r}")
+        if isinstance(found, types.FunctionType):
+            return MethodValue(Const(found), owner)
+        if isinstance(found, classmethod):
+            return MethodValue(Const(found.__func__), Const(cls))
+        if isinstance(found, C_METHODS):
+            return BuiltinMethod(owner, name)
+        if name == "__doc__" or is_known(found):
+            return self._tx.known(found)
+        raise owner.unsupported(f"reading the attribute {name!r}")
+
+    def _of_struct_sequence(self, owner: TupleValue, name: str) -> Value:
+        order = [n for n, d in vars(owner.cls).items() if isinstance(d, types.MemberDescriptorType)]
+        return self._tx.force(owner.items[order.index(name)])
+
+    def of_super(self, owner: SuperValue, name: str) -> Value:
+        """``super().name``."""
+        tx, receiver = self._tx, owner.receiver
+        is_class = isinstance(receiver, Const) and isinstance(receiver.value, type)
+        cls = receiver.value if is_class else receiver.python_type()  # type: ignore[attr-defined]
+        mro = cls.__mro__
+        for base in mro[mro.index(owner.cls) + 1 :]:
+            if name not in base.__dict__:
+                continue
+            found = base.__dict__[name]
+            if not is_library(base):
+                self.guard_lookup(base, base, name, found)
+            if type(found) is property and not is_class:
+                return tx.calls.call_known(Const(found.fget), [receiver], {})
+            if isinstance(found, classmethod):
+                return MethodValue(tx.known(found.__func__), Const(cls))
+            if isinstance(found, staticmethod):
+                return tx.known(found.__func__)
+            if isinstance(found, types.FunctionType):
+                return Const(found) if is_class else MethodValue(Const(found), receiver)
+            if isinstance(found, types.BuiltinFunctionType):
+                return Const(found)
+            if isinstance(found, C_METHODS):
+                return Const(getattr(base, name)) if is_class else MethodValue(Const(found), receiver)
+            return tx.wrap(found, AttrSource(known_object(base), name))
+        raise tx.raises(AttributeError, f"'super' object has no attribute {name!r}")
+
+    def of_new_function(self, function: FunctionValue, name: str) -> Value:
+        """An attribute of a function that the trace made."""
+        if name in function.attrs:
+            return function.attrs[name]
+        match name:
+            case "__name__":
+                return Const(function.name)
+            case "__qualname__":
+                return Const(function.qualname)
+            case "__module__":
+                return function.globals.read("__name__")
+            case "__code__":
+                return Const(function.code)
+            case "__doc__":
+                return Const(
+                    function.code.co_consts[0]
+                    if function.code.co_consts and isinstance(function.code.co_consts[0], str)
+                    else None
+                )
+            case "__defaults__":
+                return TupleValue(function.defaults) if function.defaults else NONE
+            case "__dict__":
+                return DictValue({key: [Const(key), value] for key, value in function.attrs.items()})
+            case "__get__":
+                return BuiltinMethod(function, name)
+            case "__annotations__":
+                return DictValue({})
+            case "__closure__":
+                return TupleValue(list(function.closure)) if function.closure else NONE
+            case "__kwdefaults__":
+                if not function.kwdefaults:
+                    return NONE
+                return DictValue({key: [Const(key), value] for key, value in function.kwdefaults.items()})
+        raise self._tx.raises(AttributeError, f"'function' object has no attribute {name!r}")

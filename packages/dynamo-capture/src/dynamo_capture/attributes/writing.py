@@ -1,0 +1,96 @@
+"""Setting and deleting attributes: effects of the trace."""
+
+from __future__ import annotations
+
+import types
+
+import torch
+
+from dynamo_capture.attributes.lookup import ABSENT, Missing, instance_dict_of
+from dynamo_capture.attributes.modules import MODULE_DICTS, ModuleAttributes
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import NONE, Const, DictValue, ObjectValue, Value
+
+
+class WrittenAttributes(ModuleAttributes):
+    """``obj.name = value`` and ``del obj.name``, through properties, descriptors and ``__setattr__``."""
+
+    def set_object(self, obj: ObjectValue, name: str, value: Value) -> None:
+        """``obj.name = value``."""
+        self.guard_type(obj)
+        setter = self.in_class(obj.cls, "__setattr__")
+        if setter is torch.nn.Module.__setattr__ and self._set_module(obj, name, value):
+            return
+        if isinstance(setter, types.FunctionType):
+            self._tx.inliner.call_function(Const(setter), [obj, Const(name), value], {})
+            return
+        self.set_generic(obj, name, value)
+
+    def set_generic(self, obj: ObjectValue, name: str, value: Value) -> None:
+        """``object.__setattr__(obj, name, value)``."""
+        found = self.in_class(obj.cls, name)
+        if type(found) is property:
+            if found.fset is None:
+                raise self._tx.raises(
+                    AttributeError, f"property {name!r} of {obj.cls.__name__!r} object has no setter"
+                )
+            self._tx.calls.call_known(Const(found.fset), [obj, value], {})
+            return
+        if found is not ABSENT and not isinstance(
+            found, (types.MemberDescriptorType, types.GetSetDescriptorType)
+        ):
+            setter = self.in_class(type(found), "__set__")
+            if isinstance(setter, types.FunctionType):
+                self._tx.inliner.call_function(Const(setter), [self._tx.known(found), obj, value], {})
+                return
+        if name == "__class__":
+            raise GraphBreak("CAP215", "an object's class is changed")
+        obj.attrs[name] = value
+        obj.reads.pop(name, None)
+        self._tx.effects.attribute(obj, name)
+
+    def _set_module(self, module: ObjectValue, name: str, value: Value) -> bool:
+        """``nn.Module.__setattr__`` where it does no more than store; False where it must be followed."""
+        kind = value.python_type()
+        if issubclass(kind, (torch.nn.Parameter, torch.nn.Module)):
+            return False
+        for space in MODULE_DICTS:
+            try:
+                members = self.plain_lookup(module, space, False)
+            except Missing:
+                continue
+            if isinstance(members, DictValue) and members.find(self._tx, name, guard=False) is not None:
+                if space == "_buffers" and (issubclass(kind, torch.Tensor) or value is NONE):
+                    module.reads.pop(name, None)
+                    members.set_item(self._tx, Const(name), value)
+                    return True
+                return False
+        self.set_generic(module, name, value)
+        return True
+
+    def delete_object(self, obj: ObjectValue, name: str) -> None:
+        """``del obj.name``."""
+        self.guard_type(obj)
+        deleter = self.in_class(obj.cls, "__delattr__")
+        if isinstance(deleter, types.FunctionType):
+            self._tx.inliner.call_function(Const(deleter), [obj, Const(name)], {})
+            return
+        self._must_exist(obj, name)
+        obj.attrs[name] = None
+        obj.reads.pop(name, None)
+        if obj.real is None:
+            del obj.attrs[name]
+        self._tx.effects.attribute(obj, name)
+
+    def _must_exist(self, obj: ObjectValue, name: str) -> None:
+        written = obj.attrs.get(name, ABSENT)
+        space = instance_dict_of(obj.real) if obj.real is not None else None
+        if (written is ABSENT and (space is None or name not in space)) or written is None:
+            raise self._tx.raises(AttributeError, name)
+
+    def set_known(self, owner: Const, name: str, value: Value) -> None:
+        """An attribute of a known function, class or module is set."""
+        if isinstance(owner.value, types.ModuleType):
+            self._tx.inliner.scope(vars(owner.value)).write(name, value)
+            return
+        raise GraphBreak("CAP215", f"the attribute {name!r} of {owner.describe()} is set")

@@ -1,0 +1,124 @@
+"""Values as arguments of torch operations: of the graph, of the run on tensors without data, of the memo's key."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.shapes import SpecTensor
+from dynamo_capture.values import (
+    Const,
+    DictValue,
+    Lazy,
+    ListValue,
+    SliceValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+class Arguments:
+    """The three readings of an argument."""
+
+    def __init__(self, tx: Trace) -> None:
+        self._tx = tx
+
+    def fake(self, value: Any, fakes: dict[int, SpecTensor]) -> Any:
+        kind = type(value)
+        if kind is TensorValue:
+            fake = fakes.get(id(value))
+            if fake is None:
+                meta = value.meta
+                fake = self._tx.inference.tensor(meta.spec, meta.requires_grad, meta.is_leaf)
+                fakes[id(value)] = fake
+            return fake
+        if isinstance(value, Const):
+            return value.value
+        if kind is SymValue:
+            return self._tx.inference.sizes.to_torch(value.expr)
+        if kind is TupleValue:
+            items = [self.fake(self._tx.force(item), fakes) for item in value.items]
+            return tuple(items) if value.cls in (tuple, torch.Size) else rebuilt(value.cls, items)
+        if kind is ListValue:
+            return [self.fake(self._tx.force(item), fakes) for item in value.items]
+        if kind is SliceValue:
+            return slice(*(self.fake(bound, fakes) for bound in value.bounds))
+        if isinstance(value, DictValue):
+            entries = value.all_entries(self._tx).values()
+            return {self._tx.constant(k): self.fake(self._tx.force(v), fakes) for k, v in entries}
+        raise GraphBreak("CAP207", f"{value.describe()} is passed to a torch function")
+
+    def frozen(self, value: Any, tensors: list[TensorValue]) -> Any:
+        kind = type(value)
+        if kind is TensorValue:
+            for index, known in enumerate(tensors):
+                if known is value:
+                    return (value.meta, index)
+            tensors.append(value)
+            return value.meta
+        if isinstance(value, Const):
+            known = value.value
+            if type(known) is slice:
+                return (slice, tuple([(type(b), b) for b in (known.start, known.stop, known.step)]))
+            return (
+                known
+                if known is None
+                else (type(known), known if known == known else repr(known), _sign(known))
+            )
+        if kind is list:
+            return tuple([self.frozen(item, tensors) for item in value])
+        if kind is dict:
+            return tuple([(name, self.frozen(item, tensors)) for name, item in value.items()])
+        if kind is SymValue:
+            return value.expr
+        if kind is TupleValue or kind is ListValue:
+            force = self._tx.force
+            return (kind, value.cls, tuple([self.frozen(force(item), tensors) for item in value.items]))
+        if kind is SliceValue:
+            return (slice, tuple([self.frozen(bound, tensors) for bound in value.bounds]))
+        if kind is Lazy:
+            return self.frozen(self._tx.force(value), tensors)
+        if isinstance(value, DictValue):
+            entries = value.all_entries(self._tx).values()
+            return tuple([(self._tx.constant(k), self.frozen(v, tensors)) for k, v in entries])
+        raise GraphBreak("CAP207", f"{value.describe()} is passed to a torch function")
+
+    def argument(self, value: Any) -> Any:
+        """A value as an argument of a graph node."""
+        kind = type(value)
+        if kind is TensorValue:
+            return value.node
+        if isinstance(value, Const):
+            return value.value
+        if kind is SymValue:
+            return self._tx.output.size(self._tx.env.simplify(value.expr))
+        if kind is TupleValue:
+            items = [self.argument(self._tx.force(item)) for item in value.items]
+            return tuple(items) if value.cls in (tuple, torch.Size) else rebuilt(value.cls, items)
+        if kind is ListValue:
+            return [self.argument(self._tx.force(item)) for item in value.items]
+        if kind is SliceValue:
+            return slice(*(self.argument(bound) for bound in value.bounds))
+        if isinstance(value, DictValue):
+            entries = value.all_entries(self._tx).values()
+            return {self._tx.constant(k): self.argument(self._tx.force(v)) for k, v in entries}
+        raise GraphBreak("CAP207", f"{value.describe()} is passed to a torch function")
+
+
+def rebuilt(cls: type, items: list[Any]) -> Any:
+    return cls(*items) if hasattr(cls, "_fields") else tuple(items)
+
+
+def _sign(value: Any) -> Any:
+    """Tells 0.0 from -0.0 and 1 inside tuples from True."""
+    if type(value) is float:
+        return value.hex()
+    if type(value) is tuple:
+        return tuple([(type(item), _sign(item)) for item in value])
+    return None

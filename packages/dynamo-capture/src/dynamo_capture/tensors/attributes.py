@@ -1,0 +1,88 @@
+"""Attributes of tensors: metadata is known, the rest is an operation or stored on the object."""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import torch
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.tensors.operations import Operations
+from dynamo_capture.values import NONE, BuiltinMethod, Const, TensorValue, TupleValue, Value, size_value
+from fx_interface.source import AttrSource, InstanceDictSource, ItemSource
+
+
+class TensorAttributes(Operations):
+    """``tensor.name`` and ``tensor.name = value``."""
+
+    def get_attr(self, owner: TensorValue, name: str) -> Value:
+        """``tensor.name``."""
+        tx = self._tx
+        if owner.attrs is not None and name in owner.attrs:
+            return owner.attrs[name]
+        spec = owner.meta.spec
+        match name:
+            case "shape":
+                return TupleValue([size_value(n) for n in spec.sizes], torch.Size)
+            case "dtype":
+                return Const(spec.dtype)
+            case "device":
+                return Const(spec.device)
+            case "requires_grad":
+                return Const(owner.meta.requires_grad)
+            case "ndim":
+                return Const(len(spec.sizes))
+            case "is_leaf":
+                return Const(owner.meta.is_leaf)
+            case "__class__":
+                return Const(owner.meta.cls)
+            case "grad":
+                return self._grad(owner)
+            case "grad_fn" if not owner.meta.requires_grad or owner.meta.is_leaf:
+                return NONE
+            case "grad_fn" | "_version" | "_base":
+                raise GraphBreak("CAP208", f"the autograd state {name!r} of a tensor is asked for")
+        found = _in_tensor_class(owner.meta.cls, name)
+        if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
+            return BuiltinMethod(owner, name)
+        if found is None:
+            return self._instance_attribute(owner, name)
+        if isinstance(found, (property, types.GetSetDescriptorType)):
+            return self.operation("call_function", getattr, getattr, [owner, Const(name)], {}, False)
+        return tx.known(getattr(torch.Tensor, name))
+
+    def _instance_attribute(self, owner: TensorValue, name: str) -> Value:
+        if owner.real is not None and owner.source is not None:
+            if name in vars(owner.real):
+                return self._tx.wrap(
+                    vars(owner.real)[name], ItemSource(InstanceDictSource(owner.source), name)
+                )
+            self._tx.guards.absent(InstanceDictSource(owner.source), name)
+        raise self._tx.raises(AttributeError, f"{owner.meta.cls.__name__!r} object has no attribute {name!r}")
+
+    def _grad(self, owner: TensorValue) -> Value:
+        if owner.real is None or owner.source is None:
+            if owner.meta.is_leaf or not owner.meta.requires_grad:
+                return NONE
+            raise GraphBreak("CAP208", "`grad` of an intermediate tensor is asked for")
+        return self._tx.wrap(owner.real.grad, AttrSource(owner.source, "grad"))
+
+    def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
+        """``tensor.name = value``."""
+        if name == "requires_grad" and isinstance(value, Const):
+            self.call_method(owner, "requires_grad_", [value], {})
+            return
+        if _in_tensor_class(owner.meta.cls, name) is not None:
+            raise GraphBreak("CAP208", f"the attribute {name!r} of a tensor is set")
+        if owner.attrs is None:
+            owner.attrs = {}
+        owner.attrs[name] = value
+        self._tx.effects.tensor_attribute(owner, name)
+
+
+def _in_tensor_class(cls: type, name: str) -> Any:
+    for base in cls.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return None

@@ -1,0 +1,82 @@
+"""Existing tensors as inputs of the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+import guards
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.output import with_grad
+from dynamo_capture.values import TensorMeta, TensorValue
+from fx_interface.signature import InputKind
+from fx_interface.source import ItemSource, Source
+from fx_interface.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+class Inputs:
+    """The tensors that one trace was given."""
+
+    def __init__(self, tx: Trace) -> None:
+        self._tx = tx
+        self.inputs: list[TensorValue] = []
+
+    def input(self, real: torch.Tensor, source: Source) -> TensorValue:
+        """An existing tensor as an input of the graph."""
+        tx = self._tx
+        kind = type(real)
+        if (
+            kind not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+            or real.layout is not torch.strided
+        ):
+            raise GraphBreak(
+                "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
+            )
+        if torch._C._functorch.is_functorch_wrapped_tensor(real) or real.is_quantized:
+            raise GraphBreak("CAP216", f"{source} is a wrapped or quantized tensor")
+        sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
+        spec = TensorSpec(sizes, strides, real.dtype, real.device)
+        meta = TensorMeta.of(spec, real.requires_grad, real.is_leaf, kind)
+        tx.guards.add(
+            guards.tensor_match(
+                source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
+            )
+        )
+        node = tx.output.placeholder(
+            _name_of(source), _kind_of(real, source), with_grad(spec, real.requires_grad), source, real
+        )
+        made = TensorValue(node, meta, source, real)
+        self.inputs.append(made)
+        return made
+
+
+def _name_of(source: Source) -> str:
+    """A readable placeholder name: ``self.encoder.layer[0].weight`` -> ``self_encoder_layer_0_weight``."""
+    parts: list[str] = []
+    current: Source | None = source
+    while current is not None and len(parts) < 12:
+        step = getattr(current, "name", None)
+        if step is None:
+            step = getattr(current, "key", None)
+        if isinstance(step, (str, int)) and step not in ("_modules", "_parameters", "_buffers"):
+            parts.append(str(step))
+        current = current.base
+    text = "_".join(reversed(parts)) or "x"
+    text = "".join(c if c.isalnum() or c == "_" else "_" for c in text).strip("_") or "x"
+    return text if not text[0].isdigit() else f"x_{text}"
+
+
+def _kind_of(real: torch.Tensor, source: Source) -> InputKind:
+    if isinstance(real, torch.nn.Parameter):
+        return InputKind.PARAMETER
+    if (
+        isinstance(source, ItemSource)
+        and isinstance(source.parent, ItemSource)
+        and source.parent.key == "_buffers"
+    ):
+        return InputKind.BUFFER
+    return InputKind.USER

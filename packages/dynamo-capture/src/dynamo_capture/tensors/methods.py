@@ -1,0 +1,73 @@
+"""Tensor methods that need no torch: what the metadata answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value, size_value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+Method = Callable[["Trace", TensorValue, list[Value], dict[str, Value]], "Value | None"]
+METHODS: dict[str, Method] = {}
+"""Tensor methods that need no torch: what the metadata answers."""
+
+
+def method(*names: str) -> Callable[[Method], Method]:
+    """Declare how a tensor method is traced; returning None leaves it to torch."""
+
+    def register(function: Method) -> Method:
+        for name in names:
+            if name in METHODS:
+                raise ValueError(f"the tensor method {name!r} is declared twice")
+            METHODS[name] = function
+        return function
+
+    return register
+
+
+@method("size")
+def _size(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    sizes = owner.meta.spec.sizes
+    if not args and not kwargs:
+        return TupleValue([size_value(n) for n in sizes], torch.Size)
+    dim = args[0] if args else kwargs.get("dim")
+    if isinstance(dim, Const) and type(dim.value) is int and -len(sizes) <= dim.value < len(sizes):
+        return size_value(sizes[dim.value])
+    return None
+
+
+@method("dim", "ndimension")
+def _dim(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return Const(len(owner.meta.spec.sizes))
+
+
+@method("__len__")
+def _len(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return Const(owner.length(tx))
+
+
+@method("__iter__")
+def _iter(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return owner.iterate(tx)
+
+
+@method("__bool__", "__int__", "__float__", "__index__", "__contains__", "is_nonzero")
+def _content(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    raise GraphBreak("CAP201", "the content of a tensor decides what Python does")
+
+
+@method("__setitem__")
+def _setitem(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    owner.set_item(tx, args[0], args[1])
+    return NONE
+
+
+@method("__getitem__")
+def _getitem(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return owner.get_item(tx, args[0])

@@ -1,0 +1,226 @@
+"""Operations on tensors: one call of a torch function, a tensor method or an operator is one node.
+
+The function itself runs once on tensors without data to learn what it returns; that is memoised by the function and
+what is known of its arguments. A result without tensors (a size, a dtype, ``dim()``) becomes a constant, with no node.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.errors import DataDependent, GraphBreak, UserRaise
+from dynamo_capture.shapes import SpecTensor
+from dynamo_capture.tensors.methods import METHODS
+from dynamo_capture.tensors.outcome import Outcome
+from dynamo_capture.tensors.results import Results
+from dynamo_capture.values import TensorMeta, TensorValue, Value
+from fx_interface.errors import UnsupportedProgramError
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+_INPLACE_OPERATORS = frozenset(
+    getattr(operator, name) for name in dir(operator) if name.startswith("i") and hasattr(operator, name[1:])
+)
+_BLOCKED_METHODS = {
+    "backward": ("CAP203", "`backward()` runs the autograd engine"),
+    "item": ("CAP201", "`item()` reads the tensor's content"),
+    "tolist": ("CAP201", "`tolist()` reads the tensor's content"),
+    "numpy": ("CAP201", "`numpy()` reads the tensor's content"),
+    "__array__": ("CAP201", "a conversion to numpy reads the tensor's content"),
+    "data_ptr": ("CAP204", "the address of a tensor is asked for"),
+    "register_hook": ("CAP205", "a hook is registered on a tensor"),
+    "untyped_storage": ("CAP204", "the storage of a tensor is asked for"),
+    "storage": ("CAP204", "the storage of a tensor is asked for"),
+}
+
+
+class Operations(Results):
+    """The tensor operations of one trace. ``memo`` outlives it."""
+
+    def __init__(self, tx: Trace, memo: dict[Any, Outcome]) -> None:
+        super().__init__(tx)
+        self._static_memo = memo
+        self._symbolic_memo: dict[Any, Outcome] = {}
+
+    def get_attr(self, owner: TensorValue, name: str) -> Value:
+        """``tensor.name``."""
+        raise NotImplementedError
+
+    def call_function(
+        self, function: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """A call of a torch function or operator."""
+        inplace = function in _INPLACE_OPERATORS or function is operator.setitem
+        name = getattr(function, "__name__", "")
+        writes = (
+            inplace
+            or (name.endswith("_") and not name.endswith("__"))
+            or "out" in kwargs
+            or kwargs.get("inplace") is not None
+        )
+        return self.operation("call_function", function, function, list(args), kwargs, writes)
+
+    def call_method(
+        self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """``tensor.name(*args, **kwargs)``."""
+        blocked = _BLOCKED_METHODS.get(name)
+        if blocked is not None:
+            raise GraphBreak(*blocked)
+        special = METHODS.get(name)
+        if special is not None:
+            answer = special(self._tx, owner, args, kwargs)
+            if answer is not None:
+                return answer
+        if owner.attrs is not None and name in owner.attrs:
+            return owner.attrs[name].call(self._tx, args, kwargs)
+        function = getattr(torch.Tensor, name, None)
+        if function is None:
+            return self.get_attr(owner, name).call(self._tx, args, kwargs)
+        writes = (
+            (name.endswith("_") and not name.endswith("__"))
+            or name in ("__setitem__",)
+            or (name.startswith("__i") and name != "__invert__")
+        )
+        return self.operation("call_method", name, function, [owner, *args], kwargs, writes)
+
+    def get_item(self, owner: TensorValue, key: Value) -> Value:
+        """``tensor[key]``."""
+        return self.operation("call_function", operator.getitem, operator.getitem, [owner, key], {}, False)
+
+    def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
+        """``tensor[key] = value``."""
+        self.operation("call_function", operator.setitem, operator.setitem, [owner, key, value], {}, True)
+
+    def operation(
+        self,
+        op: str,
+        target: Any,
+        function: Callable[..., Any],
+        args: list[Value],
+        kwargs: dict[str, Value],
+        writes: bool,
+    ) -> Value:
+        tx = self._tx
+        tensors: list[TensorValue] = []
+        key = (target, self._mode_key(), self.frozen(args, tensors), self.frozen(kwargs, tensors))
+        memo = self._symbolic_memo if tx.env.symbols else self._static_memo
+        outcome = memo.get(key)
+        if outcome is None:
+            outcome = memo[key] = self._infer(function, args, kwargs, tensors, writes)
+            if len(memo) > 50_000:
+                memo.clear()
+        if not outcome.has_tensor and not writes:
+            return self.constant_result(outcome.result)
+        if writes:
+            tx.output.mutates = True
+        spec = self.spec_tree(outcome.result, tensors)
+        node = tx.output.call(
+            op,
+            target,
+            tuple([self.argument(a) for a in args]),
+            {k: self.argument(v) for k, v in kwargs.items()},
+            spec,
+            tx.where(),
+            pure=not writes and not is_random(target),
+        )
+        for index, meta in outcome.updates:
+            self._update(tensors[index], meta)
+        return self.result_of(node, outcome.result, tensors)
+
+    def _mode_key(self) -> Any:
+        grad = torch.is_grad_enabled()
+        inference = torch.is_inference_mode_enabled()
+        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+            state = tuple(
+                (torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in ("cpu", "cuda")
+            )
+            return (grad, inference, torch.get_default_dtype(), state)
+        return (grad, inference, torch.get_default_dtype())
+
+    def _update(self, tensor: TensorValue, meta: TensorMeta) -> None:
+        """An in-place operation changed what autograd knows of a tensor, and so of its base and the base's views."""
+        tensor.meta = meta
+        if meta.requires_grad:
+            root = tensor.root
+            for other in (root, *root.views):
+                if not other.meta.requires_grad and other is not tensor:
+                    other.meta = TensorMeta.of(other.meta.spec, True, False, other.meta.cls)
+
+    def _infer(
+        self,
+        function: Callable[..., Any],
+        args: list[Value],
+        kwargs: dict[str, Value],
+        tensors: list[TensorValue],
+        writes: bool,
+    ) -> Outcome:
+        tx = self._tx
+        fakes: dict[int, SpecTensor] = {}
+        tx.env.location = tx.where()
+        try:
+            fake_args = [self.fake(a, fakes) for a in args]
+            fake_kwargs = {name: self.fake(v, fakes) for name, v in kwargs.items()}
+            result = tx.inference.run(function, fake_args, fake_kwargs)
+        except DataDependent as error:
+            raise GraphBreak("CAP201", f"the content of a tensor is needed: {error}") from None
+        except UnsupportedProgramError as error:
+            raise GraphBreak("CAP206", f"{label_of(function)}: {error.what}") from None
+        except (GraphBreak, UserRaise):
+            raise
+        except NotImplementedError as error:
+            raise GraphBreak("CAP206", f"{label_of(function)}: {error}") from None
+        except Exception as error:
+            raise UserRaise(tx.exception(error)) from error
+        order = [fakes[id(t)] for t in tensors]
+        updates = [
+            (i, TensorMeta.of(t.meta.spec, fake.requires_grad, fake.is_leaf, t.meta.cls))
+            for i, (t, fake) in enumerate(zip(tensors, order, strict=True))
+            if writes and (fake.requires_grad, fake.is_leaf) != (t.meta.requires_grad, t.meta.is_leaf)
+        ]
+        found = [False]
+        described = self.describe_result(result, order, found)
+        return Outcome(described, found[0], None, updates)
+
+
+_RANDOM_NAMES = frozenset(
+    {
+        "dropout",
+        "dropout1d",
+        "dropout2d",
+        "dropout3d",
+        "alpha_dropout",
+        "feature_alpha_dropout",
+        "feature_dropout",
+        "rand",
+        "randn",
+        "randint",
+        "randperm",
+        "rand_like",
+        "randn_like",
+        "randint_like",
+        "bernoulli",
+        "multinomial",
+        "normal",
+        "poisson",
+        "rrelu",
+        "scaled_dot_product_attention",
+        "gumbel_softmax",
+        "binomial",
+        "manual_seed",
+    }
+)
+
+
+def is_random(target: Any) -> bool:
+    """Whether running the operation moves a random generator on, so that it must run even if its result is unused."""
+    return (target if isinstance(target, str) else getattr(target, "__name__", "")) in _RANDOM_NAMES
+
+
+def label_of(function: Any) -> str:
+    return getattr(function, "__qualname__", None) or repr(function)

@@ -1,0 +1,46 @@
+"""What is remembered of a tensor operation: its result, described without the arguments it was learnt from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_capture.values import TensorMeta
+
+
+class ArgumentRef:
+    """In a remembered result: the argument itself, by its position among the tensor arguments."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+
+class NewTensor:
+    """In a remembered result: a new tensor; ``view_of`` is the tensor argument that it is a differentiable view of."""
+
+    __slots__ = ("meta", "view_of")
+
+    def __init__(self, meta: TensorMeta, view_of: int | None) -> None:
+        self.meta = meta
+        self.view_of = view_of
+
+
+class Outcome:
+    __slots__ = ("has_tensor", "result", "spec", "updates")
+
+    def __init__(
+        self, result: Any, has_tensor: bool, spec: Any, updates: list[tuple[int, TensorMeta]]
+    ) -> None:
+        self.result = result
+        self.has_tensor = has_tensor
+        self.spec = spec
+        self.updates = updates
+
+
+class ResultSequence:
+    __slots__ = ("cls", "items")
+
+    def __init__(self, cls: type, items: list[Any]) -> None:
+        self.cls = cls
+        self.items = items
