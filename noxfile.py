@@ -27,7 +27,7 @@ nox.options.sessions = ["lint", "types", "tests"]
 
 TORCH = os.environ.get("FXSTACK_TORCH", "torch==2.13.0")
 BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
-TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100")
+TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.3")
 TRITON_TOOLS = ("triton>=3.6,<3.7", "numpy<2.4")  # numpy 2.4 breaks the interpreter of Triton 3.6
 TRITON_TESTS = "packages/inductor-codegen/tests/codegen/triton"
 NEWER_PYTHONS = ("3.12", "3.13")

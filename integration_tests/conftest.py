@@ -1,4 +1,4 @@
-"""Fixtures of the integration tests: a cache of their own, wheels of every package, one thread."""
+"""Fixtures of the integration tests: a cache of their own, wheels of every package, one thread, one seed."""
 
 from __future__ import annotations
 
@@ -21,6 +21,11 @@ def _one_thread() -> Iterator[None]:
     torch.set_num_threads(1)
     yield
     torch.set_num_threads(before)
+
+
+@pytest.fixture(autouse=True)
+def _seed() -> None:
+    torch.manual_seed(0)
 
 
 @pytest.fixture(autouse=True, scope="session")

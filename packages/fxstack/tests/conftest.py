@@ -1,4 +1,4 @@
-"""One thread, and a cache of the tests' own, so that the user's is neither read nor written."""
+"""One thread, the same random numbers each time, and a cache of the tests' own, so that the user's is neither read nor written."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]
     monkeypatch.setenv("FXSTACK_CACHE_DIR", str(folder))
     before = torch.get_num_threads()
     torch.set_num_threads(1)
+    torch.manual_seed(0)
     yield folder
     torch.set_num_threads(before)
     fxstack.reset()

@@ -268,13 +268,15 @@ def test_long_sums_are_as_accurate_as_eager() -> None:
     assert abs(whole.item() - exact.sum().item()) <= exact.sum().item() * 5e-7
 
 
-def test_sums_over_many_rows_are_as_accurate_as_eager() -> None:
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("rows, columns", [(200_000, 5), (20_000, 300)])
+def test_sums_over_many_rows_are_as_accurate_as_eager(rows: int, columns: int, seed: int) -> None:
     graph = ExampleGraph()
-    example = torch.rand(200_000, 5)
+    example = torch.rand(rows, columns, generator=torch.Generator().manual_seed(seed))
     x = graph.input(example)
     (found,) = Stepper(plan(graph.build(graph.call(p.sum, x, [0]))))(*graph.examples)
     exact = example.double().sum(0)
-    assert (found - exact).abs().max().item() <= exact.max().item() * 1e-6
+    assert (found - exact).abs().max() <= (example.sum(0) - exact).abs().max()
 
 
 def test_result_does_not_depend_on_the_number_of_threads() -> None:

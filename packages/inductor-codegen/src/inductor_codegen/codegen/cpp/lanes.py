@@ -44,6 +44,9 @@ class LaneWriter(Writer):
         self.close(len(self.kernel.outer))
         return self.lines
 
+    def _has_parts(self) -> bool:
+        return _part_of(self.kernel.inner) > 0
+
     def _kept_arrays(self) -> None:
         """Memory for what is kept of a block of rows: each lane's value at each point of the inner loops."""
         points = size_text(extent_product(self.kernel.inner))
@@ -79,7 +82,7 @@ class LaneWriter(Writer):
         """The inner loops; float sums over many points are made of the sums of parts."""
         inner = self.kernel.inner
         part = _part_of(inner)
-        parts = [a for a in accumulators if a.splits] if part else []
+        parts = [a for a in accumulators if a.splits]
         names = {a.item.accumulator: a.partial for a in parts}
         bounds = ("0", size_text(inner[0].extent)) if inner else ("", "")
         for accumulator in parts:

@@ -13,14 +13,21 @@ _OPENMP = {"sum": "+", "prod": "*", "amax": "max", "amin": "min", "any": "|", "a
 
 
 class Accumulator:
-    """C++ text around one ``Accumulate``. ``name`` is the variable, or an array of them with one per lane."""
+    """C++ text around one ``Accumulate``. ``name`` is the variable, or an array of them with one per lane.
 
-    def __init__(self, item: Accumulate) -> None:
+    Long float sums are made ``in_parts``: the terms of a part are added in the computed type, vectorised, and the totals of
+    the parts in double, so that rounding does not grow with the number of parts. Other kinds of reduction need no
+    parts, their result does not depend on the order.
+    """
+
+    def __init__(self, item: Accumulate, *, in_parts: bool) -> None:
         self.item = item
         self.dtype = item.value.dtype if item.position is not None or item.kind != "sum" else item.dtype
         self.searches = item.position is not None
         self.logical = item.kind in ("any", "all") or self.dtype == torch.bool
         self.type = "int32_t" if self.logical else COMPUTED[self.dtype]
+        self.splits = in_parts and item.kind == "sum" and self.dtype.is_floating_point
+        self.total_type = "double" if self.splits else self.type
         self.tracks_nan = item.kind in ("amax", "amin") and self.dtype.is_floating_point
         self.name = f"a{item.accumulator}"
 
@@ -47,7 +54,7 @@ class Accumulator:
         """Definitions of the variables; ``lanes`` is ``[64]`` for arrays, which are then not set."""
         start = "" if lanes else f" = {self.start}"
         zero = "" if lanes else " = 0"
-        lines = [f"{self.type} {self.name}{lanes}{start};"]
+        lines = [f"{self.total_type} {self.name}{lanes}{start};"]
         if self.tracks_nan:
             lines.append(f"int32_t {self.name}_nan{lanes}{zero};")
         if self.searches:
@@ -75,15 +82,8 @@ class Accumulator:
 
     @property
     def partial(self) -> str:
-        """The variable of a part of a long sum; other kinds need none, their result does not depend on the
-        order.
-        """
+        """The variable of a part of a long sum, else the total's."""
         return f"p{self.item.accumulator}" if self.splits else self.name
-
-    @property
-    def splits(self) -> bool:
-        """Whether summing in parts, to be summed themselves, loses fewer digits."""
-        return self.item.kind == "sum" and self.dtype.is_floating_point
 
     def step(self, value: str, position: str, name: str, lane: str = "") -> list[str]:
         """Statements that take one more value into the variable ``name`` (at ``lane``)."""
@@ -139,4 +139,4 @@ class Accumulator:
             return f"({self.name}_nan{lane} ? {nan} : {self.name}{lane})"
         if self.logical:
             return f"({COMPUTED[self.item.dtype]})({self.name}{lane} != 0)"
-        return f"{self.name}{lane}"
+        return f"{self.name}{lane}" if self.total_type == self.type else f"({self.type}){self.name}{lane}"

@@ -133,7 +133,7 @@ class RowWriter(Writer):
     ) -> None:
         loop = self.kernel.inner[-1]
         begin, end = bounds or ("0", size_text(loop.extent))
-        in_parts = any(accumulator.splits for accumulator in accumulators) and self._is_long()
+        in_parts = any(accumulator.splits for accumulator in accumulators)
         long = not isinstance(loop.extent, int) or loop.extent > 2 * PART
         if in_parts and long:
             self.open(f"for (int64_t part = {begin}; part < {end}; part += {PART})")
@@ -153,10 +153,9 @@ class RowWriter(Writer):
         if in_parts and long:
             self.close()
 
-    def _is_long(self) -> bool:
-        """Whether a row has enough terms for a sum to be made of partial sums."""
-        if len(self.kernel.inner) > 1:
-            return True
+    def _has_parts(self) -> bool:
+        if len(self.kernel.inner) != 1:
+            return bool(self.kernel.inner)
         extent = self.kernel.inner[-1].extent
         return not isinstance(extent, int) or extent > 2 * PART
 
@@ -215,7 +214,7 @@ class RowWriter(Writer):
         accumulators = self._accumulators_of(step)
         extent = size_text(self.kernel.inner[0].extent)
         for a in accumulators:
-            self.add(f"{a.type} slices_{a.name}[{SLICES}];")
+            self.add(f"{a.total_type} slices_{a.name}[{SLICES}];")
             if a.tracks_nan:
                 self.add(f"int32_t slices_{a.name}_nan[{SLICES}];")
         self.add(f"const int64_t length = ({extent} + {SLICES - 1}) / {SLICES};")

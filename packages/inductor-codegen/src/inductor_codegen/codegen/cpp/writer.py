@@ -34,10 +34,14 @@ class Writer:
             for node in postorder(roots_of(statement))
         )
         self.accumulators = {
-            item.accumulator: Accumulator(item)
+            item.accumulator: Accumulator(item, in_parts=self._has_parts())
             for item in statements_of(kernel.passes)
             if isinstance(item, Accumulate)
         }
+
+    def _has_parts(self) -> bool:
+        """Whether a reduction has enough terms for a sum to be made of the sums of parts."""
+        raise NotImplementedError
 
     def add(self, *lines: str) -> None:
         self.lines += ["  " * self.indent + line for line in lines]
