@@ -1,4 +1,4 @@
-"""One thread, the same random numbers each time, and a cache of the tests' own, so that the user's is neither read nor written."""
+"""One thread, one seed, and a cache of the tests' own: the user's is neither read nor written."""
 
 from __future__ import annotations
 

@@ -15,9 +15,9 @@ _OPENMP = {"sum": "+", "prod": "*", "amax": "max", "amin": "min", "any": "|", "a
 class Accumulator:
     """C++ text around one ``Accumulate``. ``name`` is the variable, or an array of them with one per lane.
 
-    Long float sums are made ``in_parts``: the terms of a part are added in the computed type, vectorised, and the totals of
-    the parts in double, so that rounding does not grow with the number of parts. Other kinds of reduction need no
-    parts, their result does not depend on the order.
+    Long float sums are made ``in_parts``: the terms of a part are added in the computed type, vectorised, and the
+    totals of the parts in double, so that rounding does not grow with the number of parts. Other kinds of reduction
+    need no parts, their result does not depend on the order.
     """
 
     def __init__(self, item: Accumulate, *, in_parts: bool) -> None:
