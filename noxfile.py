@@ -118,6 +118,14 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "fxstack.bench", *session.posargs, env=ONE_THREAD)
 
 
+@nox.session(name="sweep-architectures")
+def sweep_architectures(session: nox.Session) -> None:
+    """Capture tiny models of the architectures in transformers; compare with eager and stock's capture."""
+    install_stack(session, "transformers>=4.50,<6")
+    arguments = session.posargs or ["--every", "4", "--stock"]
+    session.run("python", "integration_tests/sweeps/architectures.py", *arguments, env=ONE_THREAD)
+
+
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy --strict over every package and the tools."""
