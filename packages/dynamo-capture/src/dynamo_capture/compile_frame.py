@@ -24,6 +24,7 @@ from dynamo_capture.errors import BackendError, CaptureError, GraphBreak, UserRa
 from dynamo_capture.frame import Frame, Return
 from dynamo_capture.graph_breaks import KINDS, BreakReport
 from dynamo_capture.hook import SKIP, Entry, FrameView, RegionFunction, entries, propagate
+from dynamo_capture.nesting import Stop, Stopped, deepest
 from dynamo_capture.output import GraphInput
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
@@ -92,9 +93,11 @@ class Session:
 
 
 class _Broken(Exception):
-    def __init__(self, count: int, index: int, reason: GraphBreak, where: UserLocation | None) -> None:
+    """The graph has to end: before step number ``count`` of the outermost frame, or deeper in it at ``stop``."""
+
+    def __init__(self, count: int, stop: Stop | None, reason: GraphBreak, where: UserLocation | None) -> None:
         self.count = count
-        self.index = index
+        self.stop = stop
         self.reason = reason
         self.where = where
 
@@ -122,7 +125,8 @@ class _RootFrame(Frame):
                 continue
             except GraphBreak as reason:
                 reason.where = reason.where or self.tx.where()
-                raise _Broken(count - 1, step.index, reason, reason.where) from None
+                deep = deepest(self, step, reason.trail, _is_own)
+                raise _Broken(count - 1, deep.stop if deep else None, reason, reason.where) from None
             if done is not None:
                 assert isinstance(done, Return)
                 return done
@@ -141,6 +145,10 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
         for mode in reversed(tx.cleanups):
             exit_autocast(mode)
         torch._C._set_grad_enabled(enabled)
+
+
+def _is_own(frame: Frame) -> bool:
+    return is_worth_capturing(frame.code, frame.globals.real)
 
 
 class FrameCompiler:
@@ -199,10 +207,18 @@ class FrameCompiler:
         except _Broken as raised:
             broken = raised
         except (UnsupportedBytecodeError, GraphBreak) as error:
-            return self._refuse(view, self._report(view, _Broken(0, 0, as_break(error), None)), "at its end")
+            return self._refuse(
+                view, self._report(view, _Broken(0, None, as_break(error), None)), "at its end"
+            )
         report = self._report(view, broken)
+        if broken.stop is not None:
+            try:
+                return self._attempt(view, prepared, broken, report)
+            except (_Broken, UnsupportedBytecodeError, GraphBreak) as error:
+                _log.info("the break is moved to the outermost function: %s", error)
+                broken.stop = None
         try:
-            return self._attempt(view, prepared, broken.count, report)
+            return self._attempt(view, prepared, broken, report)
         except _Broken as again:
             return self._refuse(view, report, again.reason.reason)
         except (UnsupportedBytecodeError, GraphBreak) as error:
@@ -228,7 +244,7 @@ class FrameCompiler:
         return SKIP
 
     def _attempt(
-        self, view: FrameView, prepared: PreparedCode, stop: int | None, report: BreakReport | None
+        self, view: FrameView, prepared: PreparedCode, broken: _Broken | None, report: BreakReport | None
     ) -> Any:
         session = self._session
         history = session.histories.setdefault(id(view.code), SizeHistory())
@@ -237,11 +253,17 @@ class FrameCompiler:
         tx.guards.add(guards.global_state())
         with _modes_restored(tx):
             frame = _RootFrame(tx, prepared, tx.inliner.root_scope(view.globals), _variables(tx, view))
-            try:
-                done = frame.run_until(stop)
-            except _Broken as broken:
-                broken.where = broken.where or broken.reason.where
-                raise
+            frames: list[Frame] = [frame]
+            done = None
+            if broken is not None and broken.stop is not None:
+                tx.stop = broken.stop
+                try:
+                    frame.run_until(None)
+                    raise GraphBreak("CAP241", "tracing again took another way")
+                except Stopped as stopped:
+                    frames = stopped.frames
+            else:
+                done = frame.run_until(None if broken is None else broken.count)
             exit_grad = torch.is_grad_enabled()
             if done is None and (tx.cleanups or frame.exceptions):
                 raise GraphBreak("CAP241", "inside an autocast block or an exception handler")
@@ -250,7 +272,7 @@ class FrameCompiler:
         if done is not None:
             code = assembly.for_return(done.value, backend.finish)
         else:
-            code = assembly.for_break(frame.next, session.resumes, backend.finish)
+            code = assembly.for_break(frames, session.resumes, backend.finish)
         if report is not None:
             _log.info("%s", report)
         if backend.compiled is None and not tx.effects and report is None:

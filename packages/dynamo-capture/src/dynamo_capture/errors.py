@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
+
+if TYPE_CHECKING:
+    from dynamo_capture.nesting import Standing
 
 
 class CaptureError(UnsupportedProgramError):
@@ -20,12 +23,14 @@ class BackendError(StackError):
 
 
 class GraphBreak(Exception):
-    """Inside: the instruction being traced cannot be captured. ``code`` names an entry of the catalogue."""
+    """Inside: the instruction being traced cannot be captured. ``code`` names an entry of the catalogue; ``trail``
+    tells where the inlined frames that it left stood, innermost first."""
 
     def __init__(self, code: str, reason: str, where: UserLocation | None = None) -> None:
         self.code = code
         self.reason = reason
         self.where = where
+        self.trail: list[Standing] = []
         super().__init__(code, reason)
 
 

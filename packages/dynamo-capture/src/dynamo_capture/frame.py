@@ -7,6 +7,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak, UserRaise
+from dynamo_capture.nesting import Standing, Stop, Stopped
 from dynamo_capture.prepared import PreparedCode, Step
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import NULL, CellValue, Const, IteratorStop, IteratorValue, Value
@@ -112,7 +113,7 @@ class Frame:
     """One call: variables by name (cells for shared ones), a value stack, the next step."""
 
     __slots__ = (
-        "class_cell",
+        "callee",
         "code",
         "exceptions",
         "globals",
@@ -140,7 +141,7 @@ class Frame:
         self.exceptions: list[Value] = []
         self.kw_names: tuple[str, ...] = ()
         self.is_generator = prepared.body.is_generator
-        self.class_cell: Value | None = None
+        self.callee: Value | None = None
 
     def run(self) -> Return | Yield:
         """Execute until the frame returns or yields; UserRaise leaves it."""
@@ -148,11 +149,18 @@ class Frame:
         frames = tx.frames
         frames.append(self)
         steps = self.steps
+        run = tx.runs = tx.runs + 1
+        stop = tx.stop.steps if tx.stop is not None and tx.stop.run == run else -1
+        count = 0
+        step = steps[self.next]
         try:
             while True:
                 step = steps[self.next]
                 try:
                     while True:
+                        if count == stop:
+                            raise Stopped(list(frames))
+                        count += 1
                         self.next = step.index + 1
                         self.line = step.line
                         done = step.run(self, step)
@@ -164,6 +172,7 @@ class Frame:
         except GraphBreak as reason:
             if reason.where is None:
                 reason.where = tx.where()
+            reason.trail.append(Standing(self, step, Stop(run, count - 1)))
             raise
         finally:
             frames.pop()

@@ -8,8 +8,23 @@ from typing import Any
 
 import torch
 
+from dynamo_capture import _eval_frame
+
 _MISSING: Any = object()
 _HEAP_TYPE = 1 << 9
+
+
+class Suspended:
+    """The rest of a frame that was left in the middle: its resume function and what that takes. Calling it goes on."""
+
+    __slots__ = ("args", "function")
+
+    def __init__(self, function: types.FunctionType, *args: Any) -> None:
+        self.function = function
+        self.args = args
+
+    def __call__(self) -> Any:
+        return _eval_frame.call_rest(self.function, *self.args)
 
 
 def builtin_base(cls: type) -> type:

@@ -38,6 +38,7 @@ from fx_interface.symbols import Relation, ShapeEnv
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
+    from dynamo_capture.nesting import Stop
     from dynamo_capture.policy import Policy
 
 T = TypeVar("T")
@@ -50,6 +51,8 @@ class Trace:
         self.env = ShapeEnv()
         self.policy = policy
         self.frames: list[Frame] = []
+        self.runs = 0
+        self.stop: Stop | None = None
         self.cleanups: list[Any] = []
         self.size_bindings: list[tuple[Any, Source]] = []
         self._locations: dict[tuple[CodeType, int | None], UserLocation] = {}

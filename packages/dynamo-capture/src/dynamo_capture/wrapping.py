@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.runtime import Suspended
 from dynamo_capture.set_guard import SetEquals
 from dynamo_capture.values import (
     Const,
@@ -36,7 +37,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from dynamo_capture.values.functions import CellValue
+from dynamo_capture.values.functions import CellValue, FunctionValue
 from fx_interface.source import AttrSource, ItemSource, Source
 
 if TYPE_CHECKING:
@@ -217,6 +218,21 @@ def _partial(tx: Trace, real: Any, source: Source) -> Value:
         {name: tx.wrap(item, ItemSource(keywords, name)) for name, item in real.keywords.items()},
         source,
     )
+
+
+@wraps(Suspended)
+def _suspended(tx: Trace, real: Any, source: Source) -> Value:
+    """Guarded by the function's code and namespace: the function itself is made anew each time."""
+    function, arguments = AttrSource(source, "function"), AttrSource(source, "args")
+    tx.guards.type_is(source, Suspended)
+    tx.guards.is_object(AttrSource(function, "__code__"), real.function.__code__)
+    tx.guards.is_object(AttrSource(function, "__globals__"), real.function.__globals__)
+    made = FunctionValue(real.function.__code__, tx.inliner.scope(real.function.__globals__))
+    cells = AttrSource(function, "__closure__")
+    for index, cell in enumerate(real.function.__closure__ or ()):
+        made.closure.append(tx.wrap(cell, ItemSource(cells, index)))  # type: ignore[arg-type]
+    items: list[Value] = [Lazy(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)]
+    return PartialValue(made, items, {}, source)
 
 
 @wraps(types.CellType)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from dynamo_capture.bytecode.instruction import Instruction
 from dynamo_capture.bytecode.version import JUMP, NO_FALLTHROUGH, RULES
@@ -30,13 +30,13 @@ class ControlFlow:
         handler = self.instructions[index].handler
         return None if handler is None else self.index[handler.target]
 
-    def reachable(self, entries: Iterable[int] = (0,)) -> set[int]:
-        """All instructions that control may reach from ``entries``, handlers included."""
+    def reachable(self, entries: Iterable[int] = (0,), stops: Collection[int] = ()) -> set[int]:
+        """All instructions that control may reach from ``entries``, handlers included, without coming to ``stops``."""
         found: set[int] = set()
         pending = list(entries)
         while pending:
             index = pending.pop()
-            if index in found or index >= len(self.instructions):
+            if index in found or index >= len(self.instructions) or index in stops:
                 continue
             found.add(index)
             pending.extend(self.normal_successors(index))

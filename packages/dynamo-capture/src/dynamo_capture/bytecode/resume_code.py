@@ -10,9 +10,16 @@
 pushed by the resume function itself (an unfinished call, a cleared comprehension variable). The unfinished loop's
 iterator, a ``with`` block's exit function and the exception that a handler had saved are values like any other. Live
 locals are parameters; ``unbound`` names those that hold no value there (those that cannot hold one are left out
-anyway), ``keep`` those to pass although the rest does not read them. The place after a ``for`` loop may be given by
-the FOR_ITER's target. Exception handlers of the rest protect the resume function as they did the original, at the
+anyway), ``maybe`` those of which only the running frame knows (they are passed as UNBOUND then, and the resume
+function unbinds them), ``keep`` those to pass although the rest does not read them. The place after a ``for`` loop may
+be given by the FOR_ITER's target. Exception handlers of the rest protect the resume function as they did the original, at the
 same depths.
+
+    plan = resumes.make(code, index, below, callee=True)       # instruction ``index`` is a call that has not returned
+
+is for a frame in the middle of a call, ``below`` being the stack under the call's result. The resume function takes
+something to call as its parameter "callee", calls it where the call stood, under the handlers that it had, and goes on
+behind it with the result.
 
 A place in a resume function is traced back to the original's: resuming the same place again (a break in a loop)
 gives the same code object. Refused with UnsupportedBytecodeError: generators (CAP102), places that are unreachable
@@ -58,14 +65,23 @@ class StackSlot(Enum):
 VALUE, NULL = StackSlot.VALUE, StackSlot.NULL
 
 
+class Absence(Enum):
+    """What is passed for a local that turns out to hold no value."""
+
+    UNBOUND = "unbound"
+
+
+UNBOUND = Absence.UNBOUND
+
+
 class Parameter(NamedTuple):
     """One argument of a resume function: a stack slot, counted from the bottom, or a variable of the frame.
 
     A variable of kind "cell" is passed by its content (it is a cell in the frame, and a first argument of
-    ``super()``).
+    ``super()``). The "callee" is what is called first.
     """
 
-    kind: Literal["stack", "local", "cell"]
+    kind: Literal["stack", "local", "cell", "callee"]
     which: int | str
 
 
@@ -77,13 +93,24 @@ class ResumePlan:
     parameters: tuple[Parameter, ...]
     freevars: tuple[str, ...]
     stack: tuple[StackSlot, ...]
+    maybe: frozenset[str] = frozenset()
+
+    @property
+    def calls(self) -> bool:
+        """Whether it begins by calling its parameter "callee"."""
+        return CALLEE in self.parameters
+
+
+CALLEE = Parameter("callee", 0)
 
 
 class _Place(NamedTuple):
-    """An instruction of an original body, which resume functions of it lead back to."""
+    """An instruction of an original body, which resume functions of it lead back to. ``calls``: it stands for that
+    call, but takes what it calls from elsewhere."""
 
     code: CodeType
     position: int
+    calls: bool = False
 
 
 class ResumeCodes:
@@ -102,26 +129,51 @@ class ResumeCodes:
         stack: Sequence[StackSlot] = (),
         *,
         unbound: Collection[str] = (),
+        maybe: Collection[str] = (),
         keep: Collection[str] = (),
+        callee: bool = False,
     ) -> ResumePlan:
         """The resume function for instruction ``index`` of ``decode(code)``; see the module's text."""
-        code, index = self.origin(code, index)
-        analysis = self._analysis(code)
-        index = past_loop_end(analysis.body.instructions, index)
-        analysis.check(index, stack)
+        place = self._place(code, index)
+        if place.calls and not callee:
+            raise UnsupportedBytecodeError(
+                "CAP103", f"a resume function of {code.co_qualname} calls its callee"
+            )
+        analysis = self._analysis(place.code)
+        index = past_loop_end(analysis.body.instructions, place.position)
+        if callee:
+            analysis.check(index + 1, (*stack, VALUE))
+        else:
+            analysis.check(index, stack)
         passed = analysis.passed_locals(index, unbound, keep)
-        key = (id(code), index, tuple(stack), passed)
+        perhaps = frozenset(maybe) & frozenset(passed)
+        key = (id(place.code), index, tuple(stack), passed, perhaps, callee)
         if key not in self._plans:
-            self._plans[key] = self._build(analysis, index, tuple(stack), passed)
+            self._plans[key] = self._build(analysis, index, tuple(stack), passed, perhaps, callee)
         return self._plans[key]
 
     def origin(self, code: CodeType, index: int) -> tuple[CodeType, int]:
         """The original code and instruction that a place stands for; itself if ``code`` is no resume function."""
+        place = self._place(code, index)
+        return place.code, place.position
+
+    def index_of(self, plan: ResumePlan, code: CodeType, index: int) -> int:
+        """Where instruction ``index`` of ``code`` is in ``decode(plan.code)``; of a plan that calls, the call."""
+        wanted = _Place(*self.origin(code, index), plan.calls)
+        places = self._origins[id(plan.code)][1]
+        for found, instruction in enumerate(self._analysis(plan.code).body.instructions):
+            if places.get(instruction.offset) == wanted:
+                return found
+        raise UnsupportedBytecodeError(
+            "CAP103", f"instruction {index} is not in the rest of {code.co_qualname}"
+        )
+
+    def _place(self, code: CodeType, index: int) -> _Place:
         if id(code) not in self._origins:
-            return code, index
+            return _Place(code, index)
         instructions = self._analysis(code).body.instructions
         place = self._origins[id(code)][1].get(instructions[index].offset)
-        return (code, index) if place is None else (place.code, place.position)
+        return _Place(code, index) if place is None else place
 
     def is_resume_function(self, code: CodeType) -> bool:
         """Whether this object made ``code``."""
@@ -139,13 +191,22 @@ class ResumeCodes:
         return self._analyses[id(code)]
 
     def _build(
-        self, analysis: _Analysis, index: int, stack: tuple[StackSlot, ...], passed: tuple[str, ...]
+        self,
+        analysis: _Analysis,
+        index: int,
+        stack: tuple[StackSlot, ...],
+        passed: tuple[str, ...],
+        maybe: frozenset[str],
+        callee: bool,
     ) -> ResumePlan:
         body, twins = analysis.body.clone_with_map()
         freevars = (*body.cellvars, *body.freevars)
-        parameters = _parameters(analysis, stack, passed)
+        parameters = _parameters(analysis, stack, passed, callee)
         names = [_parameter_name(parameter, freevars) for parameter in parameters]
-        start = _entry(parameters, names, stack, freevars, twins[analysis.body.instructions[index]])
+        place = twins[analysis.body.instructions[index]]
+        start = _entry(parameters, names, stack, freevars, place, maybe)
+        call = _call(place, twins[analysis.body.instructions[index + 1]]) if callee else []
+        start = [*start, *(call or [Instruction("JUMP", target=place, position=place.position)])]
         body.instructions = without_unreachable([*start, *body.instructions])
         body.varnames, body.cellvars, body.freevars = names, [], list(freevars)
         body.argcount, body.posonlyargcount, body.kwonlyargcount = len(names), 0, 0
@@ -157,8 +218,13 @@ class ResumeCodes:
             for position, old in enumerate(analysis.body.instructions)
             if twins[old] in offsets
         }
+        for instruction in call:
+            if instruction.opname == "CALL":
+                places[offsets[instruction]] = _Place(analysis.code, index, True)
+            elif instruction.opname == "JUMP" and instruction in offsets:
+                places.setdefault(offsets[instruction], _Place(analysis.code, index + 1))
         self._origins[id(code)] = (code, places)
-        return ResumePlan(code, parameters, freevars, stack)
+        return ResumePlan(code, parameters, freevars, stack, maybe)
 
 
 _KEPT_FLAGS = 0x01FF0000
@@ -169,13 +235,15 @@ def _parameter_name(parameter: Parameter, freevars: Sequence[str]) -> str:
     """The name of a resume function's argument: the variable's own where it has one."""
     if parameter.kind == "local":
         return str(parameter.which)
-    return f".{parameter.kind}{parameter.which}"
+    return f".{parameter.kind}{'' if parameter is CALLEE else parameter.which}"
 
 
 def _parameters(
-    analysis: _Analysis, stack: tuple[StackSlot, ...], passed: tuple[str, ...]
+    analysis: _Analysis, stack: tuple[StackSlot, ...], passed: tuple[str, ...], callee: bool
 ) -> tuple[Parameter, ...]:
     slots = [Parameter("stack", depth) for depth, slot in enumerate(stack) if slot is VALUE]
+    if callee:
+        slots.insert(0, CALLEE)
     variables = [Parameter("local", name) for name in passed]
     first = analysis.first_argument
     if first is None:
@@ -192,10 +260,19 @@ def _entry(
     stack: tuple[StackSlot, ...],
     freevars: tuple[str, ...],
     target: Instruction,
+    maybe: frozenset[str],
 ) -> list[Instruction]:
-    """Put the stack in place, give up the parameters' own references to it, and go to the place."""
+    """Unbind what is, put the stack in place, and give up the parameters' own references to it."""
     emitter = Emitter(target.position)
     emitter.instructions += function_prologue((), freevars, target.position)
+    for name in sorted(maybe):
+        bound = emitter.label()
+        emitter.load_fast(name)
+        emitter.load_const(UNBOUND)
+        emitter.is_op()
+        emitter.pop_jump_if_false(bound)
+        emitter.delete_fast(name)
+        emitter.place(bound)
     by_slot = {
         parameter.which: name
         for parameter, name in zip(parameters, names, strict=True)
@@ -207,7 +284,19 @@ def _entry(
             continue
         emitter.emit("LOAD_FAST", argval=by_slot[depth])
         emitter.delete_fast(by_slot[depth])
-    emitter.jump(target)
+    return emitter.instructions
+
+
+def _call(place: Instruction, following: Instruction) -> list[Instruction]:
+    """Call the callee as ``place``, a call, would, and go on behind it."""
+    name = _parameter_name(CALLEE, ())
+    emitter = Emitter(place.position, place.handler)
+    emitter.begin_call()
+    emitter.emit("LOAD_FAST", argval=name)
+    emitter.delete_fast(name)
+    emitter.end_callable()
+    emitter.call(0)
+    emitter.jump(following)
     return emitter.instructions
 
 

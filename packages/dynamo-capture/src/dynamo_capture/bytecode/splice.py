@@ -18,6 +18,12 @@ that called it (``_eval_frame.rest`` and ``call_rest``). A loop that breaks in e
 than one that does not, and what a round held is free in the next. Give ``tail=resumes.is_resume_function(code)``.
 
 The rest of the original that can still be reached (handlers, say) stays in the replacement and runs uncaptured.
+
+    replacement = splice_call(body, prologue, index=i, exit=instructions)
+
+is for a frame in the middle of call i: ``prologue`` leaves the stack below the call and on it something that takes no
+arguments; that is called under the handlers of i, and ``exit`` runs with its result. ``cut(body, exits)`` only cuts
+exits, for a body that starts as it does.
 """
 
 from __future__ import annotations
@@ -29,7 +35,9 @@ from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction
-from dynamo_capture.bytecode.resume_code import NULL, Parameter, ResumePlan
+from dynamo_capture.bytecode.resume_code import NULL, UNBOUND, Parameter, ResumePlan
+
+_EXIT_CALLEE = ".exit_callee"
 
 
 def splice(
@@ -44,22 +52,47 @@ def splice(
     RESUME: those are put before it.
     """
     copy, twins = body.clone_with_map()
+    target = twins[body.instructions[past_loop_end(body.instructions, enter)]]
+    start = [*function_prologue(body.cellvars, body.freevars), *prologue]
+    start.append(Instruction("JUMP", target=target, position=target.position))
+    copy.instructions = without_unreachable([*start, *_with_exits(body, twins, exits)])
+    return copy
+
+
+def cut(body: CodeBody, exits: Mapping[int, Sequence[Instruction]]) -> CodeBody:
+    """A copy of ``body`` with exits cut into it."""
+    copy, twins = body.clone_with_map()
+    copy.instructions = without_unreachable(_with_exits(body, twins, exits))
+    return copy
+
+
+def splice_call(
+    body: CodeBody, prologue: Sequence[Instruction], index: int, exit: Sequence[Instruction]
+) -> CodeBody:
+    """The replacement of a body in the middle of call ``index``, unassembled; see the module's text."""
+    copy, twins = body.clone_with_map()
+    call = twins[body.instructions[index]]
+    emitter = Emitter(call.position, call.handler)
+    emitter.call_values(0)
+    start = [*function_prologue(body.cellvars, body.freevars), *prologue, *emitter.instructions, *exit]
+    copy.instructions = without_unreachable([*start, *copy.instructions])
+    return copy
+
+
+def _with_exits(
+    body: CodeBody, twins: Mapping[Instruction, Instruction], exits: Mapping[int, Sequence[Instruction]]
+) -> list[Instruction]:
+    """The twins of a body's instructions, led through exits."""
     originals = body.instructions
-    enter = past_loop_end(originals, enter)
     exits = {past_loop_end(originals, index): written for index, written in exits.items()}
     doors = {twins[originals[index]]: Instruction("LABEL") for index in exits}
-    instructions = [*function_prologue(body.cellvars, body.freevars), *prologue]
-    instructions.append(
-        Instruction("JUMP", target=twins[originals[enter]], position=originals[enter].position)
-    )
-    start = len(instructions)
+    instructions: list[Instruction] = []
     for index, original in enumerate(originals):
         if index in exits:
             instructions += [doors[twins[original]], *exits[index]]
         instructions.append(twins[original])
-    _redirect(instructions[start:], doors)
-    copy.instructions = without_unreachable(instructions)
-    return copy
+    _redirect(instructions, doors)
+    return instructions
 
 
 def _redirect(instructions: list[Instruction], doors: Mapping[Instruction, Instruction]) -> None:
@@ -81,19 +114,25 @@ def emit_resume_call(
     function: Callable[..., Any] | None = None,
     forget: Collection[str] = (),
     tail: bool = False,
+    via: Callable[..., Any] | None = None,
 ) -> None:
     """Call a resume function with the stack and locals of the running frame, and return its result.
 
-    The stack is as ``plan.stack`` says and becomes empty. ``forget`` names locals to clear first, so that what they
-    hold does not stay alive for as long as the resume function runs. ``tail``: the code is a resume function itself.
+    The stack is as ``plan.stack`` says (with the callee on top, if the plan calls one) and becomes empty. ``forget``
+    names locals to clear first, so that what they hold does not stay alive for as long as the resume function runs.
+    ``tail``: the code is a resume function itself. ``via(function, *arguments)`` is called instead of the function.
     """
+    if plan.calls:
+        emitter.store_fast(_EXIT_CALLEE)
     for depth in reversed(range(len(plan.stack))):
         emitter.store_fast(f".exit{depth}")
+    for name in sorted(plan.maybe):
+        _bind(emitter, name)
     for name in forget:
         emitter.load_const(None)
         emitter.store_fast(name)
     emitter.begin_call()
-    emitter.load_const(_eval_frame.rest if tail else _eval_frame.call_rest)
+    emitter.load_const(via or (_eval_frame.rest if tail else _eval_frame.call_rest))
     emitter.end_callable()
     if function is None:
         emitter.make_function(plan.code, closure=plan.freevars)
@@ -104,14 +143,32 @@ def emit_resume_call(
     for depth, slot in enumerate(plan.stack):
         if slot is not NULL:
             emitter.delete_fast(f".exit{depth}")
+    if plan.calls:
+        emitter.delete_fast(_EXIT_CALLEE)
     emitter.call(1 + len(plan.parameters))
     emitter.return_value()
+
+
+def _bind(emitter: Emitter, name: str) -> None:
+    """Make a local that may be unbound hold UNBOUND then; the stack is empty."""
+    absent, done = emitter.label(), emitter.label()
+    with emitter.protected(absent, 0):
+        emitter.load_fast(name)
+    emitter.pop_top()
+    emitter.jump(done)
+    emitter.place(absent)
+    emitter.pop_top()
+    emitter.load_const(UNBOUND)
+    emitter.store_fast(name)
+    emitter.place(done)
 
 
 def _load_parameter(emitter: Emitter, parameter: Parameter) -> None:
     match parameter.kind:
         case "stack":
             emitter.load_fast(f".exit{parameter.which}")
+        case "callee":
+            emitter.load_fast(_EXIT_CALLEE)
         case "local":
             emitter.load_fast(str(parameter.which))
         case "cell":

@@ -11,17 +11,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import guards
-from dynamo_capture.bytecode import CodeBody, Instruction, Position, assemble, body_like, function_prologue
-from dynamo_capture.bytecode.control_flow import ControlFlow
-from dynamo_capture.bytecode.depth import stack_depths
+from dynamo_capture.bytecode import CodeBody, Position, assemble, body_like, function_prologue
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import live_variables
-from dynamo_capture.bytecode.resume_code import NULL, VALUE, ResumeCodes, StackSlot
-from dynamo_capture.bytecode.splice import emit_resume_call, splice
+from dynamo_capture.bytecode.resume_code import ResumeCodes
+from dynamo_capture.bytecode.splice import splice, splice_call
+from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots, unbound
 from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, visit_effects
-from dynamo_capture.values import CellValue, Const, Lazy, NullValue, SourcedConst, TensorValue, Value
+from dynamo_capture.values import CellValue, Const, Lazy, SourcedConst, TensorValue, Value
 from fx_interface.source import (
     BuiltinSource,
     ClosureSource,
@@ -75,13 +74,15 @@ class Assembly:
 
     def for_break(
         self,
-        index: int,
+        frames: Sequence[Frame],
         resumes: ResumeCodes,
         finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]],
     ) -> CodeType:
-        """The replacement of a frame whose instruction ``index`` cannot be captured: it runs as it is."""
+        """The replacement of a frame where the graph ends before the next instruction of the innermost of ``frames``,
+        which runs as it is; the others are in the middle of calls."""
         frame, emitter = self._frame, self._emitter
-        enter = first_of_call(self._body, index)
+        called = bridge(frames, resumes) if len(frames) > 1 else None
+        enter = first_of_call(self._body, frame.next) if called is None else frame.next - 1
         cells = dict(self._free)
         for name in self._body.cellvars:
             cell = frame.variables.get(name)
@@ -95,14 +96,15 @@ class Assembly:
         ]
         contents = [(name, value) for name, value in contents if value is None or not _stays(name, value)]
         collector = Collector(self._tx, cells)
-        for value in (*frame.stack, *(v for _, v in variables), *(v for _, v in contents if v is not None)):
+        stack = frame.stack if called is None else [*frame.stack, called]
+        for value in (*stack, *(v for _, v in variables), *(v for _, v in contents if v is not None)):
             collector.visit(value)
         visit_effects(self._tx, self._tx.effects, collector)
         plain = set(self._body.argument_names) - set(self._body.cellvars)
         to = Reconstruction(self._tx, emitter, collector, plain, cells)
         self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
         filled = [(name, value) for name, value in contents if value is not None]
-        to.push_all(frame.stack)
+        to.push_all(stack)
         to.push_all([value for _, value in variables])
         to.push_all([value for _, value in filled])
         replay(self._tx, self._tx.effects, to)
@@ -114,28 +116,14 @@ class Assembly:
             if content is None and name in self._body.argument_names:
                 emitter.delete_deref(name)
         self._set_exit_mode()
-        return assemble(splice(self._body, emitter.instructions, enter, self._exits(index, resumes)))
-
-    def _exits(self, index: int, resumes: ResumeCodes) -> dict[int, list[Instruction]]:
-        """Where control goes after the broken instruction: into resume functions."""
-        frame = self._frame
-        flow = ControlFlow(self._body.instructions)
-        depths = stack_depths(self._body)
-        exits: dict[int, list[Instruction]] = {}
-        before: list[StackSlot] = [NULL if type(v) is NullValue else VALUE for v in frame.stack]
-        unbound = [name for name in self._body.varnames if name not in frame.variables]
-        for successor in flow.normal_successors(index):
-            if self._body.instructions[successor].opname in ("RETURN_VALUE", "RETURN_CONST"):
-                continue
-            depth = depths[successor]
-            assert depth is not None
-            kept = min(len(before) - consumed_by_call(self._body.instructions[index]), depth)
-            stack = [*before[:kept], *[VALUE] * (depth - kept)]
-            plan = resumes.make(frame.code, successor, stack, unbound=unbound)
-            emitter = Emitter(self._body.instructions[successor].position)
-            emit_resume_call(emitter, plan, tail=resumes.is_resume_function(frame.code))
-            exits[successor] = emitter.instructions
-        return exits
+        tail = resumes.is_resume_function(frame.code)
+        if called is None:
+            exits = exits_after(
+                frame.code, self._body, frame.next, slots(frame), unbound(frame), resumes, tail=tail
+            )
+            return assemble(splice(self._body, emitter.instructions, enter, exits))
+        leave = exit_of_call(frame, enter, resumes, tail=tail)
+        return assemble(splice_call(self._body, emitter.instructions, enter, leave))
 
     def _set_exit_mode(self) -> None:
         if self._grad[0] != self._grad[1]:
@@ -219,24 +207,3 @@ def _stays(name: str, value: Value) -> bool:
     existing = isinstance(value, (Lazy, TensorValue)) or is_existing(value)
     source = value.source if existing or (isinstance(value, SourcedConst) and value.is_unread) else None
     return isinstance(source, LocalSource) and source.name == name
-
-
-def first_of_call(body: CodeBody, index: int) -> int:
-    """A call's first instruction: those before it that only prepare it must run with it."""
-    while index > 0 and body.instructions[index].opname in ("CALL", "PRECALL", "KW_NAMES"):
-        if body.instructions[index - 1].opname not in ("PRECALL", "KW_NAMES"):
-            break
-        index -= 1
-    return index
-
-
-def consumed_by_call(instruction: Instruction) -> int:
-    """How many stack slots a call takes; 0 for anything else, which takes no NULL."""
-    match instruction.opname:
-        case "CALL":
-            return instruction.arg + 2
-        case "CALL_KW":
-            return instruction.arg + 3
-        case "CALL_FUNCTION_EX":
-            return 3 + (instruction.arg & 1)
-    return 0

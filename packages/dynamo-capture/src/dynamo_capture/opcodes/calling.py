@@ -54,6 +54,7 @@ def _call(frame: Frame, count: int, names: tuple[str, ...]) -> None:
         cut = len(args) - len(names)
         kwargs = dict(zip(names, args[cut:], strict=True))
         del args[cut:]
+    frame.callee = function
     stack.append(function.call(frame.tx, args, kwargs))
 
 
@@ -61,6 +62,7 @@ def _call(frame: Frame, count: int, names: tuple[str, ...]) -> None:
 def call_function_ex(frame: Frame, step: Step) -> None:
     tx = frame.tx
     kwargs: dict[str, Value] = {}
+    frame.callee = None
     if step.arg & 1:
         for key, value in mapping_entries(tx, frame.stack.pop()):
             kwargs[tx.constant(key)] = value
@@ -70,4 +72,5 @@ def call_function_ex(frame: Frame, step: Step) -> None:
         function = frame.stack.pop() if type(function) is NullValue else function
     else:
         frame.stack.pop()
+    frame.callee = function
     frame.stack.append(function.call(tx, args, kwargs))

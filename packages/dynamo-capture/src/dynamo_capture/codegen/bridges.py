@@ -1,0 +1,196 @@
+"""Bridges: the code in which inlined frames live while an instruction of the innermost one runs in Python.
+
+A bridge is the frame's own body, entered in the middle. The innermost one runs the instruction, under the frame's
+handlers; then it returns the frame's rest as a ``Suspended``. A caller's bridge calls the next one where the call
+stood, and returns its own rest, which begins with what it got. See docs/decisions/0005.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture import _eval_frame, runtime
+from dynamo_capture.bytecode import CodeBody, Instruction, assemble, decode
+from dynamo_capture.bytecode.control_flow import ControlFlow
+from dynamo_capture.bytecode.depth import stack_depths
+from dynamo_capture.bytecode.emit import Emitter
+from dynamo_capture.bytecode.liveness import reads_and_writes
+from dynamo_capture.bytecode.resume_code import NULL, VALUE, Parameter, ResumeCodes, ResumePlan, StackSlot
+from dynamo_capture.bytecode.splice import cut, emit_resume_call
+from dynamo_capture.prepared import prepare
+from dynamo_capture.values import FunctionValue, NullValue, PartialValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.frame import Frame
+
+_RESULT = ".call_result"
+_RETURNS = ("RETURN_VALUE", "RETURN_CONST")
+
+
+def bridge(frames: Sequence[Frame], resumes: ResumeCodes) -> Value:
+    """What the outermost frame, ``frames[0]``, calls where its call stood: a partial function that takes nothing.
+
+    The last frame is before the instruction that runs in Python, the others are in the middle of a call.
+    """
+    made = _innermost(frames[-1], resumes)
+    for frame in reversed(frames[1:-1]):
+        made = _caller(frame, made, resumes)
+    return made
+
+
+def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
+    body = prepare(frame.code).body
+    plan = resumes.make(frame.code, first_of_call(body, frame.next), slots(frame), unbound=unbound(frame))
+    rest = decode(plan.code)
+    index = resumes.index_of(plan, frame.code, frame.next)
+    exits = exits_after(
+        plan.code, rest, index, slots(frame), unbound(frame), resumes, via=runtime.Suspended, tail=False
+    )
+    return _partial(frame, plan, assemble(cut(rest, exits)), None)
+
+
+def _caller(frame: Frame, callee: Value, resumes: ResumeCodes) -> Value:
+    call = frame.next - 1
+    plan = resumes.make(frame.code, call, slots(frame), unbound=unbound(frame), callee=True)
+    rest = decode(plan.code)
+    index = resumes.index_of(plan, frame.code, call)
+    written = exit_of_call(frame, call, resumes, via=runtime.Suspended, tail=False)
+    return _partial(frame, plan, assemble(cut(rest, {index + 1: written})), callee)
+
+
+def _partial(frame: Frame, plan: ResumePlan, code: CodeType, callee: Value | None) -> Value:
+    """The bridge ``code``, which takes what ``plan`` takes, with its arguments."""
+    _eval_frame.set_skip(code, 1)
+    function = FunctionValue(code, frame.globals)
+    function.closure = [frame.cell(name) for name in plan.freevars]
+    return PartialValue(function, [_argument(frame, parameter, callee) for parameter in plan.parameters], {})
+
+
+def _argument(frame: Frame, parameter: Parameter, callee: Value | None) -> Value:
+    match parameter:
+        case Parameter("stack", int(depth)):
+            return frame.stack[depth]
+        case Parameter("local", str(name)):
+            return frame.variables[name]
+        case Parameter("cell", str(name)):
+            content = frame.cell(name).content
+            assert content is not None, name
+            return content
+    assert callee is not None
+    return callee
+
+
+def slots(frame: Frame) -> list[StackSlot]:
+    """What the places on a frame's stack hold."""
+    return [NULL if type(value) is NullValue else VALUE for value in frame.stack]
+
+
+def unbound(frame: Frame) -> list[str]:
+    """The frame's locals that hold no value."""
+    return [name for name in prepare(frame.code).body.varnames if name not in frame.variables]
+
+
+def exits_after(
+    code: CodeType,
+    body: CodeBody,
+    index: int,
+    before: Sequence[StackSlot],
+    missing: Sequence[str],
+    resumes: ResumeCodes,
+    *,
+    tail: bool,
+    via: Callable[..., Any] | None = None,
+) -> dict[int, list[Instruction]]:
+    """Where control goes after instruction ``index``, which runs in Python: into resume functions. ``before`` is the
+    stack before it, ``missing`` the unbound locals."""
+    flow = ControlFlow(body.instructions)
+    depths = stack_depths(body)
+    exits: dict[int, list[Instruction]] = {}
+    successors = flow.normal_successors(index)
+    stored, deleted = _touched_by_handlers(body, flow, index, successors)
+    known_missing = [name for name in missing if name not in stored]
+    perhaps = [name for name in body.varnames if name in (stored if name in missing else deleted)]
+    for successor in successors:
+        if body.instructions[successor].opname in _RETURNS:
+            continue
+        depth = depths[successor]
+        assert depth is not None
+        kept = min(len(before) - consumed_by_call(body.instructions[index]), depth)
+        stack = [*before[:kept], *[VALUE] * (depth - kept)]
+        plan = resumes.make(code, successor, stack, unbound=known_missing, maybe=perhaps)
+        emitter = Emitter(body.instructions[successor].position)
+        emit_resume_call(emitter, plan, tail=tail, via=via)
+        exits[successor] = emitter.instructions
+    return exits
+
+
+def _touched_by_handlers(
+    body: CodeBody, flow: ControlFlow, index: int, exits: Sequence[int]
+) -> tuple[set[str], set[str]]:
+    """Locals that the handlers of instruction ``index``, and what they lead to, store and delete before an exit."""
+    handler = flow.handler(index)
+    stored: set[str] = set()
+    deleted: set[str] = set()
+    for reached in () if handler is None else flow.reachable((handler,), exits):
+        instruction = body.instructions[reached]
+        (deleted if instruction.opname == "DELETE_FAST" else stored).update(reads_and_writes(instruction)[1])
+    return stored, deleted
+
+
+def exit_of_call(
+    frame: Frame, call: int, resumes: ResumeCodes, *, tail: bool, via: Callable[..., Any] | None = None
+) -> list[Instruction]:
+    """What follows on a bridge's call, its result being on the stack: the rest of the frame, with the suspended rest of
+    the callee or the value that it returned."""
+    body = prepare(frame.code).body
+    following = body.instructions[call + 1]
+    emitter = Emitter(following.position)
+    plain = emitter.label()
+    emitter.store_fast(_RESULT)
+    emitter.begin_call()
+    emitter.load_const(type)
+    emitter.end_callable()
+    emitter.load_fast(_RESULT)
+    emitter.call(1)
+    emitter.load_const(runtime.Suspended)
+    emitter.is_op()
+    emitter.pop_jump_if_false(plain)
+    plan = resumes.make(frame.code, call, slots(frame), unbound=unbound(frame), callee=True)
+    _take_result(emitter)
+    emit_resume_call(emitter, plan, tail=tail, via=via)
+    emitter.place(plain)
+    _take_result(emitter)
+    if following.opname in _RETURNS:
+        emitter.return_value()
+    else:
+        plan = resumes.make(frame.code, call + 1, [*slots(frame), VALUE], unbound=unbound(frame))
+        emit_resume_call(emitter, plan, tail=tail, via=via)
+    return emitter.instructions
+
+
+def _take_result(emitter: Emitter) -> None:
+    emitter.load_fast(_RESULT)
+    emitter.delete_fast(_RESULT)
+
+
+def first_of_call(body: CodeBody, index: int) -> int:
+    """A call's first instruction: those before it that only prepare it must run with it."""
+    while index > 0 and body.instructions[index].opname in ("CALL", "PRECALL", "KW_NAMES"):
+        if body.instructions[index - 1].opname not in ("PRECALL", "KW_NAMES"):
+            break
+        index -= 1
+    return index
+
+
+def consumed_by_call(instruction: Instruction) -> int:
+    """How many stack slots a call takes; 0 for anything else, which takes no NULL."""
+    match instruction.opname:
+        case "CALL":
+            return instruction.arg + 2
+        case "CALL_KW":
+            return instruction.arg + 3
+        case "CALL_FUNCTION_EX":
+            return 3 + (instruction.arg & 1)
+    return 0

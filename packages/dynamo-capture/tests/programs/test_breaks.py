@@ -1,0 +1,524 @@
+"""Graph breaks inside called functions: the rest of all frames goes on as one graph, and nothing is done twice."""
+
+import contextlib
+import functools
+
+import pytest
+import torch
+
+from dynamo_capture import graph_break, optimize
+
+X = torch.arange(6.0).reshape(2, 3) + 1
+LOG = []
+
+
+def unknown(value):
+    """Something that no graph expresses."""
+    return value.item()
+
+
+def scaled(x):
+    y = x * 2
+    return y + unknown(y.sum())
+
+
+class Recorder:
+    def __init__(self, swallow=False):
+        self.log = []
+        self.swallow = swallow
+
+    def __enter__(self):
+        self.log.append("enter")
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.log.append(None if kind is None else kind.__name__)
+        return self.swallow
+
+
+class Block(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+
+    def forward(self, x):
+        y = self.linear(x)
+        if y.sum() > 0:
+            y = y + 1
+        return y * 2
+
+
+class Net(torch.nn.Module):
+    def __init__(self, depth):
+        super().__init__()
+        self.blocks = torch.nn.ModuleList(Block() for _ in range(depth))
+
+    def forward(self, x):
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_one_call_deep(same):
+    def f(x):
+        y = scaled(x + 1) - 1
+        return y * 3
+
+    same.made(lambda: f, (X,), graphs=2, breaks=1)
+
+
+def test_three_calls_deep(same):
+    def outer(x):
+        z = middle(x) * 2
+        return z - 1
+
+    def middle(x, *, factor=3):
+        return scaled(x * factor) + factor
+
+    same.made(lambda: lambda x: (outer(x), x + 1), (X,), (X,), graphs=2, breaks=1)
+
+
+def test_two_breaks_in_one_function(same):
+    def g(x):
+        a = x + unknown(x.sum())
+        b = a * unknown(x.mean())
+        return a - b
+
+    same.made(lambda: lambda x: g(x) + 1, (X,), graphs=3, breaks=2)
+
+
+def test_two_calls_that_break(same):
+    same.made(lambda: lambda x: scaled(scaled(x) / 100), (X,), graphs=3, breaks=2)
+
+
+def test_last_instruction_breaks(same):
+    def g(x):
+        y = x + 1
+        return unknown(y.sum())
+
+    same.made(lambda: lambda x: x * g(x), (X,), breaks=1, graphs=2)
+
+
+def test_asked_for(same):
+    def g(x):
+        y = x + 1
+        graph_break()
+        return y * 2
+
+    same.made(lambda: lambda x: g(x) - 1, (X,), (X + 1,), graphs=2, breaks=1)
+
+
+def test_methods_partials_and_keyword_arguments(same):
+    class Thing:
+        def __init__(self):
+            self.seen = []
+
+        def method(self, x, *rest, scale=2, **more):
+            self.seen.append((len(rest), sorted(more)))
+            n = unknown(x.sum())
+            self.seen.append(n)
+            return x * scale + n + sum(rest)
+
+        def __call__(self, x):
+            return self.method(x, 1, 2, scale=3, more=0)
+
+    def f(x, thing):
+        bound = functools.partial(thing.method, scale=5)
+        y = thing(x)
+        z = bound(x)
+        return y - z, thing.seen, thing.method(*[x], scale=7)
+
+    same.made(lambda: lambda x: f(x, Thing()), (X,), (X,))
+
+
+def test_closures_are_shared(same):
+    def f(x):
+        total = 0
+
+        def add(n):
+            nonlocal total
+            total = total + unknown(n.sum())
+            return x + total
+
+        def get():
+            return total
+
+        first = add(x)
+        second = add(x * 2)
+        return first, second, total, get()
+
+    same(f, (X,), (X + 1,))
+
+
+def test_super_without_arguments(same):
+    class Base:
+        def value(self, x):
+            return x + unknown(x.sum())
+
+    class Derived(Base):
+        def value(self, x):
+            n = unknown(x.mean())
+            y = super().value(x) * 2
+            return y + super().value(x + n)
+
+    same.made(lambda: lambda x: Derived().value(x) + 1, (X,))
+
+
+def test_modules_in_a_loop(same):
+    def make():
+        torch.manual_seed(0)
+        return Net(3)
+
+    same.made(make, (X,), (X - 10,))
+
+
+def test_modules_of_one_shape_share_code():
+    torch.manual_seed(0)
+    net, graphs = Net(12), []
+
+    def backend(module, inputs):
+        graphs.append(module)
+        return module.forward
+
+    fast = optimize(backend)(net)
+    with torch.no_grad():
+        assert torch.allclose(fast(X), net(X))
+        assert len(graphs) <= 8
+        before = len(graphs)
+        assert torch.allclose(fast(X), net(X))
+    assert len(graphs) == before
+
+
+def test_in_a_loop_of_the_callee(same):
+    def g(x, n):
+        seen = []
+        for i in range(n):
+            x = x + unknown(x.mean())
+            seen.append(i)
+            if i == 3:
+                break
+        else:
+            seen.append("else")
+        return x, seen
+
+    same(lambda x, n: (g(x, n), g(x + 1, 1)), (X, 2), (X, 3), (X, 9))
+
+
+def test_in_a_loop_of_the_caller(same):
+    def f(x, n):
+        out = []
+        for i in range(n):
+            x = scaled(x) / 100
+            out.append((i, x))
+        return out
+
+    same(f, (X, 1), (X, 3), (X, 6))
+
+
+def test_in_a_while_loop_of_both(same):
+    def g(x):
+        while x.sum() < 50:
+            x = x * 2
+        return x
+
+    def f(x):
+        count = 0
+        while count < 3:
+            x = g(x) / 10
+            count += 1
+        return x
+
+    same(f, (X,), (X + 100,))
+
+
+# ---- try, with, and what is raised ----
+
+
+def pick(items, x):
+    y = x + 1
+    n = items[int(unknown(x.sum())) - 21]
+    return y * n
+
+
+def test_the_caller_catches(same):
+    def f(x, items):
+        log = []
+        try:
+            log.append("try")
+            z = pick(items, x)
+            log.append("ok")
+        except IndexError as error:
+            log.append(str(error))
+            z = x
+        else:
+            log.append("else")
+        finally:
+            log.append("finally")
+        return z * 2, log
+
+    same(f, (X, [1]), (X, []), (X + 1, [1, 2]))
+
+
+def test_the_callers_caller_catches(same):
+    def g(x, items, log):
+        try:
+            return pick(items, x) + 1
+        finally:
+            log.append("g")
+
+    def f(x, items):
+        log = []
+        try:
+            z = g(x, items, log)
+        except LookupError as error:
+            log.append(type(error).__name__)
+            z = g(x, [5], log)
+        return z, log
+
+    same(f, (X, [1]), (X, []))
+
+
+def test_nobody_catches(same):
+    class Thing:
+        pass
+
+    def g(x, thing):
+        thing.a = 1
+        n = unknown(x.sum())
+        thing.b = n
+        raise ValueError("half-way")
+
+    def f(x, thing):
+        thing.log = ["before"]
+        y = g(x, thing)
+        thing.log.append("never")
+        return y
+
+    thing = Thing()
+    with pytest.raises(ValueError, match="half-way"):
+        optimize(lambda module, inputs: module.forward)(f)(X, thing)
+    assert vars(thing) == {"log": ["before"], "a": 1, "b": 21.0}
+
+
+def test_raised_after_the_break_and_caught_outside(same):
+    def g(x, kind):
+        n = unknown(x.sum())
+        if kind:
+            raise KeyError(n)
+        return x + n
+
+    def f(x, kind):
+        try:
+            return g(x, kind) * 2
+        except KeyError as error:
+            return x - error.args[0]
+
+    same(f, (X, 0), (X, 1))
+
+
+def test_inside_with_of_the_caller(same):
+    def f(x, swallow, items):
+        recorder = Recorder(swallow)
+        z = None
+        with recorder as r:
+            r.log.append("body")
+            z = pick(items, x)
+            r.log.append("after")
+        return z, recorder.log
+
+    same(f, (X, True, [1]), (X, True, []), (X, False, [2]), (X, False, []))
+
+
+def test_inside_no_grad_of_the_caller(same):
+    def f(x):
+        with torch.no_grad():
+            y = scaled(x)
+            inside = torch.is_grad_enabled()
+        return y, x * 2, inside, torch.is_grad_enabled()
+
+    same(f, (X.clone().requires_grad_(),))
+
+
+def test_inside_no_grad_of_the_callee(same):
+    def g(x):
+        with torch.no_grad():
+            n = unknown(x.sum())
+            y = x * n
+        return y + x
+
+    same(lambda x: g(x) * 2, (X.clone().requires_grad_(),))
+
+
+def test_inside_with_of_both(same):
+    def g(x, log):
+        with noted(log, "g"):
+            return x + unknown(x.sum())
+
+    @contextlib.contextmanager
+    def noted(log, name):
+        log.append("in " + name)
+        try:
+            yield name
+        finally:
+            log.append("out " + name)
+
+    def f(x):
+        log = []
+        with noted(log, "f"):
+            y = g(x, log)
+            log.append("between")
+        return y, log
+
+    same(f, (X,))
+
+
+def test_retried_until_it_works(same):
+    def g(x, items, attempts):
+        while True:
+            try:
+                n = items[int(unknown(x.sum())) - 21 + len(attempts)]
+                break
+            except IndexError:
+                last = len(attempts)
+                attempts.append("again")
+                items.extend([7, 8, 9])
+                continue
+        return x + n, last
+
+    same(lambda x, items: (g(x, items, []), x + 1), (X, []), (X + 1, []))
+
+
+def test_a_name_bound_only_by_the_handler(same):
+    def f(x, pairs):
+        attempts = 0
+        while True:
+            try:
+                n = pairs[attempts].item()
+                break
+            except RuntimeError:
+                tried = attempts
+                attempts += 1
+        return x + n, tried
+
+    pairs = [X, X, X.sum()]
+    same(f, (X, pairs))
+    same(lambda x, pairs: (f(x, pairs), x), (X, pairs))
+
+
+# ---- order of effects ----
+
+
+def test_effects_are_in_order_and_once(same):
+    def g(x, log):
+        log.append("g1")
+        print("in g")
+        n = unknown(x.sum())
+        print("broken", n)
+        log.append("g2")
+        x.add_(1)
+        return n
+
+    def f(x, log):
+        global COUNT
+        COUNT = 1
+        print("first")
+        log.append("f1")
+        n = g(x, log)
+        log.append("f2")
+        print("last", n, len(log))
+        COUNT += 1
+        return x + n, COUNT
+
+    same(f, (X, []), (X, ["old"]))
+
+
+def test_objects_made_before_the_break_stay_the_same(same):
+    class Node:
+        def __init__(self, value):
+            self.value = value
+            self.others = []
+
+    def g(node, x):
+        node.others.append(node)
+        other = Node(x * 2)
+        other.others.append(node)
+        n = unknown(x.sum())
+        node.others.append(other)
+        return other, n
+
+    def f(x):
+        node = Node(x)
+        alias = [node]
+        other, n = g(node, x)
+        return alias[0] is node, node.others[0] is node, node.others[1] is other, other.others[0] is node, n
+
+    same(f, (X,))
+
+
+def test_a_comprehension_over_calls_that_break(same):
+    same(lambda x, n: [scaled(x + i) for i in range(n)], (X, 2), (X, 3))
+
+
+def test_a_key_function_breaks(same):
+    same(lambda x: sorted([x, x * 3, x * 2], key=lambda t: -unknown(t.sum())), (X,))
+
+
+def test_a_generator_breaks(same):
+    def numbers(x):
+        for i in range(3):
+            yield x + unknown(x.sum()) + i
+
+    same(lambda x: (sum(numbers(x)), list(numbers(x + 1))), (X,))
+
+
+def test_deep_recursion_with_breaks(same):
+    def down(x, n):
+        if n == 0:
+            return x + unknown(x.sum())
+        return down(x + 1, n - 1) * 2
+
+    same.made(lambda: lambda x: down(x, 6), (X,), graphs=2, breaks=1)
+
+
+def test_operators_and_properties_of_objects(same):
+    class Wrapped:
+        def __init__(self, x):
+            self.x = x
+            self.n = unknown(x.mean())
+
+        def __add__(self, other):
+            return Wrapped(self.x + unknown(other.x.sum()))
+
+        def __getitem__(self, i):
+            return self.x[i] * unknown(self.x.sum())
+
+        @property
+        def total(self):
+            return unknown(self.x.sum())
+
+        def __enter__(self):
+            return unknown(self.x.max())
+
+        def __exit__(self, *raised):
+            self.n = unknown(self.x.min())
+
+        def __bool__(self):
+            return unknown(self.x.sum()) > 0
+
+        def __len__(self):
+            return int(unknown(self.x.sum()))
+
+        def __iter__(self):
+            return iter([self.x, unknown(self.x.sum())])
+
+        def __contains__(self, n):
+            return unknown(self.x.sum()) == n
+
+    def f(x):
+        w = Wrapped(x)
+        v = w + w
+        with w as n:
+            n = n + 1
+        return v.x, w[0], w.total, n, w.n, bool(w), len(w), list(w), 21.0 in w, v.n
+
+    same(f, (X,))
