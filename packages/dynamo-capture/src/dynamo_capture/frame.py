@@ -120,6 +120,7 @@ class Frame:
         "is_generator",
         "kw_names",
         "line",
+        "made",
         "next",
         "stack",
         "steps",
@@ -142,6 +143,7 @@ class Frame:
         self.kw_names: tuple[str, ...] = ()
         self.is_generator = prepared.body.is_generator
         self.callee: Value | None = None
+        self.made: Value | None = None
 
     def run(self) -> Return | Yield:
         """Execute until the frame returns or yields; UserRaise leaves it."""

@@ -1,7 +1,8 @@
 """How deep a graph break goes: which of the inlined frames are left one by one, each to be resumed where it stood.
 
 A break passes through the frames of the calls that were inlined; each leaves in ``GraphBreak.trail`` where it stood.
-``deepest`` follows the trail from the outside for as long as a frame's call gives exactly what the next frame returns.
+``deepest`` follows the trail from the outside for as long as a frame's call gives exactly what the next frame returns
+(or the instance that the next frame initializes), and comes to the innermost frame of the program's own code.
 The trace is then run once more and stopped at that place, before the instruction.
 """
 
@@ -60,14 +61,28 @@ def deepest(
     found: Standing | None = None
     for standing in reversed(trail):
         frame = standing.frame
-        if root.exceptions or calling.opname not in _CALLS or frame.is_generator or not is_own(frame):
+        if root.exceptions or frame.exceptions or frame.is_generator:
             break
-        if caller.callee is None or all(code is not frame.code for code in direct_codes(caller.callee)):
+        if calling.opname not in _CALLS or not _is_direct(caller, frame):
             break
-        if frame.exceptions:
-            break
-        caller, calling, found = frame, standing.step, standing
+        caller, calling = frame, standing.step
+        if is_own(frame):
+            found = standing
     return found
+
+
+def _is_direct(caller: Frame, frame: Frame) -> bool:
+    if caller.callee is None:
+        return False
+    codes = direct_codes(caller.callee)
+    if initializes(caller):
+        codes = _codes_of(getattr(caller.callee.as_constant(), "__init__", None))
+    return any(code is frame.code for code in codes)
+
+
+def initializes(caller: Frame) -> bool:
+    """Whether the call in which ``caller`` is makes an instance, ``caller.made``."""
+    return isinstance(caller.callee, Const) and isinstance(caller.callee.value, type)
 
 
 def direct_codes(function: Value) -> list[CodeType]:

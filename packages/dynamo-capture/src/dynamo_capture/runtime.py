@@ -27,6 +27,22 @@ class Suspended:
         return _eval_frame.call_rest(self.function, *self.args)
 
 
+def initialized(initialize: Callable[[], Any], made: Any) -> Any:
+    """What calling a class does once the instance is made."""
+    result = initialize()
+    if result is not None:
+        raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
+    return made
+
+
+def bridge_to_instance(callee: Callable[[], Any], made: Any) -> Any:
+    """``initialized`` for an ``__init__`` that may be left in the middle."""
+    result = callee()
+    if type(result) is Suspended:
+        return Suspended(initialized, result, made)  # type: ignore[arg-type]
+    return initialized(lambda: result, made)
+
+
 def builtin_base(cls: type) -> type:
     """The first class of the method resolution order that is not written in Python."""
     return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)

@@ -522,3 +522,50 @@ def test_operators_and_properties_of_objects(same):
         return v.x, w[0], w.total, n, w.n, bool(w), len(w), list(w), 21.0 in w, v.n
 
     same(f, (X,))
+
+
+def test_inside_init(same):
+    class Base:
+        def __init__(self, x):
+            self.x = x + 1
+            self.n = unknown(self.x.sum())
+
+    class Derived(Base):
+        def __init__(self, x, log):
+            log.append("derived")
+            self.before = x
+            super().__init__(x)
+            self.me = self
+            log.append(self.n)
+
+    def f(x):
+        log = []
+        made = Derived(x, log)
+        return made.x * made.n, made.me is made, made.before, log
+
+    same.made(lambda: f, (X,), (X,), graphs=2, breaks=1)
+
+
+def test_init_that_returns_something(same):
+    class Wrong:
+        def __init__(self, x):
+            self.n = unknown(x.sum())
+            return self.n
+
+    def f(x):
+        try:
+            Wrong(x)
+        except TypeError as error:
+            return str(error)
+
+    same(f, (X,))
+
+
+def test_through_a_decorator_of_torch(same):
+    @torch.no_grad()
+    def g(x):
+        y = x * 2
+        n = unknown(y.sum())
+        return y + n
+
+    same.made(lambda: lambda x: (g(x), x * 2), (X.clone().requires_grad_(),), breaks=1)

@@ -12,8 +12,8 @@ iterator, a ``with`` block's exit function and the exception that a handler had 
 locals are parameters; ``unbound`` names those that hold no value there (those that cannot hold one are left out
 anyway), ``maybe`` those of which only the running frame knows (they are passed as UNBOUND then, and the resume
 function unbinds them), ``keep`` those to pass although the rest does not read them. The place after a ``for`` loop may
-be given by the FOR_ITER's target. Exception handlers of the rest protect the resume function as they did the original, at the
-same depths.
+be given by the FOR_ITER's target. Exception handlers of the rest protect the resume function as they did the original,
+at the same depths.
 
     plan = resumes.make(code, index, below, callee=True)       # instruction ``index`` is a call that has not returned
 

@@ -53,6 +53,7 @@ def construct_plainly(tx: Trace, owner: Const, args: list[Value], kwargs: dict[s
 def _initialize(tx: Trace, made: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> None:
     initializer = tx.attributes.in_class(made.cls, "__init__")
     if isinstance(initializer, types.FunctionType):
+        tx.frames[-1].made = made
         answer = tx.inliner.call_function(Const(initializer), [made, *args], kwargs)
         if not (isinstance(answer, Const) and answer.value is None):
             raise tx.raises(

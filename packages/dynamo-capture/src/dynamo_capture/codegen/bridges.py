@@ -19,8 +19,9 @@ from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
 from dynamo_capture.bytecode.resume_code import NULL, VALUE, Parameter, ResumeCodes, ResumePlan, StackSlot
 from dynamo_capture.bytecode.splice import cut, emit_resume_call
+from dynamo_capture.nesting import initializes
 from dynamo_capture.prepared import prepare
-from dynamo_capture.values import FunctionValue, NullValue, PartialValue, Value
+from dynamo_capture.values import Const, FunctionValue, NullValue, PartialValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -34,10 +35,18 @@ def bridge(frames: Sequence[Frame], resumes: ResumeCodes) -> Value:
 
     The last frame is before the instruction that runs in Python, the others are in the middle of a call.
     """
-    made = _innermost(frames[-1], resumes)
-    for frame in reversed(frames[1:-1]):
-        made = _caller(frame, made, resumes)
+    made = _result_for(frames[-2], _innermost(frames[-1], resumes))
+    for outer, frame in zip(frames[-3::-1], frames[-2:0:-1], strict=True):
+        made = _result_for(outer, _caller(frame, made, resumes))
     return made
+
+
+def _result_for(caller: Frame, callee: Value) -> Value:
+    """``callee`` as the caller sees it: the call of a class gives the instance, whatever ``__init__`` returns."""
+    if not initializes(caller):
+        return callee
+    assert caller.made is not None
+    return PartialValue(Const(runtime.bridge_to_instance), [callee, caller.made], {})
 
 
 def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
