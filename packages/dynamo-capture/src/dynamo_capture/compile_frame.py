@@ -125,7 +125,8 @@ class _RootFrame(Frame):
                 continue
             except GraphBreak as reason:
                 reason.where = reason.where or self.tx.where()
-                deep = deepest(self, step, reason.trail, _is_own)
+                trail = [] if reason.code == "CAP222" else reason.trail  # too deep: not to be gone through twice
+                deep = deepest(self, step, trail, _is_own)
                 raise _Broken(count - 1, deep.stop if deep else None, reason, reason.where) from None
             if done is not None:
                 assert isinstance(done, Return)
