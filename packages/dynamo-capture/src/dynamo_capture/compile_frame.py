@@ -5,8 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
-import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import BuiltinFunctionType, CodeType
 from typing import Any
@@ -19,6 +18,7 @@ from dynamo_capture import runtime
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.contexts import exit_autocast
+from dynamo_capture.capturable import is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly
 from dynamo_capture.errors import BackendError, CaptureError, GraphBreak, UserRaise
 from dynamo_capture.frame import Frame, Return
@@ -28,9 +28,9 @@ from dynamo_capture.nesting import Stop, Stopped, deepest
 from dynamo_capture.output import GraphInput
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
+from dynamo_capture.report import Replacement, Report
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
-from fx_interface.backend import STACK_PACKAGES
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.signature import (
@@ -44,28 +44,7 @@ from fx_interface.signature import (
 from fx_interface.source import ClosureSource, LocalSource, Scope
 
 _log = logging.getLogger("dynamo_capture")
-
-
-@dataclass(frozen=True, slots=True)
-class Replacement:
-    """Code to run in a frame's place while its guards hold. ``graph`` None: nothing to compile. ``stopped``: the
-    graph break at which it hands over."""
-
-    code: CodeType
-    guards: tuple[Any, ...]
-    evaluator: Any
-    graph: GraphModule | None
-    stopped: BreakReport | None
-
-
-@dataclass(slots=True)
-class Report:
-    """What the functions of one ``optimize`` have met: replacements by code, frames left to Python with the reason,
-    and why code was compiled again."""
-
-    replacements: list[tuple[CodeType, Replacement]] = field(default_factory=list)
-    eager: list[tuple[CodeType, str]] = field(default_factory=list)
-    recompilations: list[tuple[CodeType, tuple[str, ...]]] = field(default_factory=list)
+_recompiles = logging.getLogger("dynamo_capture.recompiles")
 
 
 @dataclass(slots=True)
@@ -125,7 +104,9 @@ class _RootFrame(Frame):
                 continue
             except GraphBreak as reason:
                 reason.where = reason.where or self.tx.where()
-                trail = [] if reason.code == "CAP222" else reason.trail  # too deep: not to be gone through twice
+                trail = (
+                    [] if reason.code == "CAP222" else reason.trail
+                )  # too deep: not to be gone through twice
                 deep = deepest(self, step, trail, _is_own)
                 raise _Broken(count - 1, deep.stop if deep else None, reason, reason.where) from None
             if done is not None:
@@ -179,6 +160,10 @@ class FrameCompiler:
         except RecursionError:
             return self._run_eagerly(view, "the recursion limit was reached")
 
+    def exhausted(self, code: CodeType, text: str) -> None:
+        """The hook says that no more versions of ``code`` are compiled."""
+        self._session.report.exhausted.append((code, text))
+
     def _run_eagerly(self, view: FrameView, reason: str) -> Any:
         """This call runs as it is; after a few such calls, all do."""
         failures = self._session.failures
@@ -189,17 +174,11 @@ class FrameCompiler:
 
     def _explain_recompilation(self, view: FrameView) -> None:
         scope = scope_of(view)
-        reasons = []
-        for entry in entries(view.code):
-            failure = (
-                guards.first_failure(entry.extra.guards, scope)
-                if isinstance(entry.extra, Replacement)
-                else None
-            )
-            if failure is not None:
-                reasons.append(str(failure))
-        _log.info("%s is compiled again: %s", view.code.co_qualname, "; ".join(reasons))
-        self._session.report.recompilations.append((view.code, tuple(reasons)))
+        known = [entry.extra for entry in entries(view.code) if isinstance(entry.extra, Replacement)]
+        found = [guards.first_failure(replacement.guards, scope) for replacement in known]
+        counted = self._session.report.recompiled(view.code, [f for f in found if f is not None])
+        for entry in counted:
+            _recompiles.info("%s", entry)
 
     def _compile(self, view: FrameView) -> Any:
         prepared = prepare(view.code)
@@ -386,29 +365,3 @@ def scope_of(view: FrameView) -> Scope:
         with contextlib.suppress(ValueError):
             closure[name] = cell.cell_contents
     return Scope(dict(view.locals), view.globals, closure, view.builtins)
-
-
-_UNCAPTURED: tuple[str, ...] = ()
-
-
-def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
-    """Whether frames of this code are captured on their own: not the machinery of Python, torch or the stack itself."""
-    name = code.co_filename
-    if name.startswith("<frozen") or str(namespace.get("__name__")).partition(".")[0] in STACK_PACKAGES:
-        return False
-    return not name.startswith(_UNCAPTURED) or _is_torch_module_code(name)
-
-
-def _is_torch_module_code(name: str) -> bool:
-    return "/torch/nn/modules/" in name
-
-
-def _uncaptured_paths() -> tuple[str, ...]:
-    stdlib = os.path.dirname(os.path.abspath(os.__file__))
-    return (
-        os.path.dirname(os.path.abspath(torch.__file__)) + os.sep,
-        *(os.path.join(stdlib, entry) for entry in os.listdir(stdlib) if entry != "site-packages"),
-    )
-
-
-_UNCAPTURED = _uncaptured_paths()

@@ -33,7 +33,7 @@ import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dynamo_capture import _eval_frame
 from dynamo_capture._eval_frame import (
@@ -77,6 +77,15 @@ __all__ = [
 Callback = Callable[[FrameView, int], Any]
 """What is asked about a frame that starts."""
 
+
+@runtime_checkable
+class CountsCompilations(Protocol):
+    """A callback that wants to know of code that has been compiled too often."""
+
+    def exhausted(self, code: CodeType, text: str) -> None:
+        """``code`` will not be compiled any more; ``text`` says so."""
+
+
 _log = logging.getLogger("dynamo_capture")
 _MARK = "__propagates_from_hook__"
 _E = TypeVar("_E", bound=BaseException)
@@ -102,11 +111,13 @@ class FrameCallback:
 
     def __call__(self, frame: FrameView, entry_count: int) -> Any:
         if not self.cache.may_compile(frame.code):
-            _log.warning(
-                "%s was compiled %d times; from now on calls that no compiled version fits run uncompiled",
-                _where(frame.code),
-                self.cache.total,
+            text = (
+                f"{_where(frame.code)} was compiled {self.cache.total} times; "
+                "from now on calls that no compiled version fits run uncompiled"
             )
+            _log.warning("%s", text)
+            if isinstance(self._callback, CountsCompilations):
+                self._callback.exhausted(frame.code, text)
             self.cache.skip(frame.code)
             return SKIP
         try:

@@ -12,7 +12,8 @@ import torch
 from torch import nn
 
 from dynamo_capture import _eval_frame, hook
-from dynamo_capture.compile_frame import FrameCompiler, Report, Session
+from dynamo_capture.compile_frame import FrameCompiler, Session
+from dynamo_capture.report import RecompileReport, Report
 from dynamo_capture.shapes import TrialLibrary
 from fx_interface.operators import OperatorLibrary
 
@@ -72,6 +73,23 @@ def reset() -> None:
     """Forget all that any optimized function compiled."""
     for optimizer in list(_OPTIMIZERS):
         optimizer.reset()
+
+
+def explain_recompiles(function: Any = None) -> RecompileReport:
+    """Which guards made code be compiled again: on what, expected and found values, the user's line, how often.
+
+    ``function`` is what an ``optimize(...)`` returned; without it, of all optimized functions. The logger
+    ``dynamo_capture.recompiles`` says the same as it happens.
+    """
+    if function is not None:
+        capture = getattr(function, "__fxstack_capture__", None)
+        if capture is None:
+            raise TypeError(f"{function!r} is not an optimized function")
+        report: Report = capture.report
+        return report.explain_recompiles()
+    parts = [optimizer.report.explain_recompiles() for optimizer in list(_OPTIMIZERS)]
+    entries = sorted((entry for part in parts for entry in part.entries), key=lambda entry: -entry.count)
+    return RecompileReport(tuple(entries), tuple(text for part in parts for text in part.exhausted))
 
 
 def optimize(

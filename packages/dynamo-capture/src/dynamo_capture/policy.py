@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING
 
 import torch
@@ -15,13 +16,17 @@ from fx_interface.symbols import Expr, IntLike
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
+_MANY = 4
+"""So many different values of an integer show that it may be anything, 0, 1 and negative ones included."""
+
 
 @dataclass(slots=True)
 class SizeHistory:
     """What one code's inputs looked like before, by the source's text. Mutable; lives as long as the code's cache."""
 
     sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
-    integers: dict[str, int | None] = field(default_factory=dict)
+    integers: dict[str, set[int]] = field(default_factory=dict)
+    functions: dict[str, tuple[int, CodeType] | None] = field(default_factory=dict)
 
     def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
         """Remember these sizes; None stands for a size that has differed."""
@@ -33,12 +38,20 @@ class SizeHistory:
         self.sizes[key] = merged
         return merged
 
-    def record_integer(self, key: str, value: int) -> bool:
-        """Remember this integer; True if it has differed."""
-        known = self.integers.setdefault(key, value)
-        if known != value:
-            self.integers[key] = None
-        return self.integers[key] is None
+    def record_integer(self, key: str, value: int) -> int:
+        """Remember this integer; how many different ones there have been, as far as it matters."""
+        known = self.integers.setdefault(key, set())
+        if len(known) < _MANY:
+            known.add(value)
+        return len(known)
+
+    def record_function(self, key: str, function: FunctionType) -> bool:
+        """Remember this function; True if there have been others with the same code."""
+        seen = (id(function), function.__code__)
+        known = self.functions.setdefault(key, seen)
+        if known is not None and known[0] != seen[0] and known[1] is seen[1]:
+            self.functions[key] = None
+        return self.functions[key] is None
 
 
 class Policy:
@@ -53,12 +66,19 @@ class Policy:
         """A symbol for an integer read from ``source``, or None: a constant."""
         if self._dynamic is False:
             return None
-        differs = self._history.record_integer(source.expression, real)
-        if not differs or real < 2:
+        different = self._history.record_integer(source.expression, real)
+        if different < 2 or (real < 2 and different < _MANY):
             return None
-        expr = tx.env.create_symbol(real, source)
+        expr = tx.env.create_symbol(real, source, low=2 if different < _MANY else None)
         tx.output.symbol(expr, source, real)
         return SymValue(expr)
+
+    def any_with_this_code(self, real: FunctionType, source: Source) -> bool:
+        """Whether any function with the same code will do: one that is made anew for each call."""
+        local = (
+            real.__closure__ is not None or "<lambda>" in real.__qualname__ or "<locals>" in real.__qualname__
+        )
+        return local and not vars(real) and self._history.record_function(source.expression, real)
 
     def sizes_of(
         self, tx: Trace, real: torch.Tensor, source: Source

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.runtime import Suspended
 from dynamo_capture.set_guard import SetEquals
@@ -49,7 +50,6 @@ WRAPPERS: dict[type, Wrapper] = {}
 _PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
 _BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, range, slice)
 _BY_IDENTITY = (
-    types.FunctionType,
     types.BuiltinFunctionType,
     types.ModuleType,
     types.MethodDescriptorType,
@@ -84,7 +84,7 @@ _BY_IDENTITY = (
     operator.attrgetter,
     operator.methodcaller,
 )
-_KNOWN = frozenset((*_PLAIN, *_BY_EQUALITY, *_BY_IDENTITY))
+_KNOWN = frozenset((*_PLAIN, *_BY_EQUALITY, *_BY_IDENTITY, types.FunctionType))
 
 
 def is_known(value: Any) -> bool:
@@ -193,6 +193,44 @@ def _integer(tx: Trace, real: Any, source: Source) -> Value:
     return symbolic if symbolic is not None else SourcedConst(real, source, tx.guards.equals)
 
 
+@wraps(types.FunctionType)
+def _function(tx: Trace, real: Any, source: Source) -> Value:
+    if is_allowed_in_graph(real) or not tx.policy.any_with_this_code(real, source):
+        tx.guards.is_object(source, real)
+        return Const(real, source)
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.length(AttrSource(source, "__dict__"), vars(real))
+    made = _by_code(tx, real, source)
+    made.source = source
+    if real.__defaults__ is not None:
+        defaults = AttrSource(source, "__defaults__")
+        tx.guards.length(defaults, real.__defaults__)
+        made.defaults = [Lazy(item, ItemSource(defaults, i)) for i, item in enumerate(real.__defaults__)]
+    else:
+        tx.guards.is_object(AttrSource(source, "__defaults__"), None)
+    if real.__kwdefaults__ is not None:
+        keywords = AttrSource(source, "__kwdefaults__")
+        tx.guards.keys(keywords, real.__kwdefaults__)
+        made.kwdefaults = {k: Lazy(item, ItemSource(keywords, k)) for k, item in real.__kwdefaults__.items()}
+    else:
+        tx.guards.is_object(AttrSource(source, "__kwdefaults__"), None)
+    return tx.wrapping.remember(real, made)
+
+
+def _by_code(tx: Trace, real: types.FunctionType, source: Source) -> FunctionValue:
+    """A function that is guarded by its code and namespace, being made anew each time."""
+    tx.guards.type_is(source, types.FunctionType)
+    tx.guards.is_object(AttrSource(source, "__code__"), real.__code__)
+    tx.guards.is_object(AttrSource(source, "__globals__"), real.__globals__)
+    made = FunctionValue(real.__code__, tx.inliner.scope(real.__globals__))
+    cells = AttrSource(source, "__closure__")
+    for index, cell in enumerate(real.__closure__ or ()):
+        made.closure.append(tx.wrap(cell, ItemSource(cells, index)))  # type: ignore[arg-type]
+    return made
+
+
 @wraps(*_BY_IDENTITY)
 def _by_identity(tx: Trace, real: Any, source: Source) -> Value:
     tx.guards.is_object(source, real)
@@ -222,15 +260,9 @@ def _partial(tx: Trace, real: Any, source: Source) -> Value:
 
 @wraps(Suspended)
 def _suspended(tx: Trace, real: Any, source: Source) -> Value:
-    """Guarded by the function's code and namespace: the function itself is made anew each time."""
-    function, arguments = AttrSource(source, "function"), AttrSource(source, "args")
+    arguments = AttrSource(source, "args")
     tx.guards.type_is(source, Suspended)
-    tx.guards.is_object(AttrSource(function, "__code__"), real.function.__code__)
-    tx.guards.is_object(AttrSource(function, "__globals__"), real.function.__globals__)
-    made = FunctionValue(real.function.__code__, tx.inliner.scope(real.function.__globals__))
-    cells = AttrSource(function, "__closure__")
-    for index, cell in enumerate(real.function.__closure__ or ()):
-        made.closure.append(tx.wrap(cell, ItemSource(cells, index)))  # type: ignore[arg-type]
+    made = _by_code(tx, real.function, AttrSource(source, "function"))
     items: list[Value] = [Lazy(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)]
     return PartialValue(made, items, {}, source)
 

@@ -163,6 +163,6 @@ def is_existing(value: Value) -> bool:
         return True
     if isinstance(value, (ListValue, DictValue, SetValue, ObjectValue, CellValue)):
         return value.source is not None and getattr(value, "real", None) is not None
-    if isinstance(value, (TupleValue, MethodValue, PartialValue)):
+    if isinstance(value, (TupleValue, MethodValue, PartialValue, FunctionValue)):
         return value.source is not None
     return False

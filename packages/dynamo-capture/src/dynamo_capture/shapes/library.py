@@ -71,11 +71,25 @@ def _trial(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: 
     if _has_data_dependent_shape(op, args):
         raise DataDependent(f"the shape of {op}'s result depends on the data")
     with torch._C._DisableTorchDispatch(), torch.no_grad():
-        ready = [_real(a, env) for a in args]
-        options = {name: _real(value, env) for name, value in kwargs.items()}
+        numbers = _numbers(op)
+        ready = [_real(a, env, i in numbers) for i, a in enumerate(args)]
+        options = {name: _real(value, env, name in numbers) for name, value in kwargs.items()}
         with torch.random.fork_rng(devices=[], enabled=torch.Tag.nondeterministic_seeded in op.tags):
             result = op(*ready, **options)
     return _spec(op, result)
+
+
+_GIVE_SIZES = frozenset({"aten::arange", "aten::linspace", "aten::logspace", "aten::range"})
+
+
+def _numbers(op: OpOverload) -> set[int | str]:
+    """Position and name of the arguments that may be numbers to compute with, whose value decides no size."""
+    found: set[int | str] = set()
+    if op._schema.name not in _GIVE_SIZES:
+        for index, argument in enumerate(op._schema.arguments):
+            if argument.type.kind() in ("NumberType", "TensorType"):
+                found |= {index, argument.name}
+    return found
 
 
 def _has_data_dependent_shape(op: OpOverload, args: Sequence[Any]) -> bool:
@@ -84,7 +98,7 @@ def _has_data_dependent_shape(op: OpOverload, args: Sequence[Any]) -> bool:
     return torch.Tag.dynamic_output_shape in op.tags
 
 
-def _real(value: Any, env: ShapeEnv) -> Any:
+def _real(value: Any, env: ShapeEnv, is_number: bool = False) -> Any:
     if isinstance(value, TensorSpec):
         sizes = [env.specialize(n) for n in value.sizes]
         strides = [env.specialize(n) for n in value.strides]
@@ -95,7 +109,7 @@ def _real(value: Any, env: ShapeEnv) -> Any:
             )
         return torch.zeros(extent, dtype=value.dtype, device=value.device).as_strided(sizes, strides)
     if isinstance(value, Expr):
-        return env.specialize(value)
+        return env.hint(value) if is_number else env.specialize(value)
     if isinstance(value, (list, tuple)):
         return type(value)(_real(item, env) for item in value)
     return value

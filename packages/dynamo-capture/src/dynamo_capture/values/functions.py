@@ -61,7 +61,7 @@ class FunctionValue(Value):
         self.name = code.co_name
         self.qualname = code.co_qualname
         self.attrs: dict[str, Value] = {}
-        self.source = None
+        self.source: Source | None = None
 
     def python_type(self) -> type:
         return types.FunctionType
@@ -76,6 +76,8 @@ class FunctionValue(Value):
         return tx.attributes.of_new_function(self, name)
 
     def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+        if self.source is not None:
+            raise self.unsupported(f"setting the attribute {name!r}")
         self.attrs[name] = value
 
     def describe(self) -> str:

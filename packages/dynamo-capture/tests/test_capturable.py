@@ -1,0 +1,32 @@
+"""Which code is captured on its own."""
+
+import contextlib
+import sys
+
+import torch
+
+from dynamo_capture import run_graph
+from dynamo_capture.capturable import is_worth_capturing
+
+
+def _is(function):
+    return is_worth_capturing(function.__code__, function.__globals__)
+
+
+def test_the_programs_own_functions():
+    assert _is(_is)
+    assert is_worth_capturing(compile("x", "/elsewhere/model.py", "exec"), {"__name__": "elsewhere"})
+
+
+def test_not_the_machinery_of_python_torch_and_the_stack():
+    assert not _is(contextlib.contextmanager)
+    assert not _is(
+        torch.nn.functional.gelu if hasattr(torch.nn.functional.gelu, "__code__") else torch.compile
+    )
+    assert not _is(run_graph)
+    assert not is_worth_capturing(sys.modules["importlib._bootstrap"]._find_spec.__code__, {})
+
+
+def test_torchs_modules_are_code_like_the_programs():
+    assert _is(torch.nn.Linear.forward)
+    assert _is(torch.nn.Module._call_impl)

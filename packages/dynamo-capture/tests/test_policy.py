@@ -1,0 +1,129 @@
+"""What varies between calls becomes symbolic, or is read when the code runs: no new version for each value."""
+
+import pytest
+import torch
+
+from dynamo_capture import optimize, run_graph
+
+X = torch.arange(12.0).reshape(4, 3)
+
+
+def versions(function, *calls, **settings):
+    """How many versions were compiled for these calls, each of which must give what eager gives."""
+    fast = optimize(run_graph, **settings)(function)
+    for call in calls:
+        expected, actual = function(*call), fast(*call)
+        assert type(expected) is type(actual)
+        if isinstance(expected, torch.Tensor):
+            assert torch.equal(expected, actual)
+        else:
+            assert expected == actual
+    assert not fast.__fxstack_capture__.report.eager
+    return len(fast.__fxstack_capture__.report.replacements)
+
+
+@pytest.mark.parametrize(
+    ("function", "most"),
+    [
+        (lambda x, n: x + n, 4),
+        (lambda x, n: x * n - n * 2, 4),
+        (lambda x, n: n * 3 + 1, 4),
+        (lambda x, n: x.roll(n, 0), 12),
+    ],
+)
+def test_integers_of_any_sign(function, most):
+    calls = [(X, n) for n in (0, 1, -1, 7, -5, 3, -20, 12, 0, 1, -3, 100)]
+    assert versions(function, *calls) <= most
+
+
+def test_a_counter():
+    class Counter:
+        n = 0
+
+    counter = Counter()
+    counter.n = 0
+
+    def f(x):
+        counter.n += 1
+        return x * 2
+
+    fast = optimize(run_graph)(f)
+    for _ in range(40):
+        fast(X)
+    assert counter.n == 40
+    assert len(fast.__fxstack_capture__.report.replacements) <= 4
+
+
+def test_nothing_is_generalised_where_sizes_are_static():
+    assert versions(lambda x, n: x + n, *[(X, n) for n in range(2, 8)], dynamic=False) == 6
+
+
+def test_functions_made_for_each_call():
+    def apply(x, function):
+        return function(x) + 1
+
+    def call(x, n, fast):
+        return fast(x, lambda t: t * n)
+
+    fast = optimize(run_graph)(apply)
+    for n in range(2, 12):
+        assert torch.equal(call(X, n, fast), X * n + 1)
+    assert len(fast.__fxstack_capture__.report.replacements) <= 3
+
+
+def test_functions_with_defaults_made_for_each_call():
+    def apply(x, function):
+        return function(x), function
+
+    fast = optimize(run_graph)(apply)
+    for n in range(2, 12):
+
+        def scaled(t, by=n, *, plus=n):
+            return t * by + plus
+
+        result, same = fast(X, scaled)
+        assert torch.equal(result, X * n + n)
+        assert same is scaled
+    assert len(fast.__fxstack_capture__.report.replacements) <= 4
+
+
+def test_closures_that_are_written_to():
+    def apply(function, x):
+        function(x)
+        return function(x)
+
+    fast = optimize(run_graph)(apply)
+    for _ in range(5):
+        count = 0
+
+        def note(x):
+            nonlocal count
+            count += 1
+            return x * count
+
+        assert torch.equal(fast(note, X), X * 2)
+        assert count == 2
+
+
+def test_other_code_is_another_version():
+    def apply(x, function):
+        return function(x)
+
+    fast = optimize(run_graph)(apply)
+    for _ in range(3):
+        assert torch.equal(fast(X, lambda t: t + 1), X + 1)
+        assert torch.equal(fast(X, lambda t: t - 1), X - 1)
+
+
+def test_a_function_with_attributes_is_taken_as_it_is():
+    def apply(x, function):
+        return function(x) * function.scale
+
+    fast = optimize(run_graph)(apply)
+    for n in range(2, 5):
+
+        def marked(t):
+            return t
+
+        marked.scale = n
+        assert torch.equal(fast(X, marked), X * n)
