@@ -8,6 +8,7 @@ from typing import Any
 import torch
 from torch import nn
 
+import fxstack
 from fxstack.module import CompiledModule, compile_module, original_of
 
 CALLS: list[str] = []
@@ -90,3 +91,15 @@ def test_a_compiled_module_is_not_wrapped_twice() -> None:
     CALLS.clear()
     twin(torch.ones(1, 2))
     assert CALLS == ["Scaled"]
+
+
+def test_a_compiled_module_explains_its_recompilations() -> None:
+    class Moded(nn.Module):
+        def forward(self, x: torch.Tensor, mode: str) -> torch.Tensor:
+            return x * len(mode)
+
+    fast = fxstack.compile(Moded(), backend="eager")
+    fast(torch.ones(3), "a")
+    fast(torch.ones(3), "bc")
+    (entry,) = fxstack.explain_recompiles(fast).entries
+    assert entry.new == "'bc'"

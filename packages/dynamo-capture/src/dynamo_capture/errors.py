@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
 
 if TYPE_CHECKING:
+    from dynamo_capture.graph_breaks import BreakReport
     from dynamo_capture.nesting import Standing
 
 
@@ -14,6 +15,19 @@ class CaptureError(UnsupportedProgramError):
     """The program cannot be captured in one graph, and ``fullgraph=True`` forbids breaking it (codes CAP2xx)."""
 
     propagates_from_hook = True
+
+
+class ExportError(CaptureError):
+    """The function is not one graph (code CAP250). ``breaks`` are all its graph breaks, in the order they were met."""
+
+    def __init__(self, what: str, breaks: tuple[BreakReport, ...], where: UserLocation | None) -> None:
+        super().__init__(
+            "CAP250",
+            what,
+            where=where,
+            action="change the lines named, or use optimize(), which breaks there",
+        )
+        self.breaks = breaks
 
 
 class BackendError(StackError):

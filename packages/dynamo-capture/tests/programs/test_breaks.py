@@ -6,7 +6,7 @@ import functools
 import pytest
 import torch
 
-from dynamo_capture import graph_break, optimize
+from dynamo_capture import CaptureError, graph_break, optimize
 
 X = torch.arange(6.0).reshape(2, 3) + 1
 LOG = []
@@ -569,3 +569,17 @@ def test_through_a_decorator_of_torch(same):
         return y + n
 
     same.made(lambda: lambda x: (g(x), x * 2), (X.clone().requires_grad_(),), breaks=1)
+
+
+def test_fullgraph_names_the_line_in_the_called_function():
+    def inner(x):
+        y = x + 1
+        return y.item()
+
+    def f(x):
+        return inner(x.sum()) + 1
+
+    with pytest.raises(CaptureError) as caught:
+        optimize(lambda module, inputs: module.forward, fullgraph=True)(f)(X)
+    assert caught.value.where.line == inner.__code__.co_firstlineno + 2
+    assert "torch.where" in str(caught.value)

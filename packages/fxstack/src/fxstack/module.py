@@ -56,12 +56,14 @@ def compile_module(module: M, optimize: Optimizer) -> M:
     """The compiled twin of ``module``; compiling a compiled module starts again from the plain one."""
     plain = original_of(module)
     cls = type(plain)
+    call = optimize(plain)
     namespace = {
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
         "_fxstack_original": plain,
-        "_fxstack_call": staticmethod(optimize(plain)),
+        "_fxstack_call": staticmethod(call),
+        "__fxstack_capture__": getattr(call, "__fxstack_capture__", None),
         "_fxstack_optimize": staticmethod(optimize),
     }
     compiled_class = type.__new__(type(cls), cls.__name__, (CompiledModule, cls), namespace)

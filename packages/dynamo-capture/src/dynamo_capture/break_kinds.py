@@ -1,0 +1,219 @@
+"""The catalogue of graph breaks: a stable code, what was met, why the graph ends there, and what to change.
+
+docs/graph-breaks.md is made from it by tools/graph_breaks_page.py, which loads this file alone: it imports nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class BreakKind:
+    """One entry of the catalogue."""
+
+    code: str
+    summary: str
+    why: str
+    advice: str
+
+
+_ENTRIES = (
+    BreakKind(
+        "CAP200",
+        "the program does something that cannot be captured",
+        "the translator has no rule for it",
+        "leave it out",
+    ),
+    BreakKind(
+        "CAP201",
+        "a tensor's content decides",
+        "the graph is made before the tensor has content, and is used again with other content",
+        "use torch.where or masks instead of Python control flow; keep .item() outside",
+    ),
+    BreakKind(
+        "CAP202",
+        "a tensor is used as a Python index",
+        "which item that is, only the tensor's content says",
+        "index a tensor with it, or keep the index as a Python integer",
+    ),
+    BreakKind(
+        "CAP203",
+        "autograd is run inside",
+        "the backward pass is made from the whole graph, after it has ended",
+        "call backward() outside of the compiled function",
+    ),
+    BreakKind(
+        "CAP204",
+        "a tensor's memory is asked for",
+        "tensors inside of a graph may never have memory of their own",
+        "keep storages and addresses out of the compiled function",
+    ),
+    BreakKind(
+        "CAP205",
+        "a tensor hook is registered",
+        "the hook would have to run in the middle of the compiled backward pass",
+        "register hooks outside of the compiled function",
+    ),
+    BreakKind(
+        "CAP206",
+        "an operation cannot be traced",
+        "what the operation returns cannot be told without running it on data",
+        "wrap it in dynamo_capture.allow_in_graph if it has no side effects, or leave it out",
+    ),
+    BreakKind(
+        "CAP207",
+        "a torch function gets an unknown object",
+        "a graph's operations take tensors, numbers and containers of them",
+        "pass tensors, numbers, and containers of them",
+    ),
+    BreakKind(
+        "CAP208",
+        "a tensor's autograd state is used",
+        "gradients and autograd's nodes exist only when the program runs",
+        "read it outside of the compiled function",
+    ),
+    BreakKind(
+        "CAP209",
+        "the random state is used",
+        "a generator's state changes with every run",
+        "seed generators outside of the compiled function",
+    ),
+    BreakKind(
+        "CAP210",
+        "an operation on a Python object is not supported",
+        "the translator does not know what the operation does to this kind of object",
+        "rewrite it with plain containers and numbers, or leave it out",
+    ),
+    BreakKind(
+        "CAP211",
+        "a value must be known",
+        "Python code is chosen by this value, and it is known only when the program runs",
+        "compute it from constants or arguments",
+    ),
+    BreakKind(
+        "CAP212",
+        "a hash cannot be known",
+        "the object's own __hash__ may give another result when the program runs",
+        "use strings, numbers or the object itself as keys",
+    ),
+    BreakKind(
+        "CAP213",
+        "a container cannot be followed",
+        "the class changes how a builtin container works",
+        "use a list, tuple or dict",
+    ),
+    BreakKind(
+        "CAP214",
+        "a descriptor cannot be followed",
+        "the attribute is computed by code that is not written in Python",
+        "use a property written in Python",
+    ),
+    BreakKind(
+        "CAP215",
+        "a class, function or module is changed",
+        "code that is already compiled relies on it",
+        "do so outside of the compiled function",
+    ),
+    BreakKind(
+        "CAP216",
+        "a tensor of an unusual kind",
+        "sparse, quantized and wrapped tensors have no strided memory",
+        "pass plain strided tensors",
+    ),
+    BreakKind(
+        "CAP220",
+        "an instruction is not supported",
+        "the translator has no rule for this bytecode instruction",
+        "move the construct out of the compiled function",
+    ),
+    BreakKind(
+        "CAP221",
+        "a variable's cell is missing",
+        "a closure refers to a variable that the translator does not see",
+        "report this",
+    ),
+    BreakKind(
+        "CAP222",
+        "calls are nested too deeply",
+        "every call is traced into, and the stack of the tracer is bounded",
+        "turn the recursion into a loop",
+    ),
+    BreakKind(
+        "CAP223",
+        "a coroutine",
+        "it is suspended and resumed by an event loop, which is no part of the program",
+        "compile the synchronous part",
+    ),
+    BreakKind(
+        "CAP230",
+        "a function that is not written in Python",
+        "there is no bytecode to trace, and it is not known to be free of side effects",
+        "use torch's functions, or call it outside of the compiled function",
+    ),
+    BreakKind(
+        "CAP231",
+        "a break was asked for",
+        "graph_break() or a function marked by disable() was called",
+        "remove it to capture more",
+    ),
+    BreakKind(
+        "CAP232",
+        "a class is made",
+        "every run would make another class, and compiled code knows objects by their class",
+        "define classes at module level",
+    ),
+    BreakKind(
+        "CAP233",
+        "an object of a class written in C is made",
+        "the translator cannot say what it holds",
+        "make it outside and pass it in",
+    ),
+    BreakKind(
+        "CAP234",
+        "a namespace is asked for",
+        "locals(), globals() and vars() show variables that compiled code does not keep",
+        "pass the values explicitly",
+    ),
+    BreakKind(
+        "CAP235",
+        "an object's address is asked for",
+        "an object that the program makes has no address while it is traced",
+        "compare objects with `is`",
+    ),
+    BreakKind(
+        "CAP236",
+        "the outside world is talked to",
+        "files, processes and clocks must be asked in every run, at that point",
+        "print, log and do file work outside of the compiled function",
+    ),
+    BreakKind(
+        "CAP237",
+        "torch's global state is changed",
+        "compiled code is valid for the state in which it was made",
+        "change it outside of the compiled function",
+    ),
+    BreakKind(
+        "CAP238",
+        "a tensor subclass takes over",
+        "its __torch_function__ replaces the operations that the graph would record",
+        "pass plain tensors",
+    ),
+    BreakKind(
+        "CAP240",
+        "a value cannot be handed back",
+        "the object is half-way through its work and cannot be made anew in that state",
+        "consume iterators and generators inside of the compiled function",
+    ),
+    BreakKind(
+        "CAP241",
+        "a break at a place that cannot be resumed",
+        "what Python keeps at that place (a handled exception, a mode) cannot be set up by another function",
+        "move the breaking line out of the loop, handler or block, or leave it out",
+    ),
+)
+
+KINDS: dict[str, BreakKind] = {kind.code: kind for kind in _ENTRIES}
+"""Every kind of break by its code."""
+
+UNLISTED = KINDS["CAP200"]

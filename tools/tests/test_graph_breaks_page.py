@@ -1,0 +1,42 @@
+"""The catalogue's page says what the package's data say, and the package uses no code that it lacks."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+import graph_breaks_page
+from workspace import BY_NAME
+
+
+def test_every_kind_has_a_section() -> None:
+    text = graph_breaks_page.page()
+    kinds = graph_breaks_page.catalogue().KINDS
+    assert len(kinds) > 30
+    for code, kind in kinds.items():
+        section = text.partition(f"\n## {code}\n")[2].partition("\n## ")[0]
+        assert kind.why in section
+        assert kind.advice in section
+
+
+def test_a_page_that_is_out_of_date_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_breaks_page, "PAGE", tmp_path / "graph-breaks.md")
+    monkeypatch.setattr(graph_breaks_page, "ROOT", tmp_path)
+    assert graph_breaks_page.main(["--check"]) == 1
+    assert graph_breaks_page.main([]) == 0
+    assert graph_breaks_page.main(["--check"]) == 0
+    graph_breaks_page.PAGE.write_text("old")
+    assert graph_breaks_page.main(["--check"]) == 1
+
+
+def test_every_code_in_use_is_listed() -> None:
+    kinds = graph_breaks_page.catalogue().KINDS
+    used: set[str] = set()
+    for path in BY_NAME["dynamo-capture"].source.rglob("*.py"):
+        used |= set(re.findall(r'"(CAP2\d\d)"', path.read_text()))
+    assert used <= set(kinds), used - set(kinds)
