@@ -88,6 +88,53 @@ static int has_attribute(PyObject *value, PyObject *name, int wanted) {
     return !wanted && absent;
 }
 
+/* --- classes and functions: the same rules as guards/kinds/definitions.py --- */
+
+enum { ANY_OF_ITS_TYPE = 1, NOTHING = 2 };
+
+/* `check->obj` is (name, expected): that object, one of that type (number 1), or nothing at all (2). */
+static int class_has(const Check *check, PyObject *value) {
+    if (!PyType_Check(value)) return 0;
+    PyObject *expected = PyTuple_GET_ITEM(check->obj, 1);
+    PyObject *found = _PyType_Lookup((PyTypeObject *)value, PyTuple_GET_ITEM(check->obj, 0));
+    if (found == NULL || check->number == NOTHING) return found == NULL && check->number == NOTHING;
+    return check->number == ANY_OF_ITS_TYPE ? (PyObject *)Py_TYPE(found) == expected : found == expected;
+}
+
+static int default_is(PyObject *expected, PyObject *value, PyObject *open) {
+    return expected == open || (value != NULL && constants_equal(expected, value));
+}
+
+static int defaults_are(PyObject *expected, PyObject *actual, PyObject *open) {
+    if (actual == NULL || expected == Py_None) return actual == NULL && expected == Py_None;
+    if (PyTuple_GET_SIZE(expected) != PyTuple_GET_SIZE(actual)) return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(expected); i++)
+        if (!default_is(PyTuple_GET_ITEM(expected, i), PyTuple_GET_ITEM(actual, i), open)) return 0;
+    return 1;
+}
+
+/* `expected`: a tuple of (name, value). */
+static int keywords_are(PyObject *expected, PyObject *actual, PyObject *open) {
+    if (actual == NULL) return PyTuple_GET_SIZE(expected) == 0;
+    if (PyDict_GET_SIZE(actual) != PyTuple_GET_SIZE(expected)) return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(expected); i++) {
+        PyObject *pair = PyTuple_GET_ITEM(expected, i);
+        PyObject *found = PyDict_GetItemWithError(actual, PyTuple_GET_ITEM(pair, 0));
+        if (found == NULL || !default_is(PyTuple_GET_ITEM(pair, 1), found, open)) return 0;
+    }
+    return 1;
+}
+
+/* `check->obj` is (code, defaults, keyword defaults, what stands for any value). */
+static int function_is(const Check *check, PyObject *value) {
+    if (!PyFunction_Check(value)) return 0;
+    PyFunctionObject *function = (PyFunctionObject *)value;
+    PyObject *open = PyTuple_GET_ITEM(check->obj, 3);
+    return function->func_code == PyTuple_GET_ITEM(check->obj, 0) &&
+           defaults_are(PyTuple_GET_ITEM(check->obj, 1), function->func_defaults, open) &&
+           keywords_are(PyTuple_GET_ITEM(check->obj, 2), function->func_kwdefaults, open);
+}
+
 static int referent_is(PyObject *reference, PyObject *value) {
 #if PY_VERSION_HEX >= 0x030D0000
     PyObject *target;
@@ -125,6 +172,8 @@ int check_value(const Check *check, PyObject *value) {
     case CHECK_KEY_ABSENT: return has_key(value, check->obj, 0);
     case CHECK_ATTR_PRESENT: return has_attribute(value, check->obj, 1);
     case CHECK_ATTR_ABSENT: return has_attribute(value, check->obj, 0);
+    case CHECK_CLASS_LOOKUP: return class_has(check, value);
+    case CHECK_FUNCTION_STATE: return function_is(check, value);
     case CHECK_TENSOR: return tensor_holds(check->tensor, value);
     case CHECK_STATE: return state_is(check);
     case CHECK_PYTHON: return python_holds(check->obj, value);
@@ -138,7 +187,11 @@ int check_is_native(const Check *check, PyObject *value) {
     case CHECK_TYPE_IS:
     case CHECK_IS_OBJECT:
     case CHECK_IS_REFERENT:
+    case CHECK_CLASS_LOOKUP:
+    case CHECK_FUNCTION_STATE:
     case CHECK_STATE: return 1;
+    case CHECK_KEY_ABSENT:
+    case CHECK_KEY_PRESENT: return PyUnicode_CheckExact(check->obj) && value != NULL && PyDict_CheckExact(value);
     case CHECK_EQUALS: return check->lasting == LASTS_WITH_VALUE;
     case CHECK_LENGTH:
         return value != NULL && (PyTuple_CheckExact(value) || PyList_CheckExact(value) || PyDict_CheckExact(value) ||

@@ -86,6 +86,7 @@ PyObject *fetch_root(Node *node, const Roots *roots, int *unchanged, Seen *pendi
     case ACCESS_CLOSURE: return closure_value(node, roots);
     case ACCESS_MODULE: return from_mapping(node, PyImport_GetModuleDict(), unchanged, pending);
     case ACCESS_STATE: return Py_NewRef(Py_None);
+    case ACCESS_NAMESPACE: return Py_NewRef(roots->globals);
     default: PyErr_SetString(PyExc_SystemError, "guards: not a root"); return NULL;
     }
 }
@@ -293,6 +294,7 @@ static PyObject *extent(Node *node, PyObject *tensor) {
 PyObject *fetch_child(Node *node, PyObject *parent, int *unchanged, Seen *pending) {
     switch ((Access)node->access) {
     case ACCESS_ATTR: return attribute(node, parent, unchanged, pending);
+    case ACCESS_KNOWN: return Py_NewRef(node->key);
     case ACCESS_INSTANCE_DICT: return instance_dict_of(node, parent);
     case ACCESS_ITEM: return item(node, parent, unchanged, pending);
     case ACCESS_DICT_KEY: return dict_key(node, parent, unchanged, pending);

@@ -15,6 +15,8 @@ typedef enum {
     ACCESS_BUILTIN,
     ACCESS_MODULE,
     ACCESS_STATE,
+    ACCESS_NAMESPACE,
+    ACCESS_KNOWN,
     ACCESS_ATTR,
     ACCESS_INSTANCE_DICT,
     ACCESS_ITEM,
@@ -37,6 +39,8 @@ typedef enum {
     CHECK_KEY_ABSENT,
     CHECK_ATTR_PRESENT,
     CHECK_ATTR_ABSENT,
+    CHECK_CLASS_LOOKUP,
+    CHECK_FUNCTION_STATE,
     CHECK_TENSOR,
     CHECK_STATE,
     CHECK_PYTHON,
@@ -108,7 +112,7 @@ typedef struct Node {
     int32_t slot;        /* where the value is kept for checks over several values, or -1 */
     int32_t n_checks, n_live_checks, n_value_checks; /* checks: [live | with value | with dict] */
     int32_t n_children, n_live_children;             /* children: [live | skipped while the dict is unchanged] */
-    PyObject *key;
+    PyObject *key; /* KNOWN: the value itself */
     Py_hash_t hash;
     Check *checks;
     struct Node *children;
@@ -200,7 +204,7 @@ Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *re
                   Py_ssize_t n_slots);
 /* Whether a plan may insist on the very object that a root has now; other roots are walked at every call. */
 int root_is_lasting(const Node *root, PyObject *value);
-PlanOutcome plan_run(const Plan *plan, const Roots *roots, const Check *relations, Py_ssize_t n_relations, Run *run);
+PlanOutcome plan_run(Plan *plan, const Roots *roots, const Check *relations, Py_ssize_t n_relations, Run *run);
 void plan_free(Plan *plan);
 
 /* evaluator.c, fetcher.c */

@@ -2,14 +2,14 @@
 #include "native.h"
 
 const char *const access_names[ACCESS_COUNT] = {
-    "local", "global",   "closure", "builtin", "module", "state", "attr", "instance_dict",
-    "item",  "dict_key", "type",    "size",    "stride", "python",
+    "local", "global",   "closure", "builtin", "module", "state", "namespace", "known", "attr",
+    "instance_dict", "item", "dict_key", "type", "size", "stride", "python",
 };
 
 const char *const check_names[CHECK_COUNT] = {
     "type_is",     "is_object",    "is_referent", "equals", "length", "dict_keys", "key_present", "key_absent",
-    "attr_present", "attr_absent", "tensor",      "state",  "python", "same",      "distinct",    "shapes",
-    "storages",     "python_many",
+    "attr_present", "attr_absent", "class_lookup", "function_state", "tensor", "state", "python", "same",
+    "distinct", "shapes", "storages", "python_many",
 };
 
 const char *const shape_op_names[OP_COUNT] = {

@@ -12,22 +12,28 @@
  *   DICT 0x..c0 has version 1300
  *   OWNER ... DICT ...                      (a layer)
  *   TENSOR 0x..d0 matches                   (its weight)
- *   ITEM_IS 0x..e0 in a module's globals    (looked up: a module's globals change often, and rarely the ones that matter)
+ *   NAMES of dict 0x..e0, version 1400, 2 entries      (a namespace: changes often, rarely in the names that matter;
+ *     ITEM_IS 0x..f0 under "relu"                       so a new version means to look at each, and to go on)
+ *     CHECK no "len"
+ *   LOOKUPS in class 0x..f8, version 77, 3 entries     (the same for what was looked up in a class)
+ *     CHECK ...
  */
 #include "native.h"
 
 #include "dict_version.h"
 
-typedef enum { ROOT_IS, ROOT_NODE, OWNER, HAS_TYPE, CLASS, DICT, ITEM_IS, NUMBER, TYPE, TENSOR, CHECK } EntryKind;
+typedef enum {
+    ROOT_IS, ROOT_NODE, NAMESPACE_IS, OWNER, HAS_TYPE, CLASS, DICT, NAMES, LOOKUPS, ITEM_IS, NUMBER, TYPE, TENSOR, CHECK
+} EntryKind;
 
 typedef struct {
     uint32_t kind;
-    int32_t guard; /* TYPE, TENSOR, CHECK: whose it is */
+    int32_t guard; /* TYPE, TENSOR, CHECK: whose it is; NAMES, LOOKUPS: how many entries it stands for */
     PyObject *object;
     const void *what; /* OWNER, HAS_TYPE, TYPE: type; TENSOR: facts; CHECK: the check; ROOT_*, NUMBER: the node */
     PyObject **place; /* OWNER: where the object keeps its dict */
     PyObject *dict;   /* OWNER, ITEM_IS: the dict */
-    uint64_t version; /* DICT, ITEM_IS: its version; OWNER: its type's; CLASS: its own */
+    uint64_t version; /* DICT, NAMES: its version; OWNER: its type's; CLASS, LOOKUPS: its own */
 } Entry;
 
 /* What may run user code: a check, or a whole sub-tree below a known value. */
@@ -131,6 +137,8 @@ static int record_owner(Plan *plan, const Node *child, PyObject *value, PyObject
 }
 
 static void record_value(Plan *plan, Node *node, PyObject *value, int fresh);
+static void record_child(Plan *plan, Node *child, PyObject *value);
+static void record_known(Plan *plan, Node *node);
 
 /* The child's value is what it read before through dicts, the first of which is `first`. */
 static int record_seen(Plan *plan, Node *child, PyObject *first) {
@@ -158,37 +166,111 @@ static int record_class_value(Plan *plan, Node *child, PyObject *value) {
     return 1;
 }
 
-/* A module's globals: each name by itself. */
-static void record_global(Plan *plan, Node *child, PyObject *dict) {
-    const Seen *seen = &child->seen;
-    if (seen->value == NULL || seen->n != 1 || seen->dict[0] != dict || seen->version[0] != dict_version(dict)) {
-        add_late(plan, child, NULL, dict);
-        return;
+/* --- namespaces: only the names that matter must stay as they are --- */
+
+typedef struct {
+    PyObject *dict;
+    int block;   /* index of the NAMES entry */
+    Node *nodes[64]; /* in the block; further ones get a block of their own */
+    int n;
+} Names;
+
+static void names_begin(Plan *plan, Names *names, PyObject *dict) {
+    names->dict = dict;
+    names->n = 0;
+    names->block = plan->n_entries;
+    add(plan, NAMES, dict, NULL)->version = dict_version(dict);
+}
+
+/* What hangs below the names comes after the block, since it is looked at every time. */
+static void names_end(Plan *plan, Names *names) {
+    if (plan->failed) return;
+    int size = plan->n_entries - names->block - 1;
+    if (size == 0) plan->n_entries--;
+    else plan->entries[names->block].guard = size;
+    for (int i = 0; i < names->n; i++) record_value(plan, names->nodes[i], names->nodes[i]->seen.value, 0);
+}
+
+/* The node's value is what its dict held under its name when it was checked. 0: that is not known. */
+static int names_add(Plan *plan, Names *names, Node *node) {
+    const Seen *seen = &node->seen;
+    if (seen->value == NULL || seen->n != 1 || seen->dict[0] != names->dict) return 0;
+    if (seen->version[0] != dict_version(names->dict)) return 0;
+    if (names->n == (int)(sizeof names->nodes / sizeof *names->nodes)) {
+        names_end(plan, names);
+        names_begin(plan, names, names->dict);
     }
-    Entry *entry = add(plan, ITEM_IS, seen->value, child);
-    entry->dict = dict;
-    entry->version = seen->version[0];
-    record_value(plan, child, seen->value, 1);
+    add(plan, ITEM_IS, seen->value, node)->dict = names->dict;
+    for (int i = node->n_live_checks; i < node->n_value_checks; i++) record_check(plan, &node->checks[i], seen->value);
+    names->nodes[names->n++] = node;
+    return 1;
+}
+
+static int is_about_a_key(const Check *check) { return check->op == CHECK_KEY_ABSENT || check->op == CHECK_KEY_PRESENT; }
+
+static int is_about_names(const Node *node, PyObject *dict) {
+    if (node->slot >= 0 || !PyDict_CheckExact(dict)) return 0;
+    for (int i = 0; i < node->n_checks; i++)
+        if (!is_about_a_key(&node->checks[i]) || !check_is_native(&node->checks[i], dict)) return 0;
+    for (int i = 0; i < node->n_children; i++)
+        if (node->children[i].access != ACCESS_ITEM) return 0;
+    return 1;
+}
+
+/* A node whose value is a namespace's dict: its checks and children join the block. */
+static void names_add_all(Plan *plan, Names *names, Node *node) {
+    for (int i = 0; i < node->n_checks; i++) record_check(plan, &node->checks[i], names->dict);
+    for (int i = 0; i < node->n_children; i++)
+        if (!names_add(plan, names, &node->children[i])) add_late(plan, &node->children[i], NULL, names->dict);
 }
 
 /* What hangs below a Python module. */
-static void record_module_child(Plan *plan, Node *child, PyObject *module) {
+static void record_module_children(Plan *plan, Node *node, PyObject *module) {
+    Names names;
     PyObject *dict = PyModule_GetDict(module);
-    if (child->access == ACCESS_ATTR && child->seen.value != NULL && child->seen.dict[0] == dict) {
-        record_global(plan, child, dict);
+    names_begin(plan, &names, dict);
+    for (int i = 0; i < node->n_children; i++) {
+        Node *child = &node->children[i];
+        if (child->access == ACCESS_KNOWN) continue;
+        if (child->access == ACCESS_INSTANCE_DICT && is_about_names(child, dict)) names_add_all(plan, &names, child);
+        else if (child->access != ACCESS_ATTR || !names_add(plan, &names, child)) add_late(plan, child, NULL, module);
+    }
+    names_end(plan, &names);
+    for (int i = 0; i < node->n_children; i++)
+        if (node->children[i].access == ACCESS_KNOWN) record_known(plan, &node->children[i]);
+}
+
+/* An object that the node holds. What is looked up in a class stays while the class and its bases do. */
+static void record_known(Plan *plan, Node *node) {
+    PyObject *value = node->key;
+    if (PyDict_CheckExact(value) && is_about_names(node, value)) {
+        Names names;
+        names_begin(plan, &names, value);
+        names_add_all(plan, &names, node);
+        names_end(plan, &names);
         return;
     }
-    int simple = child->access == ACCESS_INSTANCE_DICT && child->n_checks == 0 && child->slot < 0;
-    for (int i = 0; simple && i < child->n_children; i++) simple = child->children[i].access == ACCESS_ITEM;
-    if (!simple) add_late(plan, child, NULL, module);
-    for (int i = 0; simple && i < child->n_children; i++) record_global(plan, &child->children[i], dict);
+    int block = plan->n_entries, size = 0;
+    unsigned int version = PyType_Check(value) ? type_version((PyTypeObject *)value) : 0;
+    if (version != 0) add(plan, LOOKUPS, value, NULL)->version = version;
+    for (int i = 0; i < node->n_checks && version != 0; i++)
+        if (node->checks[i].op == CHECK_CLASS_LOOKUP) record_check(plan, &node->checks[i], value), size++;
+    if (plan->failed) return;
+    if (version != 0 && size == 0) plan->n_entries--;
+    if (size > 0) plan->entries[block].guard = size;
+    for (int i = 0; i < node->n_checks; i++)
+        if (version == 0 || node->checks[i].op != CHECK_CLASS_LOOKUP) record_check(plan, &node->checks[i], value);
+    if (PyModule_CheckExact(value)) record_module_children(plan, node, value);
+    else
+        for (int i = 0; i < node->n_children; i++) record_child(plan, &node->children[i], value);
+    keep(plan, node->slot, value);
 }
 
 static void record_child(Plan *plan, Node *child, PyObject *value) {
     PyObject *dict;
     int64_t number;
-    if (PyModule_CheckExact(value)) {
-        record_module_child(plan, child, value);
+    if (child->access == ACCESS_KNOWN) {
+        record_known(plan, child);
         return;
     }
     switch ((Access)child->access) {
@@ -234,7 +316,9 @@ static void record_value(Plan *plan, Node *node, PyObject *value, int fresh) {
     if (!settled)
         for (int i = node->n_value_checks; i < node->n_checks; i++) record_check(plan, &node->checks[i], value);
     int count = settled ? node->n_live_children : node->n_children;
-    for (int i = 0; i < count; i++) record_child(plan, &node->children[i], value);
+    if (PyModule_CheckExact(value)) record_module_children(plan, node, value);
+    else
+        for (int i = 0; i < count; i++) record_child(plan, &node->children[i], value);
     keep(plan, node->slot, value);
 }
 
@@ -272,6 +356,43 @@ static void record_root(Plan *plan, Node *root, const Roots *roots) {
         record_value(plan, root, value, 1);
     }
     Py_XDECREF(value);
+}
+
+/* Values whose identity is worth insisting on: the others are read afresh at each call. */
+static int is_steady(const Node *root, PyObject *value) {
+    return PyFunction_Check(value) || PyCFunction_Check(value) || value == Py_None || PyBool_Check(value) ||
+           PyLong_CheckExact(value) || PyFloat_CheckExact(value) || PyUnicode_CheckExact(value) ||
+           root_is_lasting(root, value);
+}
+
+static PyObject *namespace_of(const Node *root, const Roots *roots) {
+    switch ((Access)root->access) {
+    case ACCESS_NAMESPACE:
+    case ACCESS_GLOBAL: return roots->globals;
+    case ACCESS_BUILTIN: return roots->builtins;
+    case ACCESS_MODULE: return PyImport_GetModuleDict();
+    default: return NULL;
+    }
+}
+
+/* The roots that are read from one namespace, all in one block. Returns how many it took; `taken` says which. */
+static void record_namespace(Plan *plan, Node *nodes, Py_ssize_t n, const Roots *roots, PyObject *dict, uint8_t *taken) {
+    Names names;
+    if (dict == NULL || !PyDict_CheckExact(dict)) return;
+    if (dict == roots->globals || dict == roots->builtins)
+        add(plan, NAMESPACE_IS, dict, dict == roots->globals ? "globals" : NULL);
+    names_begin(plan, &names, dict);
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Node *root = &nodes[i];
+        if (taken[i] || namespace_of(root, roots) != dict) continue;
+        if (root->access == ACCESS_NAMESPACE) {
+            if (!is_about_names(root, dict)) continue;
+            names_add_all(plan, &names, root);
+            taken[i] = 1;
+        } else if (root->seen.value != NULL && is_steady(root, root->seen.value))
+            taken[i] = (uint8_t)names_add(plan, &names, root);
+    }
+    names_end(plan, &names);
 }
 
 /* Relations of identity among kept objects hold as long as the plan does; only the others need the objects. */
@@ -312,7 +433,15 @@ Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *re
                   Py_ssize_t n_slots) {
     Plan *plan = PyMem_Calloc(1, sizeof(Plan));
     if (plan == NULL) return NULL;
-    for (Py_ssize_t i = 0; i < n; i++) record_root(plan, &nodes[i], roots);
+    uint8_t *taken = PyMem_Calloc((size_t)n + 1, 1);
+    if (taken == NULL) plan->failed = 1;
+    else {
+        PyObject *const spaces[] = {roots->globals, roots->builtins, PyImport_GetModuleDict()};
+        for (int i = 0; i < 3; i++) record_namespace(plan, nodes, n, roots, spaces[i], taken);
+        for (Py_ssize_t i = 0; i < n; i++)
+            if (!taken[i]) record_root(plan, &nodes[i], roots);
+        PyMem_Free(taken);
+    }
     settle_relations(plan, relations, n_relations, n_slots);
     if (plan->failed) {
         plan_free(plan);
@@ -338,7 +467,6 @@ static int root_is(const Entry *entry, const Roots *roots) {
 }
 
 static int item_is(const Entry *entry) {
-    if (dict_version(entry->dict) == entry->version) return 1;
     const Node *node = entry->what;
     PyObject *value = PyDict_GetItemWithError(entry->dict, node->key);
     if (value == NULL) PyErr_Clear();
@@ -347,6 +475,8 @@ static int item_is(const Entry *entry) {
 
 static PlanOutcome run_entry(const Entry *entry, const Roots *roots, Run *run) {
     switch ((EntryKind)entry->kind) {
+    case NAMESPACE_IS:
+        return entry->object == (entry->what != NULL ? roots->globals : roots->builtins) ? PLAN_HOLDS : PLAN_STALE;
     case ROOT_IS: return root_is(entry, roots) ? PLAN_HOLDS : PLAN_STALE;
     case OWNER: return stays(entry) ? PLAN_HOLDS : PLAN_STALE;
     case DICT: return dict_version(entry->object) == entry->version ? PLAN_HOLDS : PLAN_STALE;
@@ -358,6 +488,8 @@ static PlanOutcome run_entry(const Entry *entry, const Roots *roots, Run *run) {
     case TYPE: return (const void *)Py_TYPE(entry->object) == entry->what ? PLAN_HOLDS : PLAN_FAILS;
     case TENSOR: return tensor_holds(entry->what, entry->object) ? PLAN_HOLDS : PLAN_FAILS;
     case CHECK: return check_value(entry->what, entry->object) ? PLAN_HOLDS : PLAN_FAILS;
+    case NAMES:
+    case LOOKUPS: break; /* plan_run's */
     }
     return PLAN_STALE;
 }
@@ -385,15 +517,47 @@ static PlanOutcome run_relations(const Plan *plan, const Check *relations, Py_ss
     return PLAN_HOLDS;
 }
 
-PlanOutcome plan_run(const Plan *plan, const Roots *roots, const Check *relations, Py_ssize_t n_relations, Run *run) {
-    const Entry *end = plan->entries + plan->n_entries;
-    for (const Entry *entry = plan->entries; entry < end; entry++) {
+/* The version of what a block of entries is about; while it is the recorded one, they hold. */
+static uint64_t block_version(const Entry *entry) {
+    return entry->kind == NAMES ? dict_version(entry->object) : type_version((PyTypeObject *)entry->object);
+}
+
+/* The entries of a block whose dict or class has changed; if they hold all the same, its version now will do. */
+static PlanOutcome run_block(Entry *block, const Roots *roots, Run *run) {
+    for (Entry *entry = block + 1; entry <= block + block->guard; entry++) {
+        PlanOutcome outcome = run_entry(entry, roots, run);
+        if (outcome == PLAN_HOLDS) continue;
+        if (outcome == PLAN_FAILS) run->failed = entry->guard;
+        return outcome;
+    }
+    uint64_t version = block_version(block);
+    if (version != 0) block->version = version;
+    return PLAN_HOLDS;
+}
+
+static PlanOutcome run_entries(Plan *plan, const Roots *roots, Run *run) {
+    Entry *end = plan->entries + plan->n_entries;
+    for (Entry *entry = plan->entries; entry < end; entry++) {
+        if (entry->kind == NAMES || entry->kind == LOOKUPS) {
+            if (block_version(entry) != entry->version) {
+                PlanOutcome outcome = run_block(entry, roots, run);
+                if (outcome != PLAN_HOLDS) return outcome;
+            }
+            entry += entry->guard;
+            continue;
+        }
         PlanOutcome outcome = run_entry(entry, roots, run);
         if (outcome == PLAN_HOLDS) continue;
         if (outcome == PLAN_FAILS && entry->kind >= TYPE) run->failed = entry->guard;
         return outcome;
     }
+    return PLAN_HOLDS;
+}
+
+PlanOutcome plan_run(Plan *plan, const Roots *roots, const Check *relations, Py_ssize_t n_relations, Run *run) {
+    PlanOutcome outcome = run_entries(plan, roots, run);
+    if (outcome != PLAN_HOLDS) return outcome;
     for (int i = 0; i < plan->n_kept; i++) Py_XSETREF(run->slots[plan->kept[i].slot].obj, Py_NewRef(plan->kept[i].object));
-    PlanOutcome outcome = plan->n_late > 0 ? run_all_late(plan, roots, run) : PLAN_HOLDS;
+    if (plan->n_late > 0) outcome = run_all_late(plan, roots, run);
     return outcome == PLAN_HOLDS ? run_relations(plan, relations, n_relations, run) : outcome;
 }

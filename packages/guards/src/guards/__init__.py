@@ -10,9 +10,19 @@ from guards.errors import GuardError
 from guards.explain import Failure, failures, first_failure
 from guards.kinds.base import KINDS, GuardRecord, guard_kind
 from guards.kinds.containers import AttributeAbsent, AttributePresent, DictKeys, KeyAbsent, KeyPresent, Length
+from guards.kinds.definitions import (
+    ABSENT,
+    OPEN,
+    ClassLookup,
+    FunctionState,
+    class_lookup,
+    function_state,
+    is_closed_default,
+)
 from guards.kinds.relations import DistinctObjects, SameObject, ShapeRelations, shape_relations
 from guards.kinds.values import EqualsConstant, IsObject, Truthiness, TypeIs
 from guards.reference import ReferenceEvaluator, ReferenceFetcher
+from guards.root_sources import NAMESPACE, KnownObjectSource, NamespaceSource, known_object
 from guards.tree import GuardSet
 
 if TYPE_CHECKING:
@@ -29,14 +39,19 @@ _NEED_TORCH = {
 }
 
 __all__ = [
+    "ABSENT",
     "KINDS",
+    "NAMESPACE",
+    "OPEN",
     "SKIPS_BY_DICT_VERSION",
     "AttributeAbsent",
     "AttributePresent",
+    "ClassLookup",
     "DictKeys",
     "DistinctObjects",
     "EqualsConstant",
     "Failure",
+    "FunctionState",
     "GlobalState",
     "GuardError",
     "GuardRecord",
@@ -44,7 +59,9 @@ __all__ = [
     "IsObject",
     "KeyAbsent",
     "KeyPresent",
+    "KnownObjectSource",
     "Length",
+    "NamespaceSource",
     "ReferenceEvaluator",
     "ReferenceFetcher",
     "SameObject",
@@ -55,10 +72,14 @@ __all__ = [
     "TypeIs",
     "build",
     "build_fetcher",
+    "class_lookup",
     "failures",
     "first_failure",
+    "function_state",
     "global_state",
     "guard_kind",
+    "is_closed_default",
+    "known_object",
     "shape_relations",
     "storage_groups",
     "tensor_match",

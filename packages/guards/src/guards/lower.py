@@ -15,9 +15,9 @@ from fx_interface.source import Source
 from fx_interface.symbols import Apply, IntLike, Relation, RelationOp, Symbol
 from guards import _native
 from guards.errors import GuardError
-from guards.kinds import containers, relations, values
+from guards.kinds import containers, definitions, relations, values
 from guards.kinds.base import KINDS
-from guards.state_source import StateSource
+from guards.root_sources import KnownObjectSource, NamespaceSource, StateSource
 from guards.torch_bridge import state_program, tensor_facts
 from guards.tree import GuardSet, TreeNode, sources_of
 
@@ -31,7 +31,14 @@ NEVER, WITH_VALUE, WITH_DICT = 0, 1, 2
 _NO_INDEX = -(2**31)
 _EXTENTS = (sources.SizeSource, sources.StrideSource)
 _ITEMS = (sources.ItemSource, sources.DictKeySource)
-_KNOWN_SOURCES = (sources.AttrSource, sources.InstanceDictSource, sources.TypeSource, *_ITEMS, *_EXTENTS)
+_KNOWN_SOURCES = (
+    sources.AttrSource,
+    sources.InstanceDictSource,
+    sources.TypeSource,
+    KnownObjectSource,
+    *_ITEMS,
+    *_EXTENTS,
+)
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
@@ -83,6 +90,8 @@ class Lowering:
                 return _A["module"], name, 0
             case StateSource():
                 return _A["state"], None, 0
+            case NamespaceSource():
+                return _A["namespace"], None, 0
             case _ if source.base is None:
                 raise GuardError(
                     "GRD001",
@@ -101,6 +110,8 @@ def derived_access(source: Source) -> tuple[int, Any, int]:
             return _A["attr"], name, 0
         case sources.InstanceDictSource():
             return _A["instance_dict"], None, 0
+        case KnownObjectSource():
+            return _A["known"], source.step(None), 0
         case sources.ItemSource(_, key):
             small = type(key) is int and abs(key) < 2**31
             return _A["item"], key, key if small else _NO_INDEX
@@ -182,6 +193,13 @@ def value_check(index: int, guard: Guard) -> CheckTuple:
             return check("attr_present", guard.name)
         case containers.AttributeAbsent():
             return check("attr_absent", guard.name)
+        case definitions.ClassLookup():
+            absent = guard.expected is definitions.ABSENT
+            return check("class_lookup", (guard.name, guard.expected), 2 if absent else int(guard.only_type))
+        case definitions.FunctionState():
+            return check(
+                "function_state", (guard.code, guard.defaults, guard.keywords, definitions.OPEN)
+            )
     match guard.kind:
         case "tensor_match":
             return check("tensor", facts=tensor_facts(guard))

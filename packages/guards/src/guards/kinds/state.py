@@ -10,7 +10,7 @@ import torch
 from torch.utils._device import DeviceContext
 
 from guards.kinds.base import GuardRecord, guard_kind, short
-from guards.state_source import STATE
+from guards.root_sources import STATE
 
 
 def _autocast(device: str) -> torch.dtype | None:
