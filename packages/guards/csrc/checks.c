@@ -101,6 +101,16 @@ static int class_has(const Check *check, PyObject *value) {
     return check->number == ANY_OF_ITS_TYPE ? (PyObject *)Py_TYPE(found) == expected : found == expected;
 }
 
+/* `check->obj` is the method resolution order. */
+static int bases_are(const Check *check, PyObject *value) {
+    PyObject *actual = PyType_Check(value) ? ((PyTypeObject *)value)->tp_mro : NULL;
+    if (actual == check->obj || actual == NULL) return actual != NULL;
+    if (PyTuple_GET_SIZE(actual) != PyTuple_GET_SIZE(check->obj)) return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(actual); i++)
+        if (PyTuple_GET_ITEM(actual, i) != PyTuple_GET_ITEM(check->obj, i)) return 0;
+    return 1;
+}
+
 static int default_is(PyObject *expected, PyObject *value, PyObject *open) {
     return expected == open || (value != NULL && constants_equal(expected, value));
 }
@@ -173,6 +183,7 @@ int check_value(const Check *check, PyObject *value) {
     case CHECK_ATTR_PRESENT: return has_attribute(value, check->obj, 1);
     case CHECK_ATTR_ABSENT: return has_attribute(value, check->obj, 0);
     case CHECK_CLASS_LOOKUP: return class_has(check, value);
+    case CHECK_CLASS_BASES: return bases_are(check, value);
     case CHECK_FUNCTION_STATE: return function_is(check, value);
     case CHECK_TENSOR: return tensor_holds(check->tensor, value);
     case CHECK_STATE: return state_is(check);
@@ -188,6 +199,7 @@ int check_is_native(const Check *check, PyObject *value) {
     case CHECK_IS_OBJECT:
     case CHECK_IS_REFERENT:
     case CHECK_CLASS_LOOKUP:
+    case CHECK_CLASS_BASES:
     case CHECK_FUNCTION_STATE:
     case CHECK_STATE: return 1;
     case CHECK_KEY_ABSENT:

@@ -240,6 +240,10 @@ static void record_module_children(Plan *plan, Node *node, PyObject *module) {
         if (node->children[i].access == ACCESS_KNOWN) record_known(plan, &node->children[i]);
 }
 
+static int is_about_a_class(const Check *check) {
+    return check->op == CHECK_CLASS_LOOKUP || check->op == CHECK_CLASS_BASES;
+}
+
 /* An object that the node holds. What is looked up in a class stays while the class and its bases do. */
 static void record_known(Plan *plan, Node *node) {
     PyObject *value = node->key;
@@ -254,12 +258,12 @@ static void record_known(Plan *plan, Node *node) {
     unsigned int version = PyType_Check(value) ? type_version((PyTypeObject *)value) : 0;
     if (version != 0) add(plan, LOOKUPS, value, NULL)->version = version;
     for (int i = 0; i < node->n_checks && version != 0; i++)
-        if (node->checks[i].op == CHECK_CLASS_LOOKUP) record_check(plan, &node->checks[i], value), size++;
+        if (is_about_a_class(&node->checks[i])) record_check(plan, &node->checks[i], value), size++;
     if (plan->failed) return;
     if (version != 0 && size == 0) plan->n_entries--;
     if (size > 0) plan->entries[block].guard = size;
     for (int i = 0; i < node->n_checks; i++)
-        if (version == 0 || node->checks[i].op != CHECK_CLASS_LOOKUP) record_check(plan, &node->checks[i], value);
+        if (version == 0 || !is_about_a_class(&node->checks[i])) record_check(plan, &node->checks[i], value);
     if (PyModule_CheckExact(value)) record_module_children(plan, node, value);
     else
         for (int i = 0; i < node->n_children; i++) record_child(plan, &node->children[i], value);

@@ -6,6 +6,7 @@ import sys
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+import guards
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.nesting import Standing, Stop, Stopped
 from dynamo_capture.prepared import PreparedCode, Step
@@ -57,11 +58,23 @@ class GlobalsScope:
             made = tx.wrap(self.real[name], self.source_of(name))
         elif name in _BUILTINS:
             real = _BUILTINS[name]
+            self._guard_builtin(name, real)
             made = tx.wrap(real, BuiltinSource(name)) if _is_replaced(name, real) else Const(real)
         else:
             raise tx.raises(NameError, f"name {name!r} is not defined")
         self.known[name] = made
         return made
+
+    def _guard_builtin(self, name: str, real: Any) -> None:
+        """A builtin is what it was, and this module has no global of that name."""
+        log = self._tx.guards
+        log.is_object(BuiltinSource(name), real)
+        if name in self.written:
+            return
+        if self._source is None:
+            log.absent(guards.NAMESPACE, name)
+        elif str(self.real.get("__name__")).partition(".")[0] not in ("torch", *sys.stdlib_module_names):
+            log.absent(self._source, name)
 
     def write(self, name: str, value: Value) -> None:
         """Set a global: an effect."""

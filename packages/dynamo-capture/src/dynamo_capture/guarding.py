@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from types import FunctionType
 from typing import Any
 
 import guards
@@ -56,6 +57,18 @@ class GuardLog:
         for index, key in enumerate(keys):
             if is_plain_key(key):
                 self.equals(DictKeySource(source, index), key)
+
+    def class_lookup(self, source: Source, name: str, found: Any, *, only_type: bool) -> None:
+        """A class has this under ``name``; ``guards.ABSENT``: nothing."""
+        self.records.append(guards.ClassLookup(source, name, found, only_type, where=self._where()))
+
+    def class_bases(self, source: Source, cls: type) -> None:
+        """A class inherits from what it inherits from now."""
+        self.records.append(guards.ClassBases(source, cls.__mro__, where=self._where()))
+
+    def function_state(self, source: Source, function: FunctionType) -> None:
+        """A function has its code, and its constant defaults."""
+        self.records.append(guards.function_state(source, function, where=self._where()))
 
     def distinct(self, sources: Sequence[Source]) -> None:
         """No two of these paths lead to one object."""

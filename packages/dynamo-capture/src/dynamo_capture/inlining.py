@@ -5,18 +5,22 @@ from __future__ import annotations
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
 
+import guards
+from dynamo_capture.attributes.lookup import LIBRARIES
 from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.frame import Frame, GeneratorValue, GlobalsScope, Return, scope_source
 from dynamo_capture.prepared import prepare
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import CellValue, Const, DictValue, FunctionValue, TupleValue, Value
+from fx_interface.backend import STACK_PACKAGES
 from fx_interface.source import AttrSource, ItemSource, Source
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 _DEEPEST = 120
+_UNCHANGING = LIBRARIES | STACK_PACKAGES
 _COROUTINE_FLAGS = 0x80 | 0x100 | 0x200
 
 
@@ -26,6 +30,7 @@ class Inliner:
     def __init__(self, tx: Trace) -> None:
         self._tx = tx
         self._scopes: dict[int, GlobalsScope] = {}
+        self._guarded: dict[int, FunctionType] = {}
 
     def scope(self, real: dict[str, Any]) -> GlobalsScope:
         """The namespace of a module, one object per namespace."""
@@ -51,6 +56,7 @@ class Inliner:
             real = function.as_constant()
             assert isinstance(real, FunctionType), real
             code, scope = real.__code__, self.scope(real.__globals__)
+            self._guard_state(real, function.source)
             defaults, kwdefaults = self._defaults(real, function.source)
             variables = self._bind(code, defaults, kwdefaults, args, kwargs)
             if real.__closure__:
@@ -77,6 +83,13 @@ class Inliner:
             step.run(frame, step)
         raise GraphBreak("CAP223", "a generator without an entry")
 
+    def _guard_state(self, real: FunctionType, source: Source | None) -> None:
+        """The function's code has been relied on, and its defaults. That of libraries does not change."""
+        if id(real) in self._guarded or str(real.__module__).partition(".")[0] in _UNCHANGING:
+            return
+        self._guarded[id(real)] = real
+        self._tx.guards.function_state(source if source is not None else known_object(real), real)
+
     def _defaults(self, real: FunctionType, source: Source | None) -> tuple[list[Value], dict[str, Value]]:
         if real.__defaults__ is None and real.__kwdefaults__ is None:
             return [], {}
@@ -92,8 +105,8 @@ class Inliner:
         return positional, keyword
 
     def _default(self, real: FunctionType, value: Any, source: Source | None, kind: str, key: Any) -> Value:
-        if value is None or type(value) in (bool, int, float, str) or isinstance(value, type):
-            return Const(value)
+        if guards.is_closed_default(value):
+            return Const(value)  # the guard on the function's state is about it
         base = source if source is not None else known_object(real)
         return self._tx.wrap(value, ItemSource(AttrSource(base, kind), key))
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from guards import GuardRecord, guard_kind
+from guards import GuardRecord, constant_key, constants_equal, guard_kind
 
 
 @guard_kind
 @dataclass(frozen=True, slots=True)
-class SetEquals(GuardRecord):
-    """A set or frozenset with exactly these members."""
+class SetMembers(GuardRecord):
+    """A set or frozenset of exactly these members, which it gives in this order (1, 1.0 and True are three members)."""
 
-    kind: ClassVar[str] = "set_equals"
-    expected: frozenset[Any]
+    kind: ClassVar[str] = "set_members"
+    expected: tuple[Any, ...] = field(compare=False)
+    key: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", constant_key(self.expected))
 
     def holds(self, value: Any) -> bool:
         try:
-            return bool(value == self.expected)
+            return constants_equal(self.expected, tuple(value))
         except Exception:
             return False
 
     def explain(self, value: Any) -> str:
-        return f"expected a set equal to {set(self.expected)!r}, got {value!r}"
+        return f"expected a set of {list(self.expected)!r}, got {value!r}"

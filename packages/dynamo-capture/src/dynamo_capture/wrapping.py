@@ -24,7 +24,7 @@ import torch
 from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.runtime import Suspended
-from dynamo_capture.set_guard import SetEquals
+from dynamo_capture.set_guard import SetMembers
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -298,6 +298,8 @@ def _list(tx: Trace, real: Any, source: Source) -> Value:
         return found
     tx.guards.type_is(source, type(real))
     tx.guards.length(source, real)
+    if isinstance(real, collections.deque):
+        tx.guards.equals(AttrSource(source, "maxlen"), real.maxlen)
     items: list[Value] = [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
     return tx.wrapping.remember(real, ListValue(items, type(real), source, real))
 
@@ -322,6 +324,6 @@ def _set(tx: Trace, real: Any, source: Source) -> Value:
     if not is_known(frozenset(real)):
         raise GraphBreak("CAP213", "a set of objects that are no constants")
     tx.guards.type_is(source, type(real))
-    tx.guards.add(SetEquals(source, frozenset(real)))
+    tx.guards.add(SetMembers(source, tuple(real), where=tx.where()))
     made = SetValue({item: Const(item) for item in real}, type(real), source, real)
     return tx.wrapping.remember(real, made)

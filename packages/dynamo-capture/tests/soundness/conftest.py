@@ -85,7 +85,9 @@ class Module:
         self.made = types.ModuleType(self.name)
         self.made.__file__ = f"<{self.name}>"
         sys.modules[self.name] = self.made
-        self.run("import torch\nfrom torch import nn\nimport functools, math, operator\n" + textwrap.dedent(text))
+        self.run(
+            "import torch\nfrom torch import nn\nimport functools, math, operator\n" + textwrap.dedent(text)
+        )
 
     def run(self, text):
         file = f"{self.made.__file__[:-1]} {next(_COUNT)}>"
@@ -185,5 +187,3 @@ def change(request, pair):
 def other(request, pair):
     """A pair whose change must not matter."""
     return pair(request.param)
-
-

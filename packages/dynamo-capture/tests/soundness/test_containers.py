@@ -8,7 +8,18 @@ STATES = {
         v = [2, 3, 4]
         def f(x): return x * v[0] + v[-1]
         """,
-        ["v[0] = 5", "v[-1] = 6", "v.append(7)", "v.pop()", "v.reverse()", "v = (2, 3, 5)", "v.clear()", "v.insert(0, 9)", "v[0] = 2.5", "v = 'abc'"],
+        [
+            "v[0] = 5",
+            "v[-1] = 6",
+            "v.append(7)",
+            "v.pop()",
+            "v.reverse()",
+            "v = (2, 3, 5)",
+            "v.clear()",
+            "v.insert(0, 9)",
+            "v[0] = 2.5",
+            "v = 'abc'",
+        ],
         ["v[1] = 9", "v[0] = int('2')", "v = [2, 8, 4]", "v = list(v)"],
     ),
     "a loop over a list": (
@@ -34,7 +45,15 @@ STATES = {
         v = [torch.ones(4), torch.full((4,), 2.0)]
         def f(x): return x + v[0] * v[1]
         """,
-        ["v[0] = torch.zeros(4)", "v[0].zero_()", "v[0] = torch.ones(4, dtype=torch.double)", "v.reverse(); v[0] = v[0] + 1", "v[0] = 3", "v[1] = torch.ones(1)", "v[0] = nn.Parameter(torch.ones(4))"],
+        [
+            "v[0] = torch.zeros(4)",
+            "v[0].zero_()",
+            "v[0] = torch.ones(4, dtype=torch.double)",
+            "v.reverse(); v[0] = v[0] + 1",
+            "v[0] = 3",
+            "v[1] = torch.ones(1)",
+            "v[0] = nn.Parameter(torch.ones(4))",
+        ],
         ["v[1] = torch.full((4,), 2.0)", "v.append(1); v.pop()"],
     ),
     "a tuple": (
@@ -50,8 +69,23 @@ STATES = {
         d = {"k": 2, "z": 1}
         def f(x): return x * d["k"]
         """,
-        ["d['k'] = 3", "del d['k']", "d = {'k': 4}", "d.clear()", "d.update(k=5)", "d['k'] = torch.ones(1) * 3", "d = {b'k': 1}"],
-        ["d['z'] = 2", "d['new'] = 1", "del d['z']", "d['k'] = int('2')", "d = {'k': 2}", "d = {'a': 1, 'k': 2}"],
+        [
+            "d['k'] = 3",
+            "del d['k']",
+            "d = {'k': 4}",
+            "d.clear()",
+            "d.update(k=5)",
+            "d['k'] = torch.ones(1) * 3",
+            "d = {b'k': 1}",
+        ],
+        [
+            "d['z'] = 2",
+            "d['new'] = 1",
+            "del d['z']",
+            "d['k'] = int('2')",
+            "d = {'k': 2}",
+            "d = {'a': 1, 'k': 2}",
+        ],
     ),
     "dict get and in": (
         """
@@ -70,7 +104,14 @@ STATES = {
             for key, k in d.items(): x = x * k + len(key)
             return x
         """,
-        ["d['a'] = 5", "d['c'] = 4", "del d['a']", "d['a'] = d.pop('a')", "d = {'b': 3, 'a': 2}", "d['bb'] = d.pop('b')"],
+        [
+            "d['a'] = 5",
+            "d['c'] = 4",
+            "del d['a']",
+            "d['a'] = d.pop('a')",
+            "d = {'b': 3, 'a': 2}",
+            "d['bb'] = d.pop('b')",
+        ],
         ["d = {'a': 2, 'b': 3}", "d['a'] = int('2')", "d['z'] = 1; del d['z']"],
     ),
     "keys that are numbers": (
@@ -101,8 +142,19 @@ STATES = {
         cfg = {"model": {"k": 2, "layers": [1, 2]}, "other": 1}
         def f(x): return x * cfg["model"]["k"] + cfg["model"]["layers"][1]
         """,
-        ["cfg['model']['k'] = 3", "cfg['model']['layers'][1] = 5", "cfg['model'] = {'k': 7, 'layers': [1, 2]}", "cfg['model']['layers'] = [1]", "cfg = {'model': {'k': 1, 'layers': [0, 0]}}"],
-        ["cfg['other'] = 2", "cfg['model']['new'] = 1", "cfg['model']['layers'][0] = 8", "cfg['model'] = dict(cfg['model'])"],
+        [
+            "cfg['model']['k'] = 3",
+            "cfg['model']['layers'][1] = 5",
+            "cfg['model'] = {'k': 7, 'layers': [1, 2]}",
+            "cfg['model']['layers'] = [1]",
+            "cfg = {'model': {'k': 1, 'layers': [0, 0]}}",
+        ],
+        [
+            "cfg['other'] = 2",
+            "cfg['model']['new'] = 1",
+            "cfg['model']['layers'][0] = 8",
+            "cfg['model'] = dict(cfg['model'])",
+        ],
     ),
     "an OrderedDict": (
         """
@@ -112,7 +164,14 @@ STATES = {
             for k in d.values(): x = x * 2 + k
             return x
         """,
-        ["d.move_to_end('a')", "d['a'] = 4", "d['c'] = 1", "d.popitem()", "d = collections.OrderedDict(b=3, a=2)", "d = dict(b=3, a=2)"],
+        [
+            "d.move_to_end('a')",
+            "d['a'] = 4",
+            "d['c'] = 1",
+            "d.popitem()",
+            "d = collections.OrderedDict(b=3, a=2)",
+            "d = dict(b=3, a=2)",
+        ],
         ["d = collections.OrderedDict(a=2, b=3)", "d['a'] = int('2')"],
     ),
     "a defaultdict": (
@@ -130,7 +189,14 @@ STATES = {
         s = {1, 2}
         def f(x): return x * (2 if 2 in s else 3) + len(s)
         """,
-        ["s.add(3)", "s.discard(2)", "s.clear()", "s = {1, 2, 5}", "s = frozenset({3})", "s.remove(2); s.add(7)"],
+        [
+            "s.add(3)",
+            "s.discard(2)",
+            "s.clear()",
+            "s = {1, 2, 5}",
+            "s = frozenset({3})",
+            "s.remove(2); s.add(7)",
+        ],
         ["s = {2, 1}", "s.add(1)", "s.add(9); s.discard(9)"],
     ),
     "members of a set that are equal but differ": (
@@ -157,7 +223,13 @@ STATES = {
         q = collections.deque([2, 3], maxlen=3)
         def f(x): return x * q[0] + (q.maxlen or 100)
         """,
-        ["q.append(4); q.append(5)", "q.appendleft(9)", "q.rotate(1)", "q.popleft()", "q = collections.deque([2, 3])"],
+        [
+            "q.append(4); q.append(5)",
+            "q.appendleft(9)",
+            "q.rotate(1)",
+            "q.popleft()",
+            "q = collections.deque([2, 3])",
+        ],
         ["q[1] = 7", "q = collections.deque([2, 3], maxlen=3)"],
     ),
     "ranges and slices": (
@@ -209,7 +281,14 @@ STATES = {
         def g(x, *rest, k=1, **kw): return x * sum(rest) + k + len(kw)
         def f(x, rest, more): return g(x, *rest, **more)
         """,
-        ["rest = (2, 3, 4)", "rest = (5, 3)", "rest = ()", "more = {}", "more = {'k': 5}", "more = {'k': 4, 'z': 1}"],
+        [
+            "rest = (2, 3, 4)",
+            "rest = (5, 3)",
+            "rest = ()",
+            "more = {}",
+            "more = {'k': 5}",
+            "more = {'k': 4, 'z': 1}",
+        ],
         ["rest = (2, 3)", "more = {'k': 4}"],
     ),
     "an int argument": (

@@ -150,11 +150,16 @@ STATES = {
         net = Tied()
         def f(x): return net(x)
         """,
-        ["net.b.weight = nn.Parameter(torch.ones(4, 4))", "net.a.weight = nn.Parameter(torch.ones(4, 4))", "net.b = net.a; net.a = nn.Linear(4, 4, bias=False)"],
+        [
+            "net.b.weight = nn.Parameter(torch.ones(4, 4))",
+            "net.a.weight = nn.Parameter(torch.ones(4, 4))",
+            "net.b = net.a; net.a = nn.Linear(4, 4, bias=False)",
+        ],
         ["net.a.weight = net.b.weight", "net.note = 1"],
     ),
     "global module hooks": (
-        _CALL + """
+        _CALL
+        + """
 from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
 handles = []
 def restore():
@@ -190,7 +195,10 @@ def restore():
             def forward(self, w): return w * 2
         def f(x): return net(x)
         """,
-        ["P.register_parametrization(net, 'weight', Double())", "P.register_parametrization(net, 'bias', Double())"],
+        [
+            "P.register_parametrization(net, 'weight', Double())",
+            "P.register_parametrization(net, 'bias', Double())",
+        ],
         ["net.note = 1"],
     ),
 }

@@ -85,7 +85,11 @@ STATES = {
         """
         def f(x, k=2, *, bias=1.0): return x * k + bias
         """,
-        ["f.__defaults__ = (3,)", "f.__kwdefaults__ = {'bias': 5.0}", "f.__code__ = (lambda x, k=1, *, bias=3: x).__code__"],
+        [
+            "f.__defaults__ = (3,)",
+            "f.__kwdefaults__ = {'bias': 5.0}",
+            "f.__code__ = (lambda x, k=1, *, bias=3: x).__code__",
+        ],
         ["f.__defaults__ = (int('2'),)", "f.extra = 1"],
     ),
     "a closure": (
@@ -119,7 +123,13 @@ STATES = {
         h, set_k, table = make()
         def f(x): return h(x) + 1
         """,
-        ["set_k(3)", "table[0] = 7", "table.clear()", "h.__closure__[0].cell_contents = 9", "h, _, _ = make(); set_k(5); h = make()[0]; table = None; h.__closure__[0].cell_contents = 4"],
+        [
+            "set_k(3)",
+            "table[0] = 7",
+            "table.clear()",
+            "h.__closure__[0].cell_contents = 9",
+            "h, _, _ = make(); set_k(5); h = make()[0]; table = None; h.__closure__[0].cell_contents = 4",
+        ],
         ["set_k(int('2'))", "table[0] = int('1')", "table[1] = 5"],
     ),
     "a nested function made while tracing": (
@@ -139,7 +149,11 @@ STATES = {
         import builtins
         def f(x): return x * len([1, 2]) + max(1, 2)
         """,
-        ["len = lambda v: 10", "max = min", "builtins_len = 1; __builtins__ = {**vars(builtins)}; len = lambda v: 3"],
+        [
+            "len = lambda v: 10",
+            "max = min",
+            "builtins_len = 1; __builtins__ = {**vars(builtins)}; len = lambda v: 3",
+        ],
         ["min = None"],
     ),
     "functions of modules": (
@@ -150,7 +164,13 @@ STATES = {
         lib.g, lib.K, lib.unused = g, 2, 0
         def f(x): return lib.g(x) * lib.K
         """,
-        ["lib.g = lambda x: x - 1", "lib.K = 3", "del lib.K", "lib = types.SimpleNamespace(g=g, K=5)", "lib.g = torch.relu"],
+        [
+            "lib.g = lambda x: x - 1",
+            "lib.K = 3",
+            "del lib.K",
+            "lib = types.SimpleNamespace(g=g, K=5)",
+            "lib.g = torch.relu",
+        ],
         ["lib.unused = 1", "lib.K = int('2')", "lib.new = 3"],
     ),
     "functions of torch": (
@@ -202,7 +222,13 @@ STATES = {
         m = one.scale
         def f(x): return m(x)
         """,
-        ["m = two.scale", "m = one.shift", "one.k = 5", "Thing.scale = Thing.shift; m = one.scale", "m = torch.sin"],
+        [
+            "m = two.scale",
+            "m = one.shift",
+            "one.k = 5",
+            "Thing.scale = Thing.shift; m = one.scale",
+            "m = torch.sin",
+        ],
         ["m = one.scale", "two.k = 7", "one.other = 1", "m = Thing(2).scale"],
     ),
     "a decorator": (

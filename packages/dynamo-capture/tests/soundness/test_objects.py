@@ -9,10 +9,26 @@ STATES = {
         c = C(); c.k = 2; c.unread = 1
         def f(x): return x * c.k
         """,
-        ["c.k = 3", "c.k = 2.0; c.k = 2.5", "del c.k", "c.__dict__ = {'k': 9}", "c = C(); c.k = 4", "C.__getattribute__ = lambda self, name: 11",
-         "C.k = property(lambda self: 6)", "c.__class__ = type('D', (), {'k': property(lambda self: 8)})"],
-        ["c.unread = 2", "c.new = 1", "c.k = int('2')", "del c.unread", "c = C(); c.k = 2", "C.other = 1",
-         "C.k = 17", "c.__dict__ = {'k': 2}"],
+        [
+            "c.k = 3",
+            "c.k = 2.0; c.k = 2.5",
+            "del c.k",
+            "c.__dict__ = {'k': 9}",
+            "c = C(); c.k = 4",
+            "C.__getattribute__ = lambda self, name: 11",
+            "C.k = property(lambda self: 6)",
+            "c.__class__ = type('D', (), {'k': property(lambda self: 8)})",
+        ],
+        [
+            "c.unread = 2",
+            "c.new = 1",
+            "c.k = int('2')",
+            "del c.unread",
+            "c = C(); c.k = 2",
+            "C.other = 1",
+            "C.k = 17",
+            "c.__dict__ = {'k': 2}",
+        ],
     ),
     "a class attribute": (
         """
@@ -21,9 +37,17 @@ STATES = {
         b = B()
         def f(x): return x * b.k
         """,
-        ["A.k = 3", "B.k = 4", "b.k = 5", "del A.k", "A.k = property(lambda self: 6)",
-         "class Z: k = 9\nB.__bases__ = (Z,)", "b = type('O', (), {'k': 7})()", "A.__getattribute__ = lambda self, name: 12",
-         "class D:\n    def __get__(self, o, c): return 13\nA.k = D()"],
+        [
+            "A.k = 3",
+            "B.k = 4",
+            "b.k = 5",
+            "del A.k",
+            "A.k = property(lambda self: 6)",
+            "class Z: k = 9\nB.__bases__ = (Z,)",
+            "b = type('O', (), {'k': 7})()",
+            "A.__getattribute__ = lambda self, name: 12",
+            "class D:\n    def __get__(self, o, c): return 13\nA.k = D()",
+        ],
         ["A.unread = 2", "B.new = 3", "b.new = 4", "A.k = int('2')", "b = B()"],
     ),
     "methods": (
@@ -36,8 +60,16 @@ STATES = {
         b = B()
         def f(x): return b.g(x)
         """,
-        ["A.g = lambda self, x: x - 1", "B.g = A.h", "b.g = lambda x: x * 7", "del B.g", "A.g.__code__ = A.h.__code__",
-         "B.g.__code__ = A.h.__code__", "b.__class__ = A", "A.g = staticmethod(lambda x: x * 3)"],
+        [
+            "A.g = lambda self, x: x - 1",
+            "B.g = A.h",
+            "b.g = lambda x: x * 7",
+            "del B.g",
+            "A.g.__code__ = A.h.__code__",
+            "B.g.__code__ = A.h.__code__",
+            "b.__class__ = A",
+            "A.g = staticmethod(lambda x: x * 3)",
+        ],
         ["A.h = None", "b.k = 1", "B.k = 1", "A.g.note = 1", "b = B()"],
     ),
     "static and class methods": (
@@ -50,8 +82,14 @@ STATES = {
             def c(cls, x): return x * cls.k
         def f(x): return A.s(x) + A.c(x)
         """,
-        ["A.s = staticmethod(lambda x: x - 1)", "A.c = classmethod(lambda cls, x: x)", "A.k = 3", "A.s = lambda x: x * 5",
-         "A.c.__func__.__code__ = (lambda cls, x: x * 4).__code__", "class A(A): k = 9"],
+        [
+            "A.s = staticmethod(lambda x: x - 1)",
+            "A.c = classmethod(lambda cls, x: x)",
+            "A.k = 3",
+            "A.s = lambda x: x * 5",
+            "A.c.__func__.__code__ = (lambda cls, x: x * 4).__code__",
+            "class A(A): k = 9",
+        ],
         ["A.z = 1", "A.k = int('2')"],
     ),
     "properties": (
@@ -63,7 +101,14 @@ STATES = {
         a = A()
         def f(x): return x * a.k
         """,
-        ["a._k = 3", "A.k = property(lambda self: 5)", "A.k = 6", "del A.k", "del a._k", "A.k.fget.__code__ = (lambda self: 8).__code__"],
+        [
+            "a._k = 3",
+            "A.k = property(lambda self: 5)",
+            "A.k = 6",
+            "del A.k",
+            "del a._k",
+            "A.k.fget.__code__ = (lambda self: 8).__code__",
+        ],
         ["a._z = 1", "a._k = int('2')", "vars(a)['k'] = 9"],
     ),
     "descriptors": (
@@ -77,8 +122,15 @@ STATES = {
         a = A()
         def f(x): return x * a.d
         """,
-        ["D.k = 3", "A.__dict__['d'].k = 4", "a.j = 5", "a.d = 6", "D.__get__ = lambda self, o, c: 7", "A.d = 8",
-         "D.__set__ = lambda self, o, v: None; D.__get__ = lambda s, o, c: 3.5"],
+        [
+            "D.k = 3",
+            "A.__dict__['d'].k = 4",
+            "a.j = 5",
+            "a.d = 6",
+            "D.__get__ = lambda self, o, c: 7",
+            "A.d = 8",
+            "D.__set__ = lambda self, o, v: None; D.__get__ = lambda s, o, c: 3.5",
+        ],
         ["a.z = 1", "D.z = 1", "a.j = int('1')"],
     ),
     "getattr": (
@@ -89,7 +141,14 @@ STATES = {
         a = A()
         def f(x): return x * a.k
         """,
-        ["a.k = 3", "A.k = 4", "a.table['k'] = 5", "A.__getattr__ = lambda self, name: 6", "a.table = {'k': 7}", "del A.__getattr__"],
+        [
+            "a.k = 3",
+            "A.k = 4",
+            "a.table['k'] = 5",
+            "A.__getattr__ = lambda self, name: 6",
+            "a.table = {'k': 7}",
+            "del A.__getattr__",
+        ],
         ["a.z = 1", "a.table['k'] = int('2')", "a.table['z'] = 1"],
     ),
     "presence of attributes": (
@@ -100,7 +159,14 @@ STATES = {
             if hasattr(c, "k"): return x * 2
             return x + getattr(c, "bias", 0)
         """,
-        ["c.k = 1", "C.k = 1", "c.bias = 3", "C.bias = 4", "C.__getattr__ = lambda self, name: 5", "c.__class__ = type('D', (), {'k': 1})"],
+        [
+            "c.k = 1",
+            "C.k = 1",
+            "c.bias = 3",
+            "C.bias = 4",
+            "C.__getattr__ = lambda self, name: 5",
+            "c.__class__ = type('D', (), {'k': 1})",
+        ],
         ["c.z = 1", "C.z = 1"],
     ),
     "slots": (
@@ -128,9 +194,18 @@ STATES = {
             s = a + b
             return s(x) + len(s) + s[1] + (10 if a == b else 0) + (100 if a else 0)
         """,
-        ["a.k = 2", "V.__add__ = lambda s, o: o", "V.__len__ = lambda s: 9", "V.__call__ = lambda s, x: x", "V.__getitem__ = lambda s, i: 0",
-         "V.__eq__ = lambda s, o: True", "V.__bool__ = lambda s: False", "a.k = -1", "V.__init__ = lambda self, k: setattr(self, 'k', 5)",
-         "V.__new__ = lambda cls, k: object.__new__(W)\nclass W(V):\n    def __call__(self, x): return x * 50"],
+        [
+            "a.k = 2",
+            "V.__add__ = lambda s, o: o",
+            "V.__len__ = lambda s: 9",
+            "V.__call__ = lambda s, x: x",
+            "V.__getitem__ = lambda s, i: 0",
+            "V.__eq__ = lambda s, o: True",
+            "V.__bool__ = lambda s: False",
+            "a.k = -1",
+            "V.__init__ = lambda self, k: setattr(self, 'k', 5)",
+            "V.__new__ = lambda cls, k: object.__new__(W)\nclass W(V):\n    def __call__(self, x): return x * 50",
+        ],
         ["V.__sub__ = None", "a.z = 1", "V.z = 1"],
     ),
     "a metaclass": (
@@ -141,7 +216,13 @@ STATES = {
         class A(metaclass=M): pass
         def f(x): return A.g(x) * A.k
         """,
-        ["M.k = 3", "M.g = lambda cls, x: x - 1", "A.k = 4", "A.g = lambda x: x * 9", "M.k = property(lambda cls: 7)"],
+        [
+            "M.k = 3",
+            "M.g = lambda cls, x: x - 1",
+            "A.k = 4",
+            "A.g = lambda x: x * 9",
+            "M.k = property(lambda cls: 7)",
+        ],
         ["M.z = 1", "A.z = 1"],
     ),
     "enums": (
@@ -177,9 +258,15 @@ STATES = {
             def run(self): return self.x * self.k
         def f(x): return P(x).run()
         """,
-        ["P.k = 3", "P.run = lambda self: self.x", "P.__init__ = lambda self, x: setattr(self, 'x', x + 1)", "class P(P): k = 9",
-         "P.k = property(lambda self: 4)", "P.__setattr__ = lambda self, n, v: object.__setattr__(self, n, v * 2)",
-         "P.x = property(lambda self: torch.ones(4), lambda self, v: None)"],
+        [
+            "P.k = 3",
+            "P.run = lambda self: self.x",
+            "P.__init__ = lambda self, x: setattr(self, 'x', x + 1)",
+            "class P(P): k = 9",
+            "P.k = property(lambda self: 4)",
+            "P.__setattr__ = lambda self, n, v: object.__setattr__(self, n, v * 2)",
+            "P.x = property(lambda self: torch.ones(4), lambda self, v: None)",
+        ],
         ["P.z = 1", "P.k = int('2')"],
     ),
     "isinstance and type": (
@@ -189,8 +276,14 @@ STATES = {
         a = B()
         def f(x): return x * (2 if isinstance(a, A) else 3) + (1 if type(a) is B else 0) + (5 if issubclass(B, A) else 0)
         """,
-        ["a = A()", "a = 1", "class C: pass\na = C()", "a.__class__ = A", "B = A",
-         "class Z: pass\nclass Y(Z): pass\nB.__bases__ = (Z,)"],
+        [
+            "a = A()",
+            "a = 1",
+            "class C: pass\na = C()",
+            "a.__class__ = A",
+            "B = A",
+            "class Z: pass\nclass Y(Z): pass\nB.__bases__ = (Z,)",
+        ],
         ["a = B()", "a.k = 1"],
     ),
     "aliases": (
@@ -250,7 +343,14 @@ STATES = {
         cfg = Config(k=2, z=1)
         def f(x): return x * cfg.k + len(cfg)
         """,
-        ["cfg.update(k=3)", "cfg['new'] = 1", "cfg['k'] = 4", "Config.__getattr__ = lambda s, n: 9", "cfg = Config(k=5, z=1)", "Config.k = 8"],
+        [
+            "cfg.update(k=3)",
+            "cfg['new'] = 1",
+            "cfg['k'] = 4",
+            "Config.__getattr__ = lambda s, n: 9",
+            "cfg = Config(k=5, z=1)",
+            "Config.k = 8",
+        ],
         ["cfg['z'] = 2", "cfg['k'] = int('2')"],
     ),
     "namedtuples": (
@@ -260,7 +360,12 @@ STATES = {
         p = P(2, 1)
         def f(x): return x * p.k
         """,
-        ["p = P(3, 1)", "p = (2, 1)", "p = collections.namedtuple('Q', 'z k')(2, 9)", "P.k = property(lambda self: 7)"],
+        [
+            "p = P(3, 1)",
+            "p = (2, 1)",
+            "p = collections.namedtuple('Q', 'z k')(2, 9)",
+            "P.k = property(lambda self: 7)",
+        ],
         ["p = P(2, 5)", "p = P(int('2'), 1)"],
     ),
     "SimpleNamespace": (

@@ -32,7 +32,14 @@ STATES = {
             "t = t.to_sparse()",
             "t = torch.complex(t, t)",
         ],
-        ["t = t + 1", "t.add_(1)", "t = torch.zeros(2, 3)", "t.note = 1", "t = torch.ones(9, 3)[4:6]", "t = torch.ones(12)[1:7].view(2, 3)"],
+        [
+            "t = t + 1",
+            "t.add_(1)",
+            "t = torch.zeros(2, 3)",
+            "t.note = 1",
+            "t = torch.ones(9, 3)[4:6]",
+            "t = torch.ones(12)[1:7].view(2, 3)",
+        ],
     ),
     "a conjugated argument": (
         """
@@ -75,8 +82,18 @@ STATES = {
         w = torch.ones(4)
         def f(x): return x * w
         """,
-        ["w = torch.zeros(4)", "w.zero_()", "w = torch.ones(1, 4)", "w.data = torch.ones(4).double()", "w.requires_grad_()", "w = 3.0", "w.resize_(1).fill_(2)",
-         "w = torch.ones(4, device='meta')", "w = nn.Parameter(w)", "w.set_(torch.full((4,), 5.0))"],
+        [
+            "w = torch.zeros(4)",
+            "w.zero_()",
+            "w = torch.ones(1, 4)",
+            "w.data = torch.ones(4).double()",
+            "w.requires_grad_()",
+            "w = 3.0",
+            "w.resize_(1).fill_(2)",
+            "w = torch.ones(4, device='meta')",
+            "w = nn.Parameter(w)",
+            "w.set_(torch.full((4,), 5.0))",
+        ],
         ["w = torch.ones(4)", "w.note = 1", "w.grad = torch.ones(4)"],
     ),
     "python attributes of tensors": (
@@ -109,7 +126,10 @@ STATES = {
         def args(): return (torch.ones(4, 4),)
         def f(x): return x @ w
         """,
-        ["torch.set_autocast_enabled('cpu', True)", "torch.set_autocast_dtype('cpu', torch.float16); torch.set_autocast_enabled('cpu', True)"],
+        [
+            "torch.set_autocast_enabled('cpu', True)",
+            "torch.set_autocast_dtype('cpu', torch.float16); torch.set_autocast_enabled('cpu', True)",
+        ],
         ["torch.set_autocast_enabled('cpu', False)"],
     ),
     "torch's flags": (
@@ -138,7 +158,12 @@ STATES = {
         def args(): return torch.arange(4.0), t
         def f(x, t): return x * t.shape[0] + t.numel() + t.dim() + len(t) + (100 if t.is_contiguous() else 200)
         """,
-        ["t = torch.zeros(4, 5)", "t = torch.zeros(3, 5, 1)", "t = torch.zeros(5, 3).t()", "t = torch.zeros(3)"],
+        [
+            "t = torch.zeros(4, 5)",
+            "t = torch.zeros(3, 5, 1)",
+            "t = torch.zeros(5, 3).t()",
+            "t = torch.zeros(3)",
+        ],
         ["t = torch.ones(3, 5)"],
     ),
     "properties of tensors in Python": (
@@ -154,8 +179,15 @@ STATES = {
             k += 100000 if t.grad is None else 200000
             return x * k
         """,
-        ["t.requires_grad_()", "t = torch.zeros(3, requires_grad=True) * 2", "t = t.double()", "t = t.to('meta')", "t = nn.Parameter(t)",
-         "t.requires_grad_().sum().backward()", "t.grad = torch.ones(3)"],
+        [
+            "t.requires_grad_()",
+            "t = torch.zeros(3, requires_grad=True) * 2",
+            "t = t.double()",
+            "t = t.to('meta')",
+            "t = nn.Parameter(t)",
+            "t.requires_grad_().sum().backward()",
+            "t.grad = torch.ones(3)",
+        ],
         ["t = torch.ones(3)"],
     ),
 }

@@ -9,10 +9,12 @@ from guards.build import SKIPS_BY_DICT_VERSION, build, build_fetcher
 from guards.errors import GuardError
 from guards.explain import Failure, failures, first_failure
 from guards.kinds.base import KINDS, GuardRecord, guard_kind
+from guards.kinds.constants import constant_key, constants_equal
 from guards.kinds.containers import AttributeAbsent, AttributePresent, DictKeys, KeyAbsent, KeyPresent, Length
 from guards.kinds.definitions import (
     ABSENT,
     OPEN,
+    ClassBases,
     ClassLookup,
     FunctionState,
     class_lookup,
@@ -46,6 +48,7 @@ __all__ = [
     "SKIPS_BY_DICT_VERSION",
     "AttributeAbsent",
     "AttributePresent",
+    "ClassBases",
     "ClassLookup",
     "DictKeys",
     "DistinctObjects",
@@ -73,6 +76,8 @@ __all__ = [
     "build",
     "build_fetcher",
     "class_lookup",
+    "constant_key",
+    "constants_equal",
     "failures",
     "first_failure",
     "function_state",

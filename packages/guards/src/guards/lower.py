@@ -196,10 +196,10 @@ def value_check(index: int, guard: Guard) -> CheckTuple:
         case definitions.ClassLookup():
             absent = guard.expected is definitions.ABSENT
             return check("class_lookup", (guard.name, guard.expected), 2 if absent else int(guard.only_type))
+        case definitions.ClassBases():
+            return check("class_bases", guard.expected)
         case definitions.FunctionState():
-            return check(
-                "function_state", (guard.code, guard.defaults, guard.keywords, definitions.OPEN)
-            )
+            return check("function_state", (guard.code, guard.defaults, guard.keywords, definitions.OPEN))
     match guard.kind:
         case "tensor_match":
             return check("tensor", facts=tensor_facts(guard))

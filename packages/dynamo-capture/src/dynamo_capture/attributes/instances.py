@@ -103,7 +103,7 @@ class InstanceAttributes(Lookup):
                 obj.reads[name] = made
                 return made
         if found is ABSENT:
-            if has_guardable_dict(obj) and not issubclass(cls, torch.nn.Module):
+            if has_guardable_dict(obj):
                 assert obj.source is not None
                 self._tx.guards.absent(InstanceDictSource(obj.source), name)
             raise Missing

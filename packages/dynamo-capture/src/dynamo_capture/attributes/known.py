@@ -53,6 +53,9 @@ class KnownAttributes(Lookup):
             return self._tx.known(found)
         root = module.__name__.partition(".")[0]
         if root in LIBRARIES and is_known(found) and not isinstance(found, (bool, int, float, str)):
+            if sys.modules.get(module.__name__) is module:
+                space = InstanceDictSource(ImportedModuleSource(module.__name__))
+                self._tx.guards.is_object(ItemSource(space, name), found)
             return Const(found)
         if isinstance(found, types.ModuleType) and sys.modules.get(found.__name__) is found:
             return Const(found, ImportedModuleSource(found.__name__))

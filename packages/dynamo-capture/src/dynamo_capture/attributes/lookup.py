@@ -6,15 +6,18 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+import guards
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
 from dynamo_capture.wrapping import is_known
-from fx_interface.source import AttrSource, ImportedModuleSource, InstanceDictSource, ItemSource, Source
+from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
-ABSENT: Any = object()
+ABSENT: Any = guards.ABSENT
+_HEAP_TYPE = 1 << 9
+_IMMUTABLE_TYPE = 1 << 8
 C_METHODS = (
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
@@ -43,35 +46,28 @@ class Lookup:
             return self._lookups[key]
         except KeyError:
             pass
-        found = ABSENT
-        for base in cls.__mro__:
-            if name in base.__dict__:
-                found = base.__dict__[name]
-                if not is_library(base):
-                    self.guard_lookup(cls, base, name, found)
-                break
-        self._lookups[key] = found
+        found = self._lookups[key] = guards.class_lookup(cls, name)
+        self.guard_lookup(cls, name, found)
         return found
 
-    def guard_lookup(self, cls: type, base: type, name: str, found: Any) -> None:
-        """What the lookup in ``cls`` found (in its base ``base``) has been relied on."""
-        guards = self._tx.guards
-        if isinstance(found, (types.FunctionType, property)):
-            guards.is_object(AttrSource(self.class_source(cls), name), found)
-        elif is_known(found) or isinstance(found, (staticmethod, classmethod)):
-            guards.is_object(ItemSource(InstanceDictSource(self.class_source(base)), name), found)
+    def guard_lookup(self, cls: type, name: str, found: Any) -> None:
+        """What the lookup in ``cls`` found has been relied on. Plain data is guarded where it is read."""
+        if all(map(_is_immutable, cls.__mro__)):
+            return
+        plain = not (hasattr(type(found), "__get__") or is_identity(found))
+        self._tx.guards.class_lookup(self.class_source(cls), name, found, only_type=plain)
 
     def class_source(self, cls: type) -> Source:
-        """Where a class is read: from its module, or else by reference."""
+        """A class is read by reference: a name that leads to it may be given to another class."""
         found = self._classes.get(cls)
         if found is None:
-            module = sys.modules.get(cls.__module__)
-            if module is not None and vars(module).get(cls.__qualname__) is cls:
-                found = ItemSource(InstanceDictSource(ImportedModuleSource(cls.__module__)), cls.__qualname__)
-            else:
-                found = known_object(cls)
-            self._classes[cls] = found
+            found = self._classes[cls] = known_object(cls)
         return found
+
+    def guard_bases(self, cls: type) -> None:
+        """What ``cls`` inherits from has been relied on."""
+        if not all(map(_is_immutable, cls.__mro__)):
+            self._tx.guards.class_bases(self.class_source(cls), cls)
 
     def has_special(self, value: Value, name: str) -> bool:
         """Whether the value's class defines a special method."""
@@ -89,16 +85,21 @@ class Lookup:
 
     def class_value(self, found: Any, cls: type, name: str, source: Source | None) -> Value:
         """A class attribute that is no descriptor."""
-        if is_known(found) and not isinstance(found, (int, float, str, bytes, complex, tuple, type(None))):
+        if is_identity(found):
             return Const(found)
         return self._tx.wrap(
             found, AttrSource(source if source is not None else self.class_source(cls), name)
         )
 
 
-def is_library(cls: type) -> bool:
-    """Whether a class belongs to Python or torch, whose own code does not change."""
-    return cls.__module__.partition(".")[0] in LIBRARIES
+def is_identity(found: Any) -> bool:
+    """Whether a class attribute is known by what object it is, not by a value."""
+    return is_known(found) and not isinstance(found, (int, float, str, bytes, complex, tuple, type(None)))
+
+
+def _is_immutable(cls: type) -> bool:
+    """Whether Python forbids to change the class."""
+    return not cls.__flags__ & _HEAP_TYPE or bool(cls.__flags__ & _IMMUTABLE_TYPE)
 
 
 def instance_dict_of(real: Any) -> dict[str, Any] | None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import types
 
-from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, Lookup, is_library
+import guards
+from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, Lookup
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import (
     NONE,
@@ -64,11 +65,10 @@ class MadeAttributes(Lookup):
         cls = receiver.value if is_class else receiver.python_type()  # type: ignore[attr-defined]
         mro = cls.__mro__
         for base in mro[mro.index(owner.cls) + 1 :]:
+            self.guard_lookup(base, name, guards.class_lookup(base, name))
             if name not in base.__dict__:
                 continue
             found = base.__dict__[name]
-            if not is_library(base):
-                self.guard_lookup(base, base, name, found)
             if type(found) is property and not is_class:
                 return tx.calls.call_known(Const(found.fget), [receiver], {})
             if isinstance(found, classmethod):

@@ -65,8 +65,10 @@ def is_instance(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
     if isinstance(value, Const):
+        tx.attributes.guard_bases(type(value.value))
         return boolean(tx.fold(lambda: isinstance(value.value, wanted)))
     cls = value.python_type()
+    tx.attributes.guard_bases(cls)
     if isinstance(value, ObjectValue) and value.real is not None:
         return boolean(tx.fold(lambda: isinstance(value.real, wanted)))
     if isinstance(value, TensorValue):
@@ -78,6 +80,8 @@ def is_instance(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 @handles(issubclass)
 def is_subclass(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls, wanted = (tx.constant(arg) for arg in args)
+    if isinstance(cls, type):
+        tx.attributes.guard_bases(cls)
     return boolean(tx.fold(lambda: issubclass(cls, wanted)))
 
 

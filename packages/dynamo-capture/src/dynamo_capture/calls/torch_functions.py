@@ -23,7 +23,7 @@ from dynamo_capture.values import (
     Value,
     boolean,
 )
-from fx_interface.source import InstanceDictSource, ItemSource, Source
+from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource, Source
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -207,6 +207,7 @@ def autograd(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+_GLOBAL_HOOKS = tuple(f"_global{name}" for name in _HOOKS)
 
 
 def has_no_hooks(tx: Trace, module: ObjectValue) -> bool:
@@ -224,6 +225,9 @@ def has_no_hooks(tx: Trace, module: ObjectValue) -> bool:
         if module.source is not None:
             for name in _HOOKS:
                 tx.guards.length(_entry(module, name), ())
+            space = InstanceDictSource(ImportedModuleSource("torch.nn.modules.module"))
+            for name in _GLOBAL_HOOKS:
+                tx.guards.length(ItemSource(space, name), ())
     return True
 
 
@@ -236,12 +240,7 @@ def _entry(module: ObjectValue, name: str) -> Source:
 def _has_global_hooks() -> bool:
     from torch.nn.modules import module
 
-    return bool(
-        module._global_forward_hooks
-        or module._global_forward_pre_hooks
-        or module._global_backward_hooks
-        or module._global_backward_pre_hooks
-    )
+    return any(getattr(module, name) for name in _GLOBAL_HOOKS)
 
 
 _declare_states()

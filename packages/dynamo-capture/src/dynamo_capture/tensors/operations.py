@@ -34,6 +34,8 @@ _BLOCKED_METHODS = {
     "__array__": ("CAP201", "a conversion to numpy reads the tensor's content"),
     "data_ptr": ("CAP204", "the address of a tensor is asked for"),
     "register_hook": ("CAP205", "a hook is registered on a tensor"),
+    "is_conj": ("CAP204", "the layout of a tensor's memory is asked for"),
+    "is_neg": ("CAP204", "the layout of a tensor's memory is asked for"),
     "untyped_storage": ("CAP204", "the storage of a tensor is asked for"),
     "storage": ("CAP204", "the storage of a tensor is asked for"),
 }
@@ -69,6 +71,7 @@ class Operations(Results):
         self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
         """``tensor.name(*args, **kwargs)``."""
+        self._tx.attributes.in_class(owner.python_type(), name)
         blocked = _BLOCKED_METHODS.get(name)
         if blocked is not None:
             raise GraphBreak(*blocked)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, ClassVar
@@ -57,6 +58,8 @@ class ClassLookup(GuardRecord):
     identity: int = field(init=False)
 
     def __post_init__(self) -> None:
+        if self.expected is ABSENT:
+            object.__setattr__(self, "only_type", False)
         kept = type(self.expected) if self.only_type else self.expected
         object.__setattr__(self, "expected", kept)
         object.__setattr__(self, "identity", id(kept))
@@ -77,6 +80,29 @@ class ClassLookup(GuardRecord):
             return f"expected {owner} to have no attribute {self.name!r}, got {short(found)}"
         what = f"a {type_name(self.expected)}" if self.only_type else short(self.expected)
         return f"expected {owner}.{self.name} to be {what}, got {short(found)}"
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class ClassBases(GuardRecord):
+    """The class that ``source`` leads to has exactly this method resolution order."""
+
+    kind: ClassVar[str] = "class_bases"
+    expected: tuple[type, ...]
+
+    def holds(self, value: Any) -> bool:
+        if not isinstance(value, type):
+            return False
+        actual = _MRO.__get__(value)
+        return len(actual) == len(self.expected) and all(map(operator.is_, actual, self.expected))
+
+    def explain(self, value: Any) -> str:
+        actual = _names(_MRO.__get__(value)) if isinstance(value, type) else short(value)
+        return f"expected the classes {_names(self.expected)}, got {actual}"
+
+
+def _names(classes: tuple[type, ...]) -> str:
+    return " > ".join(map(type_name, classes))
 
 
 @guard_kind
@@ -127,7 +153,9 @@ def _defaults_equal(expected: tuple[Any, ...] | None, actual: tuple[Any, ...] | 
     )
 
 
-def function_state(source: Source, function: FunctionType, *, where: UserLocation | None = None) -> FunctionState:
+def function_state(
+    source: Source, function: FunctionType, *, where: UserLocation | None = None
+) -> FunctionState:
     """The guard that ``function`` satisfies; defaults that are no plain constants are left open."""
     defaults = None if function.__defaults__ is None else tuple(map(_closed, function.__defaults__))
     keywords = tuple((name, _closed(value)) for name, value in (function.__kwdefaults__ or {}).items())
