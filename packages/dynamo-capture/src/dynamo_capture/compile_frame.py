@@ -79,6 +79,7 @@ class _Broken(Exception):
         self.stop = stop
         self.reason = reason
         self.where = where
+        self.reads_variable = False
 
 
 class _RootFrame(Frame):
@@ -108,7 +109,9 @@ class _RootFrame(Frame):
                     [] if reason.code == "CAP222" else reason.trail
                 )  # too deep: not to be gone through twice
                 deep = deepest(self, step, trail, _is_own)
-                raise _Broken(count - 1, deep.stop if deep else None, reason, reason.where) from None
+                broken = _Broken(count - 1, deep.stop if deep else None, reason, reason.where)
+                broken.reads_variable = deep is None and step.opname.startswith("LOAD_FAST")
+                raise broken from None
             if done is not None:
                 assert isinstance(done, Return)
                 return done
@@ -191,6 +194,8 @@ class FrameCompiler:
                 view, self._report(view, _Broken(0, None, as_break(error), None)), "at its end"
             )
         report = self._report(view, broken)
+        if broken.reads_variable:  # what went on with the variable's value would break there again
+            return self._run_eagerly(view, str(report))
         if broken.stop is not None:
             try:
                 return self._attempt(view, prepared, broken, report)

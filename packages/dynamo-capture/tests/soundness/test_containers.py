@@ -29,7 +29,7 @@ STATES = {
             for k in v: x = x * k
             return x
         """,
-        ["v.append(4)", "v.pop()", "v[1] = 5", "del v[0]", "v.extend([2, 2])", "v = [3]"],
+        ["v.append(4)", "v.pop()", "v[1] = 5", "del v[2]", "v.extend([2, 2])", "v = [3]"],
         ["v = [1, 2, 3]", "v[1] = int('2')", "v.append(1); v.pop()"],
     ),
     "the length of a list": (
@@ -237,7 +237,7 @@ STATES = {
         r, s = range(2, 8, 2), slice(0, 2)
         def f(x): return x[s].sum() * sum(r)
         """,
-        ["r = range(2, 9, 3)", "s = slice(1, 3)", "r = [1]", "s = 1"],
+        ["r = range(2, 9, 3)", "s = slice(1, 3)", "r = [1]", "s = 3"],
         ["r = range(2, 8, 2)", "s = slice(0, 2)", "z = 1"],
     ),
     "lists that were one": (

@@ -133,7 +133,7 @@ STATES = {
             "net[1].running_mean.fill_(3.0)",
             "net[1].eps = 0.5",
             "net[1].running_mean = torch.ones(4)",
-            "net[1].weight = None",
+            "net[1].weight = None\nnet[1].bias = nn.Parameter(torch.ones(4))",
             "net[1].track_running_stats = False\nnet[1].running_mean = net[1].running_var = None",
         ],
         ["net[0].train()", "net[1].note = 1", "net.note = 2", "net[1].affine = False"],

@@ -1,4 +1,4 @@
-"""Root sources that belong to no argument: torch's state, the frame's namespace as a whole, an object held by the guard."""
+"""Sources that start from no argument: torch's state, the frame's namespace as a whole, an object held by the guard."""
 
 from __future__ import annotations
 

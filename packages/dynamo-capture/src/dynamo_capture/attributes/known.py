@@ -85,6 +85,8 @@ class KnownAttributes(Lookup):
                 )
             if isinstance(in_meta, property):
                 return tx.calls.call_known(Const(in_meta.fget), [owner], {})
+            if in_meta is not ABSENT and not hasattr(type(in_meta), "__get__"):
+                return self.class_value(in_meta, meta, name, None)
             real = tx.fold(lambda: getattr(cls, name))
             if isinstance(real, (types.BuiltinMethodType, types.MethodWrapperType)):
                 return BuiltinMethod(owner, name)
@@ -122,6 +124,15 @@ class KnownAttributes(Lookup):
         tx.guards.absent(InstanceDictSource(source), name)
         raise tx.raises(AttributeError, f"'function' object has no attribute {name!r}")
 
+    def _guard_member(self, member: enum.Enum, name: str) -> None:
+        """An attribute of an enumeration's member has been read."""
+        found = vars(member).get(name, ABSENT)
+        source = InstanceDictSource(known_object(member))
+        if is_known(found):
+            self._tx.guards.equals(ItemSource(source, name), found)
+        elif found is ABSENT:
+            self._tx.guards.absent(source, name)
+
     def _of_constant(self, owner: Const, name: str) -> Value:
         tx, real = self._tx, owner.value
         cls = type(real)
@@ -137,6 +148,8 @@ class KnownAttributes(Lookup):
         ):
             return tx.calls.call_known(Const(found.fget), [owner], {})
         value = tx.fold(lambda: getattr(real, name))
+        if isinstance(real, enum.Enum):
+            self._guard_member(real, {"value": "_value_", "name": "_name_"}.get(name, name))
         if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)) and value.__self__ is real:
             return BuiltinMethod(owner, name)
         if is_known(value):

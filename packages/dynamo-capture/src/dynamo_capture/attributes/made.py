@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import types
 
 import guards
@@ -21,6 +22,8 @@ from dynamo_capture.values import (
 from dynamo_capture.wrapping import is_known
 from fx_interface.source import AttrSource
 
+_NAMED_FIELD = type(vars(collections.namedtuple("_One", "field"))["field"])
+
 
 class MadeAttributes(Lookup):
     """Attributes of values that are no objects of the program's own classes."""
@@ -32,7 +35,12 @@ class MadeAttributes(Lookup):
             return Const(cls)
         found = self.in_class(cls, name)
         fields = getattr(cls, "_fields", None)
-        if fields is not None and name in fields and isinstance(owner, TupleValue):
+        if (
+            fields is not None
+            and name in fields
+            and isinstance(owner, TupleValue)
+            and isinstance(found, _NAMED_FIELD)
+        ):
             return self._tx.force(owner.items[fields.index(name)])
         if isinstance(owner, TupleValue) and isinstance(found, types.MemberDescriptorType):
             return self._of_struct_sequence(owner, name)

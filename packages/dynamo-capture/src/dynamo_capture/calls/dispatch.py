@@ -45,6 +45,10 @@ if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 
+_MODULE_CALL = torch.nn.Module.__call__
+"""As torch defines it: a program may put something else there."""
+
+
 class Calls:
     """The calls of one trace."""
 
@@ -316,11 +320,7 @@ class Calls:
         tx = self._tx
         tx.attributes.guard_type(owner)
         call = tx.attributes.in_class(owner.cls, "__call__")
-        if (
-            call is torch.nn.Module.__call__
-            and owner.real is not None
-            and torch_functions.has_no_hooks(tx, owner)
-        ):
+        if call is _MODULE_CALL and owner.real is not None and torch_functions.has_no_hooks(tx, owner):
             return owner.get_attr(tx, "forward").call(tx, args, kwargs)
         if isinstance(call, types.FunctionType):
             return tx.inliner.call_function(Const(call), [owner, *args], kwargs)
