@@ -15,7 +15,9 @@ from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
 from inductor_codegen.ir.traverse import postorder, roots_of
 
 LANES = 256
-"""Neighbouring rows that are reduced side by side."""
+"""Neighbouring rows that are reduced side by side where threads share them, or values of them are kept."""
+WIDE_LANES = 1024
+"""The same where one thread does all: memory is read in longer stretches."""
 PART = 256
 """Terms of a sum that are added up before their total joins the others."""
 
@@ -26,15 +28,19 @@ class LaneWriter(Writer):
     def write(self) -> list[str]:
         """The lines of the body."""
         *around, lane_loop = self.kernel.outer
+        extent = size_text(lane_loop.extent)
+        stride = str(LANES)
+        if self.lanes > LANES:
+            stride = "step"
+            self.add(f"const int64_t step = threads > 1 ? {LANES} : {self.lanes};")
         self._parallel(
             [*around, LoopVar("block", (lane_loop.extent + (LANES - 1)) // LANES)],
             extra=self._bad(),
         )
         for loop in around:
             self._loop(loop)
-        extent = size_text(lane_loop.extent)
-        self.open(f"for (int64_t block = 0; block < {extent}; block += {LANES})")
-        self.add(f"const int64_t width = {extent} - block < {LANES} ? {extent} - block : {LANES};")
+        self.open(f"for (int64_t block = 0; block < {extent}; block += {stride})")
+        self.add(f"const int64_t width = {extent} - block < {stride} ? {extent} - block : {stride};")
         known: dict[Scalar, str] = {}
         self._kept_arrays()
         for step in self.kernel.passes:
@@ -43,6 +49,13 @@ class LaneWriter(Writer):
             self.add(f"__builtin_free(kept{slot});")
         self.close(len(self.kernel.outer))
         return self.lines
+
+    @property
+    def lanes(self) -> int:
+        """The most lanes of a block."""
+        extent = self.kernel.outer[-1].extent
+        most = LANES if self._kept_types() else WIDE_LANES
+        return most if not isinstance(extent, int) else max(LANES, min(most, extent))
 
     def _has_parts(self) -> bool:
         return _part_of(self.kernel.inner) > 0
@@ -68,7 +81,7 @@ class LaneWriter(Writer):
     def _lane_pass(self, step: Pass, known: dict[Scalar, str]) -> None:
         accumulators = self._accumulators_of(step)
         for accumulator in accumulators:
-            self.add(*accumulator.declarations(f"[{LANES}]"))
+            self.add(*accumulator.declarations(f"[{self.lanes}]"))
             self._totals[accumulator.item.accumulator] = accumulator.result("[lane]")
         if accumulators:
             self._lanes(lambda: self.add(*(line for a in accumulators for line in a.resets("[lane]"))))
@@ -86,7 +99,7 @@ class LaneWriter(Writer):
         names = {a.item.accumulator: a.partial for a in parts}
         bounds = ("0", size_text(inner[0].extent)) if inner else ("", "")
         for accumulator in parts:
-            self.add(f"{accumulator.type} {accumulator.partial}[{LANES}];")
+            self.add(f"{accumulator.type} {accumulator.partial}[{self.lanes}];")
         if parts:
             end = bounds[1]
             self.open(f"for (int64_t part = 0; part < {end}; part += {part})")
@@ -125,7 +138,7 @@ class LaneWriter(Writer):
         for node in wanted:
             self.counter[0] += 1
             name = f"r{self.counter[0]}"
-            self.add(f"{COMPUTED[node.dtype]} {name}[{LANES}];")
+            self.add(f"{COMPUTED[node.dtype]} {name}[{self.lanes}];")
             scope.lines.append(f"{name}[lane] = {scope.name(node)};")
             known[node] = f"{name}[lane]"
         self._lanes(lambda: self.add(*scope.lines), self._bad())

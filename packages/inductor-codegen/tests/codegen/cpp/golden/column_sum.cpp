@@ -2,9 +2,10 @@
 // sum_1: sum
 // mul_1: mul
 extern "C" int32_t kernel_1b23f36b45e75d44(const float* in0, float* out0, int64_t threads) {
-  for (int64_t block = 0; block < 300; block += 256) {
-    const int64_t width = 300 - block < 256 ? 300 - block : 256;
-    float a0[256];
+  const int64_t step = threads > 1 ? 256 : 300;
+  for (int64_t block = 0; block < 300; block += step) {
+    const int64_t width = 300 - block < step ? 300 - block : step;
+    float a0[300];
     #pragma omp simd
     for (int64_t lane = 0; lane < width; ++lane) {
       const int64_t i0 = block + lane;
