@@ -11,7 +11,14 @@ from pathlib import Path
 
 from workspace import BY_NAME, ROOT
 
-TORCH_FREE = ("tests/bytecode", "tests/polyfills", "tests/hook", "tests/test_hook*.py", "tests/test_cache.py")
+TORCH_FREE = (
+    "tests/bytecode",
+    "tests/opcodes/test_not_handled.py",
+    "tests/polyfills",
+    "tests/hook",
+    "tests/test_hook*.py",
+    "tests/test_cache.py",
+)
 """What is run, below packages/dynamo-capture: folders and files whose tests must not import torch."""
 
 TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "hatchling>=1.25")

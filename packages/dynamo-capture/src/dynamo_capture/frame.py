@@ -7,11 +7,19 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 import guards
-from dynamo_capture.errors import GraphBreak, UserRaise
+from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.nesting import Standing, Stop, Stopped
 from dynamo_capture.prepared import PreparedCode, Step
 from dynamo_capture.sources import known_object
-from dynamo_capture.values import NULL, CellValue, Const, IteratorStop, IteratorValue, Value
+from dynamo_capture.values import (
+    NULL,
+    CellValue,
+    Const,
+    IteratorStop,
+    IteratorValue,
+    ObjectIterator,
+    Value,
+)
 from fx_interface.source import (
     BuiltinSource,
     GlobalSource,
@@ -184,11 +192,12 @@ class Frame:
                         step = steps[self.next]
                 except UserRaise as raised:
                     self.unwind(step, raised)
-        except GraphBreak as reason:
+        except (GraphBreak, NotConstant, DataDependent) as error:
+            reason = as_break(error)
             if reason.where is None:
                 reason.where = tx.where()
             reason.trail.append(Standing(self, step, Stop(run, count - 1)))
-            raise
+            raise reason from None
         finally:
             frames.pop()
 
@@ -201,6 +210,14 @@ class Frame:
             self.stack.append(Const(step.index))
         self.stack.append(raised.value)
         self.next = step.handler
+
+    def end_delegation(self, send: Step, value: Value) -> None:
+        """Go on after a ``yield from`` whose SEND is ``send``; ``value`` is its result."""
+        if self.steps[send.target].opname == "END_SEND":
+            self.stack.append(value)
+        else:
+            self.stack[-1] = value
+        self.next = send.target
 
     def cell(self, name: str) -> CellValue:
         """The cell of a shared variable."""
@@ -216,6 +233,17 @@ class Frame:
         taken = self.stack[-count:]
         del self.stack[-count:]
         return taken
+
+
+def as_break(error: GraphBreak | NotConstant | DataDependent) -> GraphBreak:
+    """The graph break for what an instruction could not know."""
+    if isinstance(error, GraphBreak):
+        return error
+    if isinstance(error, DataDependent):
+        return GraphBreak("CAP201", str(error) or "a tensor's content decides")
+    unknown = error.args[0] if error.args else None
+    what = unknown.describe() if isinstance(unknown, Value) else "a value"
+    return GraphBreak("CAP211", f"{what} is not known while tracing")
 
 
 class GeneratorValue(IteratorValue):
@@ -262,53 +290,78 @@ class GeneratorValue(IteratorValue):
         self.finished = True
         raise IteratorStop(done.value)
 
-    def throw(self, tx: Trace, exception: Value) -> Value:
-        """``generator.throw(exception)``."""
-        if self.finished:
-            raise UserRaise(exception)
+    def _delegation(self) -> tuple[Step, Value] | None:
+        """The SEND at which a ``yield from`` is suspended, and what it delegates to."""
         frame = self.frame
-        if not self.started:
+        send = frame.steps[frame.next - 2] if frame.next > 1 else None
+        return (send, frame.stack[-1]) if send is not None and send.opname == "SEND" else None
+
+    def throw(self, tx: Trace, exception: Value) -> Value:
+        """``generator.throw(exception)``; what it delegates to gets the exception first."""
+        if self.finished or not self.started:
             self.finished = True
             raise UserRaise(exception)
+        if self.running:
+            raise tx.raises(ValueError, "generator already executing")
+        delegation = self._delegation()
+        if delegation is not None:
+            self.running = True
+            try:
+                return _throw_into(tx, delegation[1], exception)
+            except IteratorStop as stop:
+                self.frame.end_delegation(
+                    delegation[0], stop.value if stop.value is not None else Const(None)
+                )
+                exception_here = None
+            except UserRaise as raised:
+                exception_here = raised.value
+            finally:
+                self.running = False
+            if exception_here is None:
+                return self._resume(tx)
+            exception = exception_here
+        self._raise_here(exception)
+        return self._resume(tx)
+
+    def _raise_here(self, exception: Value) -> None:
+        """As if the ``yield`` raised."""
+        frame = self.frame
         step = frame.steps[frame.next - 1]
         frame.line = step.line
+        frame.stack.append(Const(None))
         try:
             frame.unwind(step, UserRaise(exception))
         except UserRaise:
             self.finished = True
             raise
-        return self._resume(tx)
 
-    def close(self, tx: Trace) -> None:
-        """``generator.close()``."""
+    def close(self, tx: Trace) -> Value:
+        """``generator.close()``; from 3.13 on it gives what the generator returned."""
         if self.finished or not self.started:
             self.finished = True
-            return
+            return Const(None)
         try:
             self.throw(tx, tx.raises(GeneratorExit).value)
-        except IteratorStop:
-            return
+        except IteratorStop as stop:
+            return stop.value if stop.value is not None and sys.version_info >= (3, 13) else Const(None)
         except UserRaise as raised:
             if issubclass(raised.value.python_type(), GeneratorExit):
-                return
+                return Const(None)
             raise
         raise tx.raises(RuntimeError, "generator ignored GeneratorExit")
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if name not in ("send", "throw", "close"):
-            return super().call_method(tx, name, args, kwargs)
         try:
-            if name == "send":
-                return self.send(tx, args[0])
-            if name == "throw":
-                thrown = args[1] if len(args) > 1 else args[0]
-                if isinstance(thrown, Const) and isinstance(thrown.value, type):
-                    thrown = thrown.call(tx, [], {})
-                return self.throw(tx, thrown)
+            match name, args:
+                case "send", [value]:
+                    return self.send(tx, value)
+                case "throw", [_, *_]:
+                    return self.throw(tx, _thrown(tx, args))
+                case "close", []:
+                    return self.close(tx)
         except IteratorStop as stop:
             raise tx.raises(StopIteration, *([stop.value] if stop.value is not None else [])) from None
-        self.close(tx)
-        return Const(None)
+        return super().call_method(tx, name, args, kwargs)
 
     def get_attr(self, tx: Trace, name: str) -> Value:
         if name in ("send", "throw", "close"):
@@ -316,6 +369,43 @@ class GeneratorValue(IteratorValue):
 
             return BuiltinMethod(self, name)
         return super().get_attr(tx, name)
+
+
+def _throw_into(tx: Trace, receiver: Value, exception: Value) -> Value:
+    """Throw into what a ``yield from`` waits for: its next item, IteratorStop at its end, or UserRaise."""
+    if issubclass(exception.python_type(), GeneratorExit):
+        if isinstance(receiver, GeneratorValue):
+            receiver.close(tx)
+        elif isinstance(receiver, ObjectIterator) and tx.attributes.has(receiver.value, "close"):
+            receiver.value.call_method(tx, "close", [], {})
+        raise UserRaise(exception)
+    if isinstance(receiver, GeneratorValue):
+        return receiver.throw(tx, exception)
+    if not (isinstance(receiver, ObjectIterator) and tx.attributes.has(receiver.value, "throw")):
+        raise UserRaise(exception)
+    try:
+        return receiver.value.call_method(tx, "throw", [exception], {})
+    except UserRaise as raised:
+        if issubclass(raised.value.python_type(), StopIteration):
+            raise IteratorStop(raised.value.get_attr(tx, "value")) from None
+        raise
+
+
+def _thrown(tx: Trace, args: list[Value]) -> Value:
+    """The exception that ``throw(exception)`` or ``throw(class, value, traceback)`` means."""
+    first = args[0]
+    if isinstance(first, Const) and isinstance(first.value, type):
+        given = args[1] if len(args) > 1 else Const(None)
+        if issubclass(given.python_type(), first.value):
+            return given
+        empty = isinstance(given, Const) and given.value is None
+        parts = given.unpack(tx) if issubclass(given.python_type(), tuple) else [] if empty else [given]
+        first = first.call(tx, parts, {})
+    if not issubclass(first.python_type(), BaseException):
+        name = first.python_type().__name__
+        text = f"exceptions must be classes or instances deriving from BaseException, not {name}"
+        raise tx.raises(TypeError, text)
+    return first
 
 
 def _a_generator() -> Any:

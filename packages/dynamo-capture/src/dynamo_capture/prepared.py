@@ -54,7 +54,7 @@ def prepare(code: CodeType) -> PreparedCode:
     found = _PREPARED.get(id(code))
     if found is not None and found.code is code:
         return found
-    from dynamo_capture.opcodes import OPCODES
+    from dynamo_capture.opcodes.families import OPCODES
 
     body = decode(code)
     places = {instruction: index for index, instruction in enumerate(body.instructions)}

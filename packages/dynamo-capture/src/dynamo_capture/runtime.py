@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -87,12 +88,13 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
 
 
 def delete_attribute(owner: Any, name: str) -> None:
-    """``object.__delattr__``."""
+    """``object.__delattr__``; nothing where the trace has set the attribute itself before, so that it is not there."""
     space = instance_dict(owner)
     if isinstance(space, dict) and name in space:
         del space[name]
         return
-    object.__delattr__(owner, name)
+    with contextlib.suppress(AttributeError):
+        object.__delattr__(owner, name)
 
 
 def replace_list(target: Any, items: Iterable[Any]) -> None:

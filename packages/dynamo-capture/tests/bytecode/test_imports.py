@@ -10,7 +10,9 @@ import pytest
 import dynamo_capture
 
 
-@pytest.mark.parametrize("module", ["dynamo_capture", "dynamo_capture.bytecode", "dynamo_capture.hook"])
+@pytest.mark.parametrize(
+    "module", ["dynamo_capture", "dynamo_capture.bytecode", "dynamo_capture.hook", "dynamo_capture.opcodes"]
+)
 def test_no_torch(module: str) -> None:
     source = str(dynamo_capture.__file__).rpartition("/dynamo_capture/")[0]
     program = (

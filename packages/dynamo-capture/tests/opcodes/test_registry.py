@@ -1,14 +1,26 @@
-"""Every instruction of the running CPython is either handled or listed with a reason."""
+"""The tables of opcodes as they are filled."""
 
-import dis
+import pytest
 
-from dynamo_capture.opcodes import NOT_HANDLED, OPCODES
-
-
-def test_every_opcode_is_accounted_for():
-    names = {name for name in dis.opmap if not name.startswith("INSTRUMENTED_")}
-    assert names - set(OPCODES) - set(NOT_HANDLED) == set()
+from dynamo_capture.opcodes.families import OPCODES
+from dynamo_capture.opcodes.registry import INTRINSICS, intrinsic, opcode
 
 
-def test_no_opcode_is_both():
-    assert set(OPCODES) & set(NOT_HANDLED) == set()
+def test_the_tables_hold_what_the_sources_declare(declared):
+    assert set(OPCODES) == set(declared.handled)
+    assert set(INTRINSICS) == set(declared.intrinsics)
+
+
+def test_an_opcode_is_declared_once():
+    with pytest.raises(ValueError, match="NOP is declared twice"):
+        opcode("NOP")(lambda frame, step: None)
+
+
+def test_an_intrinsic_function_is_declared_once():
+    with pytest.raises(ValueError, match="declared twice"):
+        intrinsic("INTRINSIC_UNARY_POSITIVE")(lambda tx, value: value)
+
+
+def test_another_versions_opcode_is_left_out():
+    opcode("NO_SUCH_OPCODE", since=(3, 90))(lambda frame, step: None)
+    assert "NO_SUCH_OPCODE" not in OPCODES

@@ -19,6 +19,7 @@ from dynamo_capture.attributes.lookup import (
     instance_dict_of,
 )
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.runtime import builtin_base
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
@@ -31,6 +32,8 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from fx_interface.source import AttrSource, InstanceDictSource
+
+_OF_EXCEPTIONS = frozenset({"args", "__cause__", "__context__", "__traceback__", "__suppress_context__"})
 
 
 class InstanceAttributes(Lookup):
@@ -124,13 +127,7 @@ class InstanceAttributes(Lookup):
                 )
             return tx.calls.call_known(Const(found.fget), [obj], {})
         if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
-            if name in (
-                "args",
-                "__cause__",
-                "__context__",
-                "__traceback__",
-                "__suppress_context__",
-            ) and issubclass(obj.cls, BaseException):
+            if issubclass(obj.cls, BaseException) and (name in _OF_EXCEPTIONS or obj.real is None):
                 return self._of_exception(obj, name)
             if obj.real is None:
                 raise Missing
@@ -155,9 +152,26 @@ class InstanceAttributes(Lookup):
             return obj.attrs[name] or NONE
         if obj.real is not None and obj.source is not None:
             return self._tx.wrap(getattr(obj.real, name), AttrSource(obj.source, name))
-        return (
-            TupleValue([]) if name == "args" else boolean(False) if name == "__suppress_context__" else NONE
-        )
+        if name in _OF_EXCEPTIONS:
+            return (
+                TupleValue([])
+                if name == "args"
+                else boolean(False)
+                if name == "__suppress_context__"
+                else NONE
+            )
+        return self._made_of_arguments(obj, name)
+
+    def _made_of_arguments(self, obj: ObjectValue, name: str) -> Value:
+        """What a builtin exception's constructor keeps of its arguments: ``StopIteration.value``, ``OSError.errno``."""
+        tx = self._tx
+        given = obj.attrs.get("args")
+        arguments = given.unpack(tx) if given is not None else []
+        if name == "value" and issubclass(obj.cls, StopIteration):
+            return arguments[0] if arguments else NONE
+        base = builtin_base(obj.cls)
+        plain = [tx.calls.python_object(argument) for argument in arguments]
+        return tx.calls.from_python(tx.fold(lambda: getattr(base(*plain), name)))
 
     def _bind(self, found: Any, receiver: Value, cls: type, name: str) -> Value:
         """A class attribute read through an instance."""

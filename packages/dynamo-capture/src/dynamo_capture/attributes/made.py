@@ -114,7 +114,8 @@ class MadeAttributes(Lookup):
             case "__defaults__":
                 return TupleValue(function.defaults) if function.defaults else NONE
             case "__dict__":
-                return DictValue({key: [Const(key), value] for key, value in function.attrs.items()})
+                attrs = {key: value for key, value in function.attrs.items() if key != "__annotations__"}
+                return DictValue({key: [Const(key), value] for key, value in attrs.items()})
             case "__get__":
                 return BuiltinMethod(function, name)
             case "__annotations__":

@@ -161,6 +161,12 @@ def type_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(value.python_type())
 
 
+@handles(builtins.__build_class__)
+def build_class(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The ``class`` statement."""
+    raise GraphBreak("CAP232", "a class is made")
+
+
 @handles(slice)
 def make_slice_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bounds = [NONE, args[0], NONE] if len(args) == 1 else [*args, NONE][:3]

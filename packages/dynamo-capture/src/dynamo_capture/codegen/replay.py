@@ -100,16 +100,15 @@ def _replay_attribute(owner: Any, name: str, to: Reconstruction) -> None:
 
 
 def _replay_global(scope: GlobalsScope, name: str, to: Reconstruction) -> None:
+    """Set a global, or delete it: one that the trace itself has set before may not be there, so it is set first."""
     value = scope.written.get(name)
+    to.push(value if value is not None else Const(None))
     if scope.is_root:
+        to.emitter.store_global(name)
         if value is None:
             to.emitter.delete_global(name)
-        else:
-            to.push(value)
-            to.emitter.store_global(name)
         return
-    if value is not None:
-        to.push(value)
-    to.emitter.load_const(scope.real)
-    to.emitter.load_const(name)
-    (to.emitter.delete_subscr if value is None else to.emitter.store_subscr)()
+    for opname in ("store", "delete") if value is None else ("store",):
+        to.emitter.load_const(scope.real)
+        to.emitter.load_const(name)
+        (to.emitter.store_subscr if opname == "store" else to.emitter.delete_subscr)()

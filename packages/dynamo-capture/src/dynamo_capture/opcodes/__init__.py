@@ -1,9 +1,9 @@
-"""What each opcode means to the symbolic interpreter, one file per family."""
+"""What each opcode means to the symbolic interpreter, one file per family; ``families`` brings them all.
 
-from dynamo_capture.opcodes import building, calling, flow, handlers, iterating, loading, matching, operating
-from dynamo_capture.opcodes.registry import NOT_HANDLED, OPCODES, opcode
+This package itself needs no torch, so that the tables can be checked on any CPython.
+"""
 
-__all__ = [
-    "NOT_HANDLED", "OPCODES", "building", "calling", "flow", "handlers", "iterating", "loading", "matching", "opcode",
-    "operating",
-]  # fmt: skip
+from dynamo_capture.opcodes.not_handled import NOT_HANDLED, Refusal
+from dynamo_capture.opcodes.registry import OPCODES, opcode
+
+__all__ = ["NOT_HANDLED", "OPCODES", "Refusal", "opcode"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from dynamo_capture.errors import GraphBreak, NotConstant
@@ -12,6 +13,8 @@ from dynamo_capture.values import (
     Const,
     DictValue,
     FunctionValue,
+    IteratorStop,
+    IteratorValue,
     ListValue,
     ObjectValue,
     SequenceValue,
@@ -70,7 +73,7 @@ def build_slice(frame: Frame, step: Step) -> None:
     frame.stack.append(make_slice((bounds[0], bounds[1], bounds[2] if step.arg == 3 else NONE)))
 
 
-@opcode("LIST_TO_TUPLE")
+@opcode("LIST_TO_TUPLE", until=(3, 11))
 def list_to_tuple(frame: Frame, step: Step) -> None:
     frame.stack.append(TupleValue(frame.stack.pop().unpack(frame.tx)))
 
@@ -146,9 +149,8 @@ def dict_merge(frame: Frame, step: Step) -> None:
     owner = frame.stack[-step.arg]
     for key, item in mapping_entries(frame.tx, value):
         if owner.contains(frame.tx, key):
-            raise frame.tx.raises(
-                TypeError, f"got multiple values for keyword argument {key.as_constant()!r}"
-            )
+            text = f"got multiple values for keyword argument {frame.tx.constant(key)!r}"
+            raise frame.tx.raises(TypeError, text)
         owner.set_item(frame.tx, key, item)
 
 
@@ -160,11 +162,24 @@ def unpack_sequence(frame: Frame, step: Step) -> None:
 
 def unpack_exactly(tx: Trace, value: Value, count: int) -> list[Value]:
     """``a, b = value``."""
-    items = value.unpack(tx)
+    if isinstance(value, (IteratorValue, ObjectValue)):
+        items = _at_most(tx, value.iterate(tx), count + 1)  # a program's iterator may never end
+    else:
+        items = value.unpack(tx)
     if len(items) < count:
         raise tx.raises(ValueError, f"not enough values to unpack (expected {count}, got {len(items)})")
     if len(items) > count:
         raise tx.raises(ValueError, f"too many values to unpack (expected {count})")
+    return items
+
+
+def _at_most(tx: Trace, iterator: IteratorValue, count: int) -> list[Value]:
+    items: list[Value] = []
+    while len(items) < count:
+        try:
+            items.append(iterator.next(tx))
+        except IteratorStop:
+            break
     return items
 
 
@@ -208,6 +223,11 @@ def _format(frame: Frame, value: Value, conversion: int, spec: str) -> None:
     tx = frame.tx
     if conversion:
         value = Const((None, str, repr, ascii)[conversion]).call(tx, [value], {})
+    if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__format__"):
+        found = tx.attributes.in_class(value.cls, "__format__")
+        if isinstance(found, FunctionType):
+            frame.stack.append(value.call_method(tx, "__format__", [Const(spec)], {}))
+            return
     try:
         real = tx.calls.python_object(value)
     except NotConstant:
@@ -244,6 +264,12 @@ def _set_function_part(frame: Frame, made: FunctionValue, flag: int, value: Valu
     if flag == 8:
         cells = value.unpack(tx)
         made.closure = [cell for cell in cells if isinstance(cell, CellValue)]
+    elif flag == 4:
+        parts = value.unpack(tx)
+        names = [name.as_constant() for name in parts[::2]]
+        made.attrs["__annotations__"] = DictValue(
+            {name: [Const(name), part] for name, part in zip(names, parts[1::2], strict=True)}
+        )
     elif flag == 2:
         made.kwdefaults = {key.as_constant(): item for key, item in mapping_entries(tx, value)}
     elif flag == 1:

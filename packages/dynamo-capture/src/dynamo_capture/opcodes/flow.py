@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.frame import GeneratorValue, Return, Yield
 from dynamo_capture.opcodes.registry import opcode
-from dynamo_capture.values import Const, IteratorStop, IteratorValue
+from dynamo_capture.values import NONE, Const, IteratorStop, IteratorValue
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -19,26 +19,30 @@ def jump(frame: Frame, step: Step) -> None:
     frame.next = step.target
 
 
-@opcode("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE", "POP_JUMP_IF_TRUE")
+@opcode("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE", until=(3, 11))
+@opcode("POP_JUMP_IF_TRUE", since=(3, 12))
 def pop_jump_if_true(frame: Frame, step: Step) -> None:
     if frame.tx.truth(frame.stack.pop()):
         frame.next = step.target
 
 
-@opcode("POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_FALSE", "POP_JUMP_IF_FALSE")
+@opcode("POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_FALSE", until=(3, 11))
+@opcode("POP_JUMP_IF_FALSE", since=(3, 12))
 def pop_jump_if_false(frame: Frame, step: Step) -> None:
     if not frame.tx.truth(frame.stack.pop()):
         frame.next = step.target
 
 
-@opcode("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_BACKWARD_IF_NONE", "POP_JUMP_IF_NONE")
+@opcode("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_BACKWARD_IF_NONE", until=(3, 11))
+@opcode("POP_JUMP_IF_NONE", since=(3, 12))
 def pop_jump_if_none(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     if isinstance(value, Const) and value.value is None:
         frame.next = step.target
 
 
-@opcode("POP_JUMP_FORWARD_IF_NOT_NONE", "POP_JUMP_BACKWARD_IF_NOT_NONE", "POP_JUMP_IF_NOT_NONE")
+@opcode("POP_JUMP_FORWARD_IF_NOT_NONE", "POP_JUMP_BACKWARD_IF_NOT_NONE", until=(3, 11))
+@opcode("POP_JUMP_IF_NOT_NONE", since=(3, 12))
 def pop_jump_if_not_none(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     if not (isinstance(value, Const) and value.value is None):
@@ -99,25 +103,26 @@ def send(frame: Frame, step: Step) -> None:
         else:
             item = receiver.call_method(tx, "send", [value], {})
     except IteratorStop as stop:
-        _delegate_ended(frame, step, stop.value if stop.value is not None else Const(None))
+        frame.end_delegation(step, stop.value if stop.value is not None else NONE)
         return
     except UserRaise as raised:
         if not issubclass(raised.value.python_type(), StopIteration):
             raise
-        _delegate_ended(frame, step, raised.value.get_attr(tx, "value"))
+        frame.end_delegation(step, raised.value.get_attr(tx, "value"))
         return
     frame.stack.append(item)
-
-
-def _delegate_ended(frame: Frame, step: Step, value: Any) -> None:
-    if step.opname == "SEND" and frame.steps[step.target].opname == "END_SEND":
-        frame.stack.append(value)
-    else:
-        frame.stack[-1] = value
-    frame.next = step.target
 
 
 @opcode("END_SEND", since=(3, 12))
 def end_send(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     frame.stack[-1] = value
+
+
+@opcode("CLEANUP_THROW", since=(3, 12))
+def cleanup_throw(frame: Frame, step: Step) -> None:
+    """Stack: receiver, sent value, what was thrown at the ``yield`` of a ``yield from``."""
+    _, _, raised = frame.pop_n(3)
+    if not issubclass(raised.python_type(), StopIteration):
+        raise UserRaise(raised)
+    frame.stack.extend((NONE, raised.get_attr(frame.tx, "value")))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from dynamo_capture.errors import GraphBreak, UserRaise
+from dynamo_capture.errors import UserRaise
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import NONE, Const, ObjectValue, Value, boolean
 
@@ -31,7 +31,11 @@ def pop_except(frame: Frame, step: Step) -> None:
 def check_exc_match(frame: Frame, step: Step) -> None:
     wanted = frame.tx.constant(frame.stack.pop())
     raised = frame.stack[-1].python_type()
-    frame.stack.append(boolean(frame.tx.fold(lambda: issubclass(raised, wanted))))
+    for cls in wanted if isinstance(wanted, tuple) else (wanted,):
+        if not (isinstance(cls, type) and issubclass(cls, BaseException)):
+            text = "catching classes that do not inherit from BaseException is not allowed"
+            raise frame.tx.raises(TypeError, text)
+    frame.stack.append(boolean(issubclass(raised, wanted)))
 
 
 @opcode("RAISE_VARARGS")
@@ -42,38 +46,49 @@ def raise_varargs(frame: Frame, step: Step) -> None:
                 raise UserRaise(holder.exceptions[-1])
         raise frame.tx.raises(RuntimeError, "No active exception to reraise")
     cause = frame.stack.pop() if step.arg == 2 else None
-    raised = _instance(frame, frame.stack.pop())
+    raised = _instance(frame, frame.stack.pop(), "exceptions must derive from BaseException")
     if cause is not None and isinstance(raised, ObjectValue):
-        raised.attrs["__cause__"] = _instance(frame, cause) if cause is not NONE else NONE
+        if not (isinstance(cause, Const) and cause.value is None):
+            cause = _instance(frame, cause, "exception causes must derive from BaseException")
+        raised.attrs["__cause__"] = cause
         raised.attrs["__suppress_context__"] = boolean(True)
     raise UserRaise(raised)
 
 
-def _instance(frame: Frame, value: Value) -> Value:
-    if isinstance(value, Const) and isinstance(value.value, type):
+def _instance(frame: Frame, value: Value, otherwise: str) -> Value:
+    """The exception that a class or an instance stands for."""
+    cls = value.value if isinstance(value, Const) and isinstance(value.value, type) else None
+    if cls is not None and issubclass(cls, BaseException):
         value = value.call(frame.tx, [], {})
+        if not issubclass(value.python_type(), BaseException):
+            text = f"calling {cls!r} should have returned an instance of BaseException, not {value.python_type()!r}"
+            raise frame.tx.raises(TypeError, text)
     if not issubclass(value.python_type(), BaseException):
-        if isinstance(value, Const) and value.value is None:
-            return value
-        raise frame.tx.raises(TypeError, "exceptions must derive from BaseException")
+        raise frame.tx.raises(TypeError, otherwise)
     return value
 
 
 @opcode("RERAISE")
 def reraise(frame: Frame, step: Step) -> None:
-    raised = frame.stack.pop()
-    if frame.exceptions and frame.exceptions[-1] is raised:
-        frame.exceptions.pop()
-    raise UserRaise(raised)
+    raise UserRaise(frame.stack.pop())
 
 
 @opcode("BEFORE_WITH")
 def before_with(frame: Frame, step: Step) -> None:
     tx = frame.tx
     manager = frame.stack.pop()
-    leave = tx.calls.bound_special(manager, "__exit__")
-    entered = tx.calls.bound_special(manager, "__enter__").call(tx, [], {})
-    frame.stack.extend((leave, entered))
+    enter = _special(frame, manager, "__enter__", "")
+    leave = _special(frame, manager, "__exit__", " (missed __exit__ method)")
+    frame.stack.extend((leave, enter.call(tx, [], {})))
+
+
+def _special(frame: Frame, manager: Value, name: str, missed: str) -> Value:
+    """A method of a context manager, looked up on its class."""
+    kind = manager.python_type()
+    if not hasattr(kind, name):
+        text = f"{kind.__name__!r} object does not support the context manager protocol{missed}"
+        raise frame.tx.raises(TypeError, text)
+    return frame.tx.calls.bound_special(manager, name)
 
 
 @opcode("WITH_EXCEPT_START")
@@ -83,8 +98,3 @@ def with_except_start(frame: Frame, step: Step) -> None:
     leave = frame.stack[-4]
     arguments: list[Value] = [Const(raised.python_type()), raised, NONE]
     frame.stack.append(leave.call(frame.tx, arguments, {}))
-
-
-def unsupported(frame: Frame, step: Step) -> Any:
-    """For opcodes that the table of reasons lists."""
-    raise GraphBreak("CAP220", f"the instruction {step.opname} is not supported")

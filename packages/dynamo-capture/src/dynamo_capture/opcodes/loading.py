@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
+import builtins
 import sys
 from typing import TYPE_CHECKING
 
+from dynamo_capture.bytecode.instruction import Slot
+from dynamo_capture.errors import UserRaise
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import NULL, CellValue, Const, Lazy, MethodValue, NullValue, Value
 
@@ -14,9 +16,14 @@ if TYPE_CHECKING:
     from dynamo_capture.prepared import Step
 
 
-@opcode("NOP", "RESUME", "PRECALL", "COPY_FREE_VARS", "NOT_TAKEN")
+@opcode("NOP", "RESUME", "COPY_FREE_VARS")
 def nop(frame: Frame, step: Step) -> None:
     """Nothing: free variables are bound when the frame is made."""
+
+
+@opcode("PRECALL", until=(3, 11))
+def precall(frame: Frame, step: Step) -> None:
+    """Nothing: ``CALL`` does it all."""
 
 
 @opcode("LOAD_CONST")
@@ -28,11 +35,13 @@ def load_const(frame: Frame, step: Step) -> None:
 def load_fast(frame: Frame, step: Step) -> None:
     found = frame.variables.get(step.argval)
     if found is None:
-        raise frame.tx.raises(
-            UnboundLocalError,
-            f"cannot access local variable {step.argval!r} where it is not associated with a value",
-        )
+        raise _unbound(frame, step.argval)
     frame.stack.append(frame.tx.force(found) if type(found) is Lazy else found)
+
+
+def _unbound(frame: Frame, name: str) -> UserRaise:
+    text = f"cannot access local variable {name!r} where it is not associated with a value"
+    return frame.tx.raises(UnboundLocalError, text)
 
 
 @opcode("LOAD_FAST_CHECK", since=(3, 12))
@@ -45,40 +54,45 @@ def load_fast_and_clear(frame: Frame, step: Step) -> None:
     frame.stack.append(frame.variables.pop(step.argval, NULL))
 
 
-@opcode("STORE_FAST", "STORE_FAST_MAYBE_NULL")
+@opcode("STORE_FAST")
 def store_fast(frame: Frame, step: Step) -> None:
+    _store(frame, step.argval)
+
+
+def _store(frame: Frame, name: str) -> None:
+    """Pop into a local; a NULL leaves it unbound: an inlined comprehension puts back what was there before."""
     value = frame.stack.pop()
     if type(value) is NullValue:
-        frame.variables.pop(step.argval, None)
+        frame.variables.pop(name, None)
     else:
-        frame.variables[step.argval] = value
+        frame.variables[name] = value
 
 
 @opcode("DELETE_FAST")
 def delete_fast(frame: Frame, step: Step) -> None:
     if frame.variables.pop(step.argval, None) is None:
-        raise frame.tx.raises(
-            UnboundLocalError,
-            f"cannot access local variable {step.argval!r} where it is not associated with a value",
-        )
+        raise _unbound(frame, step.argval)
 
 
 @opcode("LOAD_FAST_LOAD_FAST", since=(3, 13))
 def load_fast_load_fast(frame: Frame, step: Step) -> None:
-    force = frame.tx.force
-    frame.stack.extend((force(frame.variables[step.argval[0]]), force(frame.variables[step.argval[1]])))
+    first, second = step.argval
+    force, variables = frame.tx.force, frame.variables
+    frame.stack.extend((force(variables[first]), force(variables[second])))
 
 
 @opcode("STORE_FAST_LOAD_FAST", since=(3, 13))
 def store_fast_load_fast(frame: Frame, step: Step) -> None:
-    frame.variables[step.argval[0]] = frame.stack.pop()
-    frame.stack.append(frame.tx.force(frame.variables[step.argval[1]]))
+    stored, loaded = step.argval
+    _store(frame, stored)
+    frame.stack.append(frame.tx.force(frame.variables[loaded]))
 
 
 @opcode("STORE_FAST_STORE_FAST", since=(3, 13))
 def store_fast_store_fast(frame: Frame, step: Step) -> None:
-    frame.variables[step.argval[0]] = frame.stack.pop()
-    frame.variables[step.argval[1]] = frame.stack.pop()
+    first, second = step.argval
+    _store(frame, first)
+    _store(frame, second)
 
 
 @opcode("MAKE_CELL")
@@ -86,7 +100,7 @@ def make_cell(frame: Frame, step: Step) -> None:
     frame.variables[step.argval] = CellValue(frame.variables.get(step.argval))
 
 
-@opcode("LOAD_CLOSURE")
+@opcode("LOAD_CLOSURE", until=(3, 12))
 def load_closure(frame: Frame, step: Step) -> None:
     frame.stack.append(frame.variables[step.argval])
 
@@ -95,11 +109,19 @@ def load_closure(frame: Frame, step: Step) -> None:
 def load_deref(frame: Frame, step: Step) -> None:
     cell = frame.cell(step.argval)
     if cell.content is None:
-        raise frame.tx.raises(
-            NameError,
-            f"cannot access free variable {step.argval!r} where it is not associated with a value in enclosing scope",
-        )
+        raise _empty_cell(frame, step.argval)
     frame.stack.append(frame.tx.force(cell.content))
+
+
+def _empty_cell(frame: Frame, slot: str) -> UserRaise:
+    """What reading or deleting a shared variable without a value raises."""
+    name = slot.name if isinstance(slot, Slot) else slot
+    if name in frame.code.co_freevars:
+        text = (
+            f"cannot access free variable {name!r} where it is not associated with a value in enclosing scope"
+        )
+        return frame.tx.raises(NameError, text)
+    return _unbound(frame, name)
 
 
 @opcode("STORE_DEREF")
@@ -113,7 +135,7 @@ def store_deref(frame: Frame, step: Step) -> None:
 def delete_deref(frame: Frame, step: Step) -> None:
     cell = frame.cell(step.argval)
     if cell.content is None:
-        raise frame.tx.raises(NameError, f"name {step.argval!r} is not defined")
+        raise _empty_cell(frame, step.argval)
     cell.content = None
     frame.tx.effects.cell(cell)
 
@@ -140,6 +162,12 @@ def store_global(frame: Frame, step: Step) -> None:
 @opcode("DELETE_GLOBAL")
 def delete_global(frame: Frame, step: Step) -> None:
     frame.globals.delete(step.argval)
+
+
+@opcode("LOAD_BUILD_CLASS")
+def load_build_class(frame: Frame, step: Step) -> None:
+    """Making the class breaks the graph, at the call."""
+    frame.stack.append(Const(builtins.__build_class__))
 
 
 @opcode("LOAD_ASSERTION_ERROR")
@@ -177,7 +205,9 @@ def load_method(frame: Frame, step: Step) -> None:
 @opcode("LOAD_SUPER_ATTR", since=(3, 12))
 def load_super_attr(frame: Frame, step: Step) -> None:
     kind, cls, receiver = frame.pop_n(3)
-    owner = kind.call(frame.tx, [cls, receiver], {})
+    is_super = isinstance(kind, Const) and kind.value is super
+    arguments = [cls, receiver] if is_super or step.arg & 2 else []
+    owner = kind.call(frame.tx, arguments, {})
     value = owner.get_attr(frame.tx, step.argval)
     if step.arg & 1:
         _push_method(frame.stack, value)
@@ -215,27 +245,16 @@ def delete_subscr(frame: Frame, step: Step) -> None:
     owner.del_item(frame.tx, key)
 
 
-@opcode("IMPORT_NAME")
-def import_name(frame: Frame, step: Step) -> None:
-    level, names = (value.as_constant() for value in frame.pop_n(2))
-    package = frame.globals.real
-    try:
-        module = importlib.__import__(step.argval, package, None, names or (), level)
-    except ImportError as error:
-        raise frame.tx.raises(type(error), *error.args) from None
-    frame.stack.append(Const(module))
-
-
-@opcode("IMPORT_FROM")
-def import_from(frame: Frame, step: Step) -> None:
-    module = frame.stack[-1]
-    frame.stack.append(module.get_attr(frame.tx, step.argval))
-
-
-@opcode("POP_TOP", "END_FOR")
+@opcode("POP_TOP")
 def pop_top(frame: Frame, step: Step) -> None:
     frame.stack.pop()
-    if step.opname == "END_FOR" and sys.version_info < (3, 13):
+
+
+@opcode("END_FOR", since=(3, 12))
+def end_for(frame: Frame, step: Step) -> None:
+    """Pop what an exhausted FOR_ITER left: item and iterator, or from 3.13 on the item, before a POP_TOP."""
+    frame.stack.pop()
+    if sys.version_info < (3, 13):
         frame.stack.pop()
 
 

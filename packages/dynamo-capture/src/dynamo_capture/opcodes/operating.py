@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dynamo_capture.bytecode.version import RULES
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import Const, boolean, make_slice
 
@@ -23,7 +24,10 @@ def binary_op(frame: Frame, step: Step) -> None:
 def compare_op(frame: Frame, step: Step) -> None:
     stack = frame.stack
     rhs = stack.pop()
-    stack.append(frame.tx.operators.compare(step.argval, stack.pop(), rhs))
+    result = frame.tx.operators.compare(step.argval, stack.pop(), rhs)
+    if step.arg & RULES.compare_bool:  # what follows takes True and False only
+        result = boolean(frame.tx.truth(result))
+    stack.append(result)
 
 
 @opcode("IS_OP")
@@ -45,7 +49,7 @@ def unary_negative(frame: Frame, step: Step) -> None:
     frame.stack.append(frame.tx.operators.unary("-", frame.stack.pop()))
 
 
-@opcode("UNARY_POSITIVE")
+@opcode("UNARY_POSITIVE", until=(3, 11))
 def unary_positive(frame: Frame, step: Step) -> None:
     frame.stack.append(frame.tx.operators.unary("+", frame.stack.pop()))
 
@@ -63,26 +67,6 @@ def unary_not(frame: Frame, step: Step) -> None:
 @opcode("TO_BOOL", since=(3, 13))
 def to_bool(frame: Frame, step: Step) -> None:
     frame.stack.append(boolean(frame.tx.truth(frame.stack.pop())))
-
-
-@opcode("CALL_INTRINSIC_1", since=(3, 12))
-def call_intrinsic_1(frame: Frame, step: Step) -> None:
-    from dynamo_capture.errors import GraphBreak
-    from dynamo_capture.values import TupleValue
-
-    value = frame.stack.pop()
-    match step.arg:
-        case 3:
-            stop = value.get_attr(frame.tx, "__class__")
-            if stop.as_constant() is StopIteration:
-                value = frame.tx.raises(RuntimeError, "generator raised StopIteration").value
-            frame.stack.append(value)
-        case 5:
-            frame.stack.append(frame.tx.operators.unary("+", value))
-        case 6:
-            frame.stack.append(TupleValue(value.unpack(frame.tx)))
-        case _:
-            raise GraphBreak("CAP220", f"the intrinsic function {step.arg} is not supported")
 
 
 @opcode("BINARY_SLICE", since=(3, 12))

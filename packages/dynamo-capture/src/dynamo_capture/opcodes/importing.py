@@ -1,0 +1,62 @@
+"""``import`` statements: modules are imported while tracing, and guarded by identity."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import UserRaise
+from dynamo_capture.opcodes.registry import opcode
+from dynamo_capture.values import Const, Value
+from fx_interface.source import ImportedModuleSource
+
+if TYPE_CHECKING:
+    from dynamo_capture.frame import Frame
+    from dynamo_capture.prepared import Step
+    from dynamo_capture.trace import Trace
+
+
+@opcode("IMPORT_NAME")
+def import_name(frame: Frame, step: Step) -> None:
+    level, names = (value.as_constant() for value in frame.pop_n(2))
+    scope = frame.globals.real
+    found = frame.tx.fold(lambda: builtins.__import__(step.argval, scope, None, names, level))
+    frame.stack.append(_module(frame.tx, found))
+
+
+def _module(tx: Trace, module: Any) -> Value:
+    """A module, guarded to stay the one that ``sys.modules`` holds under its name."""
+    name = getattr(module, "__name__", None)
+    if isinstance(module, ModuleType) and isinstance(name, str) and sys.modules.get(name) is module:
+        return tx.wrap(module, ImportedModuleSource(name))
+    return tx.known(module)
+
+
+@opcode("IMPORT_FROM")
+def import_from(frame: Frame, step: Step) -> None:
+    tx, module = frame.tx, frame.stack[-1]
+    try:
+        found = module.get_attr(tx, step.argval)
+    except UserRaise as raised:
+        if not issubclass(raised.value.python_type(), AttributeError):
+            raise
+        found = _submodule(tx, module, step.argval)
+    frame.stack.append(found)
+
+
+def _submodule(tx: Trace, module: Value, name: str) -> Value:
+    """A submodule that its package does not have as an attribute (yet); ImportError if there is none."""
+    package = tx.constant(module)
+    full = f"{getattr(package, '__name__', None)}.{name}"
+    if full in sys.modules:
+        return _module(tx, sys.modules[full])
+    origin = getattr(package, "__file__", None) or "unknown location"
+    known = getattr(package, "__name__", None) or "<unknown module name>"
+    raised = tx.raises(ImportError, f"cannot import name {name!r} from {known!r} ({origin})")
+    raised.value.attrs |= {"name": Const(known), "path": Const(getattr(package, "__file__", None))}
+    raise raised
+
+
+__all__ = ["import_from", "import_name"]
