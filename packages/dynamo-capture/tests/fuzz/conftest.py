@@ -1,0 +1,201 @@
+"""Functions of the standard library and of torch, arguments drawn for them, and one capture that is watched."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import importlib
+import inspect
+import os
+import pkgutil
+import random
+import sys
+import types
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+import torch
+
+import fx_interface
+from dynamo_capture.bytecode.instruction import GENERATOR_FLAGS
+from dynamo_capture.compile_frame import FrameCompiler, Session
+from dynamo_capture.shapes import TrialLibrary
+
+LEFT_OUT = frozenset(
+    {
+        "__main__", "antigravity", "this", "test", "idlelib", "turtledemo", "lib2to3", "ensurepip", "venv", "distutils",
+        "tkinter", "turtle", "pydoc_data", "msilib",
+    }
+)  # fmt: skip
+"""Packages whose import has effects, or that need a screen."""
+ANOTHER_COMPILER = ("torch._dynamo", "torch._inductor", "torch._functorch", "torch.testing", "torch.onnx")
+
+
+def _standard_modules():
+    for name in sorted(sys.stdlib_module_names - LEFT_OUT):
+        with contextlib.suppress(ImportError):
+            module = importlib.import_module(name)
+            yield module
+            for found in pkgutil.iter_modules(getattr(module, "__path__", ())):
+                if not found.name.startswith(("_", "test")):
+                    with contextlib.suppress(ImportError):
+                        yield importlib.import_module(f"{name}.{found.name}")
+
+
+def _torch_modules():
+    for name in sorted(sys.modules):
+        if name.partition(".")[0] == "torch" and not name.startswith(ANOTHER_COMPILER):
+            module = sys.modules[name]
+            if isinstance(module, types.ModuleType):
+                yield module
+
+
+def _functions_of(space: dict[str, Any], module: str, owner: type | None):
+    for _, value in sorted(space.items(), key=lambda item: str(item[0])):
+        if isinstance(value, (staticmethod, classmethod)):
+            value = value.__func__
+        if isinstance(value, property):
+            value = value.fget
+        if isinstance(value, types.FunctionType) and value.__module__ == module:
+            yield value, owner
+        elif isinstance(value, type) and owner is None and value.__module__ == module:
+            yield from _functions_of(dict(vars(value)), module, value)
+
+
+def functions(modules) -> list[tuple[types.FunctionType, type | None]]:
+    """Every Python function of these modules that the hook would ask about, with its class, in a fixed order."""
+    found: dict[int, tuple[types.FunctionType, type | None]] = {}
+    for module in modules:
+        for function, owner in _functions_of(dict(vars(module)), module.__name__, None):
+            if not function.__code__.co_flags & GENERATOR_FLAGS:
+                found.setdefault(id(function.__code__), (function, owner))
+    return sorted(found.values(), key=lambda pair: (pair[0].__module__, pair[0].__qualname__))
+
+
+class Plain:
+    """An object of the program."""
+
+    def __init__(self):
+        self.name, self.items, self.weight = "plain", [1, 2], torch.ones(3)
+
+    def method(self, x=1):
+        return x
+
+
+_MAKERS = [
+    lambda r: torch.arange(6.0).reshape(2, 3), lambda r: torch.ones(3, requires_grad=True), lambda r: torch.tensor(2),
+    lambda r: torch.nn.Parameter(torch.ones(3, 3)), lambda r: torch.tensor([True, False]), lambda r: None,
+    lambda r: r.choice([0, 1, 2, 3, -1, 7, 255]), lambda r: r.choice([0.0, 0.5, -2.5, float("inf")]),
+    lambda r: r.choice([True, False]), lambda r: r.choice(["", "text", "a.b", "x=1", "%s", "utf-8"]), lambda r: b"raw",
+    lambda r: [1, 2, 3], lambda r: [], lambda r: (1, 2), lambda r: {"a": 1, "b": [2]}, lambda r: {}, lambda r: {1, 2},
+    lambda r: [torch.ones(2, 3), torch.ones(2, 3)], lambda r: (torch.ones(2), 1), lambda r: {"t": torch.ones(2)},
+    lambda r: range(3), lambda r: slice(0, 2), lambda r: len, lambda r: (lambda *a, **k: a), lambda r: int,
+    lambda r: Plain(), lambda r: Plain, lambda r: Plain().method, lambda r: types.SimpleNamespace(a=1, b="two"),
+    lambda r: iter([1, 2]), lambda r: enumerate("ab"), lambda r: collections.deque([1, 2]), lambda r: torch.float32,
+    lambda r: collections.OrderedDict(a=1), lambda r: collections.Counter("aab"), lambda r: torch.device("cpu"),
+    lambda r: collections.defaultdict(list), lambda r: torch.nn.Linear(3, 2), lambda r: torch.Size([2, 3]),
+    lambda r: 1 + 2j, lambda r: frozenset("ab"), lambda r: Ellipsis, lambda r: (i for i in range(2)), lambda r: types,
+    lambda r: ValueError("given"), lambda r: ValueError, lambda r: bytearray(b"ab"), lambda r: property(len),
+    lambda r: torch.nn.Sequential(torch.nn.Linear(3, 3), torch.nn.ReLU()), lambda r: memoryview(b"ab"),
+]  # fmt: skip
+
+
+def _instance(owner: type) -> Any:
+    """An object of a class, without running its constructor."""
+    made = owner.__new__(owner) if issubclass(owner, torch.nn.Module) else object.__new__(owner)
+    if isinstance(made, torch.nn.Module):
+        torch.nn.Module.__init__(made)
+    return made
+
+
+def arguments(function: types.FunctionType, owner: type | None, r: random.Random) -> dict[str, Any]:
+    """What the frame's argument slots hold in one call."""
+    code = function.__code__
+    named = code.co_argcount + code.co_kwonlyargcount
+    chosen = {}
+    for place, name in enumerate(code.co_varnames[:named]):
+        if place == 0 and owner is not None and name in ("self", "cls"):
+            chosen[name] = owner
+            if name == "self":
+                try:
+                    chosen[name] = _instance(owner)
+                except TypeError:
+                    chosen[name] = r.choice(_MAKERS)(r)
+            continue
+        default = inspect.signature(function).parameters[name].default if r.random() < 0.3 else inspect._empty
+        chosen[name] = r.choice(_MAKERS)(r) if default is inspect._empty else default
+    rest = named
+    if code.co_flags & inspect.CO_VARARGS:
+        chosen[code.co_varnames[rest]] = tuple(r.choice(_MAKERS)(r) for _ in range(r.randrange(3)))
+        rest += 1
+    if code.co_flags & inspect.CO_VARKEYWORDS:
+        chosen[code.co_varnames[rest]] = {
+            word: r.choice(_MAKERS)(r) for word in ("key", "word")[: r.randrange(3)]
+        }
+    return chosen
+
+
+@dataclass
+class View:
+    """What the hook shows of a frame that starts."""
+
+    code: types.CodeType
+    function: types.FunctionType
+    globals: dict[str, Any]
+    builtins: dict[str, Any]
+    closure: tuple[Any, ...]
+    locals: dict[str, Any]
+
+
+def _verified(graph_module, example_inputs):
+    fx_interface.verify(graph_module)
+    return graph_module.forward
+
+
+def _outside() -> tuple[Any, ...]:
+    """What no capture may change."""
+    return (
+        torch.get_rng_state().tolist(), random.getstate(), torch.is_grad_enabled(), torch.get_default_dtype(),
+        os.getcwd(), sys.getrecursionlimit(), threading_count(),
+    )  # fmt: skip
+
+
+def threading_count() -> int:
+    """How many threads there are."""
+    return len(sys._current_frames())
+
+
+def capture(function: types.FunctionType, chosen: dict[str, Any]) -> str:
+    """Have the translator do one frame, which is not run afterwards; what became of it."""
+    session = Session(_verified, TrialLibrary())
+    code = function.__code__
+    session.targets[id(code)] = code
+    view = View(
+        code,
+        function,
+        function.__globals__,
+        vars(sys.modules["builtins"]),
+        function.__closure__ or (),
+        chosen,
+    )
+    before = _outside()
+    answer = FrameCompiler(session)(view, 0)
+    assert before == _outside(), "the capture changed something outside"
+    if session.report.replacements:
+        stopped = session.report.replacements[0][1].stopped
+        return "captured" if stopped is None else f"broke {stopped.code}"
+    assert session.report.eager, answer
+    return "eager"
+
+
+@pytest.fixture(scope="session")
+def fuzz():
+    """``functions(modules)``, ``standard()``, ``torch()``, ``arguments(...)``, ``capture(...)``."""
+    return types.SimpleNamespace(
+        functions=functions,
+        standard=_standard_modules,
+        torch=_torch_modules,
+        arguments=arguments,
+        capture=capture,
+    )
