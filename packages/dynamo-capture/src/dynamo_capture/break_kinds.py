@@ -146,6 +146,12 @@ _ENTRIES = (
         "compile the synchronous part",
     ),
     BreakKind(
+        "CAP224",
+        "too many instructions in one graph",
+        "a loop that waits for the outside would be traced for ever",
+        "compile what the loop does, not the loop",
+    ),
+    BreakKind(
         "CAP230",
         "a function that is not written in Python",
         "there is no bytecode to trace, and it is not known to be free of side effects",

@@ -20,8 +20,15 @@ from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.contexts import exit_autocast
 from dynamo_capture.capturable import is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly
-from dynamo_capture.errors import BackendError, CaptureError, GraphBreak, UserRaise
-from dynamo_capture.frame import Frame, Return
+from dynamo_capture.errors import (
+    BackendError,
+    CaptureError,
+    DataDependent,
+    GraphBreak,
+    NotConstant,
+    UserRaise,
+)
+from dynamo_capture.frame import MOST_STEPS, Frame, Return, break_of, too_long
 from dynamo_capture.graph_breaks import KINDS, BreakReport
 from dynamo_capture.hook import SKIP, Entry, FrameView, RegionFunction, entries, propagate
 from dynamo_capture.nesting import Stop, Stopped, deepest
@@ -99,11 +106,14 @@ class _RootFrame(Frame):
             self.next = step.index + 1
             self.line = step.line
             try:
+                if count > MOST_STEPS and stop is None:
+                    raise too_long()
                 done = step.run(self, step)
             except UserRaise as raised:
                 self.unwind(step, raised)
                 continue
-            except GraphBreak as reason:
+            except (GraphBreak, NotConstant, DataDependent) as error:
+                reason = break_of(error)
                 reason.where = reason.where or self.tx.where()
                 trail = (
                     [] if reason.code == "CAP222" else reason.trail

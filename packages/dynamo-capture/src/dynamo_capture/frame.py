@@ -173,16 +173,21 @@ class Frame:
         frames.append(self)
         steps = self.steps
         run = tx.runs = tx.runs + 1
-        stop = tx.stop.steps if tx.stop is not None and tx.stop.run == run else -1
+        is_stopped = tx.stop is not None and tx.stop.run == run
+        stop = tx.stop.steps if tx.stop is not None and is_stopped else MOST_STEPS
         count = 0
         step = steps[self.next]
         try:
+            if tx.steps > MOST_STEPS:
+                raise too_long()
             while True:
                 step = steps[self.next]
                 try:
                     while True:
                         if count == stop:
-                            raise Stopped(list(frames))
+                            if is_stopped:
+                                raise Stopped(list(frames))
+                            raise too_long()
                         count += 1
                         self.next = step.index + 1
                         self.line = step.line
@@ -193,12 +198,13 @@ class Frame:
                 except UserRaise as raised:
                     self.unwind(step, raised)
         except (GraphBreak, NotConstant, DataDependent) as error:
-            reason = as_break(error)
+            reason = break_of(error)
             if reason.where is None:
                 reason.where = tx.where()
             reason.trail.append(Standing(self, step, Stop(run, count - 1)))
             raise reason from None
         finally:
+            tx.steps += count
             frames.pop()
 
     def unwind(self, step: Step, raised: UserRaise) -> None:
@@ -235,7 +241,16 @@ class Frame:
         return taken
 
 
-def as_break(error: GraphBreak | NotConstant | DataDependent) -> GraphBreak:
+MOST_STEPS = 3_000_000
+"""How many instructions are traced at once: a loop that waits for the outside would never end."""
+
+
+def too_long() -> GraphBreak:
+    """The break of a trace that has become too long."""
+    return GraphBreak("CAP224", f"more than {MOST_STEPS} instructions in one graph")
+
+
+def break_of(error: GraphBreak | NotConstant | DataDependent) -> GraphBreak:
     """The graph break for what an instruction could not know."""
     if isinstance(error, GraphBreak):
         return error

@@ -54,6 +54,7 @@ class Trace:
         self.runs = 0
         self.stop: Stop | None = None
         self.cleanups: list[Any] = []
+        self.steps = 0
         self.size_bindings: list[tuple[Any, Source]] = []
         self._locations: dict[tuple[CodeType, int | None], UserLocation] = {}
         self.guards = GuardLog(self.where)

@@ -102,7 +102,7 @@ _MAKERS = [
 
 
 def _instance(owner: type) -> Any:
-    """An object of a class, without running its constructor."""
+    """An object of a class, without running its constructor: ``__getattr__`` without it may never end."""
     made = owner.__new__(owner) if issubclass(owner, torch.nn.Module) else object.__new__(owner)
     if isinstance(made, torch.nn.Module):
         torch.nn.Module.__init__(made)
@@ -117,7 +117,9 @@ def arguments(function: types.FunctionType, owner: type | None, r: random.Random
     for place, name in enumerate(code.co_varnames[:named]):
         if place == 0 and owner is not None and name in ("self", "cls"):
             chosen[name] = owner
-            if name == "self":
+            if name == "self" and hasattr(owner, "__getattr__"):
+                chosen[name] = r.choice(_MAKERS)(r)
+            elif name == "self":
                 try:
                     chosen[name] = _instance(owner)
                 except TypeError:

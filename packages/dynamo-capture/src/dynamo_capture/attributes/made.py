@@ -69,8 +69,9 @@ class MadeAttributes(Lookup):
     def of_super(self, owner: SuperValue, name: str) -> Value:
         """``super().name``."""
         tx, receiver = self._tx, owner.receiver
-        is_class = isinstance(receiver, Const) and isinstance(receiver.value, type)
-        cls = receiver.value if is_class else receiver.python_type()  # type: ignore[attr-defined]
+        known = receiver.value if isinstance(receiver, Const) else None
+        is_class = isinstance(known, type) and issubclass(known, owner.cls)
+        cls = known if isinstance(known, type) and is_class else receiver.python_type()
         mro = cls.__mro__
         for base in mro[mro.index(owner.cls) + 1 :]:
             self.guard_lookup(base, name, guards.class_lookup(base, name))

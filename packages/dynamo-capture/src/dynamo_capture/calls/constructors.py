@@ -206,16 +206,30 @@ def make_filter(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 @handles(super)
 def make_super(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 1:
+        raise GraphBreak("CAP214", "an unbound super object is made")
     if args:
-        return SuperValue(tx.constant(args[0]), args[1])
+        return _super(tx, tx.constant(args[0]), args[1])
     frame = tx.frames[-1]
     cell = frame.variables.get("__class__")
     if not isinstance(cell, CellValue) or cell.content is None or not frame.code.co_varnames:
         raise tx.raises(RuntimeError, "super(): no arguments")
-    receiver = frame.variables[frame.code.co_varnames[0]]
-    if isinstance(receiver, CellValue) and receiver.content is not None:
+    receiver = frame.variables.get(frame.code.co_varnames[0])
+    if isinstance(receiver, CellValue):
         receiver = receiver.content
-    return SuperValue(tx.constant(tx.force(cell.content)), tx.force(receiver))
+    if receiver is None:
+        raise tx.raises(RuntimeError, "super(): arg[0] deleted")
+    return _super(tx, tx.constant(tx.force(cell.content)), tx.force(receiver))
+
+
+def _super(tx: Trace, cls: Any, receiver: Value) -> Value:
+    if not isinstance(cls, type):
+        raise tx.raises(TypeError, f"super() argument 1 must be a type, not {type(cls).__name__}")
+    kind = receiver.python_type()
+    is_class = isinstance(receiver, Const) and isinstance(receiver.value, type)
+    if not (issubclass(kind, cls) or (is_class and issubclass(receiver.as_constant(), cls))):
+        raise GraphBreak("CAP214", f"super() of {cls.__qualname__} for {receiver.describe()}")
+    return SuperValue(cls, receiver)
 
 
 @handles(object)

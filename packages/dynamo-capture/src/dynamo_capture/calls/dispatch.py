@@ -20,7 +20,7 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
 )
 from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
-from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES
+from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
 from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin
 from dynamo_capture.controls import SKIP_MARK, is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak, NotConstant
@@ -64,7 +64,7 @@ class Calls:
         except TypeError:
             handler = None
         if handler is not None:
-            return handler(tx, args, kwargs)
+            return self._handled(owner, handler, args, kwargs)
         if kind is types.FunctionType:
             return self._call_function(owner, function, args, kwargs)
         if isinstance(function, type):
@@ -90,6 +90,16 @@ class Calls:
         if not callable(function):
             raise tx.raises(TypeError, f"{kind.__name__!r} object is not callable")
         raise GraphBreak("CAP230", f"a call of {owner.describe()}, which is not written in Python")
+
+    def _handled(self, owner: Const, handler: Handler, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """A call that the table knows; one with arguments that the function does not take runs in Python."""
+        if takes(owner.value, len(args), tuple(kwargs)):
+            try:
+                return handler(self._tx, args, kwargs)
+            except IndexError:
+                if len(args) > 1:
+                    raise
+        raise GraphBreak("CAP230", f"{owner.describe()} is called with arguments that it does not take")
 
     def is_pure(self, function: Any) -> bool:
         """Whether the function may be run for real on known arguments."""

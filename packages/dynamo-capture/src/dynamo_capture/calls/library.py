@@ -159,7 +159,8 @@ def delitem(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(operator.index)
 def index(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Const(operator.index(tx.index(args[0])))
+    found = tx.index(args[0])
+    return Const(tx.fold(lambda: operator.index(found)))
 
 
 @handles(functools.update_wrapper)

@@ -83,7 +83,10 @@ class Const(Value):
         value = self.value
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
             return f"{getattr(value, '__module__', '')}.{value.__qualname__}"
-        text = repr(value)
+        try:
+            text = repr(value)
+        except Exception:  # the program's own
+            return f"a {type(value).__qualname__}"
         return text if len(text) < 80 else text[:77] + "..."
 
 

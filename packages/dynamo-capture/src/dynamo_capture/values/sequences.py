@@ -58,7 +58,7 @@ class SequenceValue(Value):
         except IndexError:
             raise tx.raises(IndexError, f"{self.cls.__name__} index out of range") from None
         except TypeError as error:
-            raise tx.raises(TypeError, str(error)) from None
+            raise tx.raises(TypeError, str(error).replace("list", self.cls.__name__, 1)) from None
         return tx.force(found)
 
     def slice_of(self, tx: Trace, window: slice) -> Value:
@@ -92,7 +92,8 @@ class TupleValue(SequenceValue):
         raise NotConstant(self)
 
     def slice_of(self, tx: Trace, window: slice) -> Value:
-        return TupleValue(self.items[window], torch.Size if self.cls is torch.Size else tuple)
+        items = tx.fold(lambda: self.items[window])
+        return TupleValue(items, torch.Size if self.cls is torch.Size else tuple)
 
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import SequenceIterator
@@ -116,7 +117,8 @@ class ListValue(SequenceValue):
         return self
 
     def slice_of(self, tx: Trace, window: slice) -> Value:
-        return ListValue(self.items[window])
+        self._check_index(tx, window)
+        return ListValue(tx.fold(lambda: self.items[window]))
 
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import SequenceIterator
@@ -126,21 +128,24 @@ class ListValue(SequenceValue):
     def set_item(self, tx: Trace, key: Value, value: Value) -> None:
         index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
         tx.effects.mutates(self)
-        if isinstance(index, slice):
-            self.items[index] = value.unpack(tx)
-            return
-        try:
-            self.items[index] = value
-        except IndexError:
-            raise tx.raises(IndexError, "list assignment index out of range") from None
+        self._check_index(tx, index)
+        items: Any = self.items
+        tx.fold(lambda: items.__setitem__(index, value.unpack(tx) if isinstance(index, slice) else value))
 
     def del_item(self, tx: Trace, key: Value) -> None:
         index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
         tx.effects.mutates(self)
-        try:
-            del self.items[index]
-        except IndexError:
-            raise tx.raises(IndexError, "list assignment index out of range") from None
+        self._check_index(tx, index)
+        tx.fold(lambda: self.items.__delitem__(index))
+
+    def _check_index(self, tx: Trace, index: Any) -> None:
+        """What a deque does not take."""
+        if self.cls is not collections.deque:
+            return
+        if not isinstance(index, int):
+            raise tx.raises(TypeError, f"sequence index must be integer, not {type(index).__name__!r}")
+        if not -len(self.items) <= index < len(self.items):
+            raise tx.raises(IndexError, "deque index out of range")
 
 
 class SliceValue(Value):
