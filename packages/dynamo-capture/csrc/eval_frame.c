@@ -253,7 +253,7 @@ PyObject *fxs_eval_frame(PyThreadState *tstate, _PyInterpreterFrame *frame, int 
         thread->dispatching = NULL;
         return fxs_last_evaluator(tstate, frame, throwflag);
     }
-    if (thread->callback == NULL || throwflag || frame->owner != FRAME_OWNED_BY_THREAD) {
+    if (thread->callback == NULL || FXS_UNLIKELY(fxs_paused) || throwflag || frame->owner != FRAME_OWNED_BY_THREAD) {
         return run(thread, tstate, frame, throwflag);
     }
     return dispatch(thread, tstate, frame);
@@ -272,6 +272,16 @@ static PyObject *py_get_callback(PyObject *Py_UNUSED(module), PyObject *Py_UNUSE
 {
     PyObject *callback = fxs_thread.callback;
     return Py_NewRef(callback == NULL ? Py_None : callback);
+}
+
+static PyObject *py_set_paused(PyObject *Py_UNUSED(module), PyObject *flag)
+{
+    int paused = PyObject_IsTrue(flag);
+    if (paused < 0) {
+        return NULL;
+    }
+    fxs_paused = paused;
+    Py_RETURN_NONE;
 }
 
 static PyObject *py_is_installed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
@@ -375,6 +385,7 @@ static PyMethodDef methods[] = {
     {"set_callback", py_set_callback, METH_O,
      "set_callback(callback or None): make it the active one in this thread; returns the previous one."},
     {"get_callback", py_get_callback, METH_NOARGS, "The callback active in this thread, or None."},
+    {"set_paused", py_set_paused, METH_O, "set_paused(flag): whether all frames, in all threads, run as they are."},
     {"is_installed", py_is_installed, METH_NOARGS, "Whether the interpreter evaluates frames through the hook now."},
     {"entries", py_entries, METH_O, "entries(code): the cached entries, most recently used first."},
     {"clear_entries", py_clear_entries, METH_O, "clear_entries(code): drop them all."},

@@ -22,7 +22,7 @@ static PyObject *region_vectorcall(PyObject *self, PyObject *const *args, size_t
         PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
         return NULL;
     }
-    if (thread->callback == region->callback) {
+    if (thread->callback == region->callback || FXS_UNLIKELY(fxs_paused)) {
         return PyObject_Vectorcall(region->function, args, nargsf, names);
     }
     Py_INCREF(self);

@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+int fxs_paused;
 FXS_TLS FXSThread fxs_thread;
 _PyFrameEvalFunction fxs_next_evaluator = NULL;
 _PyFrameEvalFunction fxs_last_evaluator = NULL;

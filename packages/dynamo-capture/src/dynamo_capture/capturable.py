@@ -22,6 +22,12 @@ def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
     return not name.startswith(_UNCAPTURED) or _is_torch_module_code(name)
 
 
+def is_of_stock_compiler(code: CodeType) -> bool:
+    """Whether a frame is the entry of what stock's compiler compiles or leaves alone (``torch.compiler.disable``): all
+    that it calls is none of ours."""
+    return code.co_filename.endswith("/torch/_dynamo/eval_frame.py")
+
+
 def _is_torch_module_code(name: str) -> bool:
     return "/torch/nn/modules/" in name
 

@@ -18,8 +18,9 @@ from dynamo_capture import runtime
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.contexts import exit_autocast
-from dynamo_capture.capturable import is_worth_capturing
+from dynamo_capture.capturable import is_of_stock_compiler, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly
+from dynamo_capture.controls import current_stance
 from dynamo_capture.errors import (
     BackendError,
     CaptureError,
@@ -30,7 +31,7 @@ from dynamo_capture.errors import (
 )
 from dynamo_capture.frame import MOST_STEPS, Frame, Return, break_of, too_long
 from dynamo_capture.graph_breaks import KINDS, BreakReport
-from dynamo_capture.hook import SKIP, Entry, FrameView, RegionFunction, entries, propagate
+from dynamo_capture.hook import SKIP, SKIP_RECURSIVELY, Entry, FrameView, RegionFunction, entries, propagate
 from dynamo_capture.nesting import Stop, Stopped, deepest
 from dynamo_capture.output import GraphInput
 from dynamo_capture.policy import Policy, SizeHistory
@@ -155,9 +156,12 @@ class FrameCompiler:
     def __call__(self, view: FrameView, count: int) -> Any:
         session = self._session
         if not (id(view.code) in session.targets or is_worth_capturing(view.code, view.globals)):
-            return SKIP
+            return SKIP_RECURSIVELY if is_of_stock_compiler(view.code) else SKIP
+        stance = current_stance()
+        if stance in ("force_eager", "eager_on_recompile"):
+            return None
         if count:
-            self._explain_recompilation(view)
+            self._explain_recompilation(view, stance == "fail_on_recompile")
         try:
             return self._compile(view)
         except (CaptureError, BackendError):
@@ -185,13 +189,23 @@ class FrameCompiler:
         self._session.report.eager.append((view.code, reason))
         return SKIP if failures[id(view.code)] > 5 else None
 
-    def _explain_recompilation(self, view: FrameView) -> None:
+    def _explain_recompilation(self, view: FrameView, fail: bool) -> None:
         scope = scope_of(view)
         known = [entry.extra for entry in entries(view.code) if isinstance(entry.extra, Replacement)]
         found = [guards.first_failure(replacement.guards, scope) for replacement in known]
         counted = self._session.report.recompiled(view.code, [f for f in found if f is not None])
         for entry in counted:
             _recompiles.info("%s", entry)
+        if fail:
+            reasons = "; ".join(f"{entry.expression}: {entry.reason}" for entry in counted)
+            raise propagate(
+                CaptureError(
+                    "CAP251",
+                    f"{view.code.co_qualname} would have to be compiled again: {reasons}",
+                    where=location_of_code(view.code),
+                    action="the stance is fail_on_recompile; keep what the guards name as it was, or change the stance",
+                )
+            )
 
     def _compile(self, view: FrameView) -> Any:
         prepared = prepare(view.code)

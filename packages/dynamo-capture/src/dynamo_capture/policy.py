@@ -87,24 +87,30 @@ class Policy:
         shape, stride = tuple(real.shape), tuple(real.stride())
         if isinstance(real, torch.nn.Parameter) or self._dynamic is False:
             return shape, stride, ((), ())
-        marked = getattr(real, "_dynamo_capture_dynamic", ())
+        marked = getattr(real, "_dynamo_capture_dynamic", {})
+        static = getattr(real, "_dynamo_capture_static", ())
         seen = self._history.record_sizes(source.expression, shape)
         chosen = [
             d for d, n in enumerate(shape)
-            if n >= 2 and (d in marked or (seen[d] is None if self._dynamic is None else _is_argument(source)))
+            if n >= 2 and d not in static
+            and (d in marked or (seen[d] is None if self._dynamic is None else _is_argument(source)))
         ]  # fmt: skip
         if not chosen:
             return shape, stride, ((), ())
         sizes: list[IntLike] = list(shape)
         for dim in chosen:
-            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim))
+            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), *marked.get(dim, (None, None)))
         return self._strides(tx, tuple(sizes), shape, stride, chosen)
 
-    def _symbol(self, tx: Trace, size: int, source: Source) -> Expr:
-        """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so."""
-        expr = self._by_value.get(size)
+    def _symbol(self, tx: Trace, size: int, source: Source, low: int | None, high: int | None) -> Expr:
+        """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so. ``low`` and
+        ``high`` are bounds that the user states; a size outside of them has a symbol without."""
+        if (low is not None and size < low) or (high is not None and size > high):
+            low = high = None
+        expr = self._by_value.get(size) if low is None and high is None else None
         if expr is None:
-            expr = self._by_value[size] = tx.env.create_symbol(size, source)
+            expr = tx.env.create_symbol(size, source, low=max(2, low or 2), high=high)
+            self._by_value.setdefault(size, expr)
             tx.output.symbol(expr, source, size)
         else:
             tx.size_bindings.append((expr, source))

@@ -22,7 +22,7 @@ from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
 from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin
-from dynamo_capture.controls import SKIP_MARK, is_allowed_in_graph
+from dynamo_capture.controls import SKIP_MARK, has_constant_result, is_allowed_in_graph, skip_reason
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.values import (
@@ -127,10 +127,32 @@ class Calls:
         if function.__module__ == "torch._dynamo.mutation_guard" and function.__name__ == "tag":
             # where stock's compiler has run, it counts new modules; one that only the trace has made does not count
             return Const(None)
-        reason = getattr(function, SKIP_MARK, None)
+        if function.__module__ == "torch._dynamo.decorators" and function.__name__ == "graph_break":
+            raise GraphBreak("CAP231", "torch._dynamo.graph_break() was called")
+        reason = skip_reason(function)
         if reason is not None:
             raise GraphBreak("CAP231", reason)
+        if has_constant_result(function):
+            return self._call_constant(function, args, kwargs)
         return tx.inliner.call_function(owner, args, kwargs)
+
+    def _call_constant(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """A function whose result the user says is always the same: run now."""
+        tx = self._tx
+        real = [self._existing(value) for value in args]
+        options = {name: self._existing(value) for name, value in kwargs.items()}
+        return tx.known(tx.fold(lambda: function(*real, **options)))
+
+    def _existing(self, value: Value) -> Any:
+        real = getattr(self._tx.force(value), "real", None)
+        if real is not None:
+            return real
+        try:
+            return self.python_object(value)
+        except NotConstant:
+            raise GraphBreak(
+                "CAP211", f"{value.describe()} is passed to a function with a constant result"
+            ) from None
 
     def _call_cached(self, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """A function under ``functools.lru_cache``: what it wraps is followed."""

@@ -66,7 +66,9 @@ pure(
 
 @handles(graph_break)
 def break_graph(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP231", "graph_break() was called")
+    message = args[0] if args else kwargs.get("msg")
+    text = "" if message is None else str(tx.constant(message))
+    raise GraphBreak("CAP231", f"graph_break() was called: {text}" if text else "graph_break() was called")
 
 
 @handles(inspect.signature)

@@ -1,0 +1,337 @@
+"""What a user says about capture: where not to capture, what to take as one operation, and when not to compile."""
+
+import threading
+
+import pytest
+import torch
+
+import dynamo_capture
+from dynamo_capture import (
+    CaptureError,
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    export,
+    graph_break,
+    is_compiling,
+    mark_dynamic,
+    mark_static,
+    optimize,
+    run_graph,
+    set_stance,
+)
+
+X = torch.arange(12.0).reshape(4, 3)
+
+
+def capture(function, *calls, **settings):
+    """The report of running these calls; each must give what eager gives."""
+    fast = optimize(run_graph, **settings)(function)
+    for call in calls:
+        assert torch.equal(function(*call), fast(*call))
+    return fast.__fxstack_capture__.report
+
+
+def breaks(report):
+    return [str(r.stopped) for _, r in report.replacements if r.stopped is not None]
+
+
+# ---- is_compiling ----
+
+
+def test_is_compiling_while_captured():
+    seen = []
+
+    def f(x):
+        seen.append((is_compiling(), torch.compiler.is_compiling(), torch.compiler.is_dynamo_compiling()))
+        return x + 1
+
+    assert not is_compiling()
+    f(X)
+    optimize(run_graph)(f)(X)
+    assert seen == [(False, False, False), (True, True, True)]
+
+
+def test_is_compiling_chooses_a_path():
+    def f(x):
+        return x * 2 if is_compiling() and torch.compiler.is_compiling() else x * 3
+
+    assert torch.equal(optimize(run_graph)(f)(X), X * 2)
+    assert torch.equal(f(X), X * 3)
+
+
+# ---- disable, graph_break ----
+
+
+def test_disabled_functions_run_as_they_are():
+    seen = []
+
+    def inside(x):
+        seen.append(is_compiling())
+        return x * 2
+
+    @disable
+    def off(x):
+        seen.append(is_compiling())
+        return inside(x)
+
+    report = capture(lambda x: off(x + 1) - 1, (X,))
+    assert seen == [False] * 4
+    (text,) = breaks(report)
+    assert "CAP231" in text
+    assert "off is marked by disable()" in text
+
+
+def test_disable_says_why_and_keeps_the_name():
+    @disable(reason="it plays sounds")
+    def off(x):
+        """Its text."""
+        return x * 2
+
+    assert (off.__name__, off.__doc__) == ("off", "Its text.")
+    (text,) = breaks(capture(lambda x: off(x) + 1, (X,)))
+    assert "it plays sounds" in text
+
+
+def test_disable_without_what_is_called():
+    seen = []
+
+    def inside(x):
+        seen.append(is_compiling())
+        return x * 2
+
+    @disable(recursive=False)
+    def off(x):
+        seen.append(is_compiling())
+        return inside(x)
+
+    fast = optimize(run_graph)(lambda x: off(x) + 1)
+    assert torch.equal(fast(X), X * 2 + 1)
+    assert seen == [False, True]
+
+
+def test_disable_of_a_module():
+    linear = torch.nn.Linear(3, 3)
+    off = disable(linear)
+    report = capture(lambda x: off(x + 1) * 2, (X,))
+    assert len(breaks(report)) == 1
+
+
+def test_disable_of_torch_is_respected():
+    seen = []
+
+    @torch.compiler.disable
+    def off(x):
+        seen.append(is_compiling())
+        return x * 2
+
+    (text,) = breaks(capture(lambda x: off(x + 1) - 1, (X,)))
+    assert "torch.compiler.disable" in text
+    assert seen == [False, False]
+
+
+def test_graph_break_with_a_message():
+    def f(x):
+        y = x + 1
+        graph_break("because I say so")
+        return y * 2
+
+    (text,) = breaks(capture(f, (X,)))
+    assert "because I say so" in text
+    assert f":{f.__code__.co_firstlineno + 2}" in text
+
+
+def test_graph_break_of_torch():
+    import torch._dynamo
+
+    def f(x):
+        y = x + 1
+        torch._dynamo.graph_break()
+        return y * 2
+
+    assert len(breaks(capture(f, (X,)))) == 1
+
+
+# ---- allow_in_graph, assume_constant_result ----
+
+
+@allow_in_graph
+def opaque(x, scale):
+    return torch.where(x > 0, x * scale, x) if x.shape[0] > 1 else x
+
+
+def test_allowed_functions_are_one_node():
+    exported = export(lambda x: opaque(x, 2.0) + 1)(X)
+    targets = [node.target for node in exported.graph_module.graph.nodes if node.op == "call_function"]
+    assert targets[0] is opaque
+    assert len(targets) == 2
+
+
+def test_allow_in_graph_takes_lists_and_nothing_else():
+    def one(x):
+        return x
+
+    def two(x):
+        return x
+
+    assert allow_in_graph([one, two]) == [one, two]
+    with pytest.raises(TypeError, match="takes a function"):
+        allow_in_graph(3)
+
+
+@pytest.mark.parametrize("mark", [assume_constant_result, torch.compiler.assume_constant_result])
+def test_constant_results_are_computed_once(mark):
+    calls = []
+
+    class Settings:
+        def __init__(self):
+            self.values = {"scale": 3}
+
+    @mark
+    def setting(settings, name):
+        calls.append(name)
+        return eval("settings.values[name]")
+
+    settings = Settings()
+    fast = optimize(run_graph, fullgraph=True)(lambda x: x * setting(settings, "scale"))
+    for _ in range(3):
+        assert torch.equal(fast(X), X * 3)
+    assert calls == ["scale"]
+
+
+# ---- stances ----
+
+
+def test_force_eager_uses_nothing_that_is_compiled():
+    seen = []
+
+    def f(x):
+        seen.append(is_compiling())
+        return x + 1
+
+    fast = optimize(run_graph)(f)
+    fast(X)
+    with set_stance("force_eager"):
+        assert torch.equal(fast(X), X + 1)
+        assert torch.equal(fast(X[:2]), X[:2] + 1)
+    fast(X)
+    assert seen == [True, False, False, True]
+
+
+def test_eager_on_recompile():
+    fast = optimize(run_graph)(lambda x: x + (1 if is_compiling() else 2))
+    fast(X)
+    report = fast.__fxstack_capture__.report
+    with set_stance("eager_on_recompile"):
+        assert torch.equal(fast(X), X + 1)
+        assert torch.equal(fast(X[:2]), X[:2] + 2)
+    assert len(report.replacements) == 1
+    assert torch.equal(fast(X[:2]), X[:2] + 1)
+    assert len(report.replacements) == 2
+
+
+def test_fail_on_recompile():
+    fast = optimize(run_graph)(lambda x: x + 1)
+    with set_stance("fail_on_recompile"):
+        fast(X)
+        assert torch.equal(fast(X), X + 1)
+        with pytest.raises(CaptureError, match="would have to be compiled again") as caught:
+            fast(X.double())
+    assert "dtype" in str(caught.value)
+    assert torch.equal(fast(X.double()), X.double() + 1)
+
+
+def test_stances_nest_and_decorate():
+    fast = optimize(run_graph)(lambda x: x + (1 if is_compiling() else 2))
+
+    @set_stance("force_eager")
+    def eagerly(x):
+        return fast(x)
+
+    assert torch.equal(fast(X), X + 1)
+    assert torch.equal(eagerly(X), X + 2)
+    assert torch.equal(fast(X), X + 1)
+    with set_stance("force_eager"):
+        with set_stance("default"):
+            assert torch.equal(fast(X), X + 1)
+        assert torch.equal(fast(X), X + 2)
+    assert torch.equal(fast(X), X + 1)
+
+
+def test_a_stance_stays_until_the_next():
+    fast = optimize(run_graph)(lambda x: x + (1 if is_compiling() else 2))
+    try:
+        set_stance("force_eager")
+        assert torch.equal(fast(X), X + 2)
+    finally:
+        set_stance("default")
+    assert torch.equal(fast(X), X + 1)
+
+
+def test_a_stance_holds_in_every_thread():
+    fast = optimize(run_graph)(lambda x: x + (1 if is_compiling() else 2))
+    found = []
+    with set_stance("force_eager"):
+        thread = threading.Thread(target=lambda: found.append(fast(X)))
+        thread.start()
+        thread.join()
+    assert torch.equal(found[0], X + 2)
+
+
+def test_an_unknown_stance():
+    with pytest.raises(ValueError, match="no stance 'fast'"):
+        set_stance("fast")
+
+
+# ---- marks on tensors ----
+
+
+def _versions(function, *tensors):
+    fast = optimize(run_graph)(function)
+    for tensor in tensors:
+        assert torch.equal(function(tensor), fast(tensor))
+    return len(fast.__fxstack_capture__.report.replacements)
+
+
+def _flat(x):
+    return x.flatten()
+
+
+def _symbols(x):
+    signature = export(lambda x: x * 2)(x).signature
+    return sum(declared.kind.name == "SYMBOL" for declared in signature.inputs)
+
+
+def test_mark_dynamic_makes_symbols_at_once():
+    assert _symbols(X.clone()) == 0
+    assert _symbols(mark_dynamic(X.clone(), 0)) == 1
+    assert _symbols(mark_dynamic(X.clone(), [0, -1])) == 2
+
+
+def test_mark_dynamic_with_bounds():
+    x = mark_dynamic(X.clone(), 0, min=2, max=5)
+    report = capture(lambda x: x + x.shape[0], (x,))
+    (_, replacement) = report.replacements[0]
+    assert "ranges=((" in str(replacement.guards[-1])
+
+
+def test_mark_static_keeps_sizes():
+    shapes = [X, X[:3], X[:2]]
+    assert _versions(lambda x: x * 2, *[mark_static(x.clone()) for x in shapes]) == 3
+    assert _symbols(mark_static(mark_dynamic(X.clone(), [0, 1]), 0)) == 1
+
+
+def test_reset_compiles_again():
+    graphs = []
+
+    def backend(module, inputs):
+        graphs.append(module)
+        return module.forward
+
+    fast = optimize(backend)(lambda x: x + 1)
+    fast(X)
+    fast(X)
+    assert len(graphs) == 1
+    dynamo_capture.reset()
+    fast(X)
+    assert len(graphs) == 2
