@@ -8,6 +8,7 @@
 /* What a callback answers besides an entry or None. */
 static PyObject *skip_code;
 static PyObject *skip_recursively;
+static PyObject *again;
 
 /* --- running frames --- */
 
@@ -201,12 +202,18 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
         status = admit(code, (FXSEntry *)answer);
         result = status < 0 ? NULL : run_entry(thread, tstate, frame, (FXSEntry *)answer, taken);
     }
+    else if (answer == again) {
+        state = fxs_code_state(code);
+        FXSEntry *entry = state == NULL ? NULL : find_entry(thread, state, frame, code);
+        result = entry == NULL ? run(thread, tstate, frame, 0) : run_entry(thread, tstate, frame, entry, taken);
+    }
     else {
         if (answer == skip_code) {
             status = set_skip(code, FXS_SKIP_CODE);
         }
         else if (answer != Py_None) {
-            PyErr_Format(PyExc_TypeError, "a frame callback answers Entry, SKIP, SKIP_RECURSIVELY or None, not %R",
+            PyErr_Format(PyExc_TypeError,
+                         "a frame callback answers Entry, SKIP, SKIP_RECURSIVELY, AGAIN or None, not %R",
                          Py_TYPE(answer));
             status = -1;
         }
@@ -281,6 +288,12 @@ static PyObject *py_set_paused(PyObject *Py_UNUSED(module), PyObject *flag)
         return NULL;
     }
     fxs_paused = paused;
+    Py_RETURN_NONE;
+}
+
+static PyObject *py_after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
+{
+    fxs_after_fork();
     Py_RETURN_NONE;
 }
 
@@ -386,6 +399,7 @@ static PyMethodDef methods[] = {
      "set_callback(callback or None): make it the active one in this thread; returns the previous one."},
     {"get_callback", py_get_callback, METH_NOARGS, "The callback active in this thread, or None."},
     {"set_paused", py_set_paused, METH_O, "set_paused(flag): whether all frames, in all threads, run as they are."},
+    {"after_fork", py_after_fork, METH_NOARGS, "To be called in a forked child, whose other threads are gone."},
     {"is_installed", py_is_installed, METH_NOARGS, "Whether the interpreter evaluates frames through the hook now."},
     {"entries", py_entries, METH_O, "entries(code): the cached entries, most recently used first."},
     {"clear_entries", py_clear_entries, METH_O, "clear_entries(code): drop them all."},
@@ -432,7 +446,8 @@ PyMODINIT_FUNC PyInit__eval_frame(void)
     }
     skip_code = add_answer(module, "SKIP");
     skip_recursively = add_answer(module, "SKIP_RECURSIVELY");
-    if (skip_code == NULL || skip_recursively == NULL || PyModule_AddType(module, &FXSEntry_Type) < 0
+    again = add_answer(module, "AGAIN");
+    if (skip_code == NULL || skip_recursively == NULL || again == NULL || PyModule_AddType(module, &FXSEntry_Type) < 0
         || PyModule_AddType(module, &FXSFrameView_Type) < 0 || PyModule_AddType(module, &FXSRegion_Type) < 0
         || PyModule_AddType(module, &FXSRest_Type) < 0) {
         Py_DECREF(module);

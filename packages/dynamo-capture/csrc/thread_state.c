@@ -75,8 +75,21 @@ void fxs_suspend(void)
 
 void fxs_resume(void)
 {
-    if (--suspended == 0 && active > 0) {
+    suspended -= suspended > 0; /* after a fork the count began anew */
+    if (suspended == 0 && active > 0) {
         install();
+    }
+}
+
+void fxs_after_fork(void)
+{
+    active = fxs_thread.callback != NULL;
+    suspended = 0;
+    if (active) {
+        install();
+    }
+    else {
+        uninstall();
     }
 }
 

@@ -29,6 +29,8 @@ extern _PyFrameEvalFunction fxs_last_evaluator;
 /* Take the hook out of the interpreter for a while, and put it back; calls nest. */
 void fxs_suspend(void);
 void fxs_resume(void);
+/* In a forked child: the other threads are gone, whatever they had active. */
+void fxs_after_fork(void);
 /* Whether everything runs as it is, whatever is active. */
 extern int fxs_paused;
 /* How many threads have a callback active. */

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import gc
 import logging
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import BuiltinFunctionType, CodeType
@@ -20,7 +21,7 @@ from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.contexts import exit_autocast
 from dynamo_capture.capturable import is_of_stock_compiler, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly
-from dynamo_capture.controls import current_stance
+from dynamo_capture.controls import Stance, current_stance
 from dynamo_capture.errors import (
     BackendError,
     CaptureError,
@@ -31,7 +32,16 @@ from dynamo_capture.errors import (
 )
 from dynamo_capture.frame import MOST_STEPS, Frame, Return, break_of, too_long
 from dynamo_capture.graph_breaks import KINDS, BreakReport
-from dynamo_capture.hook import SKIP, SKIP_RECURSIVELY, Entry, FrameView, RegionFunction, entries, propagate
+from dynamo_capture.hook import (
+    AGAIN,
+    SKIP,
+    SKIP_RECURSIVELY,
+    Entry,
+    FrameView,
+    RegionFunction,
+    entries,
+    propagate,
+)
 from dynamo_capture.nesting import Stop, Stopped, deepest
 from dynamo_capture.output import GraphInput
 from dynamo_capture.policy import Policy, SizeHistory
@@ -70,6 +80,8 @@ class Session:
     histories: dict[int, SizeHistory] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
     targets: dict[int, CodeType] = field(default_factory=dict)
+    waits: bool = True
+    locks: dict[int, threading.RLock] = field(default_factory=dict)
 
     def reset(self) -> None:
         """Forget reports, resume functions and which sizes vary."""
@@ -160,6 +172,20 @@ class FrameCompiler:
         stance = current_stance()
         if stance in ("force_eager", "eager_on_recompile"):
             return None
+        lock = session.locks.setdefault(id(view.code), threading.RLock())
+        if not lock.acquire(blocking=False):
+            if session.waits:
+                with lock:
+                    return AGAIN
+            return None
+        try:
+            return self._answer(view, count, stance)
+        finally:
+            lock.release()
+
+    def _answer(self, view: FrameView, count: int, stance: Stance) -> Any:
+        """The answer to the hook, in the only thread that compiles this code now."""
+        session = self._session
         if count:
             self._explain_recompilation(view, stance == "fail_on_recompile")
         try:

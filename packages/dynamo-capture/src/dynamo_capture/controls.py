@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal, TypeVar, get_args
 
@@ -112,13 +111,11 @@ class _StanceOwner:
     """The process's stance."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
         self.current: Stance = "default"
 
     def change(self, stance: Stance) -> Stance:
-        with self._lock:
-            previous, self.current = self.current, stance
-            _eval_frame.set_paused(stance == "force_eager")
+        previous, self.current = self.current, stance
+        _eval_frame.set_paused(stance == "force_eager")
         return previous
 
 

@@ -5,7 +5,7 @@
     disabled(fn); with region(None): ...  # nothing is active inside (for compiled code that is Python)
     previous = set_callback(callback)     # the primitive, per thread; None: nothing
 
-A callback is ``callback(frame: FrameView, entry_count: int) -> Entry | SKIP | SKIP_RECURSIVELY | None``. It is
+A callback is ``callback(frame: FrameView, entry_count: int) -> Entry | SKIP | SKIP_RECURSIVELY | AGAIN | None``. It is
 asked, with nothing active in its thread, when a plain function's frame starts and no cached entry's guard holds:
 
 - ``Entry(code, guard=None, extra=None)``: cache ``code``, run it in place of the frame's now, and later whenever
@@ -14,6 +14,7 @@ asked, with nothing active in its thread, when a plain function's frame starts a
   ``guards`` package, or any ``guard(locals: tuple, function) -> bool`` over the argument slots in the order of
   ``co_varnames``;
 - ``SKIP``: run frames of this code as they are from now on; ``SKIP_RECURSIVELY``: and everything they call;
+- ``AGAIN``: look for an entry that fits once more (another thread has added some), else run this one as it is;
 - ``None``: run this one as it is, ask again next time.
 
 ``FrameView`` has ``code, function, globals, builtins, closure`` and ``locals`` (arguments by name). Generators,
@@ -30,6 +31,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType
@@ -37,6 +39,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from dynamo_capture import _eval_frame
 from dynamo_capture._eval_frame import (
+    AGAIN,
     SKIP,
     SKIP_RECURSIVELY,
     Entry,
@@ -51,6 +54,7 @@ from dynamo_capture._eval_frame import (
 from dynamo_capture.cache import CodeCache, tie
 
 __all__ = [
+    "AGAIN",
     "SKIP",
     "SKIP_RECURSIVELY",
     "Callback",
@@ -85,6 +89,9 @@ class CountsCompilations(Protocol):
     def exhausted(self, code: CodeType, text: str) -> None:
         """``code`` will not be compiled any more; ``text`` says so."""
 
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_eval_frame.after_fork)
 
 _log = logging.getLogger("dynamo_capture")
 _MARK = "__propagates_from_hook__"
@@ -127,9 +134,9 @@ class FrameCallback:
                 self.cache.admitting(frame.code)
             elif answer is SKIP or answer is SKIP_RECURSIVELY:
                 self.cache.skip(frame.code, recursively=answer is SKIP_RECURSIVELY)
-            elif answer is not None:
+            elif answer is not None and answer is not AGAIN:
                 raise TypeError(
-                    f"a frame callback answers Entry, SKIP, SKIP_RECURSIVELY or None, not {answer!r}"
+                    f"a frame callback answers Entry, SKIP, SKIP_RECURSIVELY, AGAIN or None, not {answer!r}"
                 )
         except RecursionError:  # called near the limit: another call may find room
             self.cache.count(frame.code)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
 import torch
@@ -22,6 +23,15 @@ _MEMOS: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 """What operations return, by the library that said so; shared by all captures."""
 _OPTIMIZERS: weakref.WeakSet[Optimizer] = weakref.WeakSet()
 """Every optimizer that is alive, for ``reset``."""
+
+
+def _after_fork() -> None:
+    for optimizer in list(_OPTIMIZERS):
+        optimizer.capture.locks.clear()  # whoever held one is gone
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 class Optimizer:
@@ -99,6 +109,7 @@ def optimize(
     dynamic: bool | None = None,
     operators: OperatorLibrary | None = None,
     recompile_limit: int = 8,
+    concurrent: Literal["wait", "eager"] = "wait",
 ) -> Optimizer:
     """A decorator that captures the graphs of a function and gives them to ``backend``.
 
@@ -106,10 +117,12 @@ def optimize(
     is a CaptureError. ``dynamic``: True makes the sizes of arguments symbolic at once, False never, None those that
     differ between calls. ``operators`` answers for the metadata of operators' results; the default runs each new kind
     of call once on zeros. ``recompile_limit`` versions of each code object are kept.
+    ``concurrent``: what a call does whose function another thread is compiling: wait for it, or run as it is.
     """
     library = _LIBRARY if operators is None else operators
     memo = _MEMOS.setdefault(library, {})
-    return Optimizer(Session(backend, library, fullgraph, dynamic, memo), recompile_limit)
+    session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
+    return Optimizer(session, recompile_limit)
 
 
 def explain(function: Callable[..., Any], **settings: Any) -> Callable[..., Report]:
