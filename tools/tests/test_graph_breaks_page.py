@@ -34,9 +34,9 @@ def test_a_page_that_is_out_of_date_fails(tmp_path: Path, monkeypatch: pytest.Mo
     assert graph_breaks_page.main(["--check"]) == 1
 
 
-def test_every_code_in_use_is_listed() -> None:
+def test_every_code_of_a_break_is_listed() -> None:
     kinds = graph_breaks_page.catalogue().KINDS
     used: set[str] = set()
     for path in BY_NAME["dynamo-capture"].source.rglob("*.py"):
-        used |= set(re.findall(r'"(CAP2\d\d)"', path.read_text()))
+        used |= set(re.findall(r'"(CAP2[0-4]\d)"', path.read_text()))
     assert used <= set(kinds), used - set(kinds)

@@ -128,9 +128,8 @@ class _RootFrame(Frame):
             except (GraphBreak, NotConstant, DataDependent) as error:
                 reason = break_of(error)
                 reason.where = reason.where or self.tx.where()
-                trail = (
-                    [] if reason.code == "CAP222" else reason.trail
-                )  # too deep: not to be gone through twice
+                is_deep = reason.code == "CAP222"  # so many calls are not to be gone through twice
+                trail = [] if is_deep else reason.trail
                 deep = deepest(self, step, trail, _is_own)
                 broken = _Broken(count - 1, deep.stop if deep else None, reason, reason.where)
                 broken.reads_variable = deep is None and step.opname.startswith("LOAD_FAST")
