@@ -221,7 +221,9 @@ index = _prim(
     PrimKind.INDEXING,
     "index(Tensor x, Tensor(int)|None[] indices) -> Tensor: x[indices], indices of one shape, negative ones wrap; "
     "the index dimensions stand where the first index stood if the indices are adjacent, else first",
-    lambda x, indices: x[tuple(slice(None) if i is None else i for i in indices)],
+    lambda x, indices: torch.ops.aten.index.Tensor(
+        x, list(indices)
+    ),  # x[i] of a 0-dimensional i would be a view
 )
 gather = _prim(
     "gather", PrimKind.INDEXING, "gather(Tensor x, int dim, Tensor(int64) index) -> Tensor", torch.gather
