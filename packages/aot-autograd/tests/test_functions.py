@@ -36,3 +36,18 @@ def test_a_module_is_left_as_it_was(library: Any, interpreter: Any) -> None:
     assert model[1].num_batches_tracked.item() == 1
     model.eval()
     torch.testing.assert_close(run(torch.ones(2, 3)), model(torch.ones(2, 3)))
+
+
+def test_numbers_that_compare_equal_are_told_apart(compiled: Any) -> None:
+    run = compiled(lambda x, number: x * number)
+    x = torch.ones(2)
+    assert torch.signbit(run(x, -0.0)).all()
+    assert not torch.signbit(run(x, 0.0)).any()
+    assert run(x, 2).equal(run(x, 2.0))
+
+
+def test_slices_are_constants(compiled: Any) -> None:
+    run = compiled(lambda x, index: x[index])
+    x = torch.arange(5.0)
+    assert run(x, slice(1, None)).equal(x[1:])
+    assert run(x, slice(2, None)).equal(x[2:])

@@ -74,3 +74,24 @@ def test_every_inverse_is_of_a_view() -> None:
     assert all(is_view(op) for op in INVERSES)
     assert not is_view(aten.add.Tensor)
     assert not is_view(aten.add_.Tensor)
+
+
+def test_conjugates_are_computed_where_they_are_used(check: Any) -> None:
+    x = torch.randn(3, 2, dtype=torch.complex128)
+    check(lambda x: torch.view_as_real(x.conj().resolve_conj()), x)
+    check(lambda x: x.conj().resolve_conj().add_(1), x)
+    check(lambda x: (x.conj().imag * 2, x.conj().t(), x.conj().real), x)
+    check(lambda x: torch.view_as_real(torch.zeros_like(x).copy_(x.conj())), x)
+    check(lambda x: x.conj() @ x.mH, torch.randn(3, 3, dtype=torch.complex128, requires_grad=True))
+
+    def written(x: torch.Tensor) -> torch.Tensor:
+        y = x * 1
+        y.conj()[0] = 1 + 2j
+        return y
+
+    check(written, x)
+
+
+def test_chunks_that_autograd_does_not_take_for_views_share_memory(check: Any) -> None:
+    check(lambda x: torch.unsafe_chunk(x * 2, 2), torch.randn(4, 3, dtype=torch.float64, requires_grad=True))
+    check(lambda x: torch.unsafe_split(x, 2), torch.randn(4, 3, dtype=torch.float64))

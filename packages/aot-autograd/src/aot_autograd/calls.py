@@ -24,7 +24,8 @@ def values_of(trace: Trace, arg: Any) -> Any:
     kind = type(arg)
     if kind is TracedTensor:
         storage = arg.storage_record
-        return arg.value if arg.generation == storage.generation else read(trace.recorder, arg)
+        value = arg.value if arg.generation == storage.generation else read(trace.recorder, arg)
+        return _resolved(trace, value) if arg.is_neg() or arg.is_conj() else value
     if kind is list or kind is tuple:
         return [values_of(trace, part) for part in arg]
     if isinstance(arg, torch.Tensor):
@@ -32,6 +33,11 @@ def values_of(trace: Trace, arg: Any) -> Any:
     if isinstance(arg, torch.SymInt | torch.SymBool | torch.SymFloat):
         return trace.expression(arg)
     return arg
+
+
+def _resolved(trace: Trace, value: Value) -> Value:
+    """What a view marks as conjugated or negated, computed: kernels lay out their results by such marks."""
+    return trace.recorder.call(torch.ops.aten.clone.default, (value,))
 
 
 def compute(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -77,10 +83,25 @@ def view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[st
     no_grad = not torch.is_grad_enabled()
     if type(value.spec) is TensorSpec:
         step = ViewStep(source.view_step, op, rest, keywords, None, no_grad, value.spec)
-        return trace.tensor(storage, step, value)
+        return marked(op, source, trace.tensor(storage, step, value))
     items = [recorder.item(value, index) for index in range(len(value.spec))]
     made = [
-        trace.tensor(storage, ViewStep(source.view_step, op, rest, keywords, index, no_grad, item.spec), item)
+        marked(
+            op,
+            source,
+            trace.tensor(
+                storage, ViewStep(source.view_step, op, rest, keywords, index, no_grad, item.spec), item
+            ),
+        )
         for index, item in enumerate(items)
     ]
     return tuple(made) if isinstance(value.spec, tuple) else made
+
+
+def marked(op: OpOverload, source: TracedTensor, made: TracedTensor) -> TracedTensor:
+    """``made`` marked as conjugated or negated, as torch marks such views: not every kernel takes them."""
+    if made.dtype.is_complex and source.is_conj() is not (op is torch.ops.aten._conj.default):
+        torch._C._set_conj(made, True)
+    if source.is_neg() is not (op is torch.ops.aten._neg_view.default):
+        torch._C._set_neg(made, True)
+    return made

@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.calls import Treatment, compute, view
+from aot_autograd.calls import Treatment, compute, marked, view
 from aot_autograd.irregular import IRREGULAR_OPERATORS
 from aot_autograd.memory import read
 from aot_autograd.storage import ViewStep
@@ -58,10 +58,10 @@ def _identity(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mappi
     storage = source.storage_record
     value = source.value if source.generation == storage.generation else read(trace.recorder, source)
     if op is aten.detach.default and _is_new(source):
-        storage.base = trace.tensor(storage, None, value)
+        storage.base = marked(op, source, trace.tensor(storage, None, value))
         return storage.base
     step = ViewStep(source.view_step, op, (), {}, None, not torch.is_grad_enabled(), value.spec)
-    return trace.tensor(storage, step, value)
+    return marked(op, source, trace.tensor(storage, step, value))
 
 
 def _is_new(tensor: TracedTensor) -> bool:

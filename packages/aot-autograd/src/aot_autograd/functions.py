@@ -16,6 +16,7 @@ from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.pipeline import GraphCompiler, compile_traced, trace
 from aot_autograd.record import Recorder
 from fx_interface.backend import CompiledGraph
+from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import LocalSource
@@ -50,6 +51,9 @@ def aot_function(
 
     def _compile(leaves: list[Any], structure: Any) -> tuple[CompiledGraph, Callable[[Sequence[Any]], Any]]:
         tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+        for tensor in tensors:
+            if tensor.layout is not torch.strided:
+                raise UnsupportedProgramError("AOT102", f"an argument is a tensor of layout {tensor.layout}")
         shape: list[Any] = []
 
         def program(recorder: Recorder | None, inputs: Sequence[Any]) -> list[Any]:
@@ -79,7 +83,13 @@ def aot_function(
 
 def _kind(leaf: Any) -> Any:
     if isinstance(leaf, torch.Tensor):
+        if leaf.layout is not torch.strided:
+            return leaf.layout
         return (leaf.dtype, leaf.device, leaf.shape, leaf.stride(), leaf.requires_grad, leaf.is_leaf)
+    if isinstance(leaf, slice):  # not hashable before CPython 3.12
+        return (slice, _kind(leaf.start), _kind(leaf.stop), _kind(leaf.step))
+    if isinstance(leaf, (float, complex)):  # by text: 0.0 is not -0.0, and NaN is NaN
+        return (type(leaf), repr(leaf))
     return (type(leaf), leaf)
 
 

@@ -146,8 +146,36 @@ def _bernoulli(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     return target
 
 
+def _viewed_in_place(view_op: OpOverload) -> Treatment:
+    """``t_`` and the like: from now on the tensor is a view of what it was."""
+
+    def treatment(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        target = args[0]
+        if type(target) is not TracedTensor:
+            return _metadata(trace, op, args, kwargs)
+        storage = target.storage_record
+        if target.view_step is None and storage.input_index is not None:
+            return _metadata(trace, op, args, kwargs)
+        made = view(trace, view_op, args, kwargs)
+        if storage.base is target:  # the base keeps its form; as another object, it has no history of its own
+            storage.base = trace.tensor(storage, None, storage.value)
+        target.view_step, target.value, target.generation = made.view_step, made.value, made.generation
+        with torch._C._DisableTorchDispatch():
+            op(*args, **kwargs)
+        return target
+
+    return treatment
+
+
+def _polygamma(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """``polygamma_`` takes its tensor first, ``polygamma`` last."""
+    target, order = args
+    write(trace, op, target, trace.recorder.call(aten.polygamma.default, (order, values_of(trace, target))))
+    return target
+
+
 def _metadata(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Operators that change a tensor's sizes, strides or memory in place."""
+    """Operators that change an input's sizes or strides, or any tensor's memory, in place."""
     raise UnsupportedProgramError(
         "AOT112",
         f"{op} changes the shape or the memory of a tensor in place",
@@ -178,6 +206,15 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.index.Tensor: _index,
     aten.bernoulli_.float: _bernoulli,
     aten._local_scalar_dense.default: _python_number,
+    aten.polygamma_.default: _polygamma,
+    aten.t_.default: _viewed_in_place(aten.t.default),
+    aten.transpose_.default: _viewed_in_place(aten.transpose.int),
+    aten.swapdims_.default: _viewed_in_place(aten.transpose.int),
+    aten.swapaxes_.default: _viewed_in_place(aten.transpose.int),
+    aten.squeeze_.default: _viewed_in_place(aten.squeeze.default),
+    aten.squeeze_.dim: _viewed_in_place(aten.squeeze.dim),
+    aten.squeeze_.dims: _viewed_in_place(aten.squeeze.dims),
+    aten.unsqueeze_.default: _viewed_in_place(aten.unsqueeze.default),
     **dict.fromkeys(
         (
             aten.resize_.default,
@@ -187,14 +224,6 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
             aten.set_.source_Storage_storage_offset,
             aten.set_.source_Tensor,
             aten.as_strided_.default,
-            aten.t_.default,
-            aten.transpose_.default,
-            aten.squeeze_.default,
-            aten.squeeze_.dim,
-            aten.squeeze_.dims,
-            aten.unsqueeze_.default,
-            aten.swapdims_.default,
-            aten.swapaxes_.default,
         ),
         _metadata,
     ),

@@ -29,6 +29,10 @@ Program = Callable[[Recorder, Sequence[Any]], Sequence[Any]]
 """What is traced: called with the recorder (to say where in the user's code it is) and the inputs, returns results."""
 
 
+_NO_DATA = "data is not allocated yet"
+"""What torch says when a kernel asks a tensor without data for it."""
+
+
 @dataclass(slots=True)
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others."""
@@ -84,6 +88,10 @@ def trace_program(
     except StackError:
         raise
     except Exception as error:
+        if _NO_DATA in str(error):
+            raise UnsupportedProgramError(
+                "AOT106", "an operator reads the content of a tensor", where=trace.recorder.where
+            ) from error
         raise UnsupportedProgramError(
             "AOT101",
             f"tracing stopped with {type(error).__name__}: {error}",

@@ -28,6 +28,20 @@ def _unchanged(recorder: Recorder, args: Sequence[Any], spec: TensorSpec) -> Val
     return value if value.spec is spec else None
 
 
+def _copied(recorder: Recorder, args: Sequence[Any], spec: TensorSpec) -> Value | None:
+    """As ``_unchanged``, but a copy of what is only marked as conjugated or negated computes it."""
+    value: Value = args[0]
+    return value if value.spec is spec and not _is_marked(value) else None
+
+
+def _is_marked(value: Value) -> bool:
+    while isinstance(value.op, OpOverload) and value.op._schema.returns[0].alias_info is not None:
+        if value.op in _MARKS:
+            return True
+        value = value.args[0]
+    return False
+
+
 def _view_of_view(recorder: Recorder, args: Sequence[Any], spec: TensorSpec) -> Value | None:
     """``view(view(x))`` is a view of ``x`` where ``x`` is contiguous; a view back to ``x``'s own shape is ``x``."""
     value: Value = args[0]
@@ -65,10 +79,11 @@ def _permuted_back(recorder: Recorder, args: Sequence[Any], spec: TensorSpec) ->
     return value.args[0] if total == list(range(rank)) else None
 
 
+_MARKS: Final = frozenset({aten._conj.default, aten._neg_view.default})
 _RESHAPES: Final = frozenset({aten.view.default, aten._unsafe_view.default})
 
 SIMPLIFICATIONS: Final[dict[OpOverload, Simplification]] = {
-    aten.clone.default: _unchanged,
+    aten.clone.default: _copied,
     aten._to_copy.default: _unchanged,
     aten.lift_fresh_copy.default: _unchanged,
     aten.expand.default: _unchanged,

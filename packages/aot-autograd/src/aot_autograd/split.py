@@ -23,7 +23,7 @@ aten = torch.ops.aten
 
 @dataclass(frozen=True, slots=True)
 class TracedProgram:
-    """A plan with its graphs, not yet compiled. ``backward`` is None in inference."""
+    """A plan with its graphs, not yet compiled. ``backward`` is None in inference, and where there is no gradient."""
 
     plan: JointPlan
     forward: GraphModule
@@ -38,6 +38,10 @@ def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int],
     saved: list[Value] = []
     if joint.gradients:
         backward_graph, backward_plan, saved = _backward(joint, partition, symbols)
+    elif joint.tangents:
+        backward_plan = BackwardPlan(
+            (), (), (), (), ()
+        )  # results that require grad, and gradients that are None
     plan = JointPlan(
         inputs=len(joint.declared),
         symbols=tuple((atom.name, position) for atom, position in symbols.items()),
@@ -46,12 +50,12 @@ def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int],
         differentiable=tuple(
             index
             for index, result in enumerate(joint.results.graph[: joint.user_results])
-            if joint.gradients and result.tensor is not None and result.tensor.requires_grad
+            if backward_plan is not None and result.tensor is not None and result.tensor.requires_grad
         ),
         mutated=tuple(joint.mutated),
         constants=tuple(tensor for _, tensor in joint.trace.constants),
         distinct=distinct,
-        no_grad=joint.training and not joint.gradients,
+        no_grad=joint.training and backward_plan is None,
         backward=backward_plan,
     )
     return TracedProgram(plan, _forward(joint, saved), backward_graph)

@@ -53,3 +53,12 @@ def test_without_a_fallback_overlap_is_an_error(library: Any, interpreter: Any) 
     base = torch.ones(4)
     with pytest.raises(StackError, match="AOT302"):
         run(base[:3], base[1:])
+
+
+def test_a_result_may_require_grad_without_a_gradient(compiled: Any) -> None:
+    x = torch.randn(3, requires_grad=True)
+    result = compiled(lambda x: x.norm(0))(x)
+    assert result.requires_grad
+    result.backward()
+    assert x.grad is None or not x.grad.any()
+    assert torch.autograd.grad(compiled(lambda x: x.norm(0))(x), x, allow_unused=True) == (None,)

@@ -29,13 +29,20 @@ def finish(
     """
     make = result_maker(plan)
     if plan.backward is not None:
-        assert backward is not None, "a plan with a backward needs its compiled graph"
+        if backward is None:
+            assert not plan.backward.gradient_of, "a plan with gradients needs its compiled graph"
+            backward = _no_gradients
         run = training_function(plan, plan.backward, forward, backward, make)
     elif plan.is_plain:
         return forward
     else:
         run = _inference(plan, forward, make)
     return run if not plan.distinct else _checked(plan, run, fallback)
+
+
+def _no_gradients() -> tuple[()]:
+    """The backward of results that require grad although no gradient reaches an input."""
+    return ()
 
 
 def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> CompiledGraph:

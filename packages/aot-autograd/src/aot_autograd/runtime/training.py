@@ -111,6 +111,8 @@ def _backward_method(
 def _refuse_second(gradients: list[Any]) -> tuple[Any, ...]:
     """Gradients that raise AOT301 when they are differentiated, as ``create_graph=True`` allows later."""
     present = [g for g in gradients if g is not None]
+    if not present:
+        return tuple(gradients)
     guarded = torch._C._functions.DelayedError(_TWICE, len(present))(
         *[g.detach().requires_grad_() for g in present]
     )
