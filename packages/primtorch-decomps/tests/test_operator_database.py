@@ -36,6 +36,11 @@ PARTIAL = {
     torch.ops.aten._adaptive_avg_pool2d.default,
     torch.ops.aten.gather.default,
     torch.ops.aten.index_select.default,
+    torch.ops.aten.addr.default,
+    torch.ops.aten.linspace.default,
+    torch.ops.aten.logspace.default,
+    torch.ops.aten.multi_margin_loss.default,
+    torch.ops.aten.take.default,
     torch.ops.aten.native_batch_norm.default,
 }
 """Operators that are decomposed for some arguments only."""

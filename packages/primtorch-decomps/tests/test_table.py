@@ -14,7 +14,8 @@ def test_lists_every_family() -> None:
     page = markdown()
     assert "| activations | " in page
     assert "`aten.gelu.default`" in page
-    assert "| matmul | " in page
+    assert "| matrix products | " in page
+    assert "| pointwise | `where(" in page
 
 
 def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,8 +29,10 @@ from primtorch_decomps.rules import matmul as _matmul
 from primtorch_decomps.rules import pointwise as _pointwise
 from primtorch_decomps.rules import resampling as _resampling
 from primtorch_decomps.rules import scatter as _scatter
+from primtorch_decomps.rules import segments as _segments
 
-_DECLARED = (_families, _attention, _convolution, _cuda_attention, _matmul, _pointwise, _resampling, _scatter)
+_RULES = (_attention, _convolution, _cuda_attention, _matmul, _pointwise, _resampling, _scatter, _segments)
+_DECLARED = (_families, *_RULES)
 
 DECOMPOSITIONS: OperatorTable = decomposition_table()
 """Decomposition of every operator that has one. ``DECOMPOSITIONS | {op: function}`` overrides, ``without`` removes."""

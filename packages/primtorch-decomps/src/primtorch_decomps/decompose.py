@@ -21,6 +21,7 @@ from primtorch_decomps.emission import Emitter
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.library import Library, has_complex
 from primtorch_decomps.prims import Call, PrimTensor, Trace, tracing
+from primtorch_decomps.separation import separated
 
 logger = logging.getLogger("primtorch_decomps")
 
@@ -51,10 +52,18 @@ class _Interpreter:
         with tracing(self.trace):
             for node in self.source.graph.nodes:
                 if node.op == "output":
-                    outputs = self.value(node.args[0])
+                    outputs = self.results(node.args[0])
                 else:
                     self.values[node] = self.step(node)
         return Emitter(self.source, self.trace, self.inputs, self.blocks).graph_module(outputs)
+
+    def results(self, told: Any) -> Any:
+        """The graph's results, those that own their memory in memory of their own."""
+        values = self.value(told)
+        if not isinstance(values, tuple):
+            return values
+        placeholders = {call: node for node, call in self.inputs}
+        return tuple(separated(told, values, placeholders, self.trace))
 
     def value(self, arg: Any) -> Any:
         """An argument with nodes replaced by their values."""

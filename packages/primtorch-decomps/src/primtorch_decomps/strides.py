@@ -122,6 +122,15 @@ def preserved_strides(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> Sizes:
     return pointwise_strides([Layout(sizes, strides)], sizes, env)
 
 
+def overwritten_strides(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> Sizes:
+    """The strides of a copy of which a part is replaced: the same, gaps included, unless elements share memory."""
+    stretched = any(
+        isinstance(stride, int) and stride == 0 and not is_one(size)
+        for size, stride in zip(sizes, strides, strict=True)
+    )
+    return preserved_strides(sizes, strides, env) if stretched else strides
+
+
 def format_strides(
     sizes: Sizes, strides: Sizes, memory_format: torch.memory_format | None, env: ShapeEnv
 ) -> Sizes:
@@ -250,6 +259,7 @@ __all__ = [
     "is_one",
     "is_strided_channels_last",
     "ordered_strides",
+    "overwritten_strides",
     "pointwise_strides",
     "preserved_strides",
     "view_strides",

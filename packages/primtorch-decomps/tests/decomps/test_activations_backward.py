@@ -60,3 +60,11 @@ def test_gates_and_dropout(dtype: torch.dtype) -> None:
     grad = torch.randn(3, 4).to(dtype)
     check_operator("aten.glu_backward.default", grad, torch.randn(3, 8).to(dtype), 1)
     check_operator("aten.native_dropout_backward.default", grad, torch.rand(3, 4) > 0.5, 2.0)
+
+
+def test_prelu_backward() -> None:
+    x, grad = torch.randn(2, 3, 4), torch.randn(2, 3, 4)
+    check_operator("aten._prelu_kernel_backward.default", grad, x, torch.randn(3, 1))
+    check_operator(
+        "aten._prelu_kernel_backward.default", grad.bfloat16(), x.bfloat16(), torch.randn(()).bfloat16()
+    )

@@ -63,3 +63,11 @@ def test_binary_cross_entropy(reduction: int) -> None:
         logits = torch.randn(3, 4) * 30
         args = (logits, target, weight, torch.rand(4), reduction)
         check_operator("aten.binary_cross_entropy_with_logits.default", *args)
+
+
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+def test_huber_backward(reduction: int, dtype: torch.dtype) -> None:
+    x, target = torch.randn(3, 4).to(dtype), torch.randn(3, 4).to(dtype)
+    grad = (torch.randn(3, 4) if reduction == NONE else torch.randn(())).to(dtype)
+    check_operator("aten.huber_loss_backward.default", grad, x, target, reduction, 0.7)

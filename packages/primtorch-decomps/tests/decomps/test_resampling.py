@@ -55,9 +55,8 @@ def test_pixels() -> None:
 
 
 @pytest.mark.parametrize("name", ["upsample_bilinear2d", "upsample_bicubic2d"])
-def test_interpolation_stays_with_the_library(name: str) -> None:
+def test_gradients_of_interpolation_stay_with_the_library(name: str) -> None:
     for x in (IMAGE, LAST):
-        check_operator(f"aten.{name}.default", x, [10, 9], False, library_call=True)
         grad = torch.randn_like(strided(name, x, [10, 9], False))
         args = (grad, [10, 9], list(x.shape), False)
         if name == "upsample_bilinear2d" or x is IMAGE:

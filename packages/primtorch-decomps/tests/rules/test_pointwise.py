@@ -10,13 +10,13 @@ from primtorch_decomps.testing import check_operator
 X = torch.rand(4, 5).t()
 
 
-@pytest.mark.parametrize("name", ["digamma", "erfinv", "i0", "signbit", "angle", "special_entr"])
+@pytest.mark.parametrize("name", ["digamma", "erfinv", "i0", "signbit"])
 def test_one_operand(name: str) -> None:
     check_operator(f"aten.{name}.default", X, library_call=True)
     check_operator(f"aten.{name}.default", torch.arange(3), library_call=True)
 
 
-@pytest.mark.parametrize("name", ["nextafter", "igamma", "logaddexp2"])
+@pytest.mark.parametrize("name", ["nextafter", "igamma"])
 def test_two_operands(name: str) -> None:
     check_operator(f"aten.{name}.default", X, torch.rand(4), library_call=True)
 
@@ -26,4 +26,3 @@ def test_others() -> None:
     check_operator("aten.copysign.Tensor", torch.arange(4), torch.arange(4), library_call=True)
     check_operator("aten.copysign.Scalar", X, -1.0, library_call=True)
     check_operator("aten.polygamma.default", 2, X, library_call=True)
-    check_operator("aten.round.decimals", X, decimals=2, library_call=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps import promotion
 from primtorch_decomps.decomps.activations import SQRT_HALF, TANH_CUBIC, TANH_SCALE, halves
-from primtorch_decomps.pointwise import Kind, pointwise
-from primtorch_decomps.prims import PrimTensor, ops
+from primtorch_decomps.decomps.normalization import wide
+from primtorch_decomps.pointwise import Kind, pointwise, pointwise_spec
+from primtorch_decomps.prims import PrimTensor, broadcast_all, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import canonical_dim
 
@@ -133,3 +136,19 @@ def logit_backward(grad: PrimTensor, x: PrimTensor, eps: float | None = None) ->
 @pointwise("aten.log_sigmoid_backward.default", operands=2)
 def log_sigmoid_backward(grad: PrimTensor, x: PrimTensor, buffer: PrimTensor | None = None) -> PrimTensor:
     return grad * ops.sigmoid(-x)
+
+
+def _prelu_backward_spec(
+    grad: TensorSpec, x: TensorSpec, weight: TensorSpec, *, env: ShapeEnv
+) -> tuple[TensorSpec, TensorSpec]:
+    spec = pointwise_spec([x, weight, grad], x.dtype, env)
+    return spec, spec
+
+
+@decomposes("aten._prelu_kernel_backward.default", rule=_prelu_backward_spec)
+def prelu_backward(grad: PrimTensor, x: PrimTensor, weight: PrimTensor) -> tuple[PrimTensor, PrimTensor]:
+    """Of the tensor, and of the weight at each element."""
+    slope, data, steepness = broadcast_all(*(wide(t) for t in (grad, x, weight)))
+    positive = ops.gt(data, 0.0)
+    results = ops.where(positive, slope, steepness * slope), ops.where(positive, 0.0, data * slope)
+    return ops.convert_dtype(results[0], x.dtype), ops.convert_dtype(results[1], x.dtype)

@@ -11,7 +11,7 @@ from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.prims import PrimTensor, broadcast_to, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import broadcast
-from primtorch_decomps.strides import format_strides, preserved_strides
+from primtorch_decomps.strides import format_strides, overwritten_strides
 
 
 def _to_copy_spec(
@@ -49,9 +49,7 @@ def clone(x: PrimTensor, *, memory_format: torch.memory_format | None = None) ->
 
 def _copy_spec(x: TensorSpec, src: TensorSpec, non_blocking: bool = False, *, env: ShapeEnv) -> TensorSpec:
     broadcast([x.sizes, src.sizes], env)
-    stretched = any(isinstance(n, int) and n == 0 for n in x.strides)
-    strides = preserved_strides(x.sizes, x.strides, env) if stretched else x.strides
-    return TensorSpec(x.sizes, strides, x.dtype, x.device)
+    return TensorSpec(x.sizes, overwritten_strides(x.sizes, x.strides, env), x.dtype, x.device)
 
 
 @decomposes("aten.copy.default", rule=_copy_spec)

@@ -20,14 +20,15 @@ from primtorch_decomps.strides import format_strides
 CPU = torch.device("cpu")
 
 
-def _place(device: Any) -> torch.device:
+def place_of(device: Any) -> torch.device:
+    """The device that an option of a factory names: without one, the CPU."""
     return CPU if device is None else torch.device(device)
 
 
 def constant(sizes: Sequence[IntLike], value: Any, dtype: torch.dtype | None, device: Any) -> PrimTensor:
     """A tensor of one value; without ``dtype`` the value's own (default dtype for floats)."""
     chosen = dtype or promotion.number_dtype(value)
-    return ops.full(tuple(sizes), promotion.cast_number(value, chosen), chosen, _place(device))
+    return ops.full(tuple(sizes), promotion.cast_number(value, chosen), chosen, place_of(device))
 
 
 @decomposes("aten.full.default")
@@ -191,7 +192,7 @@ def arange(
         start, end, step = int(start), int(end), int(step)
         whole = True
     length = _range_length(start, end, step)
-    place = _place(device)
+    place = place_of(device)
     if whole:
         return ops.convert_dtype(ops.iota(length, start, step, torch.int64, place), chosen)
     steps = ops.convert_dtype(ops.iota(length, 0, 1, torch.int64, place), torch.float64)
@@ -233,7 +234,7 @@ def eye(
     device: Any = None,
     pin_memory: Any = None,
 ) -> PrimTensor:
-    place = _place(device)
+    place = place_of(device)
     rows = ops.broadcast_in_dim(ops.iota(n, 0, 1, torch.int64, place), (n, m), (0,))
     columns = ops.broadcast_in_dim(ops.iota(m, 0, 1, torch.int64, place), (n, m), (1,))
     return ops.convert_dtype(ops.eq(rows, columns), dtype or torch.get_default_dtype())

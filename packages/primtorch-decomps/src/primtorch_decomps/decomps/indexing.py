@@ -14,7 +14,13 @@ from primtorch_decomps.prims import PrimTensor, broadcast_all, current_trace, op
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.rules.views import index_from_front
 from primtorch_decomps.shapes import broadcast, canonical_dim, slice_bounds
-from primtorch_decomps.strides import HasLayout, Layout, broadcast_strides, pointwise_strides
+from primtorch_decomps.strides import (
+    HasLayout,
+    Layout,
+    broadcast_strides,
+    overwritten_strides,
+    pointwise_strides,
+)
 
 _MASKS = (torch.bool, torch.uint8)
 
@@ -120,7 +126,12 @@ def _spread_out(grad: PrimTensor, axis: int, length: IntLike, step: int) -> tupl
     return ops.slice(merged, (0,) * merged.rank, limits, (1,) * merged.rank, limits), used
 
 
-@decomposes("aten.slice_scatter.default")
+def overwritten_spec(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
+    """A copy of the first tensor of which a part is replaced."""
+    return TensorSpec(x.sizes, overwritten_strides(x.sizes, x.strides, env), x.dtype, x.device)
+
+
+@decomposes("aten.slice_scatter.default", rule=overwritten_spec)
 def slice_scatter(
     x: PrimTensor,
     src: PrimTensor,
@@ -141,7 +152,7 @@ def slice_scatter(
     return ops.where(ops.broadcast_in_dim(inside, x.sizes, (axis,)), wide, x)
 
 
-@decomposes("aten.select_scatter.default")
+@decomposes("aten.select_scatter.default", rule=overwritten_spec)
 def select_scatter(x: PrimTensor, src: PrimTensor, dim: int, index: IntLike) -> PrimTensor:
     axis = canonical_dim(dim, x.rank)
     place = index_from_front(index, x.sizes[axis], current_trace().env)

@@ -124,13 +124,14 @@ def roll(x: PrimTensor, shifts: int | Sequence[int], dims: int | Sequence[int] =
     axes = [dims] if isinstance(dims, int) else list(dims)
     if not axes:
         flat = ops.reshape(x, (x.numel,))
-        return ops.reshape(_roll(flat, moves[0], 0), x.sizes)
+        return ops.reshape(rolled(flat, moves[0], 0), x.sizes)
     for shift, axis in zip(moves, axes, strict=True):
-        x = _roll(x, shift, canonical_dim(axis, x.rank))
+        x = rolled(x, shift, canonical_dim(axis, x.rank))
     return x
 
 
-def _roll(x: PrimTensor, shift: IntLike, axis: int) -> PrimTensor:
+def rolled(x: PrimTensor, shift: IntLike, axis: int) -> PrimTensor:
+    """``x`` turned round along ``axis`` by ``shift`` places."""
     size = x.sizes[axis]
     if isinstance(size, int) and size == 0:
         return ops.clone(x)

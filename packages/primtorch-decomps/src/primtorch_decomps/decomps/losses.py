@@ -77,14 +77,16 @@ def nll_loss_backward(
     return ops.convert_dtype(ops.where(hit, slope, 0.0), x.dtype)
 
 
-def _reduced(loss: PrimTensor, reduction: int) -> PrimTensor:
+def reduced(loss: PrimTensor, reduction: int) -> PrimTensor:
+    """A loss of each element, reduced as asked."""
     if reduction == NONE or not loss.rank:
         return loss
     total = ops.sum(loss, tuple(range(loss.rank)))
     return ops.div(total, loss.numel) if reduction == MEAN else total
 
 
-def _per_element(grad: PrimTensor, x: PrimTensor, reduction: int) -> PrimTensor:
+def per_element(grad: PrimTensor, x: PrimTensor, reduction: int) -> PrimTensor:
+    """The gradient that arrives at the loss of each element of ``x``."""
     slope = broadcast_to(wide(grad), x.sizes)
     return ops.div(slope, x.numel) if reduction == MEAN else slope
 
@@ -92,12 +94,12 @@ def _per_element(grad: PrimTensor, x: PrimTensor, reduction: int) -> PrimTensor:
 @decomposes("aten.mse_loss.default")
 def mse_loss(x: PrimTensor, target: PrimTensor, reduction: int = MEAN) -> PrimTensor:
     difference = wide(x) - wide(target)
-    return ops.convert_dtype(_reduced(difference * difference, reduction), x.dtype)
+    return ops.convert_dtype(reduced(difference * difference, reduction), x.dtype)
 
 
 @decomposes("aten.mse_loss_backward.default")
 def mse_loss_backward(grad: PrimTensor, x: PrimTensor, target: PrimTensor, reduction: int) -> PrimTensor:
-    slope = _per_element(grad, x, reduction)
+    slope = per_element(grad, x, reduction)
     return ops.convert_dtype(2.0 * (wide(x) - wide(target)) * slope, x.dtype)
 
 
@@ -106,7 +108,7 @@ def smooth_l1_loss(x: PrimTensor, target: PrimTensor, reduction: int = MEAN, bet
     distance = ops.abs(wide(x) - wide(target))
     if beta != 0:
         distance = ops.where(ops.lt(distance, beta), 0.5 * distance * distance / beta, distance - 0.5 * beta)
-    return ops.convert_dtype(_reduced(distance, reduction), x.dtype)
+    return ops.convert_dtype(reduced(distance, reduction), x.dtype)
 
 
 @decomposes("aten.smooth_l1_loss_backward.default")
@@ -114,7 +116,7 @@ def smooth_l1_loss_backward(
     grad: PrimTensor, x: PrimTensor, target: PrimTensor, reduction: int, beta: float
 ) -> PrimTensor:
     difference = wide(x) - wide(target)
-    slope = _per_element(grad, x, reduction)
+    slope = per_element(grad, x, reduction)
     direction = ops.sign(difference)
     if beta != 0:
         direction = ops.where(ops.lt(ops.abs(difference), beta), difference / beta, direction)
@@ -125,7 +127,16 @@ def smooth_l1_loss_backward(
 def huber_loss(x: PrimTensor, target: PrimTensor, reduction: int = MEAN, delta: float = 1.0) -> PrimTensor:
     distance = ops.abs(wide(x) - wide(target))
     loss = ops.where(ops.le(distance, delta), 0.5 * distance * distance, delta * (distance - 0.5 * delta))
-    return ops.convert_dtype(_reduced(loss, reduction), x.dtype)
+    return ops.convert_dtype(reduced(loss, reduction), x.dtype)
+
+
+@decomposes("aten.huber_loss_backward.default")
+def huber_loss_backward(
+    grad: PrimTensor, x: PrimTensor, target: PrimTensor, reduction: int, delta: float
+) -> PrimTensor:
+    difference = wide(x) - wide(target)
+    slope = ops.minimum(ops.maximum(difference, -delta), delta)
+    return ops.convert_dtype(slope * per_element(grad, x, reduction), x.dtype)
 
 
 @decomposes("aten.binary_cross_entropy.default")
@@ -139,7 +150,7 @@ def binary_cross_entropy(
     loss = (truth - 1.0) * log_rest - truth * log_chance
     if weight is not None:
         loss = loss * wide(weight)
-    return ops.convert_dtype(_reduced(loss, reduction), x.dtype)
+    return ops.convert_dtype(reduced(loss, reduction), x.dtype)
 
 
 @decomposes("aten.binary_cross_entropy_backward.default")
@@ -152,7 +163,7 @@ def binary_cross_entropy_backward(
 ) -> PrimTensor:
     chance, truth = wide(x), wide(target)
     floor = ops.maximum((1.0 - chance) * chance, 1e-12)
-    result = _per_element(grad, x, reduction) * (chance - truth) / floor
+    result = per_element(grad, x, reduction) * (chance - truth) / floor
     if weight is not None:
         result = result * wide(weight)
     return ops.convert_dtype(result, x.dtype)
@@ -173,4 +184,4 @@ def binary_cross_entropy_with_logits(
     loss = (1.0 - truth) * logits + tail
     if weight is not None:
         loss = loss * wide(weight)
-    return ops.convert_dtype(_reduced(loss, reduction), x.dtype)
+    return ops.convert_dtype(reduced(loss, reduction), x.dtype)

@@ -269,10 +269,11 @@ def vector_norm(
     if is_integral(x.dtype):
         raise RuleMismatchError("the norm of integers")
     size = ops.abs(ops.convert_dtype(ops.convert_dtype(x, result), compute_dtype(result)))
-    return ops.convert_dtype(_norm(size, float(ord), dim, keepdim), result)
+    return ops.convert_dtype(absolute_norm(size, float(ord), dim, keepdim), result)
 
 
-def _norm(size: PrimTensor, order: float, dims: Dims, keepdim: bool) -> PrimTensor:
+def absolute_norm(size: PrimTensor, order: float, dims: Dims, keepdim: bool) -> PrimTensor:
+    """The norm of numbers of which ``size`` is the absolute value, over ``dims``."""
     match order:
         case 0.0:
             return reduce(ops.sum, ops.convert_dtype(ops.ne(size, 0.0), size.dtype), dims, keepdim)

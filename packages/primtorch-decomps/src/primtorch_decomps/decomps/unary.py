@@ -68,7 +68,9 @@ def bitwise_not(x: PrimTensor) -> PrimTensor:
     return ops.bitwise_not(x)
 
 
-@pointwise("aten.positive.default", kind=Kind.EXACT)
+@pointwise(
+    "aten.positive.default", "aten.conj_physical.default", "aten._conj_physical.default", kind=Kind.EXACT
+)
 def positive(x: PrimTensor) -> PrimTensor:
     return ops.clone(x)
 

@@ -193,9 +193,19 @@ class Trace:
             a == b or (isinstance(n, int) and n <= 1)
             for n, a, b in zip(sizes, value.strides, strides, strict=True)
         )
+        if not same_layout:
+            return self.copied_anew(value, sizes, strides)
         made = PrimTensor(sizes, value.dtype, value.device, strides)
-        target, args = (prims.reshape, (value, sizes)) if same_layout else (prims.clone, (value,))
-        made.call = Call(target, args, {}, self.meta, made)
+        made.call = Call(prims.reshape, (value, sizes), {}, self.meta, made)
+        self.calls.append(made.call)
+        return made
+
+    def copied_anew(
+        self, value: PrimTensor, sizes: Sizes | None = None, strides: Sizes | None = None
+    ) -> PrimTensor:
+        """A copy that is merged with no other one; in the value's own layout unless another is given."""
+        made = PrimTensor(sizes or value.sizes, value.dtype, value.device, strides or value.strides)
+        made.call = Call(prims.clone, (value,), {}, self.meta, made)
         self.calls.append(made.call)
         return made
 

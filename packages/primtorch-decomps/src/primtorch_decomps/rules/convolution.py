@@ -117,6 +117,8 @@ def convolution_backward(
     weight_grad = _like_input(weight, (x,) if pointlike and one_pixel else layouts, env)
     if pointlike and weight.device.type == "cpu":
         weight_grad = replace(weight, alias=None, requires_grad=False)
+    if pointlike and weight.rank == 5:
+        weight_grad = replace(weight_grad, strides=contiguous_strides(weight.sizes))
     bias = TensorSpec((grad.sizes[1],), (1,), grad.dtype, grad.device)
     return (
         _like_input(x, layouts, env) if output_mask[0] else None,
