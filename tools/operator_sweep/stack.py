@@ -1,0 +1,111 @@
+"""The operator through the stack: traced ahead of time, decomposed, and the primitives run one by one.
+
+The interpreter keeps the contract of a code generator: results and operands of library calls have the strides that
+their specs tell. It also holds each library call to its spec, so that a wrong rule is found where it is.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+from torch.fx import GraphModule, Interpreter, Node
+
+from aot_autograd import aot_function, compile_joint
+from fx_interface import verify
+from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
+from primtorch_decomps import LIBRARY, decompose
+
+
+class SpecMismatchError(AssertionError):
+    """A node's result is not what its spec says."""
+
+
+class Stack:
+    """Compiles functions and counts, for each ATen operator, calls that were decomposed and calls that were not."""
+
+    def __init__(self) -> None:
+        self.decomposed: Counter[str] = Counter()
+        self.left: Counter[str] = Counter()
+        self.left_complex: Counter[str] = Counter()
+
+    def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function``, compiled for each kind of arguments that it is called with."""
+        return aot_function(function, operators=LIBRARY, forward_compiler=self._compile)
+
+    def backend(self, captured: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
+        """The same for what frame capture hands over: for programs that only compile in pieces."""
+        return compile_joint(captured, example_inputs, operators=LIBRARY, forward_compiler=self._compile)
+
+    def _compile(self, aten: GraphModule) -> Callable[..., Any]:
+        verify(aten, "aten")
+        prims = decompose(aten)
+        verify(prims, "prims")
+        self._count(aten, prims)
+        return _Checked(prims).run
+
+    def _count(self, aten: GraphModule, prims: GraphModule) -> None:
+        called = Counter(str(node.target) for node in _operators(aten))
+        for node in _operators(prims):
+            name = str(node.target)
+            (self.left_complex if _is_complex(node) else self.left)[name] += 1
+            called[name] -= 1
+        self.decomposed.update({name: count for name, count in called.items() if count > 0})
+
+
+def _operators(module: GraphModule) -> Iterator[Node]:
+    return (node for node in module.graph.nodes if isinstance(node.target, OpOverload))
+
+
+def _is_complex(node: Node) -> bool:
+    specs = [node.meta.get(SPEC_KEY), *(operand.meta.get(SPEC_KEY) for operand in node.all_input_nodes)]
+    return any(isinstance(spec, TensorSpec) and spec.dtype.is_complex for spec in specs)
+
+
+class _Checked(Interpreter):
+    """Runs a graph of primitives; library calls are given and must return what the specs say."""
+
+    def run_node(self, node: Node) -> Any:
+        if node.op == "output":
+            return tuple(self._as_told(part) for part in node.args[0])  # type: ignore[union-attr]
+        if not isinstance(node.target, OpOverload):
+            result = super().run_node(node)
+            _check(node, result, node.meta.get(SPEC_KEY), layout=False)
+            return result
+        args = torch.fx.node.map_arg(node.args, self._as_told)
+        kwargs = torch.fx.node.map_arg(node.kwargs, self._as_told)
+        result = node.target(*args, **kwargs)
+        _check(node, result, node.meta.get(SPEC_KEY), layout=True)
+        return result
+
+    def _as_told(self, part: Any) -> Any:
+        """The value of a node with the strides of its spec."""
+        if not isinstance(part, Node):
+            return part
+        value, spec = self.env[part], part.meta.get(SPEC_KEY)
+        if not isinstance(value, torch.Tensor) or not isinstance(spec, TensorSpec):
+            return value
+        if value.stride() == spec.strides:
+            return value
+        for dim, stride in enumerate(spec.strides):
+            if isinstance(stride, int) and stride == 0 and value.shape[dim]:
+                value = value.narrow(dim, 0, 1)  # one element stands for the whole dimension
+        told: Any = (value.shape, spec.strides)
+        made = torch.empty_strided(*told, dtype=value.dtype, device=value.device).copy_(value)
+        sizes: Any = spec.sizes
+        return made.expand(sizes)
+
+
+def _check(node: Node, result: Any, spec: Any, *, layout: bool) -> None:
+    if isinstance(spec, (tuple, list)):
+        for one, told in zip(result, spec, strict=True):
+            _check(node, one, told, layout=layout)
+    if not isinstance(spec, TensorSpec) or not isinstance(result, torch.Tensor):
+        return
+    found: Any = (tuple(result.shape), result.dtype, result.stride() if layout else ())
+    expected: Any = (spec.sizes, spec.dtype, spec.strides if layout else ())
+    if found != expected:
+        raise SpecMismatchError(f"{node.target} gives {found} where its spec says {expected}")
