@@ -282,7 +282,7 @@ class FrameCompiler:
     ) -> Any:
         session = self._session
         history = session.histories.setdefault(id(view.code), SizeHistory())
-        tx = Trace(session.library, Policy(session.dynamic, history), session.memo)
+        tx = Trace(session.library, Policy(session.dynamic, history), session.memo, session.resumes)
         entry_grad = torch.is_grad_enabled()
         tx.guards.add(guards.global_state())
         with _modes_restored(tx):

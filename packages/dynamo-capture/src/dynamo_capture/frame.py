@@ -264,13 +264,14 @@ def break_of(error: GraphBreak | NotConstant | DataDependent) -> GraphBreak:
 class GeneratorValue(IteratorValue):
     """A generator: a frame that is suspended between its items."""
 
-    __slots__ = ("finished", "frame", "running", "source", "started")
+    __slots__ = ("finished", "frame", "remade", "running", "source", "started")
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
         self.started = False
         self.finished = False
         self.running = False
+        self.remade: list[Value] | None = None
         self.source = None
 
     def python_type(self) -> type:

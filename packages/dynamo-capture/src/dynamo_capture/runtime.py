@@ -128,6 +128,25 @@ def list_iterator(items: list[Any], position: int) -> Iterator[Any]:
     return made  # type: ignore[no-any-return]
 
 
+def new_generator(function: Callable[..., Iterator[Any]], *args: Any) -> Iterator[Any]:
+    """A generator that has not started."""
+    return function(*args)
+
+
+def suspended_generator(function: Callable[..., Iterator[Any]], *args: Any) -> Iterator[Any]:
+    """A generator that is brought to where another one was suspended."""
+    made = function(*args)
+    next(made)
+    return made
+
+
+def finished_generator() -> Iterator[Any]:
+    """A generator that has no more items."""
+    made = (item for item in ())
+    made.close()
+    return made
+
+
 def make_cell(content: Any = _MISSING) -> types.CellType:
     """A closure cell; empty without an argument."""
     return types.CellType() if content is _MISSING else types.CellType(content)

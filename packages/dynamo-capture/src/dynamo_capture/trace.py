@@ -7,6 +7,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynamo_capture.attributes import Attributes
+from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.dispatch import Calls
 from dynamo_capture.effects import Effects
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
@@ -47,11 +48,14 @@ T = TypeVar("T")
 class Trace:
     """Shared state and the questions that values ask each other."""
 
-    def __init__(self, library: OperatorLibrary, policy: Policy, memo: dict[Any, Any]) -> None:
+    def __init__(
+        self, library: OperatorLibrary, policy: Policy, memo: dict[Any, Any], resumes: ResumeCodes
+    ) -> None:
         self.env = ShapeEnv()
         self.policy = policy
         self.frames: list[Frame] = []
         self.runs = 0
+        self.resumes = resumes
         self.stop: Stop | None = None
         self.cleanups: list[Any] = []
         self.steps = 0

@@ -21,11 +21,17 @@ is for a frame in the middle of a call, ``below`` being the stack under the call
 something to call as its parameter "callee", calls it where the call stood, under the handlers that it had, and goes on
 behind it with the result.
 
+    plan = resumes.make_generator(code, index, stack)          # ``code`` is a generator's
+
+is for a generator that is suspended before instruction ``index``, behind a ``yield`` or at its start; ``stack`` is what
+lies below the value that it will be sent. Calling the function gives a generator; one that was behind a ``yield`` gets
+there again, and yields None on the way: its first item is to be thrown away.
+
 A place in a resume function is traced back to the original's: resuming the same place again (a break in a loop)
-gives the same code object. Refused with UnsupportedBytecodeError: generators (CAP102), places that are unreachable
-or where the stack holds an instruction offset, which means nothing in other code (CAP103: clean-up after an
-exception in ``with`` or a handler), or a comprehension has put away a cell of the function (CAP103), a ``stack`` of
-the wrong length (CAP105).
+gives the same code object. Refused with UnsupportedBytecodeError: a generator given to ``make`` (CAP102), places that
+are unreachable or where the stack holds an instruction offset, which means nothing in other code (CAP103: clean-up
+after an exception in ``with`` or a handler), or a comprehension has put away a cell of the function (CAP103), a
+``stack`` of the wrong length (CAP105).
 
 ``super()`` without arguments reads the frame's first slot: where the rest may do that, the original's first argument
 is the resume function's first parameter.
@@ -39,20 +45,19 @@ from enum import Enum
 from types import CodeType
 from typing import Literal, NamedTuple
 
-from dynamo_capture.bytecode.assemble import assemble_with_offsets
-from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end, without_unreachable
-from dynamo_capture.bytecode.decode import decode
-from dynamo_capture.bytecode.depth import stack_depths, stack_effect
+from dynamo_capture.bytecode.assemble import assemble, assemble_with_offsets
+from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import (
     CO_NESTED,
     CO_NEWLOCALS,
     CO_OPTIMIZED,
+    GENERATOR_FLAGS,
     CodeBody,
     Instruction,
 )
-from dynamo_capture.bytecode.liveness import assigned_variables, displaced_cells, live_variables
+from dynamo_capture.bytecode.resume_analysis import ResumeAnalysis
 
 
 class StackSlot(Enum):
@@ -120,7 +125,7 @@ class ResumeCodes:
         self._plans: dict[object, ResumePlan] = {}
         self._origins: dict[int, tuple[CodeType, dict[int, _Place]]] = {}
         """id of a resume function's code -> the code (kept alive) and, by byte offset, the place it came from."""
-        self._analyses: dict[int, _Analysis] = {}
+        self._analyses: dict[int, ResumeAnalysis] = {}
 
     def make(
         self,
@@ -140,6 +145,8 @@ class ResumeCodes:
                 "CAP103", f"a resume function of {code.co_qualname} calls its callee"
             )
         analysis = self._analysis(place.code)
+        if analysis.body.is_generator:
+            raise UnsupportedBytecodeError("CAP102", f"{code.co_qualname} is a generator or coroutine")
         index = past_loop_end(analysis.body.instructions, place.position)
         if callee:
             analysis.check(index + 1, (*stack, VALUE))
@@ -151,6 +158,45 @@ class ResumeCodes:
         if key not in self._plans:
             self._plans[key] = self._build(analysis, index, tuple(stack), passed, perhaps, callee)
         return self._plans[key]
+
+    def make_generator(
+        self, code: CodeType, index: int, stack: Sequence[StackSlot] = (), *, unbound: Collection[str] = ()
+    ) -> ResumePlan:
+        """The generator function for a generator suspended before ``index``; see the module's text."""
+        analysis = self._analysis(code)
+        analysis.check(index, (*stack, VALUE))
+        passed = analysis.passed_locals(index, unbound, ())
+        key = (id(code), index, tuple(stack), passed)
+        if key not in self._plans:
+            self._plans[key] = self._build_generator(analysis, index, tuple(stack), passed)
+        return self._plans[key]
+
+    def _build_generator(
+        self, analysis: ResumeAnalysis, index: int, stack: tuple[StackSlot, ...], passed: tuple[str, ...]
+    ) -> ResumePlan:
+        body, twins = analysis.body.clone_with_map()
+        originals = analysis.body.instructions
+        freevars = (*body.cellvars, *body.freevars)
+        parameters = _parameters(analysis, stack, passed, False)
+        names = [_parameter_name(parameter, freevars) for parameter in parameters]
+        emitter = Emitter(originals[index].position)
+        if freevars:
+            emitter.emit("COPY_FREE_VARS", len(freevars))
+        emitter.emit("RETURN_GENERATOR")
+        if originals[index - 1].opname == "YIELD_VALUE":
+            emitter.pop_top()
+            emitter.emit("RESUME", 0)
+            _push_stack(emitter, parameters, names, stack)
+            emitter.load_const(None)
+            for original in originals[index - 1 : index + 1]:
+                emitter.handler = twins[original].handler
+                emitter.emit(original.opname, original.arg)
+            emitter.handler = None
+            index += 1
+        emitter.jump(twins[originals[index]])
+        body.instructions = without_unreachable([*emitter.instructions, *body.instructions])
+        _become_function(body, names, freevars)
+        return ResumePlan(assemble(body), parameters, freevars, stack)
 
     def origin(self, code: CodeType, index: int) -> tuple[CodeType, int]:
         """The original code and instruction that a place stands for; itself if ``code`` is no resume function."""
@@ -185,14 +231,14 @@ class ResumeCodes:
         self._origins.clear()
         self._analyses.clear()
 
-    def _analysis(self, code: CodeType) -> _Analysis:
+    def _analysis(self, code: CodeType) -> ResumeAnalysis:
         if id(code) not in self._analyses:
-            self._analyses[id(code)] = _Analysis(code)
+            self._analyses[id(code)] = ResumeAnalysis(code)
         return self._analyses[id(code)]
 
     def _build(
         self,
-        analysis: _Analysis,
+        analysis: ResumeAnalysis,
         index: int,
         stack: tuple[StackSlot, ...],
         passed: tuple[str, ...],
@@ -208,10 +254,7 @@ class ResumeCodes:
         call = _call(place, twins[analysis.body.instructions[index + 1]]) if callee else []
         start = [*start, *(call or [Instruction("JUMP", target=place, position=place.position)])]
         body.instructions = without_unreachable([*start, *body.instructions])
-        body.varnames, body.cellvars, body.freevars = names, [], list(freevars)
-        body.argcount, body.posonlyargcount, body.kwonlyargcount = len(names), 0, 0
-        body.flags = CO_OPTIMIZED | CO_NEWLOCALS | (CO_NESTED if freevars else 0) | body.flags & _KEPT_FLAGS
-        body.consts = (None,)
+        _become_function(body, names, freevars)
         code, offsets = assemble_with_offsets(body)
         places = {
             offsets[twins[old]]: _Place(analysis.code, position)
@@ -227,8 +270,16 @@ class ResumeCodes:
         return ResumePlan(code, parameters, freevars, stack, maybe)
 
 
-_KEPT_FLAGS = 0x01FF0000
-"""``from __future__`` flags."""
+_KEPT_FLAGS = 0x01FF0000 | GENERATOR_FLAGS
+"""``from __future__`` flags, and what makes a generator."""
+
+
+def _become_function(body: CodeBody, names: list[str], freevars: tuple[str, ...]) -> None:
+    """Give a body these arguments and free variables, and no cells of its own."""
+    body.varnames, body.cellvars, body.freevars = names, [], list(freevars)
+    body.argcount, body.posonlyargcount, body.kwonlyargcount = len(names), 0, 0
+    body.flags = CO_OPTIMIZED | CO_NEWLOCALS | (CO_NESTED if freevars else 0) | body.flags & _KEPT_FLAGS
+    body.consts = (None,)
 
 
 def _parameter_name(parameter: Parameter, freevars: Sequence[str]) -> str:
@@ -239,7 +290,7 @@ def _parameter_name(parameter: Parameter, freevars: Sequence[str]) -> str:
 
 
 def _parameters(
-    analysis: _Analysis, stack: tuple[StackSlot, ...], passed: tuple[str, ...], callee: bool
+    analysis: ResumeAnalysis, stack: tuple[StackSlot, ...], passed: tuple[str, ...], callee: bool
 ) -> tuple[Parameter, ...]:
     slots = [Parameter("stack", depth) for depth, slot in enumerate(stack) if slot is VALUE]
     if callee:
@@ -273,6 +324,13 @@ def _entry(
         emitter.pop_jump_if_false(bound)
         emitter.delete_fast(name)
         emitter.place(bound)
+    _push_stack(emitter, parameters, names, stack)
+    return emitter.instructions
+
+
+def _push_stack(
+    emitter: Emitter, parameters: tuple[Parameter, ...], names: list[str], stack: tuple[StackSlot, ...]
+) -> None:
     by_slot = {
         parameter.which: name
         for parameter, name in zip(parameters, names, strict=True)
@@ -284,7 +342,6 @@ def _entry(
             continue
         emitter.emit("LOAD_FAST", argval=by_slot[depth])
         emitter.delete_fast(by_slot[depth])
-    return emitter.instructions
 
 
 def _call(place: Instruction, following: Instruction) -> list[Instruction]:
@@ -298,81 +355,3 @@ def _call(place: Instruction, following: Instruction) -> list[Instruction]:
     emitter.call(0)
     emitter.jump(following)
     return emitter.instructions
-
-
-class _Analysis:
-    """What resuming needs to know about a body: depths, live locals, where instruction offsets are on the stack."""
-
-    def __init__(self, code: CodeType) -> None:
-        self.code = code
-        self.body = decode(code)
-        if self.body.is_generator:
-            raise UnsupportedBytecodeError("CAP102", f"{code.co_qualname} is a generator or coroutine")
-        self.depths = stack_depths(self.body)
-        self._live = live_variables(self.body)
-        self._assigned = assigned_variables(self.body)
-        self._displaced = displaced_cells(self.body)
-        self._offsets = _offset_slots(self.body)
-
-    @property
-    def first_argument(self) -> str | None:
-        """The argument that ``super()`` without arguments would find, if the rest may call it."""
-        if "__class__" not in self.body.freevars or not self.body.argcount:
-            return None
-        return self.body.varnames[0]
-
-    def check(self, index: int, stack: Sequence[StackSlot]) -> None:
-        """Refuse a place that cannot be resumed."""
-        where = f"{self.body.instructions[index]!r} of {self.code.co_qualname}"
-        depth = self.depths[index]
-        if depth is None:
-            raise UnsupportedBytecodeError("CAP103", f"control never comes to {where}")
-        if self._offsets[index]:
-            raise UnsupportedBytecodeError("CAP103", f"{where} is in the clean-up after an exception")
-        if self._displaced[index]:
-            names = ", ".join(sorted(self._displaced[index]))
-            raise UnsupportedBytecodeError(
-                "CAP103", f"{where} is in a comprehension that has put away the cell of {names}"
-            )
-        if len(stack) != depth:
-            raise UnsupportedBytecodeError(
-                "CAP105", f"{len(stack)} stack slots given, {depth} are before {where}"
-            )
-
-    def passed_locals(self, index: int, unbound: Collection[str], keep: Collection[str]) -> tuple[str, ...]:
-        """Locals to pass, in slot order."""
-        wanted = {*(self._live[index] & self._assigned[index]), *keep}
-        first = self.first_argument
-        if first is not None:
-            wanted.add(first)
-        wanted -= {*unbound, *self.body.cellvars, *self.body.freevars}
-        return tuple(name for name in self.body.varnames if name in wanted)
-
-
-def _offset_slots(body: CodeBody) -> list[frozenset[int]]:
-    """Before each instruction: the stack slots that hold an instruction offset pushed for a handler."""
-    flow = ControlFlow(body.instructions)
-    depths = stack_depths(body)
-    slots: list[frozenset[int]] = [frozenset()] * len(body.instructions)
-    pending = [0] if body.instructions else []
-    seen: set[int] = set()
-    while pending:
-        index = pending.pop()
-        seen.add(index)
-        instruction, depth = body.instructions[index], depths[index]
-        if depth is None:
-            continue
-        reached = []
-        for successor in flow.normal_successors(index):
-            left = depth + min(0, stack_effect(instruction))
-            reached.append((successor, frozenset(slot for slot in slots[index] if slot < left)))
-        if instruction.handler is not None:
-            base = instruction.handler.depth
-            kept = {slot for slot in slots[index] if slot < base}
-            pushed = {base} if instruction.handler.push_lasti else set()
-            reached.append((flow.index[instruction.handler.target], frozenset(kept | pushed)))
-        for successor, found in reached:
-            if successor not in seen or not found <= slots[successor]:
-                slots[successor] |= found
-                pending.append(successor)
-    return slots

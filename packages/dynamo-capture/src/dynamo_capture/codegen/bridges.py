@@ -74,10 +74,11 @@ def _partial(frame: Frame, plan: ResumePlan, code: CodeType, callee: Value | Non
     _eval_frame.set_skip(code, 1)
     function = FunctionValue(code, frame.globals)
     function.closure = [frame.cell(name) for name in plan.freevars]
-    return PartialValue(function, [_argument(frame, parameter, callee) for parameter in plan.parameters], {})
+    return PartialValue(function, [argument(frame, parameter, callee) for parameter in plan.parameters], {})
 
 
-def _argument(frame: Frame, parameter: Parameter, callee: Value | None) -> Value:
+def argument(frame: Frame, parameter: Parameter, callee: Value | None) -> Value:
+    """What a resume function takes for a parameter, ``frame`` being where it stands."""
     match parameter:
         case Parameter("stack", int(depth)):
             return frame.stack[depth]

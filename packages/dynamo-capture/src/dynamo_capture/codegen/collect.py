@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from torch.fx import Node
 
 from dynamo_capture.calls.contexts import ContextFunction, GradMode, NullContext
+from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.frame import GeneratorValue
 from dynamo_capture.values import (
@@ -151,9 +152,7 @@ class Collector:
             case CallIterator():
                 return [value.function, value.sentinel]
             case GeneratorValue():
-                raise GraphBreak(
-                    "CAP240", f"the generator {value.frame.code.co_qualname} outlives the captured code"
-                )
+                return remade(value, self._tx.resumes)
         raise GraphBreak("CAP240", f"{value.describe()} outlives the captured code")
 
 

@@ -14,7 +14,9 @@ from dynamo_capture import runtime
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.calls.contexts import ContextFunction, GradMode, NullContext
 from dynamo_capture.codegen.collect import Collector, is_existing
+from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.frame import GeneratorValue
 from dynamo_capture.values import (
     BuiltinMethod,
     CallIterator,
@@ -329,6 +331,15 @@ class Reconstruction:
         made = filter if value.keeps else map
         self.call(made, lambda: self.push_all([value.function, *value.inners]), 1 + len(value.inners))
 
+    def make_generator(self, value: GeneratorValue) -> None:
+        """Generators, suspended where they were."""
+        parts = remade(value, self._tx.resumes)
+        if value.finished:
+            made: Callable[..., Any] = runtime.finished_generator
+        else:
+            made = runtime.suspended_generator if value.started else runtime.new_generator
+        self.call(made, lambda: self.push_all(parts), len(parts))
+
     def make_object_iterator(self, value: ObjectIterator) -> None:
         """An object with ``__next__``."""
         self.push(value.value)
@@ -394,6 +405,7 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     DictView: Reconstruction.make_view, GradMode: Reconstruction.make_grad_mode,
     SequenceIterator: Reconstruction.make_sequence_iterator, EnumerateIterator: Reconstruction.make_enumerate,
     ZipIterator: Reconstruction.make_zip, MapIterator: Reconstruction.make_map,
+    GeneratorValue: Reconstruction.make_generator,
     ObjectIterator: Reconstruction.make_object_iterator, CallIterator: Reconstruction.make_call_iterator,
     ContextFunction: Reconstruction.make_context_function, NullContext: Reconstruction.make_null_context,
     SymValue: Reconstruction.make_number, InstanceDictValue: Reconstruction.make_instance_dict,

@@ -1,0 +1,89 @@
+"""What resuming needs to know about a body: which places it can be entered at, and which locals are wanted there."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from types import CodeType
+
+from dynamo_capture.bytecode.control_flow import ControlFlow
+from dynamo_capture.bytecode.decode import decode
+from dynamo_capture.bytecode.depth import stack_depths, stack_effect
+from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.instruction import CodeBody
+from dynamo_capture.bytecode.liveness import assigned_variables, displaced_cells, live_variables
+
+
+class ResumeAnalysis:
+    """One body's depths and live locals, and where instruction offsets are on its stack."""
+
+    def __init__(self, code: CodeType) -> None:
+        self.code = code
+        self.body = decode(code)
+        self.depths = stack_depths(self.body)
+        self._live = live_variables(self.body)
+        self._assigned = assigned_variables(self.body)
+        self._displaced = displaced_cells(self.body)
+        self._offsets = _offset_slots(self.body)
+
+    @property
+    def first_argument(self) -> str | None:
+        """The argument that ``super()`` without arguments would find, if the rest may call it."""
+        if "__class__" not in self.body.freevars or not self.body.argcount:
+            return None
+        return self.body.varnames[0]
+
+    def check(self, index: int, stack: Sequence[object]) -> None:
+        """Refuse a place that cannot be resumed."""
+        where = f"{self.body.instructions[index]!r} of {self.code.co_qualname}"
+        depth = self.depths[index]
+        if depth is None:
+            raise UnsupportedBytecodeError("CAP103", f"control never comes to {where}")
+        if self._offsets[index]:
+            raise UnsupportedBytecodeError("CAP103", f"{where} is in the clean-up after an exception")
+        if self._displaced[index]:
+            names = ", ".join(sorted(self._displaced[index]))
+            raise UnsupportedBytecodeError(
+                "CAP103", f"{where} is in a comprehension that has put away the cell of {names}"
+            )
+        if len(stack) != depth:
+            raise UnsupportedBytecodeError(
+                "CAP105", f"{len(stack)} stack slots given, {depth} are before {where}"
+            )
+
+    def passed_locals(self, index: int, unbound: Collection[str], keep: Collection[str]) -> tuple[str, ...]:
+        """Locals to pass, in slot order."""
+        wanted = {*(self._live[index] & self._assigned[index]), *keep}
+        first = self.first_argument
+        if first is not None:
+            wanted.add(first)
+        wanted -= {*unbound, *self.body.cellvars, *self.body.freevars}
+        return tuple(name for name in self.body.varnames if name in wanted)
+
+
+def _offset_slots(body: CodeBody) -> list[frozenset[int]]:
+    """Before each instruction: the stack slots that hold an instruction offset pushed for a handler."""
+    flow = ControlFlow(body.instructions)
+    depths = stack_depths(body)
+    slots: list[frozenset[int]] = [frozenset()] * len(body.instructions)
+    pending = [0] if body.instructions else []
+    seen: set[int] = set()
+    while pending:
+        index = pending.pop()
+        seen.add(index)
+        instruction, depth = body.instructions[index], depths[index]
+        if depth is None:
+            continue
+        reached = []
+        for successor in flow.normal_successors(index):
+            left = depth + min(0, stack_effect(instruction))
+            reached.append((successor, frozenset(slot for slot in slots[index] if slot < left)))
+        if instruction.handler is not None:
+            base = instruction.handler.depth
+            kept = {slot for slot in slots[index] if slot < base}
+            pushed = {base} if instruction.handler.push_lasti else set()
+            reached.append((flow.index[instruction.handler.target], frozenset(kept | pushed)))
+        for successor, found in reached:
+            if successor not in seen or not found <= slots[successor]:
+                slots[successor] |= found
+                pending.append(successor)
+    return slots

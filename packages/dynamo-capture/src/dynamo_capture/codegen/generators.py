@@ -1,0 +1,32 @@
+"""Generators that outlive the captured code: how one is made that is suspended where the traced one was."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamo_capture.bytecode.resume_code import ResumeCodes
+from dynamo_capture.codegen.bridges import argument, slots, unbound
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import FunctionValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.frame import GeneratorValue
+
+
+def remade(value: GeneratorValue, resumes: ResumeCodes) -> list[Value]:
+    """A generator function and its arguments, whose generator goes on as the traced one would; for a finished one,
+    nothing."""
+    if value.finished:
+        return []
+    if value.remade is None:
+        frame = value.frame
+        if value.running or frame.exceptions:
+            state = "running" if value.running else "in an exception handler"
+            raise GraphBreak(
+                "CAP240", f"the generator {frame.code.co_qualname} outlives the captured code, {state}"
+            )
+        plan = resumes.make_generator(frame.code, frame.next, slots(frame), unbound=unbound(frame))
+        function = FunctionValue(plan.code, frame.globals)
+        function.closure = [frame.cell(name) for name in plan.freevars]
+        value.remade = [function, *(argument(frame, parameter, None) for parameter in plan.parameters)]
+    return value.remade
