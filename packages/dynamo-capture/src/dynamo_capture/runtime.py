@@ -142,7 +142,8 @@ def suspended_generator(function: Callable[..., Iterator[Any]], *args: Any) -> I
 
 def finished_generator() -> Iterator[Any]:
     """A generator that has no more items."""
-    made = (item for item in ())
+    nothing: tuple[Any, ...] = ()
+    made = (item for item in nothing)
     made.close()
     return made
 
