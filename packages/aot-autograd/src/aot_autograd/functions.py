@@ -23,6 +23,9 @@ from fx_interface.source import LocalSource
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import spec_of
 
+_TENSOR = object()
+"""Stands for a tensor among constants: a compilation does not keep the tensors it was made from."""
+
 
 def aot_function(
     function: Callable[..., Any],
@@ -55,10 +58,11 @@ def aot_function(
             if tensor.layout is not torch.strided:
                 raise UnsupportedProgramError("AOT102", f"an argument is a tensor of layout {tensor.layout}")
         shape: list[Any] = []
+        template = [_TENSOR if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
 
         def program(recorder: Recorder | None, inputs: Sequence[Any]) -> list[Any]:
             given = iter(inputs)
-            filled = [next(given) if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+            filled = [next(given) if leaf is _TENSOR else leaf for leaf in template]
             args, kwargs = pytree.tree_unflatten(filled, structure)
             results, tree = pytree.tree_flatten(function(*args, **kwargs))
             shape[:] = [tree]

@@ -124,7 +124,9 @@ class JointPlan:
     ``symbols``: name and input position of each symbolic size. ``results``: the forward graph returns the program's
     results and hidden bases, then new values of mutated inputs, then what only the backward needs; ``returned`` counts
     the first two. ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but no
-    result depends on them differentiably, so that the graph runs with gradients off.
+    result depends on them differentiably, so that the graph runs with gradients off. ``owned``: inputs that are a
+    module's parameters and buffers. ``repeatable``: run again on the same inputs, in whatever state of autocast, the
+    program computes the same.
     """
 
     inputs: int
@@ -136,6 +138,8 @@ class JointPlan:
     constants: tuple[torch.Tensor, ...]
     distinct: tuple[tuple[int, int], ...]
     no_grad: bool
+    owned: tuple[int, ...]
+    repeatable: bool
     backward: BackwardPlan | None
 
     @property

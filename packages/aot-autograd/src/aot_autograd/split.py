@@ -56,9 +56,19 @@ def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int],
         constants=tuple(tensor for _, tensor in joint.trace.constants),
         distinct=distinct,
         no_grad=joint.training and backward_plan is None,
+        owned=tuple(
+            index
+            for index, decl in enumerate(joint.declared)
+            if decl.kind in (InputKind.PARAMETER, InputKind.BUFFER)
+        ),
+        repeatable=not random_calls(joint.trace.recorder.values, backward=False) and not _autocasts(),
         backward=backward_plan,
     )
     return TracedProgram(plan, _forward(joint, saved), backward_graph)
+
+
+def _autocasts() -> bool:
+    return any(torch.is_autocast_enabled(device) for device in ("cpu", "cuda"))
 
 
 def _symbol_positions(joint: Joint) -> dict[Symbol, int]:

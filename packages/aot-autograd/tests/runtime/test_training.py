@@ -25,15 +25,6 @@ def test_backward_twice_with_a_retained_graph(compiled: Any) -> None:
         torch.autograd.grad(y, x)
 
 
-def test_second_derivatives_are_refused_with_advice(compiled: Any) -> None:
-    x = D(3)
-    y = compiled(lambda x: x.exp().sum())(x)
-    (gradient,) = torch.autograd.grad(y, x, create_graph=True)
-    torch.testing.assert_close(gradient, x.exp())
-    with pytest.raises(RuntimeError, match=r"(?s)AOT301.*without the compiler"):
-        gradient.sum().backward()
-
-
 def test_gradients_accumulate(compiled: Any) -> None:
     w = D(3)
     run = compiled(lambda w: (w * 2).sum())

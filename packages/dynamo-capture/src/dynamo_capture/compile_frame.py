@@ -140,8 +140,9 @@ class _RootFrame(Frame):
 
 
 @contextlib.contextmanager
-def _modes_restored(tx: Trace) -> Iterator[None]:
-    enabled = torch.is_grad_enabled()
+def _collector_paused() -> Iterator[None]:
+    """Searching for cycles while tracing would take longer than tracing. What a trace leaves behind (cycles that hold
+    the call's tensors) is still young when the pause ends, so that the next search, which is due at once, frees it."""
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -149,6 +150,14 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
     finally:
         if collecting:
             gc.enable()
+
+
+@contextlib.contextmanager
+def _modes_restored(tx: Trace) -> Iterator[None]:
+    enabled = torch.is_grad_enabled()
+    try:
+        yield
+    finally:
         for mode in reversed(tx.cleanups):
             exit_autocast(mode)
         torch._C._set_grad_enabled(enabled)
@@ -188,7 +197,8 @@ class FrameCompiler:
         if count:
             self._explain_recompilation(view, stance == "fail_on_recompile")
         try:
-            return self._compile(view)
+            with _collector_paused():
+                return self._compile(view)
         except (CaptureError, BackendError):
             raise
         except UserRaise as raised:

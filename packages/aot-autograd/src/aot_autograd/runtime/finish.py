@@ -25,14 +25,14 @@ def finish(
     """The callable that takes the program's inputs and returns its results, with gradients if the plan has a backward.
 
     Needs nothing of the trace, so a stored plan and stored compiled graphs suffice. ``fallback`` runs the program as it
-    was written: used in calls whose inputs overlap in memory in a way that the plan excludes.
+    was written: used for second derivatives, and in calls whose inputs overlap in a way that the plan excludes.
     """
     make = result_maker(plan)
     if plan.backward is not None:
         if backward is None:
             assert not plan.backward.gradient_of, "a plan with gradients needs its compiled graph"
             backward = _no_gradients
-        run = training_function(plan, plan.backward, forward, backward, make)
+        run = training_function(plan, plan.backward, forward, backward, make, fallback)
     elif plan.is_plain:
         return forward
     else:

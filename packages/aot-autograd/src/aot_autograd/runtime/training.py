@@ -9,13 +9,9 @@ import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
 from aot_autograd.runtime.results import Maker
+from aot_autograd.runtime.second import Program, Repetition, refuse
 from fx_interface.backend import CompiledGraph
 from fx_interface.symbols import Expr, Symbol, evaluate
-
-_TWICE = (
-    "[AOT301] a compiled function was differentiated twice, but its backward graph has no gradient of its own\n"
-    "  to do: run the part that needs second derivatives without the compiler"
-)
 
 
 def training_function(
@@ -24,11 +20,13 @@ def training_function(
     forward: CompiledGraph,
     backward: CompiledGraph,
     make: Maker | None,
+    program: Program | None,
 ) -> CompiledGraph:
-    """The callable for a plan with a backward."""
+    """The callable for a plan with a backward. ``program`` is run again where a gradient will be differentiated."""
+    repetition = Repetition(plan, backward_plan, program)
     methods = {
-        "forward": staticmethod(_forward_method(plan, backward_plan, forward)),
-        "backward": staticmethod(_backward_method(plan, backward_plan, backward)),
+        "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
+        "backward": staticmethod(_backward_method(plan, backward_plan, backward, repetition)),
     }
     function: Any = type("CompiledFunction", (torch.autograd.Function,), methods)
     # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.
@@ -50,7 +48,7 @@ def training_function(
 
 
 def _forward_method(
-    plan: JointPlan, backward_plan: BackwardPlan, forward: CompiledGraph
+    plan: JointPlan, backward_plan: BackwardPlan, forward: CompiledGraph, repetition: Repetition
 ) -> Callable[..., Any]:
     constants, returned = plan.constants, plan.returned
     quiet = [(m.input_index, m.graph_index) for m in plan.mutated if not m.differentiable]
@@ -58,8 +56,10 @@ def _forward_method(
     saved = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
     constant = sorted(set(range(returned)) - set(plan.differentiable))
     symbols = [position for _, position in plan.symbols]
+    remember = repetition.remember
 
     def method(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
+        ctx.remembered = remember(inputs)
         results = forward(*inputs, *constants)
         given = inputs + constants if constants else inputs
         ctx.set_materialize_grads(False)
@@ -81,7 +81,7 @@ def _forward_method(
 
 
 def _backward_method(
-    plan: JointPlan, backward_plan: BackwardPlan, backward: CompiledGraph
+    plan: JointPlan, backward_plan: BackwardPlan, backward: CompiledGraph, repetition: Repetition
 ) -> Callable[..., Any]:
     dirty = [m.graph_index for m in plan.mutated if m.differentiable]
     arrives = {index: position for position, index in enumerate([*dirty, *range(plan.returned)])}
@@ -90,34 +90,30 @@ def _backward_method(
     places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
     inputs = plan.inputs
 
-    def method(ctx: Any, *grads: Any) -> Any:
+    def once(ctx: Any, saved: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
         sizes = ctx.sizes if plan.symbols else ()
         given = [sizes[number] for number in symbols]
-        given += ctx.saved_tensors
+        given += saved
         given += [read(grads[position], sizes) for position, read in tangents]
-        if torch.is_grad_enabled():
-            with torch.no_grad():
-                results = backward(*given)
-        else:
-            results = backward(*given)
+        results = backward(*given)
         gradients: list[Any] = [None] * inputs
         for index, place in places:
             gradients[index] = results[place] if place >= 0 else given[-1 - place]
-        return _refuse_second(gradients) if torch.is_grad_enabled() else tuple(gradients)
+        return gradients
+
+    def twice(ctx: Any, saved: Sequence[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
+        given = repetition.inputs(ctx.remembered, saved)
+        if not isinstance(given, str):
+            return tuple(repetition.gradients(given, lambda index: grads[arrives[index]]))
+        with torch.no_grad():
+            gradients = once(ctx, saved, grads)
+        return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
+
+    def method(ctx: Any, *grads: Any) -> Any:
+        saved = ctx.saved_tensors
+        return twice(ctx, saved, grads) if torch.is_grad_enabled() else tuple(once(ctx, saved, grads))
 
     return method
-
-
-def _refuse_second(gradients: list[Any]) -> tuple[Any, ...]:
-    """Gradients that raise AOT301 when they are differentiated, as ``create_graph=True`` allows later."""
-    present = [g for g in gradients if g is not None]
-    if not present:
-        return tuple(gradients)
-    guarded = torch._C._functions.DelayedError(_TWICE, len(present))(
-        *[g.detach().requires_grad_() for g in present]
-    )
-    each = iter((guarded,) if isinstance(guarded, torch.Tensor) else guarded)
-    return tuple(None if g is None else next(each) for g in gradients)
 
 
 def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:
