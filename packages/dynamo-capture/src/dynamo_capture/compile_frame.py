@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import threading
 from collections.abc import Callable, Iterator, Sequence
@@ -47,6 +46,7 @@ from dynamo_capture.output import GraphInput
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
 from dynamo_capture.report import Replacement, Report
+from dynamo_capture.surroundings import set_aside
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
@@ -140,19 +140,6 @@ class _RootFrame(Frame):
 
 
 @contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Searching for cycles while tracing would take longer than tracing. What a trace leaves behind (cycles that hold
-    the call's tensors) is still young when the pause ends, so that the next search, which is due at once, frees it."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
-@contextlib.contextmanager
 def _modes_restored(tx: Trace) -> Iterator[None]:
     enabled = torch.is_grad_enabled()
     try:
@@ -197,7 +184,7 @@ class FrameCompiler:
         if count:
             self._explain_recompilation(view, stance == "fail_on_recompile")
         try:
-            with _collector_paused():
+            with set_aside():
                 return self._compile(view)
         except (CaptureError, BackendError):
             raise

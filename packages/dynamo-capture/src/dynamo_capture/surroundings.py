@@ -1,0 +1,49 @@
+"""What of the caller's surroundings is set aside while a frame is compiled: cycle search and saved-tensor hooks."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+
+@contextlib.contextmanager
+def set_aside() -> Iterator[None]:
+    """Compiling runs operators of its own, which the user's hooks must not see, and makes objects by the thousand."""
+    with _collector_paused(), _saved_tensor_hooks_hidden():
+        yield
+
+
+@contextlib.contextmanager
+def _collector_paused() -> Iterator[None]:
+    """Searching for cycles while tracing would take longer than tracing. What a trace leaves behind (cycles that hold
+    the call's tensors) is still young when the pause ends, so that the next search, which is due at once, frees it."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@contextlib.contextmanager
+def _saved_tensor_hooks_hidden() -> Iterator[None]:
+    """Under ``torch.utils.checkpoint``, say, each tensor that autograd saves is counted, and must be again when the
+    forward is recomputed: what compiling saves is not the program's."""
+    autograd: Any = torch._C._autograd
+    if autograd._top_saved_tensors_default_hooks(False) is None:
+        yield
+        return
+    autograd._push_saved_tensors_default_hooks(_same, _same)
+    try:
+        yield
+    finally:
+        autograd._pop_saved_tensors_default_hooks()
+
+
+def _same(value: Any) -> Any:
+    return value
