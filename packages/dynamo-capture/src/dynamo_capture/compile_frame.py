@@ -280,6 +280,20 @@ class FrameCompiler:
         session = self._session
         history = session.histories.setdefault(id(view.code), SizeHistory())
         tx = Trace(session.library, Policy(session.dynamic, history), session.memo, session.resumes)
+        try:
+            return self._capture(view, prepared, broken, report, tx)
+        finally:
+            tx.release()
+
+    def _capture(
+        self,
+        view: FrameView,
+        prepared: PreparedCode,
+        broken: _Broken | None,
+        report: BreakReport | None,
+        tx: Trace,
+    ) -> Any:
+        session = self._session
         entry_grad = torch.is_grad_enabled()
         tx.guards.add(guards.global_state())
         with _modes_restored(tx):

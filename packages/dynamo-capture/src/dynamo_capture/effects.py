@@ -8,7 +8,8 @@ from dynamo_capture.values.base import Value
 from dynamo_capture.values.functions import CellValue
 from dynamo_capture.values.mapping import DictValue
 from dynamo_capture.values.objects import ObjectValue
-from dynamo_capture.values.sequences import ListValue, SetValue
+from dynamo_capture.values.sequences import ListValue
+from dynamo_capture.values.sets import SetValue
 
 
 class Effects:

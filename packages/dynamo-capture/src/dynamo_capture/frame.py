@@ -32,6 +32,9 @@ from fx_interface.source import (
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
+_RESUME_YIELD_FROM = 2
+"""The argument of the RESUME that follows the yield of a ``yield from``."""
+
 _BUILTINS = vars(sys.modules["builtins"])
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.values import (
     FALSE,
     TRUE,
@@ -19,8 +20,11 @@ from dynamo_capture.values import (
     ListValue,
     MethodValue,
     ObjectValue,
+    OpaqueValue,
     SequenceValue,
     SetValue,
+    SliceValue,
+    SymRange,
     SymValue,
     TensorValue,
     TupleValue,
@@ -159,9 +163,10 @@ class Operators:
                 if symbol == "+=":
                     tx.effects.mutates(lhs)
                     lhs.items.extend(rhs.unpack(tx))
+                    lhs.trim()
                     return lhs
-                if isinstance(rhs, ListValue):
-                    return ListValue([*lhs.items, *rhs.items])
+                if isinstance(rhs, ListValue) and rhs.cls is lhs.cls:
+                    return lhs.like([*lhs.items, *rhs.items])
             case "+" | "+=" if isinstance(lhs, TupleValue) and isinstance(rhs, TupleValue):
                 cls = torch.Size if lhs.cls is torch.Size else tuple
                 return TupleValue([*lhs.items, *rhs.items], cls)
@@ -174,7 +179,7 @@ class Operators:
                         tx.effects.mutates(lhs)
                         lhs.items[:] = items
                         return lhs
-                    return TupleValue(items) if isinstance(lhs, TupleValue) else ListValue(items)
+                    return lhs.like(items) if isinstance(lhs, ListValue) else TupleValue(items)
             case "%" | "%=" if isinstance(lhs, Const) and isinstance(lhs.value, str):
                 text = lhs.value
                 return Const(tx.fold(lambda: text % tx.calls.python_object(rhs)))
@@ -195,22 +200,14 @@ class Operators:
             isinstance(v, kinds) or (isinstance(v, Const) and isinstance(v.value, plain)) for v in (lhs, rhs)
         ):
             return None
-        left, right = tx.calls.set_of(lhs.unpack(tx)), tx.calls.set_of(rhs.unpack(tx))
-        match symbol[0]:
-            case "|":
-                items = {**left.items, **right.items}
-            case "&":
-                items = {k: v for k, v in left.items.items() if k in right.items}
-            case "-":
-                items = {k: v for k, v in left.items.items() if k not in right.items}
-            case _:
-                items = {k: v for k, v in left.items.items() if k not in right.items}
-                items.update({k: v for k, v in right.items.items() if k not in left.items})
-        if symbol.endswith("=") and isinstance(lhs, SetValue):
-            tx.effects.mutates(lhs)
-            lhs.items = items
+        plain_symbol = symbol.rstrip("=")
+        if symbol.endswith("=") and isinstance(lhs, SetValue) and lhs.cls is set:
+            lhs.update_with(tx, BINARY[symbol].function, tx.calls.as_set(rhs))
             return lhs
-        return SetValue(items, lhs.cls if isinstance(lhs, SetValue) else set)
+        cls = lhs.python_type() if lhs.python_type() in plain else set
+        left = lhs if isinstance(lhs, SetValue) else tx.calls.as_set(lhs, cls)
+        right = rhs if isinstance(rhs, SetValue) else tx.calls.as_set(rhs)
+        return left.combined(BINARY[plain_symbol].function, right)
 
     def _objects(self, row: BinaryOperator, lhs: Value, rhs: Value, symbol: str) -> Value:
         """Special methods, in Python's order."""
@@ -233,6 +230,7 @@ class Operators:
                     return found
             elif isinstance(receiver, TensorValue):
                 return tx.tensors.call_function(plain.function, [lhs, rhs], {})
+        self._refuse(BINARY[symbol].function, lhs, rhs)
         names = lhs.python_type().__name__, rhs.python_type().__name__
         known = (Const, SequenceValue, DictValue, SetValue, ObjectValue, FunctionValue)
         if isinstance(lhs, known) and isinstance(rhs, known):
@@ -240,6 +238,12 @@ class Operators:
                 TypeError, f"unsupported operand type(s) for {symbol}: {names[0]!r} and {names[1]!r}"
             )
         raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
+
+    def _refuse(self, function: Callable[..., Any], lhs: Value, rhs: Value) -> None:
+        """Raise what Python raises for operands of these builtin classes, if it does for any content."""
+        one, other = _sample(lhs), _sample(rhs)
+        if one is not None and other is not None:
+            self._tx.fold(lambda: function(one[0], other[0]))
 
     def unary(self, symbol: str, value: Value) -> Value:
         """``-x``, ``+x``, ``~x``."""
@@ -252,11 +256,15 @@ class Operators:
             return value
         if isinstance(value, ObjectValue):
             return self._tx.calls.special(value, name, [])
+        cls = value.python_type()
+        if isinstance(value, (SequenceValue, DictValue, SetValue)) and not hasattr(cls, name):
+            raise self._tx.raises(TypeError, f"bad operand type for unary {symbol}: {cls.__name__!r}")
         constant = self._tx.index(value) if isinstance(value, SymValue) else self._tx.constant(value)
         return self._tx.known(self._tx.fold(lambda: function(constant)))
 
     def compare(self, symbol: str, lhs: Value, rhs: Value) -> Value:
         """``lhs symbol rhs`` for ``<``, ``==`` and so on."""
+        lhs, rhs = self._with_fixed_bounds(lhs), self._with_fixed_bounds(rhs)
         function, left, right = COMPARE[symbol]
         tx = self._tx
         if isinstance(lhs, Const) and isinstance(rhs, Const):
@@ -275,6 +283,12 @@ class Operators:
         if symbol in ("==", "!="):
             return boolean(self._equal(lhs, rhs) == (symbol == "=="))
         return self._ordered(symbol, function, lhs, rhs)
+
+    def _with_fixed_bounds(self, value: Value) -> Value:
+        """Ranges and slices with symbolic bounds, fixed to their values."""
+        if isinstance(value, SymRange):
+            return Const(value.fixed(self._tx))
+        return Const(value.as_slice(self._tx)) if isinstance(value, SliceValue) else value
 
     def _compare_symbolic(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
         one, other = _number(lhs), _number(rhs)
@@ -296,6 +310,8 @@ class Operators:
                 continue
             tx.attributes.guard_type(receiver)
             found = tx.attributes.in_class(receiver.cls, name)
+            if not hasattr(found, "__code__"):
+                found = substitute_for(found) or found
             if hasattr(found, "__code__"):
                 answer = tx.inliner.call_function(Const(found), [receiver, other], {})
                 if not (isinstance(answer, Const) and answer.value is NotImplemented):
@@ -347,10 +363,7 @@ class Operators:
         sets = (SetValue, DictView)
         if isinstance(one, sets) or isinstance(other, sets):
             try:
-                return (
-                    tx.calls.set_of(one.unpack(tx)).items.keys()
-                    == tx.calls.set_of(other.unpack(tx)).items.keys()
-                )
+                return tx.calls.as_set(one).items.keys() == tx.calls.as_set(other).items.keys()
             except GraphBreak:
                 return False
         if isinstance(one, MethodValue) and isinstance(other, MethodValue):
@@ -372,8 +385,9 @@ class Operators:
                     return self.compare(symbol, a, b)
             return boolean(function(len(one.items), len(other.items)))
         if isinstance(one, (SetValue, DictView)) and isinstance(other, (SetValue, DictView)):
-            keys = [set(tx.calls.set_of(v.unpack(tx)).items) for v in (one, other)]
+            keys = [set(tx.calls.as_set(v).items) for v in (one, other)]
             return boolean(function(*keys))
+        self._refuse(function, lhs, rhs)
         raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
 
     def equal_or_same(self, lhs: Value, rhs: Value) -> bool:
@@ -384,6 +398,9 @@ class Operators:
         """``lhs is rhs``."""
         if lhs is rhs:
             return True
+        for value in (lhs, rhs):
+            if isinstance(value, ObjectValue):
+                self._tx.attributes.guard_type(value)
         if is_mutable(lhs) and is_mutable(rhs):
             if lhs.source is not None and rhs.source is not None and lhs.identity() is not rhs.identity():
                 self._tx.guards.distinct([lhs.source, rhs.source])
@@ -401,13 +418,21 @@ class Operators:
         return TRUE if self.same(lhs, rhs) else FALSE
 
 
+def _sample(value: Value) -> tuple[Any] | None:
+    """An object of a builtin value's class; None if there is none."""
+    if isinstance(value, Const):
+        return (value.value,)
+    cls = value.python_type()
+    return (cls(),) if cls in (list, tuple, dict, set, frozenset) else None
+
+
 def _compares_in_c(cls: Any) -> bool:
     return cls.__eq__ is not object.__eq__ and not issubclass(cls, BaseException)
 
 
 def is_mutable(value: Value) -> bool:
     """Whether two paths to such an object could turn out to lead to one."""
-    return isinstance(value, (TensorValue, ObjectValue, ListValue, DictValue, SetValue))
+    return isinstance(value, (TensorValue, ObjectValue, ListValue, DictValue, SetValue, OpaqueValue))
 
 
 def _is_no_operand(value: Value) -> bool:

@@ -55,6 +55,11 @@ def new_object(cls: type) -> Any:
     return base.__new__(cls)
 
 
+def new_tuple(cls: type, items: tuple[Any, ...]) -> Any:
+    """An instance of a subclass of tuple."""
+    return tuple.__new__(cls, items)
+
+
 def fill_object(made: Any, content: Any, attributes: Mapping[str, Any]) -> None:
     """Give a new instance its container content and its attributes."""
     base: Any = builtin_base(type(made))
@@ -78,7 +83,10 @@ def instance_dict(owner: Any) -> Any:
 def set_attribute(owner: Any, name: str, value: Any) -> None:
     """``object.__setattr__``, past what the class defines; instance dictionaries take any name."""
     space = instance_dict(owner)
-    if isinstance(space, dict) and not hasattr(getattr(type(owner), name, None), "__set__"):
+    found = next((base.__dict__[name] for base in type(owner).__mro__ if name in base.__dict__), None)
+    if isinstance(space, dict) and not isinstance(
+        found, (types.MemberDescriptorType, types.GetSetDescriptorType)
+    ):
         space[name] = value
         return
     try:
@@ -107,18 +115,23 @@ def replace_list(target: Any, items: Iterable[Any]) -> None:
 
 
 def replace_dict(target: dict[Any, Any], content: Mapping[Any, Any]) -> None:
-    """The target holds exactly these entries, in this order."""
+    """The target holds exactly these entries, in this order. Where the keys stay, iterators over it stay valid."""
     base: Any = builtin_base(type(target))
-    base.clear(target)
+    if len(target) != len(content) or any(
+        a is not b for a, b in zip(base.keys(target), content, strict=True)
+    ):
+        base.clear(target)
     for key, value in content.items():
         base.__setitem__(target, key, value)
 
 
 def replace_set(target: set[Any], items: Iterable[Any]) -> None:
     """The target holds exactly these items."""
-    fresh = list(items)
-    set.clear(target)
-    set.update(target, fresh)
+    fresh = dict.fromkeys(items)
+    for member in [member for member in target if member not in fresh]:
+        set.discard(target, member)
+    for member in fresh:
+        set.add(target, member)
 
 
 def list_iterator(items: list[Any], position: int) -> Iterator[Any]:
@@ -145,6 +158,14 @@ def finished_generator() -> Iterator[Any]:
     nothing: tuple[Any, ...] = ()
     made = (item for item in nothing)
     made.close()
+    return made
+
+
+def dict_iterator(view: Iterable[Any], position: int) -> Iterator[Any]:
+    """``iter(view)`` after ``position`` steps."""
+    made = iter(view)
+    for _ in range(position):
+        next(made, None)
     return made
 
 

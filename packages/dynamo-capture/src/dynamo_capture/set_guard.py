@@ -1,4 +1,4 @@
-"""The guard on the content of a set."""
+"""Guards on the members of a set and on the order in which it is iterated."""
 
 from __future__ import annotations
 
@@ -28,3 +28,22 @@ class SetMembers(GuardRecord):
 
     def explain(self, value: Any) -> str:
         return f"expected a set of {list(self.expected)!r}, got {value!r}"
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class SetObjects(GuardRecord):
+    """A set or frozenset of exactly these objects."""
+
+    kind: ClassVar[str] = "set_objects"
+    expected: tuple[Any, ...] = field(compare=False)
+    ids: frozenset[int] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "ids", frozenset(map(id, self.expected)))
+
+    def holds(self, value: Any) -> bool:
+        return frozenset(map(id, value)) == self.ids
+
+    def explain(self, value: Any) -> str:
+        return f"expected a set of the same {len(self.expected)} objects, got {value!r}"

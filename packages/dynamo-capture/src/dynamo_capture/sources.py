@@ -1,7 +1,64 @@
-"""The source of an object that capture knows by reference."""
+"""Sources that only capture needs: an object known by reference, and items past a class's own ``__getitem__``."""
 
 from __future__ import annotations
 
+import functools
+from dataclasses import dataclass
+from types import FunctionType
+from typing import Any
+
+from fx_interface.source import ItemSource, Source
 from guards import KnownObjectSource, known_object
 
-__all__ = ["KnownObjectSource", "known_object"]
+__all__ = ["ContentSource", "KnownObjectSource", "ReferentSource", "item_source", "known_object"]
+
+
+@dataclass(frozen=True, slots=True)
+class ContentSource(Source):
+    """``parent[key]`` as the builtin base class of the parent reads it."""
+
+    parent: Source
+    key: Any
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        plain: Any = next(base for base in (dict, list, tuple) if isinstance(value, base))
+        return plain.__getitem__(value, self.key)
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}[{self.key!r}]"
+
+
+@dataclass(frozen=True, slots=True)
+class ReferentSource(Source):
+    """What a weak reference refers to; None if that is gone."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return value()
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}()"
+
+
+@functools.cache
+def _has_own_items(cls: type) -> bool:
+    found = next(
+        (base.__dict__["__getitem__"] for base in cls.__mro__ if "__getitem__" in base.__dict__), None
+    )
+    return isinstance(found, FunctionType)
+
+
+def item_source(parent: Source, key: Any, cls: type) -> Source:
+    """Where an item of a container of class ``cls`` is read."""
+    return ContentSource(parent, key) if _has_own_items(cls) else ItemSource(parent, key)

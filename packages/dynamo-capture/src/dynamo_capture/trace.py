@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from types import CodeType
+from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynamo_capture.attributes import Attributes
@@ -23,9 +23,12 @@ from dynamo_capture.values import (
     NONE,
     TRUE,
     Const,
+    HashedKey,
     IdentityKey,
     Lazy,
     ObjectValue,
+    SetValue,
+    SliceValue,
     SymValue,
     TensorValue,
     TupleValue,
@@ -73,6 +76,10 @@ class Trace:
         self.inliner = Inliner(self)
         self.wrap = self.wrapping.wrap
 
+    def release(self) -> None:
+        """Let go of everything, so that what the trace has seen does not live until Python searches for cycles."""
+        vars(self).clear()
+
     def where(self) -> UserLocation | None:
         """The line that is being traced, of the innermost frame."""
         if not self.frames:
@@ -114,23 +121,30 @@ class Trace:
     def constant(self, value: Value) -> Any:
         """The Python object of a constant; a graph break where it is not known."""
         try:
-            return value.as_constant()
+            return self._settled(value).as_constant()
         except NotConstant:
             raise GraphBreak("CAP211", f"{value.describe()} is not known while tracing") from None
 
     def is_constant(self, value: Value) -> bool:
         """Whether the value is known."""
         try:
-            value.as_constant()
+            self._settled(value).as_constant()
         except NotConstant:
             return False
         return True
+
+    def _settled(self, value: Value) -> Value:
+        """The value with the items of (nested) tuples read."""
+        value = self.force(value)
+        if isinstance(value, TupleValue):
+            value.items[:] = [self._settled(item) for item in value.items]
+        return value
 
     def fold(self, compute: Callable[[], T]) -> T:
         """Run Python on constants; what it raises, the program raises."""
         try:
             return compute()
-        except (GraphBreak, UserRaise):
+        except (GraphBreak, UserRaise, NotConstant):
             raise
         except Exception as error:
             raise UserRaise(self.exception(error)) from None
@@ -150,6 +164,8 @@ class Trace:
             return self.index(self.calls.special(value, "__index__", []))
         if isinstance(value, TensorValue):
             raise GraphBreak("CAP202", "a tensor's content is used as an index of a Python object")
+        if isinstance(value, SliceValue):
+            return value.as_slice(self)
         return self.constant(value)
 
     def hash_key(self, value: Value) -> Any:
@@ -160,7 +176,7 @@ class Trace:
         if isinstance(value, SymValue):
             return value.specialize(self)
         try:
-            constant = value.as_constant()
+            constant = self._settled(value).as_constant()
         except NotConstant:
             pass
         else:
@@ -168,14 +184,26 @@ class Trace:
             return constant
         if isinstance(value, TupleValue):
             return tuple([self.hash_key(self.force(item)) for item in value.items])
+        if isinstance(value, SetValue) and value.cls is frozenset:
+            return frozenset(value.items)
         if isinstance(value, ObjectValue) and not _inherits_hash(value.cls):
             if value.cls.__hash__ is None:
                 raise self.raises(TypeError, f"unhashable type: {value.cls.__name__!r}")
             if not _hashes_by_identity(value.cls):
-                raise GraphBreak("CAP212", f"{value.describe()} with its own __hash__ is used as a key")
+                return self._hashed_key(value)
         if value.python_type() in (list, dict, set):
             raise self.raises(TypeError, f"unhashable type: {value.python_type().__name__!r}")
         return IdentityKey(value)
+
+    def _hashed_key(self, value: ObjectValue) -> Any:
+        """The key for an object whose class has its own ``__hash__``, which must be written in Python."""
+        self.attributes.guard_type(value)
+        if not isinstance(self.attributes.in_class(value.cls, "__hash__"), FunctionType):
+            raise GraphBreak("CAP212", f"{value.describe()} with its own __hash__ is used as a key")
+        hashed = self.index(self.calls.special(value, "__hash__", []))
+        if type(hashed) is not int:
+            raise self.raises(TypeError, "__hash__ method should return an integer")
+        return HashedKey(self, value, hash(hashed))
 
     def decide(self, relation: Relation) -> bool:
         """A question about sizes, answered for this compilation."""

@@ -16,6 +16,7 @@ import operator
 import re
 import types
 import typing
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,8 @@ import torch
 from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.runtime import Suspended
-from dynamo_capture.set_guard import SetMembers
+from dynamo_capture.set_guard import SetMembers, SetObjects
+from dynamo_capture.sources import item_source
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -32,6 +34,7 @@ from dynamo_capture.values import (
     ListValue,
     MethodValue,
     ObjectValue,
+    OpaqueValue,
     PartialValue,
     SetValue,
     SourcedConst,
@@ -39,6 +42,8 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.functions import CellValue, FunctionValue
+from dynamo_capture.values.opaque import WeakReference
+from dynamo_capture.values.sequences import keeps_tuple_methods
 from fx_interface.source import AttrSource, ItemSource, Source
 
 if TYPE_CHECKING:
@@ -120,10 +125,14 @@ class Wrapping:
     def wrap(self, real: Any, source: Source) -> Value:
         """The value of an existing object that is read from ``source``."""
         wrapper = WRAPPERS.get(type(real))
-        if wrapper is not None:
-            return wrapper(self._tx, real, source)
-        found = self.seen(real, source)
-        return found if found is not None else self._other(real, source)
+        try:
+            if wrapper is not None:
+                return wrapper(self._tx, real, source)
+            found = self.seen(real, source)
+            return found if found is not None else self._other(real, source)
+        except GraphBreak as reason:
+            self._tx.guards.type_is(source, type(real))
+            return self.remember(real, OpaqueValue(real, source, reason))
 
     def seen(self, real: Any, source: Source) -> Value | None:
         """The value of an object that was read before, with a guard that both paths lead to it."""
@@ -158,11 +167,16 @@ class Wrapping:
             return Const(real, source)
         if isinstance(real, torch.Tensor):
             return self.remember(real, tx.tensors.input(real, source))
-        if isinstance(real, tuple):
+        if isinstance(real, tuple) and keeps_tuple_methods(type(real)):
             return self.remember(real, _tuple(tx, real, source))
         made = ObjectValue(type(real), real, source)
         if isinstance(real, dict):
             made.base = DictValue(None, dict, source, real)
+        elif isinstance(real, tuple):
+            tx.guards.length(source, real)
+            made.base = TupleValue(
+                [Lazy(item, item_source(source, i, type(real))) for i, item in enumerate(real)]
+            )
         elif isinstance(real, (list, set, frozenset, int, str, float)):
             made.base = None if isinstance(real, (int, str, float)) else _content(tx, real, source)
         return self.remember(real, made)
@@ -172,7 +186,10 @@ def _content(tx: Trace, real: Any, source: Source) -> Value:
     if isinstance(real, list):
         tx.guards.length(source, real)
         return ListValue(
-            [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)], list, source, real
+            [Lazy(item, item_source(source, i, type(real))) for i, item in enumerate(real)],
+            list,
+            source,
+            real,
         )
     raise GraphBreak("CAP213", f"{type(real).__name__} is a subclass of a set")
 
@@ -267,6 +284,16 @@ def _suspended(tx: Trace, real: Any, source: Source) -> Value:
     return PartialValue(made, items, {}, source)
 
 
+@wraps(weakref.ReferenceType)
+def _weak_reference(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, type(real))
+    reason = GraphBreak("CAP230", "a weak reference is used other than by calling it")
+    return tx.wrapping.remember(real, WeakReference(real, source, reason))
+
+
 @wraps(types.CellType)
 def _cell(tx: Trace, real: Any, source: Source) -> Value:
     found = tx.wrapping.value_of(real)
@@ -321,9 +348,11 @@ def _set(tx: Trace, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
-    if not is_known(frozenset(real)):
-        raise GraphBreak("CAP213", "a set of objects that are no constants")
     tx.guards.type_is(source, type(real))
-    tx.guards.add(SetMembers(source, tuple(real), where=tx.where()))
-    made = SetValue({item: Const(item) for item in real}, type(real), source, real)
+    plain = is_known(frozenset(real))
+    guard = SetMembers if plain else SetObjects
+    tx.guards.add(guard(source, tuple(real), where=tx.where()))
+    members = [tx.known(item) for item in real]
+    items = {tx.hash_key(member): member for member in members}
+    made = SetValue(items, type(real), source, real, order=real if plain else None)
     return tx.wrapping.remember(real, made)

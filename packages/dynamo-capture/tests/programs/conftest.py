@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import copy
 import dataclasses
 import io
 import logging
 import math
+import random
+import types
 
+import numpy
 import pytest
 import torch
 
@@ -32,11 +36,13 @@ def equal(one, two):
         )
     if type(one) is not type(two) and type(one).__qualname__ != type(two).__qualname__:
         return False
+    if isinstance(one, numpy.ndarray):
+        return one.dtype == two.dtype and numpy.array_equal(one, two)
     if isinstance(one, float):
         return (math.isnan(one) and math.isnan(two)) or (
             one == two and math.copysign(1, one) == math.copysign(1, two)
         )
-    if isinstance(one, (list, tuple)):
+    if isinstance(one, (list, tuple, collections.deque)):
         return len(one) == len(two) and all(equal(a, b) for a, b in zip(one, two, strict=True))
     if isinstance(one, dict):
         return list(map(str, one)) == list(map(str, two)) and all(
@@ -44,6 +50,8 @@ def equal(one, two):
         )
     if isinstance(one, BaseException):
         return equal(one.args, two.args)
+    if isinstance(one, types.MethodType):
+        return one.__func__ is two.__func__
     if isinstance(one, type):
         return one.__qualname__ == two.__qualname__
     if dataclasses.is_dataclass(one) or (type(one).__eq__ is object.__eq__ and hasattr(one, "__dict__")):
@@ -65,26 +73,37 @@ def _tensors(value):
     return []
 
 
+def _chain(error):
+    """An exception with what caused it and what it came up in."""
+    if error is None:
+        return None
+    return type(error).__qualname__, str(error), _chain(error.__cause__), _chain(error.__context__)
+
+
 def _run(function, args, kwargs):
     out = io.StringIO()
     result, error = None, None
+    torch.manual_seed(0)
+    random.seed(0)
     with contextlib.redirect_stdout(out):
         try:
             result = function(*args, **kwargs)
         except Exception as raised:
             error = raised
+    dice = torch.get_rng_state().tolist(), random.getstate()
     differentiable = [t for t in _tensors(result) if t.requires_grad and t.is_floating_point()]
     if differentiable:
         sum(t.sum() for t in differentiable).backward(retain_graph=True)
     grads = [t.grad for t in _tensors(args) if t.is_leaf]
-    return result, error, out.getvalue(), grads
+    return result, error, out.getvalue(), grads, dice
 
 
 class Same:
     """Compares eager and captured runs; ``capture`` is what the last captured program met."""
 
-    def __init__(self):
+    def __init__(self, **defaults):
         self.capture = None
+        self.defaults = defaults
 
     def __call__(self, function, *calls, **options):
         """A program without state of its own: the same function both times, on copies of the arguments."""
@@ -92,24 +111,35 @@ class Same:
 
     def made(self, make, *calls, graphs=None, breaks=None, eager=None, **options):
         """A program with state: ``make`` is called once for each way of running it."""
-        plain, fast = make(), optimize(_backend, **options)(make())
+        plain, fast = make(), optimize(_backend, **{**self.defaults, **options})(make())
         self.capture = fast.__fxstack_capture__
+        raised = False
         for number, call in enumerate(calls):
             first, second = copy.deepcopy(call), copy.deepcopy(call)
             grad_mode = torch.is_grad_enabled()
             expected = _run(plain, first, {})
             assert torch.is_grad_enabled() == grad_mode
+            raised = raised or expected[1] is not None
             actual = _run(fast, second, {})
             assert torch.is_grad_enabled() == grad_mode, "grad mode leaks"
             assert type(expected[1]) is type(actual[1]) or (
                 type(expected[1]).__qualname__ == type(actual[1]).__qualname__
             ), (number, expected[1], actual[1])
             assert equal(expected[0], actual[0]), (number, "result", expected[0], actual[0])
-            assert expected[1] is None or str(expected[1]) == str(actual[1]), (number, expected[1], actual[1])
+            assert _chain(expected[1]) == _chain(actual[1]), (number, _chain(expected[1]), _chain(actual[1]))
             assert expected[2] == actual[2], (number, "output", expected[2], actual[2])
             assert equal(expected[3], actual[3]), (number, "gradients", expected[3], actual[3])
             assert equal(first, second), (number, "arguments", first, second)
+            assert expected[4] == actual[4], (number, "random state")
         report = self.capture.report
+        if self.defaults.get("fullgraph"):
+            code = getattr(plain, "__code__", None)
+            refused = [
+                why
+                for where, why in report.eager
+                if (where is code or code is None) and not (raised and why.startswith("the program raises"))
+            ]
+            assert not refused, refused
         if graphs is not None:
             assert len(report.replacements) == graphs, [str(r.stopped) for _, r in report.replacements]
         if eager is not None:
@@ -122,8 +152,18 @@ class Same:
 @pytest.fixture
 def same(caplog):
     """A ``Same``; fails if the translator made an error of its own."""
+    yield from _watched(Same(), caplog)
+
+
+@pytest.fixture
+def whole(caplog):
+    """A ``Same`` for programs that must be captured without a graph break."""
+    yield from _watched(Same(fullgraph=True), caplog)
+
+
+def _watched(made, caplog):
     torch.manual_seed(0)
     with caplog.at_level(logging.ERROR, logger="dynamo_capture"):
-        yield Same()
+        yield made
     mistakes = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert not mistakes, "\n".join((r.getMessage() + "\n" + (r.exc_text or "")) for r in mistakes)

@@ -1,4 +1,3 @@
-# ruff: noqa: SIM105
 """Generators that the captured program makes: send, throw, close, yield from."""
 
 import torch

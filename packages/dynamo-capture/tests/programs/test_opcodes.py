@@ -1,4 +1,4 @@
-# ruff: noqa: B023, C416, SIM105, UP031
+# ruff: noqa: B023
 """Instructions that only some CPython versions have, or that need a particular source to be met at all."""
 
 import sys

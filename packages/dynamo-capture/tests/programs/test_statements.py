@@ -791,7 +791,7 @@ def test_size_one_and_zero(same):
 
 def test_sizes_as_values(same):
     same(
-        lambda x: (x.shape[0] * 2, torch.zeros(x.shape[0] + 1), [i for i in range(x.shape[0])], x.shape, -x.shape[0],  # noqa: C416
+        lambda x: (x.shape[0] * 2, torch.zeros(x.shape[0] + 1), [i for i in range(x.shape[0])], x.shape, -x.shape[0],
                    x.shape[0] / 2, str(x.shape[0]), min(x.shape), max(x.shape[0], 3)),
         *[(torch.ones(n, 2),) for n in (3, 4, 6)],
     )  # fmt: skip

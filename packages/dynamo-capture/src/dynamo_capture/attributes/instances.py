@@ -18,7 +18,7 @@ from dynamo_capture.attributes.lookup import (
     has_guardable_dict,
     instance_dict_of,
 )
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.runtime import builtin_base
 from dynamo_capture.values import (
     NONE,
@@ -41,18 +41,37 @@ class InstanceAttributes(Lookup):
 
     def of_object(self, obj: ObjectValue, name: str) -> Value:
         """``obj.name``."""
-        written = obj.attrs.get(name, ABSENT) if obj.attrs else ABSENT
-        if written is not ABSENT and written is not None:
-            return self._tx.force(written)
-        read = obj.reads.get(name)
-        if read is not None and written is ABSENT:
-            return read
         if not obj.type_guarded:
             self.guard_type(obj)
         custom = self.in_class(obj.cls, "__getattribute__")
         if isinstance(custom, types.FunctionType):
-            return self._tx.inliner.call_function(Const(custom), [obj, Const(name)], {})
+            try:
+                return self._tx.inliner.call_function(Const(custom), [obj, Const(name)], {})
+            except UserRaise as raised:
+                return self._by_getattr(obj, name, raised)
+        written = obj.attrs.get(name, ABSENT) if obj.attrs else ABSENT
+        if written is not ABSENT and written is not None and not self._is_computed(obj.cls, name):
+            return self._tx.force(written)
+        read = obj.reads.get(name)
+        if read is not None and written is ABSENT:
+            return read
         return self.generic(obj, name, deleted=written is None)
+
+    def _is_computed(self, cls: type, name: str) -> bool:
+        """Whether the class has a property or another data descriptor written in Python under the name."""
+        found = self.in_class(cls, name)
+        return found is not ABSENT and (
+            type(found) is property or isinstance(getattr(type(found), "__set__", None), types.FunctionType)
+        )
+
+    def _by_getattr(self, obj: ObjectValue, name: str, raised: UserRaise) -> Value:
+        """An AttributeError of a getter makes Python ask ``__getattr__``."""
+        fallback = self.in_class(obj.cls, "__getattr__")
+        if not issubclass(raised.value.python_type(), AttributeError) or not isinstance(
+            fallback, types.FunctionType
+        ):
+            raise raised
+        return self._tx.inliner.call_function(Const(fallback), [obj, Const(name)], {})
 
     def generic(self, obj: ObjectValue, name: str, deleted: bool = False) -> Value:
         """``object.__getattribute__(obj, name)``, then ``__getattr__``."""
@@ -60,6 +79,8 @@ class InstanceAttributes(Lookup):
             return self.plain_lookup(obj, name, deleted)
         except Missing:
             pass
+        except UserRaise as raised:
+            return self._by_getattr(obj, name, raised)
         fallback = self.in_class(obj.cls, "__getattr__")
         if fallback is ABSENT:
             raise self._tx.raises(AttributeError, f"{obj.cls.__name__!r} object has no attribute {name!r}")
@@ -79,13 +100,15 @@ class InstanceAttributes(Lookup):
             ) from None
 
     def plain_lookup(self, obj: ObjectValue, name: str, deleted: bool) -> Value:
-        written = obj.attrs.get(name)
-        if written is not None:
-            return self._tx.force(written)
         cls = obj.cls
+        written = obj.attrs.get(name)
+        if written is not None and not self._is_computed(cls, name):
+            return self._tx.force(written)
         if name == "__class__":
             return Const(cls)
         if name == "__dict__":
+            if cls.__dictoffset__ == 0:
+                raise Missing
             return InstanceDictValue(obj)
         found = self.in_class(cls, name)
         kind = type(found)
@@ -123,7 +146,7 @@ class InstanceAttributes(Lookup):
         if type(found) is property:
             if found.fget is None:
                 raise tx.raises(
-                    AttributeError, f"property {name!r} of {obj.cls.__name__!r} object has no getter"
+                    AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no getter"
                 )
             return tx.calls.call_known(Const(found.fget), [obj], {})
         if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
@@ -142,6 +165,9 @@ class InstanceAttributes(Lookup):
             made = tx.wrap(real, AttrSource(obj.source, name)) if obj.source is not None else tx.known(real)
             obj.reads[name] = made
             return made
+        fields = getattr(obj.cls, "_fields", ())
+        if name in fields and isinstance(obj.base, TupleValue):
+            return obj.base.item(tx, fields.index(name))
         getter = self.in_class(type(found), "__get__")
         if isinstance(getter, types.FunctionType):
             return tx.inliner.call_function(Const(getter), [tx.known(found), obj, Const(obj.cls)], {})
@@ -210,3 +236,8 @@ class InstanceAttributes(Lookup):
     def of_module(self, module: ObjectValue, name: str) -> Value | None:
         """``nn.Module.__getattr__`` without following it; None where it finds nothing."""
         raise NotImplementedError
+
+
+def _is_slot(cls: type, name: str) -> bool:
+    """Whether a class written in Python declares the name in ``__slots__``."""
+    return any(name in base.__dict__ for base in cls.__mro__ if base.__module__ != "builtins")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import types
+from typing import Any
 
 import torch
 
 from dynamo_capture.attributes.lookup import ABSENT, Missing, instance_dict_of
 from dynamo_capture.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.errors import GraphBreak
-from dynamo_capture.values import NONE, Const, DictValue, ObjectValue, Value
+from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
 
 
 class WrittenAttributes(ModuleAttributes):
@@ -32,7 +33,7 @@ class WrittenAttributes(ModuleAttributes):
         if type(found) is property:
             if found.fset is None:
                 raise self._tx.raises(
-                    AttributeError, f"property {name!r} of {obj.cls.__name__!r} object has no setter"
+                    AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no setter"
                 )
             self._tx.calls.call_known(Const(found.fset), [obj, value], {})
             return
@@ -45,6 +46,11 @@ class WrittenAttributes(ModuleAttributes):
                 return
         if name == "__class__":
             raise GraphBreak("CAP215", "an object's class is changed")
+        if obj.cls.__dictoffset__ == 0 and not isinstance(
+            found, (types.MemberDescriptorType, types.GetSetDescriptorType)
+        ):
+            text = f"has no attribute {name!r}" if found is ABSENT else f"attribute {name!r} is read-only"
+            raise self._tx.raises(AttributeError, f"{obj.cls.__name__!r} object {text}")
         obj.attrs[name] = value
         obj.reads.pop(name, None)
         self._tx.effects.attribute(obj, name)
@@ -60,7 +66,7 @@ class WrittenAttributes(ModuleAttributes):
             except Missing:
                 continue
             if isinstance(members, DictValue) and members.find(self._tx, name, guard=False) is not None:
-                if space == "_buffers" and (issubclass(kind, torch.Tensor) or value is NONE):
+                if space == "_buffers" and (issubclass(kind, torch.Tensor) or is_none(value)):
                     module.reads.pop(name, None)
                     members.set_item(self._tx, Const(name), value)
                     return True
@@ -75,18 +81,46 @@ class WrittenAttributes(ModuleAttributes):
         if isinstance(deleter, types.FunctionType):
             self._tx.inliner.call_function(Const(deleter), [obj, Const(name)], {})
             return
-        self._must_exist(obj, name)
+        self.delete_generic(obj, name)
+
+    def delete_generic(self, obj: ObjectValue, name: str) -> None:
+        """``object.__delattr__(obj, name)``."""
+        tx = self._tx
+        found = self.in_class(obj.cls, name)
+        if type(found) is property:
+            if found.fdel is None:
+                raise tx.raises(
+                    AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no deleter"
+                )
+            tx.calls.call_known(Const(found.fdel), [obj], {})
+            return
+        deleter = self.in_class(type(found), "__delete__") if found is not ABSENT else ABSENT
+        if isinstance(deleter, types.FunctionType):
+            tx.inliner.call_function(Const(deleter), [tx.known(found), obj], {})
+            return
+        slot = isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
+        if not self._exists(obj, name, found if slot else None):
+            text = name if slot else f"{obj.cls.__name__!r} object has no attribute {name!r}"
+            raise tx.raises(AttributeError, text)
         obj.attrs[name] = None
         obj.reads.pop(name, None)
         if obj.real is None:
             del obj.attrs[name]
-        self._tx.effects.attribute(obj, name)
+        tx.effects.attribute(obj, name)
 
-    def _must_exist(self, obj: ObjectValue, name: str) -> None:
+    def _exists(self, obj: ObjectValue, name: str, slot: Any) -> bool:
+        """Whether the object itself has the attribute, in its dictionary or in a slot; guarded."""
         written = obj.attrs.get(name, ABSENT)
+        if written is not ABSENT:
+            return written is not None
+        try:
+            self.plain_lookup(obj, name, False)
+        except Missing:
+            return False
+        if slot is not None:
+            return True
         space = instance_dict_of(obj.real) if obj.real is not None else None
-        if (written is ABSENT and (space is None or name not in space)) or written is None:
-            raise self._tx.raises(AttributeError, name)
+        return space is not None and name in space
 
     def set_known(self, owner: Const, name: str, value: Value) -> None:
         """An attribute of a known function, class or module is set."""

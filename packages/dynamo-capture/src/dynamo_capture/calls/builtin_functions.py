@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import builtins
+import types
 from typing import TYPE_CHECKING
 
 import torch
 
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
@@ -16,6 +18,7 @@ from dynamo_capture.values import (
     Const,
     DictValue,
     FunctionValue,
+    HashedKey,
     IteratorStop,
     IteratorValue,
     ListValue,
@@ -25,9 +28,10 @@ from dynamo_capture.values import (
     SequenceValue,
     SymValue,
     TensorValue,
-    TupleValue,
     Value,
     boolean,
+    is_none,
+    is_opaque,
     size_value,
 )
 from dynamo_capture.values.instance_dict import InstanceDictValue
@@ -148,11 +152,10 @@ def identity(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handles(hash)
 def hash_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
-    try:
-        constant = value.as_constant()
-    except NotConstant:
-        raise GraphBreak("CAP212", f"the hash of {value.describe()}") from None
-    return Const(tx.fold(lambda: hash(constant)))
+    key = tx.hash_key(value)
+    if is_opaque(key) and not isinstance(key, HashedKey):
+        raise GraphBreak("CAP212", f"the hash of {value.describe()}")
+    return Const(tx.fold(lambda: hash(key)))
 
 
 @handles(repr)
@@ -166,8 +169,17 @@ def representation(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 @handles(format)
 def formatted(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    real = tx.calls.python_object(args[0])
-    spec = tx.constant(args[1]) if len(args) > 1 else ""
+    value, spec = args[0], tx.constant(args[1]) if len(args) > 1 else ""
+    if isinstance(value, ObjectValue):
+        custom = tx.attributes.in_class(value.cls, "__format__")
+        if isinstance(custom, types.FunctionType):
+            return tx.inliner.call_function(Const(custom), [value, Const(spec)], {})
+    try:
+        real = tx.calls.python_object(value)
+    except NotConstant:
+        if not spec:
+            return Const(str).call(tx, [value], {})
+        raise GraphBreak("CAP211", f"{value.describe()} is formatted") from None
     return Const(tx.fold(lambda: format(real, spec)))
 
 
@@ -230,11 +242,11 @@ def _extreme(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str
         if "default" in kwargs:
             return kwargs["default"]
         raise tx.raises(ValueError, f"{'max' if symbol == '>' else 'min'}() arg is an empty sequence")
-    if any(isinstance(item, SymValue) for item in items) and key is NONE:
+    if any(isinstance(item, SymValue) for item in items) and is_none(key):
         found = _symbolic_extreme(items, symbol)
         if found is not None:
             return found
-    ranked = [(item if key is NONE else key.call(tx, [item], {}), item) for item in items]
+    ranked = [(item if is_none(key) else key.call(tx, [item], {}), item) for item in items]
     best = ranked[0]
     for candidate in ranked[1:]:
         if tx.truth(tx.operators.compare(symbol, candidate[0], best[0])):
@@ -303,12 +315,14 @@ def any_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def sorted_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     items = args[0].unpack(tx)
     key = kwargs.get("key", NONE)
-    ranks = items if key is NONE else [key.call(tx, [item], {}) for item in items]
+    ranks = items if is_none(key) else [key.call(tx, [item], {}) for item in items]
     reverse = "reverse" in kwargs and tx.truth(kwargs["reverse"])
     try:
         plain = [tx.calls.python_object(rank) for rank in ranks]
     except NotConstant:
-        raise GraphBreak("CAP211", "values that are not known while tracing are sorted") from None
+        if any(isinstance(rank, TensorValue) for rank in ranks) and len(ranks) > 1:
+            raise GraphBreak("CAP201", "tensors are sorted by their content") from None
+        return tx.inliner.call_function(Const(substitute_for(sorted)), [ListValue(items)], kwargs)
     order = tx.fold(lambda: sorted(range(len(items)), key=plain.__getitem__, reverse=reverse))
     return ListValue([items[index] for index in order])
 
@@ -349,8 +363,9 @@ def dict_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(tuple.__new__)
 def tuple_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = args[1].unpack(tx) if len(args) > 1 else []
-    return TupleValue(list(items), tx.constant(args[0]))
+    from dynamo_capture.calls.construct import new_tuple
+
+    return new_tuple(tx.constant(args[0]), args[1].unpack(tx) if len(args) > 1 else [])
 
 
 @handles(BaseException.__new__, Exception.__new__)

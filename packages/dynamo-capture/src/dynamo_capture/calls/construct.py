@@ -10,6 +10,7 @@ import torch
 
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import NONE, Const, DictValue, ListValue, ObjectValue, SetValue, TupleValue, Value
+from dynamo_capture.values.sequences import keeps_tuple_methods
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -36,6 +37,7 @@ def construct_plainly(tx: Trace, owner: Const, args: list[Value], kwargs: dict[s
         if (
             hasattr(cls, "_fields")
             and issubclass(cls, tuple)
+            and keeps_tuple_methods(cls)
             and "_make" in dir(cls)
             and _is_generated(maker)
         ):
@@ -75,7 +77,7 @@ def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
     if issubclass(cls, type):
         raise GraphBreak("CAP232", "a class is made")
     if issubclass(cls, tuple):
-        return TupleValue(args[0].unpack(tx) if args else [], cls)
+        return new_tuple(cls, args[0].unpack(tx) if args else [])
     made = ObjectValue(cls)
     if issubclass(cls, BaseException):
         made.attrs["args"] = TupleValue(list(args))
@@ -90,6 +92,15 @@ def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
             "CAP233",
             f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",
         )
+    return made
+
+
+def new_tuple(cls: type, items: list[Value]) -> Value:
+    """An instance of tuple or of a subclass."""
+    if keeps_tuple_methods(cls):
+        return TupleValue(list(items), cls)
+    made = ObjectValue(cls)
+    made.base = TupleValue(list(items))
     return made
 
 

@@ -12,6 +12,7 @@ import torch
 
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.values import (
     NONE,
     CellValue,
@@ -33,6 +34,7 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
     boolean,
+    is_none,
     make_slice,
 )
 
@@ -52,22 +54,28 @@ def make_tuple(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return TupleValue(list(args[0].unpack(tx)) if args else [])
 
 
-@handles(set, frozenset)
+@handles(set)
 def make_set(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return tx.calls.set_of(args[0].unpack(tx) if args else [])
+    return tx.calls.as_set(args[0]) if args else SetValue({})
+
+
+@handles(frozenset)
+def make_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args and args[0].python_type() is frozenset:
+        return args[0]
+    return tx.calls.as_set(args[0], frozenset) if args else SetValue({}, frozenset)
 
 
 @handles(frozenset.__new__)
-def make_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    made = tx.calls.set_of(args[1].unpack(tx) if len(args) > 1 else [])
-    return SetValue(made.items, frozenset)
+def new_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.calls.as_set(args[1], frozenset) if len(args) > 1 else SetValue({}, frozenset)
 
 
 @handles(collections.deque)
 def make_deque(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     made = ListValue(list(args[0].unpack(tx)) if args else [], collections.deque)
     limit = args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)
-    made.maxlen = None if limit is NONE else tx.index(limit)
+    made.maxlen = None if is_none(limit) else tx.index(limit)
     if made.maxlen is not None:
         made.items = made.items[max(0, len(made.items) - made.maxlen) :]
     return made
@@ -89,7 +97,7 @@ for _cls in (dict, collections.OrderedDict):
 @handles(collections.defaultdict)
 def make_defaultdict(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     made = DictValue({}, collections.defaultdict)
-    made.factory = args[0] if args and args[0] is not NONE else None
+    made.factory = args[0] if args and not is_none(args[0]) else None
     made.call_method(tx, "update", args[1:], kwargs)
     return made
 
@@ -244,7 +252,10 @@ def make_descriptor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> V
 
 @handles(functools.partial)
 def make_partial(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return PartialValue(args[0], args[1:], kwargs)
+    function = args[0]
+    if isinstance(function, PartialValue) and not function.attrs:
+        return PartialValue(function.function, [*function.args, *args[1:]], {**function.kwargs, **kwargs})
+    return PartialValue(function, args[1:], kwargs)
 
 
 @handles(types.MethodType)
@@ -271,4 +282,6 @@ def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
     value = args[0]
     if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__reversed__"):
         return tx.calls.special(value, "__reversed__", [])
+    if isinstance(value, ObjectValue) and value.base is None:
+        return tx.inliner.call_function(Const(substitute_for(builtins.reversed)), args, {})
     return SequenceIterator(value.unpack(tx)[::-1])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import inspect
 import re
+import reprlib
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +18,10 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     contexts,
     library,
     methods,
+    set_methods,
     torch_functions,
 )
+from dynamo_capture.calls.binding import by_position
 from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
@@ -64,14 +68,18 @@ class Calls:
         except TypeError:
             handler = None
         if handler is not None:
+            if kwargs:
+                args, kwargs = by_position(function, args, kwargs)
             return self._handled(owner, handler, args, kwargs)
         if kind is types.FunctionType:
             return self._call_function(owner, function, args, kwargs)
-        if isinstance(function, type):
-            return construct(tx, owner, args, kwargs)
-        if is_torch_builtin(function):
-            return tx.tensors.call_function(function, args, kwargs)
         substitute = substitute_for(function)
+        if isinstance(function, type):
+            if substitute is not None:
+                return tx.inliner.call_function(Const(substitute), args, kwargs)
+            return construct(tx, owner, args, kwargs)
+        if is_torch_builtin(function) and not (function in PURE and self._all_known(args, kwargs)):
+            return tx.tensors.call_function(function, args, kwargs)
         if substitute is not None and not self._all_known(args, kwargs):
             return tx.inliner.call_function(Const(substitute), args, kwargs)
         if kind is functools._lru_cache_wrapper:
@@ -119,6 +127,8 @@ class Calls:
         tx = self._tx
         if is_allowed_in_graph(function) or (is_leaf_function(function) and has_tensor(tx, args, kwargs)):
             return tx.tensors.call_function(function, args, kwargs)
+        if function.__code__ in _REPR_WRAPPERS:
+            return tx.inliner.call_function(Const(function.__wrapped__), args, kwargs)
         substitute = substitute_for(function)
         if substitute is not None:
             return tx.inliner.call_function(Const(substitute), args, kwargs)
@@ -196,7 +206,7 @@ class Calls:
                 tx.attributes.set_generic(receiver, tx.constant(args[0]), args[1])
                 return Const(None)
             case "__delattr__":
-                tx.attributes.delete_object(receiver, tx.constant(args[0]))
+                tx.attributes.delete_generic(receiver, tx.constant(args[0]))
                 return Const(None)
             case "__getattribute__":
                 return tx.attributes.without_getattr(receiver, tx.constant(args[0]))
@@ -215,11 +225,25 @@ class Calls:
                 return self.text_of(receiver, name)
             case "with_traceback" if issubclass(receiver.cls, BaseException):
                 return receiver
+            case "add_note" if issubclass(receiver.cls, BaseException):
+                if not tx.attributes.has(receiver, "__notes__"):
+                    receiver.set_attr(tx, "__notes__", ListValue([]))
+                return receiver.get_attr(tx, "__notes__").call_method(tx, "append", args, kwargs)
         if receiver.base is not None:
+            if name == "__getitem__" and tx.attributes.has_special(receiver, "__missing__"):
+                return self._get_or_missing(receiver, args[0])
             return receiver.base.call_method(tx, name, args, kwargs)
         if receiver.real is not None and receiver.source is not None:
             raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
         raise receiver.unsupported(f"calling {name}")
+
+    def _get_or_missing(self, receiver: ObjectValue, key: Value) -> Value:
+        """``dict.__getitem__`` of a subclass with ``__missing__``."""
+        tx = self._tx
+        assert receiver.base is not None
+        if receiver.base.contains(tx, key):
+            return receiver.base.get_item(tx, key)
+        return self.special(receiver, "__missing__", [key])
 
     def _init_base(self, receiver: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx, base = self._tx, receiver.base
@@ -233,19 +257,30 @@ class Calls:
         """``str(value)`` of an object of the program."""
         tx = self._tx
         if isinstance(value, ObjectValue):
-            if issubclass(value.cls, BaseException):
-                args = value.get_attr(tx, "args").unpack(tx)
-                if len(args) == 1 and name == "__str__":
-                    return Const(str).call(tx, [args[0]], {})
-                plain = [self.python_object(arg) for arg in args]
-                return Const(
-                    tx.fold(lambda: str(plain[0]) if len(plain) == 1 else str(tuple(plain)) if plain else "")
-                )
             for special in ("__str__", "__repr__") if name == "__str__" else ("__repr__",):
                 found = tx.attributes.in_class(value.cls, special)
                 if isinstance(found, types.FunctionType):
-                    return tx.inliner.call_function(Const(found), [value], {})
+                    return Const(found).call(tx, [value], {})
+                if issubclass(value.cls, BaseException):
+                    return self._text_of_exception(value, name)
         raise GraphBreak("CAP211", f"the text of {value.describe()}")
+
+    def _text_of_exception(self, value: ObjectValue, name: str) -> Value:
+        """What the exception's builtin base class makes of its arguments."""
+        tx = self._tx
+        args = value.get_attr(tx, "args").unpack(tx)
+        texts = [Const(str if len(args) == 1 else repr).call(tx, [arg], {}) for arg in args]
+        if name == "__str__" and len(args) == 1 and not issubclass(value.cls, KeyError):
+            return texts[0]
+        try:
+            plain = [self.python_object(arg) for arg in args]
+        except NotConstant:
+            raise GraphBreak("CAP211", f"the text of {value.describe()}") from None
+        if name == "__repr__":
+            shown = f"({plain[0]!r})" if len(plain) == 1 else repr(tuple(plain))
+            return Const(value.cls.__name__ + shown)
+        base: type = next(cls for cls in value.cls.__mro__ if cls.__module__ == "builtins")
+        return Const(tx.fold(lambda: str(base(*plain))))
 
     def _call_folded(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
@@ -396,12 +431,21 @@ class Calls:
             raise tx.raises(TypeError, f"{owner.cls.__name__!r} object does not support {name}")
         return owner.get_attr(tx, name)
 
-    def set_of(self, items: list[Value]) -> SetValue:
+    def set_of(self, items: list[Value], cls: type = set) -> SetValue:
         """A new set."""
         made: dict[Any, Value] = {}
         for item in items:
             made.setdefault(self._tx.hash_key(item), item)
-        return SetValue(made)
+        return SetValue(made, cls)
+
+    def as_set(self, value: Value, cls: type = set) -> SetValue:
+        """The members of any iterable; a set's in the order of its table."""
+        if isinstance(value, Const) and isinstance(value.value, (set, frozenset)):
+            return SetValue({item: Const(item) for item in value.value}, cls, order=set(value.value))
+        if isinstance(value, SetValue):
+            order = None if value.order is None else set(value.order)
+            return SetValue(dict(value.items), cls, order=order)
+        return self.set_of(value.unpack(self._tx), cls)
 
     def copy_dict(self, owner: DictValue) -> DictValue:
         """A shallow copy."""
@@ -414,6 +458,20 @@ _FOLDED_RECEIVERS = (
     int, float, str, bytes, complex, tuple, frozenset, range, slice, torch.dtype, torch.device, torch.Size, torch.finfo,
     torch.iinfo, types.MappingProxyType, re.Pattern, re.Match, types.CodeType, inspect.Signature, inspect.Parameter,
 )  # fmt: skip
+
+
+def _repr_wrappers() -> frozenset[types.CodeType]:
+    """The code of the wrappers that end a ``__repr__`` at cycles by ``id``: of ``reprlib`` and of data classes."""
+
+    @dataclasses.dataclass
+    class Sample:
+        pass
+
+    wrapped: list[Any] = [Sample.__repr__, reprlib.recursive_repr()(lambda self: "")]
+    return frozenset(function.__code__ for function in wrapped)
+
+
+_REPR_WRAPPERS = _repr_wrappers()
 
 
 def _is_none(value: Value) -> bool:

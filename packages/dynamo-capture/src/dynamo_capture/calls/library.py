@@ -29,6 +29,7 @@ from dynamo_capture.values import (
     MethodValue,
     ObjectValue,
     SetValue,
+    SymValue,
     TupleValue,
     Value,
     boolean,
@@ -202,11 +203,15 @@ def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if isinstance(value, (Const, TupleValue)):
         return value
     if isinstance(value, ListValue):
-        return ListValue(list(value.items), value.cls)
+        return value.like(list(value.items))
     if isinstance(value, DictValue):
         return tx.calls.copy_dict(value)
     if isinstance(value, SetValue):
-        return SetValue(dict(value.items), value.cls)
+        return tx.calls.as_set(value, value.cls)
+    if isinstance(value, ObjectValue):
+        custom = tx.attributes.in_class(value.cls, "__copy__")
+        if isinstance(custom, types.FunctionType):
+            return tx.inliner.call_function(Const(custom), [value], {})
     if (
         isinstance(value, ObjectValue)
         and not tx.attributes.has_special(value, "__copy__")
@@ -235,16 +240,16 @@ def _deep_copy(tx: Trace, value: Value, memo: dict[int, Value]) -> Value:
     if known is not None:
         return known
     match value:
-        case Const():
+        case Const() | SymValue() | FunctionValue():
             return value
         case TupleValue():
             return TupleValue([_deep_copy(tx, item, memo) for item in value.items], value.cls)
         case ListValue():
-            memo[id(value)] = made_list = ListValue([], value.cls)
+            memo[id(value)] = made_list = value.like([])
             made_list.items = [_deep_copy(tx, item, memo) for item in value.items]
             return made_list
         case SetValue():
-            return SetValue({k: _deep_copy(tx, v, memo) for k, v in value.items.items()}, value.cls)
+            return tx.calls.set_of([_deep_copy(tx, v, memo) for v in value.unpack(tx)], value.cls)
         case DictValue():
             memo[id(value)] = made_dict = DictValue({}, value.cls)
             made_dict.factory = value.factory
@@ -267,7 +272,8 @@ def _deep_copy_object(tx: Trace, value: ObjectValue, memo: dict[int, Value]) -> 
     tx.attributes.guard_type(value)
     custom = tx.attributes.in_class(value.cls, "__deepcopy__")
     if isinstance(custom, types.FunctionType):
-        return tx.inliner.call_function(Const(custom), [value, DictValue({})], {})
+        memo[id(value)] = copied = tx.inliner.call_function(Const(custom), [value, DictValue({})], {})
+        return copied
     if not _copies_by_dict(value.cls):
         raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
     memo[id(value)] = made = ObjectValue(value.cls)

@@ -10,6 +10,7 @@ import collections
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.calls.binding import by_position
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.opcodes.building import mapping_entries
 from dynamo_capture.polyfills import substitute_for
@@ -62,6 +63,8 @@ def call_builtin_method(
             if found is not None:
                 break
     if found is not None:
+        if kwargs:
+            (_, *args), kwargs = by_position(original, [owner, *args], kwargs)
         return found(tx, owner, args, kwargs)
     substitute = substitute_for(original) or substitute_for(getattr(_plain_class(owner), name, None))
     if substitute is not None:
@@ -72,11 +75,12 @@ def call_builtin_method(
     try:
         real = tx.calls.python_object(owner)
         arguments = [tx.calls.python_object(arg) for arg in args]
+        named = {key: tx.calls.python_object(value) for key, value in kwargs.items()}
     except NotConstant:
         raise GraphBreak("CAP230", f"the method {name!r} of {owner.describe()}") from None
     if isinstance(owner, (ListValue, DictValue, SetValue)):
         raise GraphBreak("CAP230", f"the method {name!r} of {owner.describe()}")
-    return tx.calls.from_python(tx.fold(lambda: getattr(real, name)(*arguments)))
+    return tx.calls.from_python(tx.fold(lambda: getattr(real, name)(*arguments, **named)))
 
 
 def _plain_class(owner: Value) -> type:
@@ -151,6 +155,7 @@ def list_extend(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str
     items = args[0].unpack(tx)
     tx.effects.mutates(owner)
     owner.items.extend(items)
+    owner.trim()
     return NONE
 
 
@@ -253,7 +258,7 @@ def dict_popitem(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[st
     entries = owner.all_entries(tx)
     if not entries:
         raise tx.raises(KeyError, "popitem(): dictionary is empty")
-    last = not args or tx.truth(args[0])
+    last = tx.truth(args[0] if args else kwargs.get("last", Const(True)))
     key, value = entries[list(entries)[-1 if last else 0]]
     owner.del_item(tx, key)
     return TupleValue([key, tx.force(value)])
@@ -315,90 +320,6 @@ def dict_move_to_end(tx: Trace, owner: DictValue, args: list[Value], kwargs: dic
 @method(dict.__reversed__, collections.OrderedDict.__reversed__)
 def dict_reversed(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return SequenceIterator([entry[0] for entry in reversed(owner.all_entries(tx).values())])
-
-
-# Sets.
-
-
-@method(set.add)
-def set_add(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    tx.effects.mutates(owner)
-    owner.items.setdefault(tx.hash_key(args[0]), args[0])
-    return NONE
-
-
-@method(set.discard)
-def set_discard(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    tx.effects.mutates(owner)
-    owner.items.pop(tx.hash_key(args[0]), None)
-    return NONE
-
-
-@method(set.remove)
-def set_remove(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    key = tx.hash_key(args[0])
-    if key not in owner.items:
-        raise tx.raises(KeyError, args[0])
-    tx.effects.mutates(owner)
-    del owner.items[key]
-    return NONE
-
-
-@method(set.update)
-def set_update(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    tx.effects.mutates(owner)
-    for source in args:
-        for item in source.unpack(tx):
-            owner.items.setdefault(tx.hash_key(item), item)
-    return NONE
-
-
-@method(set.clear)
-def set_clear(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    tx.effects.mutates(owner)
-    owner.items.clear()
-    return NONE
-
-
-@method(set.copy, frozenset.copy)
-def set_copy(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return SetValue(dict(owner.items), owner.cls)
-
-
-def _set_method(symbol: str) -> Method:
-    def apply(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        result: Value = owner
-        if not args:
-            return SetValue(dict(owner.items), owner.cls)
-        for other in args:
-            result = tx.operators.binary(symbol, result, tx.calls.set_of(other.unpack(tx)))
-        return result
-
-    return apply
-
-
-for _names, _symbol in (
-    ("union", "|"),
-    ("intersection", "&"),
-    ("difference", "-"),
-    ("symmetric_difference", "^"),
-):
-    method(getattr(set, _names), getattr(frozenset, _names))(_set_method(_symbol))
-
-
-@method(set.issubset, frozenset.issubset)
-def set_issubset(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return boolean(owner.items.keys() <= tx.calls.set_of(args[0].unpack(tx)).items.keys())
-
-
-@method(set.issuperset, frozenset.issuperset)
-def set_issuperset(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return boolean(owner.items.keys() >= tx.calls.set_of(args[0].unpack(tx)).items.keys())
-
-
-@method(set.isdisjoint, frozenset.isdisjoint)
-def set_isdisjoint(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return boolean(not (owner.items.keys() & tx.calls.set_of(args[0].unpack(tx)).items.keys()))
 
 
 # Strings.

@@ -15,6 +15,7 @@ from dynamo_capture.values import (
     CallIterator,
     CellValue,
     Const,
+    DictIterator,
     DictValue,
     DictView,
     EnumerateIterator,
@@ -26,6 +27,7 @@ from dynamo_capture.values import (
     NullValue,
     ObjectIterator,
     ObjectValue,
+    OpaqueValue,
     PartialValue,
     SequenceIterator,
     SetValue,
@@ -131,7 +133,7 @@ class Collector:
                 return [value.content] if value.content is not None else []
             case SliceValue() | SymRange():
                 return list(value.bounds)
-            case DictView():
+            case DictView() | DictIterator():
                 return [value.owner]
             case GradMode():
                 return []
@@ -158,7 +160,7 @@ class Collector:
 
 def is_existing(value: Value) -> bool:
     """Whether a value is an object that existed before the trace, to be read rather than made."""
-    if isinstance(value, Lazy):
+    if isinstance(value, (Lazy, OpaqueValue)):
         return True
     if isinstance(value, (ListValue, DictValue, SetValue, ObjectValue, CellValue)):
         return value.source is not None and getattr(value, "real", None) is not None

@@ -22,6 +22,7 @@ from dynamo_capture.values import (
     CallIterator,
     CellValue,
     Const,
+    DictIterator,
     DictValue,
     DictView,
     EnumerateIterator,
@@ -143,19 +144,23 @@ class Reconstruction:
 
     def _push_object(self, value: ObjectValue) -> None:
         """Made empty first and filled then, so that objects may refer to each other in circles."""
-        self.call(runtime.new_object, lambda: self.emitter.load_const(value.cls))
+        content = value.base if isinstance(value.base, TupleValue) else None
+        if content is None:
+            self.call(runtime.new_object, lambda: self.emitter.load_const(value.cls))
+        else:
+            self.call(runtime.new_tuple, lambda: self.push_all([Const(value.cls), content]), 2)
         self._remember(value)
         made = self._temps[id(value)]
 
         def arguments() -> None:
             self.emitter.load_fast(made)
-            if value.base is None:
+            if value.base is None or content is not None:
                 self.emitter.load_const(None)
             else:
                 self.push(value.base)
             self._push_dict([(Const(name), part) for name, part in value.attrs.items() if part is not None])
 
-        if value.attrs or value.base is not None:
+        if value.attrs or (value.base is not None and content is None):
             self.call(runtime.fill_object, arguments, 3)
             self.emitter.pop_top()
 
@@ -228,6 +233,10 @@ class Reconstruction:
 
     def make_set(self, value: SetValue) -> None:
         """Sets and frozensets."""
+        if value.all_constant:
+            members = frozenset if value.cls is frozenset else set
+            self.call(members, lambda: self.emitter.load_const(value.order))
+            return
         self.push_all(list(value.items.values()))
         self.emitter.build_set(len(value.items))
         if value.cls is not set:
@@ -294,6 +303,11 @@ class Reconstruction:
         self.push(value.owner)
         self.emitter.load_method(value.kind)
         self.emitter.call(0)
+
+    def make_dict_iterator(self, value: DictIterator) -> None:
+        """An iterator over a dictionary, at its place."""
+        view = DictView(value.owner, value.kind)
+        self.call(runtime.dict_iterator, lambda: self.push_all([view, Const(value.position)]), 2)
 
     def make_instance_dict(self, value: InstanceDictValue) -> None:
         """An object's own ``__dict__``."""
@@ -402,7 +416,8 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     BuiltinMethod: Reconstruction.make_builtin_method, SuperValue: Reconstruction.make_super,
     PartialValue: Reconstruction.make_partial, FunctionValue: Reconstruction.make_function,
     CellValue: Reconstruction.make_cell, SliceValue: Reconstruction.make_slice, SymRange: Reconstruction.make_range,
-    DictView: Reconstruction.make_view, GradMode: Reconstruction.make_grad_mode,
+    DictView: Reconstruction.make_view, DictIterator: Reconstruction.make_dict_iterator,
+    GradMode: Reconstruction.make_grad_mode,
     SequenceIterator: Reconstruction.make_sequence_iterator, EnumerateIterator: Reconstruction.make_enumerate,
     ZipIterator: Reconstruction.make_zip, MapIterator: Reconstruction.make_map,
     GeneratorValue: Reconstruction.make_generator,

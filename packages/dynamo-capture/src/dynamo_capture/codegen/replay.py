@@ -83,7 +83,7 @@ def _replay_content(tx: Trace, owner: Any, to: Reconstruction) -> None:
     if isinstance(owner, DictValue):
         content, function = DictValue(owner.all_entries(tx)), runtime.replace_dict
     elif isinstance(owner, SetValue):
-        content, function = SetValue(owner.items), runtime.replace_set  # type: ignore[assignment]
+        content, function = ListValue(list(owner.items.values())), runtime.replace_set  # type: ignore[assignment]
     else:
         content, function = ListValue(owner.items), runtime.replace_list  # type: ignore[assignment]
     to.call(function, lambda: to.push_all([owner, content]), 2)

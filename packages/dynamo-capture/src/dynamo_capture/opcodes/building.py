@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import TYPE_CHECKING
 
-from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import (
     NONE,
@@ -101,8 +99,7 @@ def set_add(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     owner = frame.stack[-step.arg]
     assert isinstance(owner, SetValue)
-    frame.tx.effects.mutates(owner)
-    owner.items.setdefault(frame.tx.hash_key(value), value)
+    owner.add(frame.tx, value)
 
 
 @opcode("SET_UPDATE")
@@ -110,9 +107,8 @@ def set_update(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     owner = frame.stack[-step.arg]
     assert isinstance(owner, SetValue)
-    frame.tx.effects.mutates(owner)
     for item in value.unpack(frame.tx):
-        owner.items.setdefault(frame.tx.hash_key(item), item)
+        owner.add(frame.tx, item)
 
 
 @opcode("MAP_ADD")
@@ -223,19 +219,7 @@ def _format(frame: Frame, value: Value, conversion: int, spec: str) -> None:
     tx = frame.tx
     if conversion:
         value = Const((None, str, repr, ascii)[conversion]).call(tx, [value], {})
-    if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__format__"):
-        found = tx.attributes.in_class(value.cls, "__format__")
-        if isinstance(found, FunctionType):
-            frame.stack.append(value.call_method(tx, "__format__", [Const(spec)], {}))
-            return
-    try:
-        real = tx.calls.python_object(value)
-    except NotConstant:
-        if not spec:
-            frame.stack.append(Const(str).call(tx, [value], {}))
-            return
-        raise GraphBreak("CAP211", f"{value.describe()} is formatted") from None
-    frame.stack.append(Const(tx.fold(lambda: format(real, spec))))
+    frame.stack.append(Const(format).call(tx, [value, Const(spec)], {}))
 
 
 @opcode("MAKE_FUNCTION")

@@ -36,16 +36,14 @@ def pop_jump_if_false(frame: Frame, step: Step) -> None:
 @opcode("POP_JUMP_FORWARD_IF_NONE", "POP_JUMP_BACKWARD_IF_NONE", until=(3, 11))
 @opcode("POP_JUMP_IF_NONE", since=(3, 12))
 def pop_jump_if_none(frame: Frame, step: Step) -> None:
-    value = frame.stack.pop()
-    if isinstance(value, Const) and value.value is None:
+    if frame.tx.operators.same(frame.stack.pop(), NONE):
         frame.next = step.target
 
 
 @opcode("POP_JUMP_FORWARD_IF_NOT_NONE", "POP_JUMP_BACKWARD_IF_NOT_NONE", until=(3, 11))
 @opcode("POP_JUMP_IF_NOT_NONE", since=(3, 12))
 def pop_jump_if_not_none(frame: Frame, step: Step) -> None:
-    value = frame.stack.pop()
-    if not (isinstance(value, Const) and value.value is None):
+    if not frame.tx.operators.same(frame.stack.pop(), NONE):
         frame.next = step.target
 
 

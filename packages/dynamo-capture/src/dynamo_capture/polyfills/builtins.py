@@ -168,3 +168,15 @@ def reversed_(sequence: Any) -> Iterator[Any]:
 def divmod_(numerator: Any, denominator: Any) -> tuple[Any, Any]:
     """``divmod`` by ``//`` and ``%``."""
     return numerator // denominator, numerator % denominator
+
+
+def iterate_by_index(sequence: Any) -> Iterator[Any]:
+    """``iter`` of an object that has only ``__getitem__``."""
+    position = 0
+    while True:
+        try:
+            item = sequence[position]
+        except (IndexError, StopIteration):
+            return
+        yield item
+        position += 1

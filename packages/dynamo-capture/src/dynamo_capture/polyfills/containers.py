@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -73,3 +75,87 @@ def tuple_count(self: tuple[Any, ...], wanted: Any) -> int:
         if item is wanted or item == wanted:
             found += 1
     return found
+
+
+@substitutes(collections.deque.extendleft)
+def deque_extendleft(self: collections.deque[Any], items: Iterable[Any]) -> None:
+    """Each item goes to the front in turn."""
+    for item in items:
+        self.appendleft(item)
+
+
+@substitutes(collections.deque.rotate)
+def deque_rotate(self: collections.deque[Any], n: int = 1) -> None:
+    """Move items from one end to the other."""
+    if len(self) == 0:
+        return
+    for _ in range(n % len(self)):
+        self.appendleft(self.pop())
+
+
+@substitutes(collections.deque.insert)
+def deque_insert(self: collections.deque[Any], index: int, item: Any) -> None:
+    """Insert before ``index``; a full deque refuses."""
+    if self.maxlen is not None and len(self) >= self.maxlen:
+        raise IndexError("deque already at its maximum size")
+    items = list(self)
+    items.insert(index, item)
+    self.clear()
+    self.extend(items)
+
+
+@substitutes(collections.deque.remove)
+def deque_remove(self: collections.deque[Any], wanted: Any) -> None:
+    """Remove the first occurrence."""
+    for position, item in enumerate(list(self)):
+        if item is wanted or item == wanted:
+            del self[position]
+            return
+    raise ValueError("deque.remove(x): x not in deque")
+
+
+@substitutes(collections.deque.reverse)
+def deque_reverse(self: collections.deque[Any]) -> None:
+    """Reverse in place."""
+    items = list(self)
+    self.clear()
+    for item in items:
+        self.appendleft(item)
+
+
+@substitutes(collections.deque.copy, collections.deque.__copy__)
+def deque_copy(self: collections.deque[Any]) -> collections.deque[Any]:
+    """A shallow copy with the same limit."""
+    return collections.deque(self, self.maxlen)
+
+
+@substitutes(collections.deque.count)
+def deque_count(self: collections.deque[Any], wanted: Any) -> int:
+    """How often ``wanted`` occurs."""
+    return list(self).count(wanted)
+
+
+@substitutes(collections.deque.index)
+def deque_index(self: collections.deque[Any], wanted: Any, start: int = 0, stop: int | None = None) -> int:
+    """Where ``wanted`` occurs first."""
+    limit = len(self) if stop is None else stop
+    for position in range(len(self))[start:limit]:
+        item = self[position]
+        if item is wanted or item == wanted:
+            return position
+    raise ValueError(f"{wanted!r} is not in deque")
+
+
+@substitutes(collections._count_elements)  # type: ignore[attr-defined]
+def count_elements(mapping: dict[Any, int], iterable: Iterable[Any]) -> None:
+    """Count each item, as ``Counter`` does."""
+    for item in iterable:
+        mapping[item] = mapping.get(item, 0) + 1
+
+
+@substitutes(types.SimpleNamespace.__eq__)
+def namespace_eq(self: Any, other: Any) -> Any:
+    """Namespaces are equal if their attributes are."""
+    if not isinstance(other, types.SimpleNamespace):
+        return NotImplemented
+    return vars(self) == vars(other)

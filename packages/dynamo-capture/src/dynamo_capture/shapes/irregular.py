@@ -78,3 +78,14 @@ IRREGULAR: dict[OpOverload, Rule] = {
     aten.detach_.default: _same,
     aten._fused_sdp_choice.default: _sdp_choice,
 }  # fmt: skip
+
+
+_UNDECLARED = frozenset(
+    {aten.native_batch_norm.default, aten.cudnn_batch_norm.default, aten.miopen_batch_norm.default}
+)
+"""Operators that update running statistics, their fourth argument, in training; their schemas do not say so."""
+
+
+def writes(func: OpOverload, args: tuple[Any, ...]) -> bool:
+    """Whether an operator changes what it is given."""
+    return func._schema.is_mutable or (func in _UNDECLARED and args[3] is not None and bool(args[5]))

@@ -15,7 +15,7 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dynamo_capture.errors import DataDependent
-from dynamo_capture.shapes.irregular import IRREGULAR
+from dynamo_capture.shapes.irregular import IRREGULAR, writes
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_nodes import SizeTable
@@ -42,12 +42,15 @@ class SpecTensor(torch.Tensor):
 
 
 class Inference:
-    """Runs torch functions on ``SpecTensor``s for one compilation."""
+    """Runs torch functions on ``SpecTensor``s for one compilation. ``wrote`` and ``drew``: whether an operator of the
+    last run changes its arguments, and whether one takes random numbers."""
 
     def __init__(self, library: OperatorLibrary, env: ShapeEnv) -> None:
         self.library = library
         self.env = env
         self.sizes = SizeTable(env)
+        self.wrote = False
+        self.drew = False
         self._mode = _InferenceMode(self)
 
     def tensor(self, spec: TensorSpec, requires_grad: bool, is_leaf: bool) -> SpecTensor:
@@ -81,12 +84,15 @@ class Inference:
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         """``function(*args, **kwargs)`` with every operator's result inferred."""
+        self.wrote = self.drew = False
         python = _python_dispatcher() if self.env.symbols else contextlib.nullcontext()
         with python, self._mode:
             return function(*args, **kwargs)
 
     def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the mode does with one operator."""
+        self.wrote = self.wrote or writes(func, args)
+        self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
         rule = IRREGULAR.get(func)
         if rule is not None:
             answer = rule(self, func, args, kwargs)

@@ -13,10 +13,13 @@ from dynamo_capture.values import (
     DictValue,
     Lazy,
     ListValue,
+    ObjectValue,
+    OpaqueValue,
     SliceValue,
     SymValue,
     TensorValue,
     TupleValue,
+    Value,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +55,9 @@ class Arguments:
         if isinstance(value, DictValue):
             entries = value.all_entries(self._tx).values()
             return {self._tx.constant(k): self.fake(self._tx.force(v), fakes) for k, v in entries}
-        raise GraphBreak("CAP207", f"{value.describe()} is passed to a torch function")
+        if isinstance(value, ObjectValue) and isinstance(value.base, (TupleValue, ListValue)):
+            return self.fake(value.base, fakes)
+        raise _refusal(value)
 
     def frozen(self, value: Any, tensors: list[TensorValue]) -> Any:
         kind = type(value)
@@ -87,7 +92,9 @@ class Arguments:
         if isinstance(value, DictValue):
             entries = value.all_entries(self._tx).values()
             return tuple([(self._tx.constant(k), self.frozen(v, tensors)) for k, v in entries])
-        raise GraphBreak("CAP207", f"{value.describe()} is passed to a torch function")
+        if isinstance(value, ObjectValue) and isinstance(value.base, (TupleValue, ListValue)):
+            return self.frozen(value.base, tensors)
+        raise _refusal(value)
 
     def argument(self, value: Any) -> Any:
         """A value as an argument of a graph node."""
@@ -108,7 +115,15 @@ class Arguments:
         if isinstance(value, DictValue):
             entries = value.all_entries(self._tx).values()
             return {self._tx.constant(k): self.argument(self._tx.force(v)) for k, v in entries}
-        raise GraphBreak("CAP207", f"{value.describe()} is passed to a torch function")
+        if isinstance(value, ObjectValue) and isinstance(value.base, (TupleValue, ListValue)):
+            return self.argument(value.base)
+        raise _refusal(value)
+
+
+def _refusal(value: Value) -> GraphBreak:
+    if isinstance(value, OpaqueValue):
+        return value.unsupported("passing")
+    return GraphBreak("CAP207", f"{value.describe()} is passed to a torch function")
 
 
 def rebuilt(cls: type, items: list[Any]) -> Any:

@@ -49,7 +49,7 @@ class TensorAttributes(Operations):
         if found is None:
             return self._instance_attribute(owner, name)
         if isinstance(found, (property, types.GetSetDescriptorType)):
-            return self.operation("call_function", getattr, getattr, [owner, Const(name)], {}, False)
+            return self.operation("call_function", getattr, getattr, [owner, Const(name)], {})
         return tx.known(getattr(torch.Tensor, name))
 
     def _instance_attribute(self, owner: TensorValue, name: str) -> Value:

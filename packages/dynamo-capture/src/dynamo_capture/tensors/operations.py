@@ -23,9 +23,6 @@ from fx_interface.errors import UnsupportedProgramError
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
-_INPLACE_OPERATORS = frozenset(
-    getattr(operator, name) for name in dir(operator) if name.startswith("i") and hasattr(operator, name[1:])
-)
 _BLOCKED_METHODS = {
     "backward": ("CAP203", "`backward()` runs the autograd engine"),
     "item": ("CAP201", "`item()` reads the tensor's content"),
@@ -33,6 +30,8 @@ _BLOCKED_METHODS = {
     "numpy": ("CAP201", "`numpy()` reads the tensor's content"),
     "__array__": ("CAP201", "a conversion to numpy reads the tensor's content"),
     "data_ptr": ("CAP204", "the address of a tensor is asked for"),
+    "is_inference": ("CAP208", "it is asked whether a tensor was made in inference mode"),
+    "retain_grad": ("CAP208", "the gradient of an intermediate tensor is to be kept"),
     "register_hook": ("CAP205", "a hook is registered on a tensor"),
     "is_conj": ("CAP204", "the layout of a tensor's memory is asked for"),
     "is_neg": ("CAP204", "the layout of a tensor's memory is asked for"),
@@ -57,15 +56,7 @@ class Operations(Results):
         self, function: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]
     ) -> Value:
         """A call of a torch function or operator."""
-        inplace = function in _INPLACE_OPERATORS or function is operator.setitem
-        name = getattr(function, "__name__", "")
-        writes = (
-            inplace
-            or (name.endswith("_") and not name.endswith("__"))
-            or "out" in kwargs
-            or kwargs.get("inplace") is not None
-        )
-        return self.operation("call_function", function, function, list(args), kwargs, writes)
+        return self.operation("call_function", function, function, list(args), kwargs)
 
     def call_method(
         self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
@@ -85,20 +76,15 @@ class Operations(Results):
         function = getattr(torch.Tensor, name, None)
         if function is None:
             return self.get_attr(owner, name).call(self._tx, args, kwargs)
-        writes = (
-            (name.endswith("_") and not name.endswith("__"))
-            or name in ("__setitem__",)
-            or (name.startswith("__i") and name != "__invert__")
-        )
-        return self.operation("call_method", name, function, [owner, *args], kwargs, writes)
+        return self.operation("call_method", name, function, [owner, *args], kwargs)
 
     def get_item(self, owner: TensorValue, key: Value) -> Value:
         """``tensor[key]``."""
-        return self.operation("call_function", operator.getitem, operator.getitem, [owner, key], {}, False)
+        return self.operation("call_function", operator.getitem, operator.getitem, [owner, key], {})
 
     def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
         """``tensor[key] = value``."""
-        self.operation("call_function", operator.setitem, operator.setitem, [owner, key, value], {}, True)
+        self.operation("call_function", operator.setitem, operator.setitem, [owner, key, value], {})
 
     def operation(
         self,
@@ -107,7 +93,6 @@ class Operations(Results):
         function: Callable[..., Any],
         args: list[Value],
         kwargs: dict[str, Value],
-        writes: bool,
     ) -> Value:
         tx = self._tx
         tensors: list[TensorValue] = []
@@ -115,12 +100,12 @@ class Operations(Results):
         memo = self._symbolic_memo if tx.env.symbols else self._static_memo
         outcome = memo.get(key)
         if outcome is None:
-            outcome = memo[key] = self._infer(function, args, kwargs, tensors, writes)
+            outcome = memo[key] = self._infer(function, args, kwargs, tensors)
             if len(memo) > 50_000:
                 memo.clear()
-        if not outcome.has_tensor and not writes:
+        if not outcome.has_tensor and outcome.is_pure:
             return self.constant_result(outcome.result)
-        if writes:
+        if outcome.writes:
             tx.output.mutates = True
         spec = self.spec_tree(outcome.result, tensors)
         node = tx.output.call(
@@ -130,7 +115,7 @@ class Operations(Results):
             {k: self.argument(v) for k, v in kwargs.items()},
             spec,
             tx.where(),
-            pure=not writes and not is_random(target),
+            pure=outcome.is_pure,
         )
         for index, meta in outcome.updates:
             self._update(tensors[index], meta)
@@ -161,7 +146,6 @@ class Operations(Results):
         args: list[Value],
         kwargs: dict[str, Value],
         tensors: list[TensorValue],
-        writes: bool,
     ) -> Outcome:
         tx = self._tx
         fakes: dict[int, SpecTensor] = {}
@@ -184,45 +168,11 @@ class Operations(Results):
         updates = [
             (i, TensorMeta.of(t.meta.spec, fake.requires_grad, fake.is_leaf, t.meta.cls))
             for i, (t, fake) in enumerate(zip(tensors, order, strict=True))
-            if writes and (fake.requires_grad, fake.is_leaf) != (t.meta.requires_grad, t.meta.is_leaf)
+            if (fake.requires_grad, fake.is_leaf) != (t.meta.requires_grad, t.meta.is_leaf)
         ]
         found = [False]
         described = self.describe_result(result, order, found)
-        return Outcome(described, found[0], None, updates)
-
-
-_RANDOM_NAMES = frozenset(
-    {
-        "dropout",
-        "dropout1d",
-        "dropout2d",
-        "dropout3d",
-        "alpha_dropout",
-        "feature_alpha_dropout",
-        "feature_dropout",
-        "rand",
-        "randn",
-        "randint",
-        "randperm",
-        "rand_like",
-        "randn_like",
-        "randint_like",
-        "bernoulli",
-        "multinomial",
-        "normal",
-        "poisson",
-        "rrelu",
-        "scaled_dot_product_attention",
-        "gumbel_softmax",
-        "binomial",
-        "manual_seed",
-    }
-)
-
-
-def is_random(target: Any) -> bool:
-    """Whether running the operation moves a random generator on, so that it must run even if its result is unused."""
-    return (target if isinstance(target, str) else getattr(target, "__name__", "")) in _RANDOM_NAMES
+        return Outcome(described, found[0], updates, tx.inference.wrote or bool(updates), tx.inference.drew)
 
 
 def label_of(function: Any) -> str:

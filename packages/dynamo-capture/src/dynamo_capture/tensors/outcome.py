@@ -27,15 +27,24 @@ class NewTensor:
 
 
 class Outcome:
-    __slots__ = ("has_tensor", "result", "spec", "updates")
+    """``updates``: what autograd knows of the arguments afterwards; ``writes``: some of their content changed;
+    ``draws``: a random generator moved on."""
+
+    __slots__ = ("draws", "has_tensor", "result", "updates", "writes")
 
     def __init__(
-        self, result: Any, has_tensor: bool, spec: Any, updates: list[tuple[int, TensorMeta]]
+        self, result: Any, has_tensor: bool, updates: list[tuple[int, TensorMeta]], writes: bool, draws: bool
     ) -> None:
         self.result = result
         self.has_tensor = has_tensor
-        self.spec = spec
         self.updates = updates
+        self.writes = writes
+        self.draws = draws
+
+    @property
+    def is_pure(self) -> bool:
+        """Whether the operation need not run if nothing uses its result."""
+        return not (self.writes or self.draws)
 
 
 class ResultSequence:

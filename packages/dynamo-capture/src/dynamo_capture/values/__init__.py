@@ -1,7 +1,7 @@
 """The values on the symbolic stack, one module per family."""
 
 from dynamo_capture.values.base import NULL, IteratorStop, IteratorValue, Lazy, NullValue, Value
-from dynamo_capture.values.constant import ELLIPSIS, FALSE, NONE, TRUE, Const, SourcedConst, boolean
+from dynamo_capture.values.constant import ELLIPSIS, FALSE, NONE, TRUE, Const, SourcedConst, boolean, is_none
 from dynamo_capture.values.functions import (
     BuiltinMethod,
     CellValue,
@@ -19,19 +19,28 @@ from dynamo_capture.values.iterators import (
     SequenceIterator,
     ZipIterator,
 )
-from dynamo_capture.values.mapping import DictValue, DictView, IdentityKey, is_plain_key
+from dynamo_capture.values.mapping import (
+    DictIterator,
+    DictValue,
+    DictView,
+    HashedKey,
+    IdentityKey,
+    is_opaque,
+    is_plain_key,
+)
 from dynamo_capture.values.number import SymValue
 from dynamo_capture.values.objects import ObjectValue
+from dynamo_capture.values.opaque import OpaqueValue
 from dynamo_capture.values.sequences import (
     ListValue,
     SequenceValue,
-    SetValue,
     SliceValue,
     SymRange,
     TupleValue,
     make_slice,
     size_value,
 )
+from dynamo_capture.values.sets import SetValue
 from dynamo_capture.values.tensor import TensorMeta, TensorValue
 
 __all__ = [
@@ -45,10 +54,12 @@ __all__ = [
     "CellValue",
     "Const",
     "DescriptorValue",
+    "DictIterator",
     "DictValue",
     "DictView",
     "EnumerateIterator",
     "FunctionValue",
+    "HashedKey",
     "IdentityKey",
     "IteratorStop",
     "IteratorValue",
@@ -59,6 +70,7 @@ __all__ = [
     "NullValue",
     "ObjectIterator",
     "ObjectValue",
+    "OpaqueValue",
     "PartialValue",
     "SequenceIterator",
     "SequenceValue",
@@ -74,6 +86,8 @@ __all__ = [
     "Value",
     "ZipIterator",
     "boolean",
+    "is_none",
+    "is_opaque",
     "is_plain_key",
     "make_slice",
     "size_value",

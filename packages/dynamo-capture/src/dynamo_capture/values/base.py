@@ -39,15 +39,15 @@ class Value:
 
     def set_attr(self, tx: Trace, name: str, value: Value) -> None:
         """``x.name = value``."""
-        raise self.unsupported(f"setting the attribute {name!r}")
+        raise self._fixed_attribute(tx, name, f"setting the attribute {name!r}")
 
     def del_attr(self, tx: Trace, name: str) -> None:
         """``del x.name``."""
-        raise self.unsupported(f"deleting the attribute {name!r}")
+        raise self._fixed_attribute(tx, name, f"deleting the attribute {name!r}")
 
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``x(*args, **kwargs)``."""
-        raise self.unsupported("calling")
+        raise self._lacking(tx, "__call__", "calling", "{name!r} object is not callable")
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``x.name(*args, **kwargs)``."""
@@ -55,23 +55,29 @@ class Value:
 
     def get_item(self, tx: Trace, key: Value) -> Value:
         """``x[key]``."""
-        raise self.unsupported("indexing")
+        raise self._lacking(tx, "__getitem__", "indexing", "{name!r} object is not subscriptable")
 
     def set_item(self, tx: Trace, key: Value, value: Value) -> None:
         """``x[key] = value``."""
-        raise self.unsupported("assigning an item")
+        raise self._lacking(
+            tx, "__setitem__", "assigning an item", "{name!r} object does not support item assignment"
+        )
 
     def del_item(self, tx: Trace, key: Value) -> None:
         """``del x[key]``."""
-        raise self.unsupported("deleting an item")
+        raise self._lacking(
+            tx, "__delitem__", "deleting an item", "{name!r} object doesn't support item deletion"
+        )
 
     def contains(self, tx: Trace, item: Value) -> bool:
         """``item in x``."""
-        raise self.unsupported("testing membership")
+        raise self._lacking(
+            tx, "__contains__", "testing membership", "argument of type {name!r} is not iterable"
+        )
 
     def length(self, tx: Trace) -> int:
         """``len(x)``."""
-        raise self.unsupported("taking the length")
+        raise self._lacking(tx, "__len__", "taking the length", "object of type {name!r} has no len()")
 
     def truth(self, tx: Trace) -> bool:
         """``bool(x)``."""
@@ -79,11 +85,29 @@ class Value:
 
     def iterate(self, tx: Trace) -> IteratorValue:
         """``iter(x)``."""
-        raise self.unsupported("iterating")
+        raise self._lacking(tx, "__iter__", "iterating", "{name!r} object is not iterable")
 
     def unpack(self, tx: Trace) -> list[Value]:
         """Every item, as ``[*x]``."""
         return self.iterate(tx).drain(tx)
+
+    def _lacking(self, tx: Trace, special: str, what: str, text: str) -> Exception:
+        """TypeError where the class has no such special method, as Python words it; else a graph break."""
+        cls = self.python_type()
+        if not any(special in base.__dict__ for base in cls.__mro__):
+            return tx.raises(TypeError, text.format(name=cls.__name__))
+        return self.unsupported(what)
+
+    def _fixed_attribute(self, tx: Trace, name: str, what: str) -> Exception:
+        """AttributeError where instances of the class have no attributes of their own; else a graph break."""
+        cls = self.python_type()
+        if cls.__module__ == "builtins" and cls.__dictoffset__ == 0:
+            known = any(name in base.__dict__ for base in cls.__mro__)
+            text = f"attribute {name!r} is read-only" if known else f"has no attribute {name!r}"
+            return tx.raises(AttributeError, f"{cls.__name__!r} object {text}")
+        if name in getattr(cls, "_fields", ()):
+            return tx.raises(AttributeError, "can't set attribute")
+        return self.unsupported(what)
 
     def unsupported(self, what: str) -> GraphBreak:
         """The graph break for an operation that this kind of value does not have."""

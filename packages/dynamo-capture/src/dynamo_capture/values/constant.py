@@ -60,7 +60,11 @@ class Const(Value):
         return bool(tx.fold(lambda: wanted in self.value))
 
     def length(self, tx: Trace) -> int:
-        if isinstance(self.value, type) or not hasattr(self.value, "__len__"):
+        if isinstance(self.value, type):
+            found = tx.attributes.in_class(type(self.value), "__len__")
+            if isinstance(found, types.FunctionType):
+                return int(tx.index(tx.inliner.call_function(Const(found), [self], {})))
+        if not hasattr(type(self.value), "__len__"):
             raise tx.raises(TypeError, f"object of type {type(self.value).__name__!r} has no len()")
         return len(self.value)
 
@@ -122,6 +126,11 @@ NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
 ELLIPSIS = Const(...)
+
+
+def is_none(value: Value) -> bool:
+    """Whether a value is None; there are several values for it."""
+    return isinstance(value, Const) and value.value is None
 
 
 def boolean(value: bool) -> Const:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import collections
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.values.base import IteratorValue, Lazy, Value
+from dynamo_capture.sources import item_source
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
-from fx_interface.source import DictKeySource, ItemSource
+from fx_interface.source import DictKeySource
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -52,15 +53,19 @@ class DictValue(Value):
             return found
         assert self.real is not None
         assert self.source is not None
-        real = dict.get(self.real, key, _MISSING) if not _is_identity(key) else _MISSING
+        real = dict.get(self.real, key, _MISSING) if not is_opaque(key) else _MISSING
         if real is _MISSING:
-            if _is_identity(key):
+            if is_opaque(key):
                 self.all_entries(tx)
                 return self.find(tx, key)
             if guard:
                 tx.guard_absent(self.source, key)
             return None
-        made = tx.wrap(real, ItemSource(self.source, key)) if is_plain_key(key) else self._by_scan(tx, key)
+        made = (
+            tx.wrap(real, item_source(self.source, key, type(self.real)))
+            if is_plain_key(key)
+            else self._by_scan(tx, key)
+        )
         self.reads[key] = made
         return made
 
@@ -77,10 +82,16 @@ class DictValue(Value):
             for index, (key, real) in enumerate(dict.items(self.real)):
                 read = self.reads.get(key) if is_plain_key(key) else None
                 if is_plain_key(key):
-                    entries[key] = [Const(key), read or Lazy(real, ItemSource(self.source, key))]
+                    entries[key] = [
+                        Const(key),
+                        read or Lazy(real, item_source(self.source, key, type(self.real))),
+                    ]
                 else:
                     value = tx.wrap(key, DictKeySource(self.source, index))
-                    entries[tx.hash_key(value)] = [value, Lazy(real, ItemSource(self.source, key))]
+                    entries[tx.hash_key(value)] = [
+                        value,
+                        Lazy(real, item_source(self.source, key, type(self.real))),
+                    ]
             self.entries = entries
         return self.entries
 
@@ -104,7 +115,7 @@ class DictValue(Value):
 
     def contains(self, tx: Trace, item: Value) -> bool:
         key = tx.hash_key(item)
-        if self.entries is None and self.real is not None and not _is_identity(key):
+        if self.entries is None and self.real is not None and not is_opaque(key):
             present = dict.__contains__(self.real, key)
             if present and key not in self.reads:
                 tx.guard_present(self.source, key)
@@ -142,9 +153,10 @@ class DictValue(Value):
         del entries[hashed]
 
     def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import SequenceIterator
+        return DictIterator(tx, self, "keys")
 
-        return SequenceIterator([entry[0] for entry in self.all_entries(tx).values()])
+    def unpack(self, tx: Trace) -> list[Value]:
+        return [entry[0] for entry in self.all_entries(tx).values()]
 
     def get_attr(self, tx: Trace, name: str) -> Value:
         return tx.attributes.of_builtin_object(self, name)
@@ -177,9 +189,7 @@ class DictView(Value):
         return [TupleValue([key, value]) for key, value in entries]
 
     def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import SequenceIterator
-
-        return SequenceIterator(self.unpack(tx))
+        return DictIterator(tx, self.owner, self.kind)
 
     def length(self, tx: Trace) -> int:
         return self.owner.length(tx)
@@ -202,6 +212,41 @@ class DictView(Value):
         return super().call_method(tx, name, args, kwargs)
 
 
+class DictIterator(IteratorValue):
+    """Over a dict or a view of it. Values are read when it comes to them; a dict that has grown or shrunk by then
+    raises what Python raises, because the entries themselves are iterated."""
+
+    __slots__ = ("_keys", "kind", "owner", "position", "source")
+
+    def __init__(self, tx: Trace, owner: DictValue, kind: str) -> None:
+        self.owner = owner
+        self.kind = kind
+        self.position = 0
+        self.source = None
+        self._keys = iter(owner.all_entries(tx))
+
+    def python_type(self) -> type:
+        return type(iter(getattr({}, self.kind)()))
+
+    def next(self, tx: Trace) -> Value:
+        from dynamo_capture.values.sequences import TupleValue
+
+        try:
+            key = next(self._keys)
+        except StopIteration:
+            raise IteratorStop from None
+        except RuntimeError as error:
+            ordered = issubclass(self.owner.cls, collections.OrderedDict)
+            raise tx.raises(
+                RuntimeError, "OrderedDict mutated during iteration" if ordered else str(error)
+            ) from None
+        self.position += 1
+        name, value = self.owner.all_entries(tx)[key]
+        if self.kind == "keys":
+            return name
+        return tx.force(value) if self.kind == "values" else TupleValue([name, tx.force(value)])
+
+
 class IdentityKey:
     """The dictionary key that stands for an object hashed by identity."""
 
@@ -217,8 +262,30 @@ class IdentityKey:
         return isinstance(other, IdentityKey) and other.value is self.value
 
 
-def _is_identity(key: Any) -> bool:
-    return isinstance(key, IdentityKey)
+class HashedKey:
+    """The dictionary key that stands for an object whose class defines ``__hash__`` and ``__eq__``."""
+
+    __slots__ = ("_hash", "_tx", "value")
+
+    def __init__(self, tx: Trace, value: Value, hashed: int) -> None:
+        self._tx = tx
+        self.value = value
+        self._hash = hashed
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, (HashedKey, IdentityKey)):
+            return self._tx.operators.equal_or_same(self.value, other.value)
+        return self._tx.operators.equal_or_same(self.value, self._tx.known(other))
+
+
+def is_opaque(key: Any) -> bool:
+    """Whether a key stands for an object, so that a real dict cannot be asked for it."""
+    if isinstance(key, (tuple, frozenset)):
+        return any(map(is_opaque, key))
+    return isinstance(key, (IdentityKey, HashedKey))
 
 
 def is_plain_key(key: Any) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.polyfills.builtins import iterate_by_index
 from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.values.constant import Const
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -79,7 +81,9 @@ class ObjectValue(Value):
 
         if not tx.attributes.has_special(self, "__iter__"):
             if tx.attributes.has_special(self, "__getitem__"):
-                raise self.unsupported("iterating by index")
+                substitute = tx.calls.call_known(Const(iterate_by_index), [self], {})
+                assert isinstance(substitute, IteratorValue)
+                return substitute
             raise tx.raises(TypeError, f"{self.cls.__name__!r} object is not iterable")
         found = tx.calls.special(self, "__iter__", [])
         return found if isinstance(found, IteratorValue) else ObjectIterator(found)

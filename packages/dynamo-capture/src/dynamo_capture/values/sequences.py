@@ -1,8 +1,10 @@
-"""Lists, tuples (named ones and ``torch.Size`` too), sets, ranges over symbolic bounds and slices."""
+"""Lists, tuples (named ones and ``torch.Size`` too), ranges over symbolic bounds and slices."""
 
 from __future__ import annotations
 
 import collections
+import functools
+import types
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -75,6 +77,24 @@ class SequenceValue(Value):
         return tx.calls.call_builtin_method(self, name, args, kwargs)
 
 
+_TUPLE_METHODS = (
+    "__add__", "__contains__", "__eq__", "__ge__", "__getattribute__", "__getitem__", "__gt__", "__hash__", "__iter__",
+    "__le__", "__len__", "__lt__", "__mul__", "__ne__", "__rmul__", "__str__", "__bool__", "__getattr__", "__radd__",
+    "__sub__", "__rsub__", "__init__", "__call__", "__format__", "__neg__", "__setattr__",
+)  # fmt: skip
+
+
+@functools.cache
+def keeps_tuple_methods(cls: type) -> bool:
+    """Whether instances of a subclass of tuple behave as tuples: named tuples, torch's result types."""
+    known = (tuple, object)
+    own = (
+        name for base in cls.__mro__ if base not in known for name in _TUPLE_METHODS if name in base.__dict__
+    )
+    plain = cls.__dictoffset__ == 0 or hasattr(cls, "_fields")
+    return plain and not any(isinstance(getattr(cls, name), types.FunctionType) for name in own)
+
+
 class TupleValue(SequenceValue):
     """A tuple of class ``cls``: ``tuple``, a named tuple, ``torch.Size`` or a result type of torch."""
 
@@ -112,6 +132,18 @@ class ListValue(SequenceValue):
         super().__init__(items, cls, source)
         self.real = real
         self.maxlen: int | None = real.maxlen if isinstance(real, collections.deque) else None
+
+    def like(self, items: list[Value]) -> ListValue:
+        """A new list or deque with the same limit."""
+        made = ListValue(items, self.cls)
+        made.maxlen = self.maxlen
+        made.trim()
+        return made
+
+    def trim(self) -> None:
+        """A deque that has got too long loses items at its left end."""
+        if self.maxlen is not None:
+            del self.items[: max(0, len(self.items) - self.maxlen)]
 
     def identity(self) -> object:
         return self
@@ -189,46 +221,6 @@ def make_slice(bounds: tuple[Value, Value, Value]) -> Value:
         return made
 
 
-class SetValue(Value):
-    """A set (or frozenset) that the trace made or changed: hashable key -> item, in insertion order."""
-
-    __slots__ = ("cls", "items", "real", "source")
-
-    def __init__(
-        self, items: dict[Any, Value], cls: type = set, source: Source | None = None, real: Any = None
-    ) -> None:
-        self.items = items
-        self.cls = cls
-        self.source = source
-        self.real = real
-
-    def python_type(self) -> type:
-        return self.cls
-
-    def length(self, tx: Trace) -> int:
-        return len(self.items)
-
-    def truth(self, tx: Trace) -> bool:
-        return bool(self.items)
-
-    def contains(self, tx: Trace, item: Value) -> bool:
-        return tx.hash_key(item) in self.items
-
-    def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import SequenceIterator
-
-        return SequenceIterator(list(self.items.values()))
-
-    def unpack(self, tx: Trace) -> list[Value]:
-        return list(self.items.values())
-
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        return tx.attributes.of_builtin_object(self, name)
-
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return tx.calls.call_builtin_method(self, name, args, kwargs)
-
-
 class SymRange(Value):
     """``range`` with symbolic bounds; iterating it fixes them."""
 
@@ -247,6 +239,14 @@ class SymRange(Value):
 
     def length(self, tx: Trace) -> int:
         return len(self.fixed(tx))
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        if name in ("start", "stop", "step"):
+            return self.bounds[("start", "stop", "step").index(name)]
+        return tx.known(self.fixed(tx)).get_attr(tx, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.known(self.fixed(tx)).call_method(tx, name, args, kwargs)
 
     def truth(self, tx: Trace) -> bool:
         return bool(self.fixed(tx))
@@ -267,6 +267,6 @@ def size_value(size: int | Expr) -> Value:
 
 
 __all__ = [
-    "IteratorStop", "ListValue", "SequenceValue", "SetValue", "SliceValue", "SymRange", "TupleValue", "make_slice",
-    "size_value",
+    "IteratorStop", "ListValue", "SequenceValue", "SliceValue", "SymRange", "TupleValue", "keeps_tuple_methods",
+    "make_slice", "size_value",
 ]  # fmt: skip

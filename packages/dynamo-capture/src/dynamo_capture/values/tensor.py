@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -92,6 +93,10 @@ class TensorValue(Value):
         return tx.env.specialize(size) if isinstance(size, Expr) else size
 
     def truth(self, tx: Trace) -> bool:
+        sizes = self.meta.spec.sizes
+        if self.meta.spec.is_static and math.prod(sizes) != 1:
+            many = "no values" if 0 in sizes else "more than one value"
+            raise tx.raises(RuntimeError, f"Boolean value of Tensor with {many} is ambiguous")
         raise GraphBreak("CAP201", "the truth of a tensor depends on its content")
 
     def iterate(self, tx: Trace) -> IteratorValue:

@@ -1,0 +1,43 @@
+"""Existing objects that are passed on as they are: what the translator cannot look into, and weak references."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.sources import ReferentSource
+from dynamo_capture.values.base import Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+    from fx_interface.source import Source
+
+
+class OpaqueValue(Value):
+    """``reason``: why the object cannot be followed, told when something is asked of it."""
+
+    __slots__ = ("real", "reason", "source")
+
+    def __init__(self, real: Any, source: Source, reason: GraphBreak) -> None:
+        self.real = real
+        self.source = source
+        self.reason = reason
+
+    def python_type(self) -> type:
+        return type(self.real)
+
+    def unsupported(self, what: str) -> GraphBreak:
+        return GraphBreak(self.reason.code, self.reason.reason)
+
+
+class WeakReference(OpaqueValue):
+    """``weakref.ref``: what calling it gives is read like an attribute."""
+
+    __slots__ = ()
+
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        assert self.source is not None
+        return tx.wrap(self.real(), ReferentSource(self.source))
+
+    def truth(self, tx: Trace) -> bool:
+        return True

@@ -1,0 +1,146 @@
+"""Sets and frozensets whose members, and whose order of iteration, the trace knows.
+
+A set is iterated in the order of its hash table, which depends on how it came about. Beside the members, a value
+therefore keeps a real set of their keys, to which everything happens that happens to the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.values.constant import Const
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+    from fx_interface.source import Source
+
+
+class SetValue(Value):
+    """``items``: hashable key -> member. ``order``: the keys as a real set; that of an existing set may be the set
+    itself until it is changed."""
+
+    __slots__ = ("cls", "items", "order", "real", "source")
+
+    def __init__(
+        self,
+        items: dict[Any, Value],
+        cls: type = set,
+        source: Source | None = None,
+        real: Any = None,
+        order: Any = None,
+    ) -> None:
+        self.items = items
+        self.cls = cls
+        self.source = source
+        self.real = real
+        self.order = set(items) if order is None else order
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def as_constant(self) -> Any:
+        if self.cls is not frozenset:
+            raise NotConstant(self)
+        return frozenset(item.as_constant() for item in self.items.values())
+
+    def length(self, tx: Trace) -> int:
+        return len(self.items)
+
+    def truth(self, tx: Trace) -> bool:
+        return bool(self.items)
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        return tx.hash_key(item) in self.items
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.iterators import SequenceIterator
+
+        return SequenceIterator(self.unpack(tx))
+
+    def unpack(self, tx: Trace) -> list[Value]:
+        if self.order is None:
+            raise GraphBreak("CAP213", "the order of a set that was changed is asked for")
+        if self.order is self.real:
+            return list(self.items.values())
+        return [self.items[key] for key in self.order]
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return tx.attributes.of_builtin_object(self, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_builtin_method(self, name, args, kwargs)
+
+    # Changes.
+
+    def _changes(self, tx: Trace) -> None:
+        tx.effects.mutates(self)
+        if self.order is not None and self.order is self.real:
+            copied = set(self.order)
+            self.order = copied if list(copied) == list(self.order) else None
+
+    def add(self, tx: Trace, value: Value) -> None:
+        """``s.add(value)``."""
+        self._changes(tx)
+        key = tx.hash_key(value)
+        self.items.setdefault(key, value)
+        if self.order is not None:
+            self.order.add(key)
+
+    def discard(self, tx: Trace, key: Any) -> None:
+        """``s.discard(...)`` of the member with this key."""
+        self._changes(tx)
+        self.items.pop(key, None)
+        if self.order is not None:
+            self.order.discard(key)
+
+    def pop(self, tx: Trace) -> Value:
+        """``s.pop()``: which member comes out depends on the table."""
+        if not self.items:
+            raise tx.raises(KeyError, "pop from an empty set")
+        if (self.real is not None or self.order is None) and len(self.items) > 1:
+            raise GraphBreak("CAP213", "a member of an existing set is popped")
+        self._changes(tx)
+        if self.order is None:
+            return self.items.pop(next(iter(self.items)))
+        return self.items.pop(self.order.pop())
+
+    def clear(self, tx: Trace) -> None:
+        """``s.clear()``."""
+        self._changes(tx)
+        self.items.clear()
+        self.order = set()
+
+    def combined(self, operation: Callable[[Any, Any], Any], other: SetValue) -> SetValue:
+        """``self | other`` and so on: a new set of this one's class."""
+        if self.order is None or other.order is None:
+            order: Any = operation(self.items.keys(), other.items.keys())
+        else:
+            order = operation(self.order, other.order)
+        known = {**other.items, **self.items}
+        return SetValue(
+            {key: known[key] for key in order},
+            self.cls,
+            order=set(order) if type(order) is not set else order,
+        )
+
+    def update_with(self, tx: Trace, operation: Callable[[Any, Any], Any], other: SetValue) -> None:
+        """``self |= other`` and so on."""
+        self._changes(tx)
+        known = {**other.items, **self.items}
+        if self.order is None or other.order is None:
+            self.order = None
+            keys = list(operation(set(self.items), set(other.items)))
+        else:
+            self.order = operation(self.order, other.order)
+            keys = list(self.order)
+        present = set(keys)
+        kept = [key for key in self.items if key in present]
+        self.items = {key: known[key] for key in dict.fromkeys([*kept, *keys])}
+
+    @property
+    def all_constant(self) -> bool:
+        """Whether the members are constants, so that ``order`` is a set of them."""
+        return self.order is not None and all(isinstance(item, Const) for item in self.items.values())
