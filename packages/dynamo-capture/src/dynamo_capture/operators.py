@@ -207,7 +207,7 @@ class Operators:
         cls = lhs.python_type() if lhs.python_type() in plain else set
         left = lhs if isinstance(lhs, SetValue) else tx.calls.as_set(lhs, cls)
         right = rhs if isinstance(rhs, SetValue) else tx.calls.as_set(rhs)
-        return left.combined(BINARY[plain_symbol].function, right)
+        return left.combined(tx, BINARY[plain_symbol].function, right)
 
     def _objects(self, row: BinaryOperator, lhs: Value, rhs: Value, symbol: str) -> Value:
         """Special methods, in Python's order."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
@@ -26,7 +27,7 @@ class SizeHistory:
 
     sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     integers: dict[str, set[int]] = field(default_factory=dict)
-    functions: dict[str, tuple[int, CodeType] | None] = field(default_factory=dict)
+    functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
     def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
         """Remember these sizes; None stands for a size that has differed."""
@@ -47,9 +48,8 @@ class SizeHistory:
 
     def record_function(self, key: str, function: FunctionType) -> bool:
         """Remember this function; True if there have been others with the same code."""
-        seen = (id(function), function.__code__)
-        known = self.functions.setdefault(key, seen)
-        if known is not None and known[0] != seen[0] and known[1] is seen[1]:
+        known = self.functions.setdefault(key, (weakref.ref(function), function.__code__))
+        if known is not None and known[0]() is not function and known[1] is function.__code__:
             self.functions[key] = None
         return self.functions[key] is None
 

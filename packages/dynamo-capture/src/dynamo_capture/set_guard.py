@@ -11,9 +11,31 @@ from guards import GuardRecord, constant_key, constants_equal, guard_kind
 @guard_kind
 @dataclass(frozen=True, slots=True)
 class SetMembers(GuardRecord):
-    """A set or frozenset of exactly these members, which it gives in this order (1, 1.0 and True are three members)."""
+    """A set or frozenset of exactly these members (1, 1.0 and True are three members), in any order."""
 
     kind: ClassVar[str] = "set_members"
+    expected: tuple[Any, ...] = field(compare=False)
+    key: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", frozenset(map(constant_key, self.expected)))
+
+    def holds(self, value: Any) -> bool:
+        try:
+            return bool(frozenset(map(constant_key, value)) == self.key)
+        except Exception:
+            return False
+
+    def explain(self, value: Any) -> str:
+        return f"expected a set of {list(self.expected)!r}, got {value!r}"
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class SetOrder(GuardRecord):
+    """A set or frozenset that gives its members in this order."""
+
+    kind: ClassVar[str] = "set_order"
     expected: tuple[Any, ...] = field(compare=False)
     key: Any = field(init=False, repr=False)
 
@@ -27,7 +49,7 @@ class SetMembers(GuardRecord):
             return False
 
     def explain(self, value: Any) -> str:
-        return f"expected a set of {list(self.expected)!r}, got {value!r}"
+        return f"expected a set iterated as {list(self.expected)!r}, got {list(value)!r}"
 
 
 @guard_kind

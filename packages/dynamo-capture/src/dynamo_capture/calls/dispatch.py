@@ -325,6 +325,8 @@ class Calls:
             entries = value.all_entries(tx).values()
             return {self.python_object(k): self.python_object(tx.force(v)) for k, v in entries}
         if isinstance(value, SetValue):
+            if value.all_constant:
+                return value.cls(value.table(tx))
             return value.cls(self.python_object(item) for item in value.items.values())
         if isinstance(value, DictView):
             return [self.python_object(item) for item in value.unpack(tx)]
@@ -443,7 +445,8 @@ class Calls:
         if isinstance(value, Const) and isinstance(value.value, (set, frozenset)):
             return SetValue({item: Const(item) for item in value.value}, cls, order=set(value.value))
         if isinstance(value, SetValue):
-            order = None if value.order is None else set(value.order)
+            table = value.table(self._tx)
+            order = None if table is None else set(table)
             return SetValue(dict(value.items), cls, order=order)
         return self.set_of(value.unpack(self._tx), cls)
 

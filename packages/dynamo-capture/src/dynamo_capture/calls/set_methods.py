@@ -65,7 +65,7 @@ def _combining(operation: Callable[[Any, Any], Any]) -> Any:
     def apply(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
         result = owner if args else tx.calls.as_set(owner, owner.cls)
         for other in args:
-            result = result.combined(operation, tx.calls.as_set(other))
+            result = result.combined(tx, operation, tx.calls.as_set(other))
         return result
 
     return apply

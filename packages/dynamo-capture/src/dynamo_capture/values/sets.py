@@ -10,6 +10,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.set_guard import SetOrder
 from dynamo_capture.values.base import IteratorValue, Value
 from dynamo_capture.values.constant import Const
 
@@ -22,7 +23,7 @@ class SetValue(Value):
     """``items``: hashable key -> member. ``order``: the keys as a real set; that of an existing set may be the set
     itself until it is changed."""
 
-    __slots__ = ("cls", "items", "order", "real", "source")
+    __slots__ = ("_order_guarded", "cls", "items", "order", "real", "source")
 
     def __init__(
         self,
@@ -37,6 +38,7 @@ class SetValue(Value):
         self.source = source
         self.real = real
         self.order = set(items) if order is None else order
+        self._order_guarded = False
 
     def python_type(self) -> type:
         return self.cls
@@ -61,11 +63,20 @@ class SetValue(Value):
         return SequenceIterator(self.unpack(tx))
 
     def unpack(self, tx: Trace) -> list[Value]:
-        if self.order is None:
+        if self.table(tx) is None:
             raise GraphBreak("CAP213", "the order of a set that was changed is asked for")
         if self.order is self.real:
             return list(self.items.values())
         return [self.items[key] for key in self.order]
+
+    def table(self, tx: Trace) -> Any:
+        """``order``, with a guard where it is an existing set's; None if it is not known."""
+        if self.real is not None and self.order is self.real and not self._order_guarded:
+            assert self.source is not None
+            self._order_guarded = True
+            if len(self.items) > 1:
+                tx.guards.add(SetOrder(self.source, tuple(self.real), where=tx.where()))
+        return self.order
 
     def get_attr(self, tx: Trace, name: str) -> Value:
         return tx.attributes.of_builtin_object(self, name)
@@ -77,6 +88,7 @@ class SetValue(Value):
 
     def _changes(self, tx: Trace) -> None:
         tx.effects.mutates(self)
+        self.table(tx)
         if self.order is not None and self.order is self.real:
             copied = set(self.order)
             self.order = copied if list(copied) == list(self.order) else None
@@ -113,28 +125,25 @@ class SetValue(Value):
         self.items.clear()
         self.order = set()
 
-    def combined(self, operation: Callable[[Any, Any], Any], other: SetValue) -> SetValue:
+    def combined(self, tx: Trace, operation: Callable[[Any, Any], Any], other: SetValue) -> SetValue:
         """``self | other`` and so on: a new set of this one's class."""
-        if self.order is None or other.order is None:
-            order: Any = operation(self.items.keys(), other.items.keys())
-        else:
-            order = operation(self.order, other.order)
+        mine, theirs = self.table(tx), other.table(tx)
+        if mine is None or theirs is None:
+            mine, theirs = self.items.keys(), other.items.keys()
+        order = operation(mine, theirs)
         known = {**other.items, **self.items}
-        return SetValue(
-            {key: known[key] for key in order},
-            self.cls,
-            order=set(order) if type(order) is not set else order,
-        )
+        return SetValue({key: known[key] for key in order}, self.cls, order=set(order))
 
     def update_with(self, tx: Trace, operation: Callable[[Any, Any], Any], other: SetValue) -> None:
         """``self |= other`` and so on."""
+        theirs = other.table(tx)
         self._changes(tx)
         known = {**other.items, **self.items}
-        if self.order is None or other.order is None:
+        if self.order is None or theirs is None:
             self.order = None
             keys = list(operation(set(self.items), set(other.items)))
         else:
-            self.order = operation(self.order, other.order)
+            self.order = operation(self.order, theirs)
             keys = list(self.order)
         present = set(keys)
         kept = [key for key in self.items if key in present]
