@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture import _eval_frame, runtime
 from dynamo_capture.bytecode import CodeBody, Instruction, assemble, decode
-from dynamo_capture.bytecode.control_flow import ControlFlow
+from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
@@ -118,7 +118,7 @@ def exits_after(
     flow = ControlFlow(body.instructions)
     depths = stack_depths(body)
     exits: dict[int, list[Instruction]] = {}
-    successors = flow.normal_successors(index)
+    successors = [past_loop_end(body.instructions, found) for found in flow.normal_successors(index)]
     stored, deleted = _touched_by_handlers(body, flow, index, successors)
     known_missing = [name for name in missing if name not in stored]
     perhaps = [name for name in body.varnames if name in (stored if name in missing else deleted)]
