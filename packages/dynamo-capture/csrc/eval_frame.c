@@ -260,7 +260,8 @@ PyObject *fxs_eval_frame(PyThreadState *tstate, _PyInterpreterFrame *frame, int 
         thread->dispatching = NULL;
         return fxs_last_evaluator(tstate, frame, throwflag);
     }
-    if (thread->callback == NULL || FXS_UNLIKELY(fxs_paused) || throwflag || frame->owner != FRAME_OWNED_BY_THREAD) {
+    if (thread->callback == NULL || FXS_UNLIKELY(fxs_paused) || throwflag || frame->owner != FRAME_OWNED_BY_THREAD ||
+        FXS_UNLIKELY(tstate->tracing > 0)) { /* inside a trace, profile or audit function: no part of the program */
         return run(thread, tstate, frame, throwflag);
     }
     return dispatch(thread, tstate, frame);

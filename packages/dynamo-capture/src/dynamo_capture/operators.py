@@ -174,7 +174,7 @@ class Operators:
                 if isinstance(rhs, SequenceValue):
                     lhs, rhs = rhs, lhs
                 if isinstance(lhs, SequenceValue) and not isinstance(rhs, SequenceValue):
-                    items = lhs.items * tx.index(rhs)
+                    items = lhs.items * tx.integer(rhs)
                     if symbol == "*=" and isinstance(lhs, ListValue):
                         tx.effects.mutates(lhs)
                         lhs.items[:] = items

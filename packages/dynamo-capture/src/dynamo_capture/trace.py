@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -167,6 +168,11 @@ class Trace:
         if isinstance(value, SliceValue):
             return value.as_slice(self)
         return self.constant(value)
+
+    def integer(self, value: Value) -> int:
+        """An integer, where nothing else will do."""
+        found = self.index(value)
+        return self.fold(lambda: operator.index(found))
 
     def hash_key(self, value: Value) -> Any:
         """A hashable Python object that stands for a dictionary key."""

@@ -50,6 +50,12 @@ _BUILTINS: tuple[Callable[..., Any], ...] = (
     getattr,
 )
 _INTERFACE: tuple[Callable[..., Any], ...] = (graph.call_block, graph.size_min, graph.size_max)
+_MODES: Mapping[str, Callable[..., Any]] = {
+    "torch._C._set_grad_enabled": torch._C._set_grad_enabled,
+    "torch.amp._enter_autocast": getattr(torch.amp, "_enter_autocast"),  # noqa: B009
+    "torch.amp._exit_autocast": getattr(torch.amp, "_exit_autocast"),  # noqa: B009
+}
+"""What changes a mode while a graph runs; torch's own captured graphs call the same functions."""
 _BARRED = frozenset({"call", "__call__", "compile", "load", "save", "import_ir_module"})
 
 
@@ -57,6 +63,7 @@ _BARRED = frozenset({"call", "__call__", "compile", "load", "save", "import_ir_m
 def _functions() -> Mapping[str, Any]:
     found: dict[str, Any] = {f"builtins.{f.__name__}": f for f in _BUILTINS}
     found.update({f"fx_interface.graph.{f.__name__}": f for f in _INTERFACE})
+    found.update(_MODES)
     for prefix, namespace in _NAMESPACES:
         for name in sorted(namespace, key=lambda name: (name.startswith("_"), name)):
             value = namespace[name]

@@ -75,7 +75,7 @@ def new_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
 def make_deque(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     made = ListValue(list(args[0].unpack(tx)) if args else [], collections.deque)
     limit = args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)
-    made.maxlen = None if is_none(limit) else tx.index(limit)
+    made.maxlen = None if is_none(limit) else tx.integer(limit)
     if made.maxlen is not None:
         made.items = made.items[max(0, len(made.items) - made.maxlen) :]
     return made
@@ -186,14 +186,14 @@ def make_range(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bounds = [Const(0), args[0], Const(1)] if len(args) == 1 else [*args, Const(1)][:3]
     if any(isinstance(bound, SymValue) for bound in bounds):
         return SymRange((bounds[0], bounds[1], bounds[2]))
-    numbers = [tx.index(bound) for bound in bounds]
+    numbers = [tx.integer(bound) for bound in bounds]
     return Const(tx.fold(lambda: range(*numbers)))
 
 
 @handles(enumerate)
 def make_enumerate(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     start = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
-    return EnumerateIterator(args[0].iterate(tx), tx.index(start))
+    return EnumerateIterator(args[0].iterate(tx), tx.integer(start))
 
 
 @handles(zip)

@@ -348,7 +348,8 @@ class Calls:
         method = getattr(type(real), name, None)
         special = METHODS.get(method) if isinstance(real, (str, bytes, tuple, frozenset)) else None
         if special is not None:
-            return special(tx, owner, args, kwargs)
+            receiver = self.as_set(owner, frozenset) if isinstance(real, frozenset) else owner
+            return special(tx, receiver, args, kwargs)
         if isinstance(real, tuple) and not self._all_known(args, kwargs):
             values = TupleValue([tx.known(item) for item in real], type(real))
             return values.call_method(tx, name, args, kwargs)

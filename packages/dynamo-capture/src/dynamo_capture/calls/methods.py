@@ -161,7 +161,7 @@ def list_extend(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str
 
 @method(list.pop, collections.deque.pop)
 def list_pop(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    index = tx.index(args[0]) if args else -1
+    index = tx.integer(args[0]) if args else -1
     if not -len(owner.items) <= index < len(owner.items):
         raise tx.raises(IndexError, "pop from empty list" if not owner.items else "pop index out of range")
     tx.effects.mutates(owner)
@@ -171,7 +171,7 @@ def list_pop(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, V
 @method(list.insert)
 def list_insert(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     tx.effects.mutates(owner)
-    owner.items.insert(tx.index(args[0]), args[1])
+    owner.items.insert(tx.integer(args[0]), args[1])
     return NONE
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.runtime import instance_dict
 from dynamo_capture.values.base import Lazy, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.mapping import DictValue
@@ -12,6 +13,12 @@ from fx_interface.source import InstanceDictSource, ItemSource
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
     from dynamo_capture.values.objects import ObjectValue
+
+
+def _space(real: Any) -> dict[str, Any]:
+    """An object's attributes, past what its class says about ``__dict__``."""
+    found = instance_dict(real)
+    return found if isinstance(found, dict) else {}
 
 
 class InstanceDictValue(DictValue):
@@ -33,8 +40,8 @@ class InstanceDictValue(DictValue):
         if owner.real is not None:
             if self.source is not None and not self.keys_guarded:
                 self.keys_guarded = True
-                tx.guard_keys(self.source, vars(owner.real))
-            for name, real in vars(owner.real).items():
+                tx.guard_keys(self.source, _space(owner.real))
+            for name, real in _space(owner.real).items():
                 source = None if self.source is None else ItemSource(self.source, name)
                 entries[name] = [Const(name), owner.reads.get(name) or Lazy(real, source)]
         for name, value in owner.attrs.items():
@@ -51,10 +58,10 @@ class InstanceDictValue(DictValue):
         if key in owner.attrs:
             written = owner.attrs[key]
             return None if written is None else tx.force(written)
-        if key in owner.reads and owner.real is not None and key in vars(owner.real):
+        if key in owner.reads and owner.real is not None and key in _space(owner.real):
             return owner.reads[key]
-        if owner.real is not None and key in vars(owner.real):
-            real = vars(owner.real)[key]
+        if owner.real is not None and key in _space(owner.real):
+            real = _space(owner.real)[key]
             made = tx.known(real) if self.source is None else tx.wrap(real, ItemSource(self.source, key))
             owner.reads[key] = made
             return made
