@@ -185,6 +185,11 @@ static PyObject *evaluator_failed(Evaluator *self, void *unused) {
     return PyLong_FromLong(self->failed);
 }
 
+static PyObject *evaluator_plan(Evaluator *self, void *unused) {
+    (void)unused;
+    return self->plan == NULL ? Py_NewRef(Py_None) : plan_counts(self->plan);
+}
+
 static PyMethodDef evaluator_methods[] = {
     {"check", (PyCFunction)evaluator_check, METH_O, "check(scope) -> bool: whether every guard holds. Never raises."},
     {"check_call", (PyCFunction)(void (*)(void))evaluator_check_call, METH_FASTCALL,
@@ -194,6 +199,7 @@ static PyMethodDef evaluator_methods[] = {
 
 static PyGetSetDef evaluator_getset[] = {
     {"failed", (getter)evaluator_failed, NULL, "Index of the guard that failed last, or -1.", NULL},
+    {"plan", (getter)evaluator_plan, NULL, "Entries of the plan by kind, or None while there is none.", NULL},
     {NULL, NULL, NULL, NULL, NULL},
 };
 

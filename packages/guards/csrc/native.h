@@ -138,6 +138,13 @@ typedef struct {
     int has_number;
 } Slot;
 
+/* A native check of a tensor that is known to be alive. */
+typedef struct {
+    PyObject *object;
+    const TensorFacts *facts;
+    int32_t guard;
+} TensorFact;
+
 /* One evaluation in progress. */
 typedef struct {
     Slot *slots;
@@ -180,6 +187,8 @@ int tensor_traverse(TensorFacts *facts, visitproc visit, void *arg);
 int tensor_holds(const TensorFacts *facts, PyObject *value);
 int tensor_check_is_native(const TensorFacts *facts);
 int tensor_is_plain(PyObject *value);
+int tensor_facts_equal(const TensorFacts *a, const TensorFacts *b);
+int tensors_that_fit(const TensorFact *checks, int n);
 const void *tensor_storage(PyObject *value); /* NULL: not readable here */
 int tensor_extent(PyObject *value, int stride, Py_ssize_t dim, int64_t *result);
 PyObject *tensor_metadata(PyObject *module, PyObject *tensor);
@@ -198,7 +207,7 @@ int root_passes(Node *root, const Roots *roots, Run *run);
 int child_passes(Node *child, PyObject *parent, Run *run);
 int number_child(Node *child, PyObject *tensor, Run *run);
 
-/* plan.c */
+/* plan_record.c, plan_run.c */
 typedef struct Plan Plan;
 typedef enum { PLAN_FAILS, PLAN_HOLDS, PLAN_STALE } PlanOutcome;
 Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *relations, Py_ssize_t n_relations,
@@ -207,6 +216,7 @@ Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *re
 int root_is_lasting(const Node *root, PyObject *value);
 PlanOutcome plan_run(Plan *plan, const Roots *roots, const Check *relations, Py_ssize_t n_relations, Run *run);
 void plan_free(Plan *plan);
+PyObject *plan_counts(const Plan *plan);
 
 /* evaluator.c, fetcher.c */
 extern PyTypeObject Evaluator_Type, Fetcher_Type;

@@ -16,6 +16,7 @@ struct TensorFacts {
     uint64_t keys;
     int readable; /* the tensors that match keep their metadata in the usual place */
     int dtype, device_type, device_index, requires_grad, is_leaf, has_strides;
+    int exact; /* no extent is left open, and the rank is one that tensors keep inline */
     Py_ssize_t rank;
     int64_t extents[]; /* sizes, then strides; ANY where any number holds */
 };
@@ -24,6 +25,7 @@ int tensor_ready = 0;
 
 static struct {
     Py_ssize_t impl, keys, sizes, dtype, device, autograd, storage;
+    Py_ssize_t grad_flag; /* in the autograd metadata; -1: not found */
     uint64_t odd_keys; /* dispatch keys of tensors whose metadata is not in the usual place */
 } at;
 
@@ -39,14 +41,15 @@ static void *symbol(const char *library, const char *name) {
     return found;
 }
 
-/* offsets: (impl, keys, sizes, dtype, device, autograd, storage, odd keys, plain types); None: no native reading. */
+/* offsets: (impl, keys, sizes, dtype, device, autograd, storage, grad flag, odd keys, plain types); None: no native
+ * reading. */
 int tensor_init(PyObject *offsets) {
     tensor_ready = 0;
     if (offsets == Py_None) return 0;
     unsigned long long odd;
     PyObject *types;
-    if (!PyArg_ParseTuple(offsets, "nnnnnnnKO!", &at.impl, &at.keys, &at.sizes, &at.dtype, &at.device, &at.autograd,
-                          &at.storage, &odd, &PyTuple_Type, &types))
+    if (!PyArg_ParseTuple(offsets, "nnnnnnnnKO!", &at.impl, &at.keys, &at.sizes, &at.dtype, &at.device, &at.autograd,
+                          &at.storage, &at.grad_flag, &odd, &PyTuple_Type, &types))
         return -1;
     at.odd_keys = odd;
     impl_requires_grad = (int (*)(const void *))symbol("libc10.so", "_ZNK3c1010TensorImpl13requires_gradEv");
@@ -76,9 +79,12 @@ static inline const int64_t *extents_of(const char *impl, int strides) {
     return *(const int64_t *const *)storage + (strides ? rank : 0);
 }
 
-/* A tensor without autograd metadata does not require grad. */
+/* A tensor without autograd metadata does not require grad; one whose flag is set does; else there may be a grad_fn. */
 static inline int requires_grad_of(const char *impl) {
-    return *(void *const *)(impl + at.autograd) != NULL && (impl_requires_grad(impl) & 0xff) != 0;
+    const char *autograd = *(const char *const *)(impl + at.autograd);
+    if (autograd == NULL) return 0;
+    if (at.grad_flag >= 0 && autograd[at.grad_flag] == 1) return 1;
+    return (impl_requires_grad(impl) & 0xff) != 0;
 }
 
 static int is_plain_type(PyTypeObject *type) {
@@ -135,6 +141,8 @@ TensorFacts *tensor_facts_parse(PyObject *spec) {
         facts->extents[i] = PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, i));
         facts->extents[rank + i] = facts->has_strides ? PyLong_AsLongLong(PyTuple_GetItem(strides, i)) : ANY;
     }
+    facts->exact = rank <= INLINE_RANK;
+    for (Py_ssize_t i = 0; i < 2 * rank; i++) facts->exact = facts->exact && facts->extents[i] != ANY;
     if (PyErr_Occurred()) {
         tensor_facts_clear(facts);
         return NULL;
@@ -161,23 +169,57 @@ static int record_holds(const TensorFacts *facts, PyObject *value) {
     return holds;
 }
 
-int tensor_check_is_native(const TensorFacts *facts) { return tensor_ready && facts->readable; }
+/* Whether tensors that fit one of two native checks fit the other. */
+int tensor_facts_equal(const TensorFacts *a, const TensorFacts *b) {
+    return a->type == b->type && a->keys == b->keys && a->dtype == b->dtype && a->device_type == b->device_type &&
+           a->device_index == b->device_index && a->requires_grad == b->requires_grad && a->is_leaf == b->is_leaf &&
+           a->rank == b->rank && memcmp(a->extents, b->extents, 2 * (size_t)a->rank * sizeof(int64_t)) == 0;
+}
 
-int tensor_holds(const TensorFacts *facts, PyObject *value) {
-    if (Py_TYPE(value) != facts->type) return 0;
-    if (!tensor_ready || !facts->readable) return record_holds(facts, value);
-    const char *impl = impl_of(value);
-    if (impl == NULL || keys_of(impl) != facts->keys || dtype_of(impl) != facts->dtype) return 0;
-    Py_ssize_t rank = rank_of(impl);
-    if (rank != facts->rank || device_type_of(impl) != facts->device_type) return 0;
-    if (device_index_of(impl) != facts->device_index) return 0;
+/* The usual case: sizes and strides are all fixed and lie in the tensor's own memory. */
+static inline int inline_extents_are(const TensorFacts *facts, const char *impl) {
+    const int64_t *actual = (const int64_t *)(impl + at.sizes) + 1;
+    Py_ssize_t rank = facts->rank;
+    int64_t difference = 0;
+    for (Py_ssize_t i = 0; i < rank; i++)
+        difference |= (actual[i] ^ facts->extents[i]) | (actual[INLINE_RANK + i] ^ facts->extents[rank + i]);
+    return difference == 0;
+}
+
+static int extents_are(const TensorFacts *facts, const char *impl) {
     const int64_t *sizes = extents_of(impl, 0), *strides = extents_of(impl, 1);
+    Py_ssize_t rank = facts->rank;
     for (Py_ssize_t i = 0; i < rank; i++) {
         if (facts->extents[i] != ANY && facts->extents[i] != sizes[i]) return 0;
         if (facts->extents[rank + i] != ANY && facts->extents[rank + i] != strides[i]) return 0;
     }
+    return 1;
+}
+
+int tensor_check_is_native(const TensorFacts *facts) { return tensor_ready && facts->readable; }
+
+static inline __attribute__((always_inline)) int metadata_fits(const TensorFacts *facts, PyObject *value) {
+    const char *impl = impl_of(value);
+    if (impl == NULL || keys_of(impl) != facts->keys || dtype_of(impl) != facts->dtype) return 0;
+    if (rank_of(impl) != facts->rank || device_type_of(impl) != facts->device_type) return 0;
+    if (device_index_of(impl) != facts->device_index) return 0;
+    if (!(facts->exact ? inline_extents_are(facts, impl) : extents_are(facts, impl))) return 0;
     if (requires_grad_of(impl) != facts->requires_grad) return 0;
     return facts->is_leaf < 0 || ((tensor_is_leaf((char *)value + at.impl) & 0xff) != 0) == facts->is_leaf;
+}
+
+int tensor_holds(const TensorFacts *facts, PyObject *value) {
+    if (Py_TYPE(value) != facts->type) return 0;
+    return tensor_ready && facts->readable ? metadata_fits(facts, value) : record_holds(facts, value);
+}
+
+/* Many native checks at once: how many hold before the first that does not. */
+int tensors_that_fit(const TensorFact *checks, int n) {
+    for (int i = 0; i < n; i++) {
+        if (Py_TYPE(checks[i].object) != checks[i].facts->type || !metadata_fits(checks[i].facts, checks[i].object))
+            return i;
+    }
+    return n;
 }
 
 /* (keys, dtype, device type, device index, requires_grad, is_leaf, sizes, strides, storage) as read. For calibration. */

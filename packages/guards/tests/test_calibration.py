@@ -25,7 +25,10 @@ def test_this_torch_is_readable() -> None:
     assert found.dtype_code(torch.qint8) is None
 
 
-@pytest.mark.parametrize("field", [f.name for f in dataclasses.fields(module.Layout) if f.name != "impl"])
+FIELDS = [f.name for f in dataclasses.fields(module.Layout) if f.name not in ("impl", "grad_flag")]
+
+
+@pytest.mark.parametrize("field", FIELDS)
 def test_a_wrong_offset_turns_native_reading_off(
     field: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -42,6 +45,18 @@ def test_a_wrong_offset_turns_native_reading_off(
         found = torch_bridge.calibration()
         assert found is not None
         assert found.layout == right
+
+
+def test_without_a_grad_flag_torch_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = module._find_layout()
+    assert right.grad_flag >= 0
+    monkeypatch.setattr(module, "_find_layout", lambda: dataclasses.replace(right, grad_flag=-1))
+    try:
+        assert module.calibrate().layout is not None
+    finally:
+        monkeypatch.undo()
+        torch_bridge.calibration.cache_clear()
+        torch_bridge.calibration()
 
 
 def test_odd_tensors_are_not_plain() -> None:

@@ -26,7 +26,8 @@ _MASK = 2**64 - 1
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Byte offsets: ``impl`` in the Python object, the others in the C++ object that it points to."""
+    """Byte offsets: ``impl`` in the Python object, the others in the C++ object that it points to, but ``grad_flag`` in
+    the autograd metadata that this points to."""
 
     impl: int
     keys: int
@@ -35,6 +36,7 @@ class Layout:
     device: int
     autograd: int
     storage: int
+    grad_flag: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +91,9 @@ def calibrate() -> Calibration:
         layout = _find_layout()
         odd = ~plain_keys & _MASK
         offsets = (layout.impl, layout.keys, layout.sizes, layout.dtype, layout.device)
-        _native.set_tensor_layout((*offsets, layout.autograd, layout.storage, odd, _PLAIN_TYPES))
+        _native.set_tensor_layout(
+            (*offsets, layout.autograd, layout.storage, layout.grad_flag, odd, _PLAIN_TYPES)
+        )
         dtypes = {d: _native.tensor_metadata(torch.empty(0, dtype=d))[1] for d in _DTYPES}
         _verify(dtypes, devices)
     except (LookupError, OSError, ValueError, struct.error) as error:
@@ -107,15 +111,18 @@ def _memory(address: int, size: int) -> bytes:
     return ctypes.string_at(address, size)
 
 
-def _impl_bytes(tensor: torch.Tensor) -> bytes:
-    size = _SCANNED
+def _usable(address: int, least: int) -> int:
+    """How many bytes of an allocation may be read: as many as malloc says, at most those that are searched."""
     try:
         usable = ctypes.CDLL(None).malloc_usable_size
         usable.restype, usable.argtypes = ctypes.c_size_t, [ctypes.c_void_p]
-        size = min(size, usable(tensor._cdata)) or size
+        return min(_SCANNED, int(usable(address))) or least
     except (AttributeError, OSError):
-        size = 192
-    return _memory(tensor._cdata, size)
+        return least
+
+
+def _impl_bytes(tensor: torch.Tensor) -> bytes:
+    return _memory(tensor._cdata, _usable(tensor._cdata, 192))
 
 
 _Test = tuple[bytes, Callable[[bytes, int], bool]]
@@ -155,6 +162,7 @@ def _find_layout() -> Layout:
         _find_device(),
         _find_autograd(),
         _place("storage", list(zip(memories, storages, strict=True))),
+        _find_grad_flag(),
     )
 
 
@@ -189,6 +197,22 @@ def _find_autograd() -> int:
     after = _impl_bytes(tensor.requires_grad_())
     is_null = _reads("<Q", 0)
     return _place("autograd metadata", [(before, is_null), (after, lambda m, at: not is_null(m, at))])
+
+
+def _find_grad_flag() -> int:
+    """The byte of the autograd metadata that is 1 while a leaf requires grad, and 0 otherwise; -1: there is no one."""
+    place = _find_autograd()
+    tests: list[_Test] = []
+    for _ in range(3):
+        tensor = torch.empty(2).requires_grad_()
+        for wanted in (True, False, True):
+            tensor.requires_grad_(wanted)
+            address: int = struct.unpack_from("<Q", _impl_bytes(tensor), place)[0]
+            tests.append((_memory(address, _usable(address, 64)), _reads("<B", int(wanted))))
+    try:
+        return _place("grad flag", tests, step=1)
+    except LookupError:
+        return -1
 
 
 def _device_codes() -> dict[str, int]:
@@ -246,6 +270,7 @@ def _samples() -> list[torch.Tensor]:
         torch.empty(2, 2, device="meta"),
         leaf.detach(),
     ]
+    made += [torch.empty(2).requires_grad_().requires_grad_(False)]
     made += [torch.empty((1,) * 9), torch.zeros(2, dtype=torch.complex64).conj(), base.expand(5, 2, 3, 4)]
     made += [torch.empty(2, dtype=dtype) for dtype in _DTYPES]
     with torch.inference_mode():

@@ -1,82 +1,28 @@
-/* The plan: what a check that found nothing changed has to look at, as a flat list.
- *
- * Recorded after a walk over the tree that passed without finding any change; run instead of the walk from then on. Its
- * pointers are borrowed. That is sound because the list is in order: an entry's objects are alive if every earlier entry
- * holds. It starts from the call's own arguments and globals; a dict with its old version still holds the values it held;
- * versions are never used twice, so not even a new dict at an old address can pass for the old one. What may run user code
- * comes last, with references to the objects it is about.
- *
- *   ROOT self is 0x..a0                     (alive: passed by the caller)
- *   OWNER 0x..a0 has type Net, __dict__ 0x..b0
- *   DICT 0x..b0 has version 1234            (so its _modules is still 0x..c0)
- *   DICT 0x..c0 has version 1300
- *   OWNER ... DICT ...                      (a layer)
- *   TENSOR 0x..d0 matches                   (its weight)
- *   NAMES of dict 0x..e0, version 1400, 2 entries      (a namespace: changes often, rarely in the names that matter;
- *     ITEM_IS 0x..f0 under "relu"                       so a new version means to look at each, and to go on)
- *     CHECK no "len"
- *   LOOKUPS in class 0x..f8, version 77, 3 entries     (the same for what was looked up in a class)
- *     CHECK ...
- */
-#include "native.h"
+/* Making a plan: the same walk as walk.c, noting what it relies on instead of checking it. See plan.h. */
+#include "plan.h"
 
 #include "dict_version.h"
 
-typedef enum {
-    ROOT_IS, ROOT_NODE, NAMESPACE_IS, OWNER, HAS_TYPE, CLASS, DICT, NAMES, LOOKUPS, ITEM_IS, NUMBER, TYPE, TENSOR, CHECK
-} EntryKind;
-
-typedef struct {
-    uint32_t kind;
-    int32_t guard; /* TYPE, TENSOR, CHECK: whose it is; NAMES, LOOKUPS: how many entries it stands for */
-    PyObject *object;
-    const void *what; /* OWNER, HAS_TYPE, TYPE: type; TENSOR: facts; CHECK: the check; ROOT_*, NUMBER: the node */
-    PyObject **place; /* OWNER: where the object keeps its dict */
-    PyObject *dict;   /* OWNER, ITEM_IS: the dict */
-    uint64_t version; /* DICT, NAMES: its version; OWNER: its type's; CLASS, LOOKUPS: its own */
-} Entry;
-
-/* What may run user code: a check, or a whole sub-tree below a known value. */
-typedef struct {
-    Node *node; /* NULL: only the check */
-    const Check *check;
-    PyObject *object; /* NULL: node is a root */
-} Late;
-
-typedef struct {
-    int32_t slot;
-    PyObject *object;
-} Kept;
-
-struct Plan {
-    Entry *entries;
-    Late *late;
-    Kept *kept;
-    int n_entries, n_late, n_kept, room_entries, room_late, room_kept;
-    uint8_t *skip; /* per relation: settled by the pointers alone */
-    int failed;    /* recording ran out of memory */
-};
-
-/* --- recording --- */
-
-static void *grown(void *items, int n, int *room, size_t size) {
-    if (n < *room) return items;
+static int grown(void **items, int n, int *room, size_t size) {
+    if (n < *room) return 1;
     int more = *room ? *room * 2 : 16;
-    void *larger = PyMem_Realloc(items, (size_t)more * size);
-    if (larger != NULL) *room = more;
-    return larger;
+    void *larger = PyMem_Realloc(*items, (size_t)more * size);
+    if (larger == NULL) return 0;
+    *items = larger;
+    *room = more;
+    return 1;
 }
+
+/* A place at the end of an array, zeroed; when memory is short a dummy, and the plan has failed. */
+#define APPEND(plan, array, dummy) \
+    (grown((void **)&(plan)->array.items, (plan)->array.n, &(plan)->array.room, sizeof *(plan)->array.items) \
+         ? (memset(&(plan)->array.items[(plan)->array.n], 0, sizeof *(plan)->array.items), \
+            &(plan)->array.items[(plan)->array.n++]) \
+         : ((plan)->failed = 1, (dummy)))
 
 static Entry *add(Plan *plan, EntryKind kind, PyObject *object, const void *what) {
     static Entry nowhere;
-    Entry *entries = grown(plan->entries, plan->n_entries, &plan->room_entries, sizeof(Entry));
-    if (entries == NULL) {
-        plan->failed = 1;
-        return &nowhere;
-    }
-    plan->entries = entries;
-    Entry *entry = &entries[plan->n_entries++];
-    memset(entry, 0, sizeof *entry);
+    Entry *entry = APPEND(plan, entries, &nowhere);
     entry->kind = kind;
     entry->object = object;
     entry->what = what;
@@ -84,42 +30,137 @@ static Entry *add(Plan *plan, EntryKind kind, PyObject *object, const void *what
 }
 
 static void add_late(Plan *plan, Node *node, const Check *check, PyObject *object) {
-    Late *late = grown(plan->late, plan->n_late, &plan->room_late, sizeof(Late));
-    if (late == NULL) {
-        plan->failed = 1;
-        return;
-    }
-    plan->late = late;
-    late[plan->n_late++] = (Late){node, check, object};
+    static Late nowhere;
+    *APPEND(plan, late, &nowhere) = (Late){node, check, object};
 }
 
 static void keep(Plan *plan, int32_t slot, PyObject *object) {
-    if (slot < 0) return;
-    Kept *kept = grown(plan->kept, plan->n_kept, &plan->room_kept, sizeof(Kept));
-    if (kept == NULL) {
-        plan->failed = 1;
-        return;
-    }
-    plan->kept = kept;
-    kept[plan->n_kept++] = (Kept){slot, object};
+    static Kept nowhere;
+    if (slot >= 0) *APPEND(plan, kept, &nowhere) = (Kept){slot, object};
 }
 
-static void add_dict(Plan *plan, PyObject *dict, uint64_t version) {
-    for (int i = plan->n_entries - 1, back = 0; i >= 0 && back < SEEN_DICTS; i--, back++)
-        if (plan->entries[i].kind == DICT && plan->entries[i].object == dict) return;
+/* --- which entry is about what: open addressing --- */
+
+static Place *place_of(Plan *plan, const void *pointer, int kind) {
+    size_t mask = plan->known_size - 1;
+    size_t at = (((uintptr_t)pointer >> 4) * 0x9E3779B97F4A7C15u >> 20) + (size_t)kind;
+    for (at &= mask; plan->known[at].pointer != NULL; at = (at + 1) & mask)
+        if (plan->known[at].pointer == pointer && plan->known[at].kind == kind) break;
+    return &plan->known[at];
+}
+
+static int make_room(Plan *plan) {
+    if (2 * (plan->n_known + 1) < plan->known_size) return 1;
+    size_t old_size = plan->known_size;
+    Place *old = plan->known;
+    plan->known_size = old_size ? old_size * 4 : 256;
+    plan->known = PyMem_Calloc(plan->known_size, sizeof(Place));
+    if (plan->known == NULL) {
+        plan->known = old;
+        plan->known_size = old_size;
+        return 0;
+    }
+    for (size_t i = 0; i < old_size; i++)
+        if (old[i].pointer != NULL) *place_of(plan, old[i].pointer, old[i].kind) = old[i];
+    PyMem_Free(old);
+    return 1;
+}
+
+/* The index of the entry about `pointer`, or -1: then the next entry that is added is taken to be the one. */
+static int known_entry(Plan *plan, const void *pointer, EntryKind kind) {
+    if (!make_room(plan)) {
+        plan->failed = 1;
+        return -1;
+    }
+    Place *place = place_of(plan, pointer, kind);
+    if (place->pointer != NULL) return place->entry;
+    *place = (Place){pointer, kind, plan->entries.n};
+    plan->n_known++;
+    return -1;
+}
+
+/* --- dicts --- */
+
+enum { NOT_AGAIN = -1, FACTS_IN_TURN = 64 };
+
+/* The dict keeps its version: returns the index of the entry that says so. An owner's entry may do it on the side. */
+static int add_dict(Plan *plan, PyObject *dict, uint64_t version) {
+    int found = known_entry(plan, dict, DICT);
+    if (found >= 0) {
+        plan->entries.items[found].version = version;
+        return found;
+    }
     add(plan, DICT, dict, NULL)->version = version;
+    return plan->entries.n - 1;
+}
+
+/* What to look at again when the dict's version differs. */
+static void add_again(Plan *plan, int entry, Node *node, PyObject *value) {
+    static Again nowhere;
+    if (plan->failed || plan->entries.items[entry].again == NOT_AGAIN) return;
+    *APPEND(plan, again, &nowhere) = (Again){node, value, plan->entries.items[entry].again};
+    plan->entries.items[entry].again = plan->again.n;
+}
+
+static void never_again(Plan *plan, int entry) {
+    if (!plan->failed) plan->entries.items[entry].again = NOT_AGAIN;
+}
+
+/* Whether what was settled about a dict can be looked at again by its names alone. */
+static int is_simple(const Node *node, PyObject *dict) {
+    for (int i = node->n_value_checks; i < node->n_checks; i++)
+        if (!check_is_native(&node->checks[i], dict)) return 0;
+    for (int i = node->n_live_children; i < node->n_children; i++)
+        if (node->children[i].access != ACCESS_ITEM) return 0;
+    return 1;
+}
+
+/* --- facts about single values --- */
+
+static int32_t small_size(const Check *check) {
+    return check->number >= 0 && check->number < INT32_MAX ? (int32_t)check->number : -1;
+}
+
+/* Facts equal to those of an earlier tensor are read from the same memory: a model's layers are alike. */
+static const TensorFacts *shared_facts(const Plan *plan, const TensorFacts *facts) {
+    for (int i = plan->tensors.n - 1, back = 0; i >= 0 && back < FACTS_IN_TURN; i--, back++)
+        if (tensor_facts_equal(plan->tensors.items[i].facts, facts)) return plan->tensors.items[i].facts;
+    return facts;
+}
+
+static void record_tensor(Plan *plan, const Check *check, PyObject *value) {
+    static TensorFact nowhere;
+    const TensorFacts *facts = shared_facts(plan, check->tensor);
+    *APPEND(plan, tensors, &nowhere) = (TensorFact){value, facts, check->guard};
 }
 
 static void record_check(Plan *plan, const Check *check, PyObject *value) {
+    static TypeFact no_type;
+    static SizeFact no_size;
+    static OtherFact no_fact;
     if (check->op == CHECK_TENSOR && tensor_check_is_native(check->tensor))
-        add(plan, TENSOR, value, check->tensor)->guard = check->guard;
+        record_tensor(plan, check, value);
     else if (check->op == CHECK_TYPE_IS)
-        add(plan, TYPE, value, check->obj)->guard = check->guard;
+        *APPEND(plan, types, &no_type) = (TypeFact){value, (PyTypeObject *)check->obj, check->guard};
+    else if (check->op == CHECK_LENGTH && check_is_native(check, value))
+        *APPEND(plan, sizes, &no_size) = (SizeFact){value, small_size(check), check->guard};
     else if (check_is_native(check, value))
-        add(plan, CHECK, value, check)->guard = check->guard;
+        *APPEND(plan, others, &no_fact) = (OtherFact){value, check};
     else
         add_late(plan, NULL, check, value);
 }
+
+/* As part of a block of entries, which stands or falls with it. */
+static void record_check_in_block(Plan *plan, const Check *check, PyObject *value) {
+    if (check_is_native(check, value)) add(plan, CHECK, value, check)->guard = check->guard;
+    else add_late(plan, NULL, check, value);
+}
+
+/* --- the walk --- */
+
+static void record_value(Plan *plan, Node *node, PyObject *value, int fresh);
+static void record_child(Plan *plan, Node *child, PyObject *value, int fresh);
+static void record_known(Plan *plan, Node *node);
 
 /* The object still has its type, its type's version and its dict. 0: not expressible. */
 static int record_owner(Plan *plan, const Node *child, PyObject *value, PyObject **dict) {
@@ -127,18 +168,21 @@ static int record_owner(Plan *plan, const Node *child, PyObject *value, PyObject
     if (place == NULL || *place == NULL || !PyDict_CheckExact(*place)) return 0;
     if (Py_TYPE(value) != child->type || type_version(child->type) != child->type_version) return 0;
     *dict = *place;
-    for (int i = plan->n_entries - 1, back = 0; i >= 0 && back < 2 * SEEN_DICTS; i--, back++)
-        if (plan->entries[i].kind == OWNER && plan->entries[i].object == value) return 1;
+    if (known_entry(plan, child->type, CLASS) < 0)
+        add(plan, CLASS, (PyObject *)child->type, NULL)->version = child->type_version;
+    if (known_entry(plan, value, OWNER) >= 0) return 1;
+    known_entry(plan, *dict, DICT);
     Entry *entry = add(plan, OWNER, value, child->type);
     entry->place = place;
-    entry->dict = *place;
-    entry->version = child->type_version;
+    entry->dict = *dict;
     return 1;
 }
 
-static void record_value(Plan *plan, Node *node, PyObject *value, int fresh);
-static void record_child(Plan *plan, Node *child, PyObject *value);
-static void record_known(Plan *plan, Node *node);
+/* Whether the plan takes a tuple's content over as long as the tuple is sure to be the same: the same address is not
+ * enough, a new tuple may have it. */
+static int is_pinned(const Node *node, PyObject *value) {
+    return PyTuple_CheckExact(value) && (node->n_children > 0 || node->n_checks > node->n_value_checks);
+}
 
 /* The child's value is what it read before through dicts, the first of which is `first`. */
 static int record_seen(Plan *plan, Node *child, PyObject *first) {
@@ -146,7 +190,12 @@ static int record_seen(Plan *plan, Node *child, PyObject *first) {
     if (seen->value == NULL || seen->n == 0 || seen->dict[0] != first) return 0;
     for (int i = 0; i < seen->n; i++)
         if (dict_version(seen->dict[i]) != seen->version[i]) return 0;
-    for (int i = 0; i < seen->n; i++) add_dict(plan, seen->dict[i], seen->version[i]);
+    int again = seen->n == 1 && child->access != ACCESS_DICT_KEY && !is_pinned(child, seen->value);
+    for (int i = 0; i < seen->n; i++) {
+        int entry = add_dict(plan, seen->dict[i], seen->version[i]);
+        if (again) add_again(plan, entry, child, seen->value);
+        else never_again(plan, entry);
+    }
     record_value(plan, child, seen->value, 0);
     return 1;
 }
@@ -156,11 +205,11 @@ static int record_class_value(Plan *plan, Node *child, PyObject *value) {
     PyObject *dict;
     if (child->attr_mode == ATTR_OF_CLASS) {
         if ((PyObject *)child->type != value || type_version(child->type) != child->type_version) return 0;
-        add(plan, CLASS, value, child->type)->version = child->type_version;
+        if (known_entry(plan, value, CLASS) < 0) add(plan, CLASS, value, NULL)->version = child->type_version;
     } else {
         if (!record_owner(plan, child, value, &dict)) return 0;
         if (!PyUnicode_CheckExact(child->key) || _PyDict_GetItem_KnownHash(dict, child->key, child->hash) != NULL) return 0;
-        add_dict(plan, dict, dict_version(dict));
+        never_again(plan, add_dict(plan, dict, dict_version(dict)));
     }
     record_value(plan, child, child->class_value, 1);
     return 1;
@@ -178,16 +227,16 @@ typedef struct {
 static void names_begin(Plan *plan, Names *names, PyObject *dict) {
     names->dict = dict;
     names->n = 0;
-    names->block = plan->n_entries;
+    names->block = plan->entries.n;
     add(plan, NAMES, dict, NULL)->version = dict_version(dict);
 }
 
 /* What hangs below the names comes after the block, since it is looked at every time. */
 static void names_end(Plan *plan, Names *names) {
     if (plan->failed) return;
-    int size = plan->n_entries - names->block - 1;
-    if (size == 0) plan->n_entries--;
-    else plan->entries[names->block].guard = size;
+    int size = plan->entries.n - names->block - 1;
+    if (size == 0) plan->entries.n--;
+    else plan->entries.items[names->block].guard = size;
     for (int i = 0; i < names->n; i++) record_value(plan, names->nodes[i], names->nodes[i]->seen.value, 0);
 }
 
@@ -195,13 +244,14 @@ static void names_end(Plan *plan, Names *names) {
 static int names_add(Plan *plan, Names *names, Node *node) {
     const Seen *seen = &node->seen;
     if (seen->value == NULL || seen->n != 1 || seen->dict[0] != names->dict) return 0;
-    if (seen->version[0] != dict_version(names->dict)) return 0;
+    if (seen->version[0] != dict_version(names->dict) || is_pinned(node, seen->value)) return 0;
     if (names->n == (int)(sizeof names->nodes / sizeof *names->nodes)) {
         names_end(plan, names);
         names_begin(plan, names, names->dict);
     }
     add(plan, ITEM_IS, seen->value, node)->dict = names->dict;
-    for (int i = node->n_live_checks; i < node->n_value_checks; i++) record_check(plan, &node->checks[i], seen->value);
+    for (int i = node->n_live_checks; i < node->n_value_checks; i++)
+        record_check_in_block(plan, &node->checks[i], seen->value);
     names->nodes[names->n++] = node;
     return 1;
 }
@@ -219,7 +269,7 @@ static int is_about_names(const Node *node, PyObject *dict) {
 
 /* A node whose value is a namespace's dict: its checks and children join the block. */
 static void names_add_all(Plan *plan, Names *names, Node *node) {
-    for (int i = 0; i < node->n_checks; i++) record_check(plan, &node->checks[i], names->dict);
+    for (int i = 0; i < node->n_checks; i++) record_check_in_block(plan, &node->checks[i], names->dict);
     for (int i = 0; i < node->n_children; i++)
         if (!names_add(plan, names, &node->children[i])) add_late(plan, &node->children[i], NULL, names->dict);
 }
@@ -228,6 +278,7 @@ static void names_add_all(Plan *plan, Names *names, Node *node) {
 static void record_module_children(Plan *plan, Node *node, PyObject *module) {
     Names names;
     PyObject *dict = PyModule_GetDict(module);
+    add(plan, MODULE_HAS, module, NULL)->dict = dict;
     names_begin(plan, &names, dict);
     for (int i = 0; i < node->n_children; i++) {
         Node *child = &node->children[i];
@@ -254,31 +305,46 @@ static void record_known(Plan *plan, Node *node) {
         names_end(plan, &names);
         return;
     }
-    int block = plan->n_entries, size = 0;
+    int block = plan->entries.n, size = 0;
     unsigned int version = PyType_Check(value) ? type_version((PyTypeObject *)value) : 0;
     if (version != 0) add(plan, LOOKUPS, value, NULL)->version = version;
     for (int i = 0; i < node->n_checks && version != 0; i++)
-        if (is_about_a_class(&node->checks[i])) record_check(plan, &node->checks[i], value), size++;
+        if (is_about_a_class(&node->checks[i])) record_check_in_block(plan, &node->checks[i], value), size++;
     if (plan->failed) return;
-    if (version != 0 && size == 0) plan->n_entries--;
-    if (size > 0) plan->entries[block].guard = size;
+    if (version != 0 && size == 0) plan->entries.n--;
+    if (size > 0) plan->entries.items[block].guard = size;
     for (int i = 0; i < node->n_checks; i++)
         if (version == 0 || !is_about_a_class(&node->checks[i])) record_check(plan, &node->checks[i], value);
     if (PyModule_CheckExact(value)) record_module_children(plan, node, value);
     else
-        for (int i = 0; i < node->n_children; i++) record_child(plan, &node->children[i], value);
+        for (int i = 0; i < node->n_children; i++) record_child(plan, &node->children[i], value, 0);
     keep(plan, node->slot, value);
 }
 
-static void record_child(Plan *plan, Node *child, PyObject *value) {
+/* An item of a tuple stays with it; one of a list is looked at. 0: neither. */
+static int record_item(Plan *plan, Node *child, PyObject *value, int fresh) {
+    Py_ssize_t index = child->index;
+    if (index == INT32_MIN || !(PyTuple_CheckExact(value) || PyList_CheckExact(value))) return 0;
+    if (index < 0) index += Py_SIZE(value);
+    if (index < 0 || index >= Py_SIZE(value)) return 0;
+    if (PyTuple_CheckExact(value)) {
+        if (!fresh) record_value(plan, child, PyTuple_GET_ITEM(value, index), 0);
+        return !fresh;
+    }
+    PyObject *item = PyList_GET_ITEM(value, index);
+    add(plan, ITEM_AT, item, value)->guard = child->index;
+    record_value(plan, child, item, 1);
+    return 1;
+}
+
+static void record_child(Plan *plan, Node *child, PyObject *value, int fresh) {
     PyObject *dict;
     int64_t number;
-    if (child->access == ACCESS_KNOWN) {
-        record_known(plan, child);
-        return;
-    }
     switch ((Access)child->access) {
+    case ACCESS_KNOWN: record_known(plan, child); return;
     case ACCESS_ITEM:
+        if (record_item(plan, child, value, fresh)) return;
+        /* fall through */
     case ACCESS_DICT_KEY:
         if (PyDict_CheckExact(value) && record_seen(plan, child, value)) return;
         break;
@@ -309,32 +375,51 @@ static void record_child(Plan *plan, Node *child, PyObject *value) {
     add_late(plan, child, NULL, value);
 }
 
+/* A tuple's length and what it holds last with it, as a constant's value does. */
+static int lasts(const Check *check, PyObject *value) {
+    return check->lasting == LASTS_WITH_VALUE || (check->op == CHECK_LENGTH && PyTuple_CheckExact(value));
+}
+
 /* `fresh`: the value is not known to have been alive since it was last checked, so nothing about it is taken over. */
 static void record_value(Plan *plan, Node *node, PyObject *value, int fresh) {
     int is_dict = PyDict_CheckExact(value), settled = is_dict && node->ok_dict == value;
     if (is_dict) settled = settled && node->ok_version == dict_version(value);
-    if (settled && (node->n_children > 0 || node->n_checks > node->n_value_checks))
-        add_dict(plan, value, node->ok_version);
-    int until = fresh ? node->n_value_checks : node->n_live_checks;
-    for (int i = 0; i < until; i++) record_check(plan, &node->checks[i], value);
-    if (!settled)
-        for (int i = node->n_value_checks; i < node->n_checks; i++) record_check(plan, &node->checks[i], value);
+    if (settled && (node->n_children > node->n_live_children || node->n_checks > node->n_value_checks)) {
+        int entry = add_dict(plan, value, node->ok_version);
+        if (is_simple(node, value)) add_again(plan, entry, node, NULL);
+        else never_again(plan, entry);
+    }
+    int until = settled ? node->n_value_checks : node->n_checks;
+    for (int i = 0; i < until; i++)
+        if (fresh || !lasts(&node->checks[i], value)) record_check(plan, &node->checks[i], value);
     int count = settled ? node->n_live_children : node->n_children;
     if (PyModule_CheckExact(value)) record_module_children(plan, node, value);
     else
-        for (int i = 0; i < count; i++) record_child(plan, &node->children[i], value);
+        for (int i = 0; i < count; i++) record_child(plan, &node->children[i], value, fresh);
     keep(plan, node->slot, value);
 }
 
-/* A root whose own value, not what hangs below it, is what matters: read afresh at each call. */
+/* Whether checking the value of a root that is new at every call runs no user code: arguments, *args and **kwargs. */
 static int is_shallow(const Node *node) {
+    int is_tuple = 0, is_dict = 0;
+    for (int i = 0; i < node->n_checks; i++)
+        if (node->checks[i].op == CHECK_TYPE_IS) {
+            is_tuple |= node->checks[i].obj == (PyObject *)&PyTuple_Type;
+            is_dict |= node->checks[i].obj == (PyObject *)&PyDict_Type;
+        }
     for (int i = 0; i < node->n_checks; i++) {
         const Check *check = &node->checks[i];
         int native = check->op == CHECK_TENSOR ? tensor_check_is_native(check->tensor) : check_is_native(check, NULL);
+        native |= is_tuple && check->op == CHECK_LENGTH;
+        native |= is_dict && (check->op == CHECK_LENGTH || check->op == CHECK_DICT_KEYS);
         if (!native) return 0;
     }
-    for (int i = 0; i < node->n_children; i++)
-        if (!node->children[i].number_only) return 0;
+    for (int i = 0; i < node->n_children; i++) {
+        const Node *child = &node->children[i];
+        int plain = is_tuple && child->access == ACCESS_ITEM && child->index != INT32_MIN;
+        plain |= is_dict && child->access == ACCESS_ITEM && PyUnicode_CheckExact(child->key);
+        if (!child->number_only && !(plain && is_shallow(child))) return 0;
+    }
     return 1;
 }
 
@@ -408,7 +493,7 @@ static void settle_relations(Plan *plan, const Check *relations, Py_ssize_t n_re
         PyMem_Free(state);
         return;
     }
-    for (int i = 0; i < plan->n_kept; i++) state[plan->kept[i].slot] |= 1;
+    for (int i = 0; i < plan->kept.n; i++) state[plan->kept.items[i].slot] |= 1;
     for (Py_ssize_t i = 0; i < n_relations; i++) {
         const Check *check = &relations[i];
         int fixed = check->op == CHECK_SAME || check->op == CHECK_DISTINCT;
@@ -418,17 +503,35 @@ static void settle_relations(Plan *plan, const Check *relations, Py_ssize_t n_re
         for (Py_ssize_t j = 0; !fixed && j < count; j++) state[check->program[j]] |= 2;
     }
     int n = 0;
-    for (int i = 0; i < plan->n_kept; i++)
-        if (state[plan->kept[i].slot] & 2) plan->kept[n++] = plan->kept[i];
-    plan->n_kept = n;
+    for (int i = 0; i < plan->kept.n; i++)
+        if (state[plan->kept.items[i].slot] & 2) plan->kept.items[n++] = plan->kept.items[i];
+    plan->kept.n = n;
     PyMem_Free(state);
+}
+
+/* An owner's entry says which type the object has. */
+static void drop_types_of_owners(Plan *plan) {
+    int n = 0;
+    for (int i = 0; i < plan->types.n && plan->known != NULL; i++) {
+        TypeFact fact = plan->types.items[i];
+        const Place *place = place_of(plan, fact.object, OWNER);
+        int said = place->pointer != NULL && plan->entries.items[place->entry].what == fact.type;
+        if (!said) plan->types.items[n++] = fact;
+    }
+    if (plan->known != NULL) plan->types.n = n;
 }
 
 void plan_free(Plan *plan) {
     if (plan == NULL) return;
-    PyMem_Free(plan->entries);
-    PyMem_Free(plan->late);
-    PyMem_Free(plan->kept);
+    PyMem_Free(plan->entries.items);
+    PyMem_Free(plan->again.items);
+    PyMem_Free(plan->sizes.items);
+    PyMem_Free(plan->types.items);
+    PyMem_Free(plan->tensors.items);
+    PyMem_Free(plan->others.items);
+    PyMem_Free(plan->late.items);
+    PyMem_Free(plan->kept.items);
+    PyMem_Free(plan->known);
     PyMem_Free(plan->skip);
     PyMem_Free(plan);
 }
@@ -446,7 +549,10 @@ Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *re
             if (!taken[i]) record_root(plan, &nodes[i], roots);
         PyMem_Free(taken);
     }
+    drop_types_of_owners(plan);
     settle_relations(plan, relations, n_relations, n_slots);
+    PyMem_Free(plan->known);
+    plan->known = NULL;
     if (plan->failed) {
         plan_free(plan);
         return NULL;
@@ -454,114 +560,3 @@ Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *re
     return plan;
 }
 
-/* --- running --- */
-
-static inline int stays(const Entry *entry) {
-    PyTypeObject *type = (PyTypeObject *)entry->what;
-    return Py_TYPE(entry->object) == type && type_version(type) == (unsigned int)entry->version &&
-           *entry->place == entry->dict;
-}
-
-static int root_is(const Entry *entry, const Roots *roots) {
-    int unchanged;
-    Seen pending;
-    PyObject *value = fetch_root((Node *)entry->what, roots, &unchanged, &pending);
-    Py_XDECREF(value); /* only compared; its owner holds it */
-    return value == entry->object;
-}
-
-static int item_is(const Entry *entry) {
-    const Node *node = entry->what;
-    PyObject *value = PyDict_GetItemWithError(entry->dict, node->key);
-    if (value == NULL) PyErr_Clear();
-    return value == entry->object;
-}
-
-static PlanOutcome run_entry(const Entry *entry, const Roots *roots, Run *run) {
-    switch ((EntryKind)entry->kind) {
-    case NAMESPACE_IS:
-        return entry->object == (entry->what != NULL ? roots->globals : roots->builtins) ? PLAN_HOLDS : PLAN_STALE;
-    case ROOT_IS: return root_is(entry, roots) ? PLAN_HOLDS : PLAN_STALE;
-    case OWNER: return stays(entry) ? PLAN_HOLDS : PLAN_STALE;
-    case DICT: return dict_version(entry->object) == entry->version ? PLAN_HOLDS : PLAN_STALE;
-    case HAS_TYPE: return (const void *)Py_TYPE(entry->object) == entry->what ? PLAN_HOLDS : PLAN_STALE;
-    case CLASS: return type_version((PyTypeObject *)entry->object) == (unsigned int)entry->version ? PLAN_HOLDS : PLAN_STALE;
-    case ITEM_IS: return item_is(entry) ? PLAN_HOLDS : PLAN_STALE;
-    case NUMBER: return number_child((Node *)entry->what, entry->object, run) ? PLAN_HOLDS : PLAN_STALE;
-    case ROOT_NODE: return root_passes((Node *)entry->what, roots, run) ? PLAN_HOLDS : PLAN_FAILS;
-    case TYPE: return (const void *)Py_TYPE(entry->object) == entry->what ? PLAN_HOLDS : PLAN_FAILS;
-    case TENSOR: return tensor_holds(entry->what, entry->object) ? PLAN_HOLDS : PLAN_FAILS;
-    case CHECK: return check_value(entry->what, entry->object) ? PLAN_HOLDS : PLAN_FAILS;
-    case NAMES:
-    case LOOKUPS: break; /* plan_run's */
-    }
-    return PLAN_STALE;
-}
-
-static int late_passes(const Late *late, const Roots *roots, Run *run) {
-    if (late->node == NULL) return check_value(late->check, late->object) ? 1 : fails(run, late->check->guard);
-    return late->object == NULL ? root_passes(late->node, roots, run) : child_passes(late->node, late->object, run);
-}
-
-/* All entries hold, so every object is alive now; user code might change that, hence the references. */
-static PlanOutcome run_all_late(const Plan *plan, const Roots *roots, Run *run) {
-    int n = plan->n_late, holds = 1;
-    for (int i = 0; i < n; i++) Py_XINCREF(plan->late[i].object);
-    for (int i = 0; i < n && holds; i++) holds = late_passes(&plan->late[i], roots, run);
-    for (int i = 0; i < n; i++) Py_XDECREF(plan->late[i].object);
-    return holds ? PLAN_HOLDS : PLAN_FAILS;
-}
-
-static PlanOutcome run_relations(const Plan *plan, const Check *relations, Py_ssize_t n, Run *run) {
-    for (Py_ssize_t i = 0; i < n; i++)
-        if (!plan->skip[i] && !check_many(&relations[i], run->slots)) {
-            fails(run, relations[i].guard);
-            return PLAN_FAILS;
-        }
-    return PLAN_HOLDS;
-}
-
-/* The version of what a block of entries is about; while it is the recorded one, they hold. */
-static uint64_t block_version(const Entry *entry) {
-    return entry->kind == NAMES ? dict_version(entry->object) : type_version((PyTypeObject *)entry->object);
-}
-
-/* The entries of a block whose dict or class has changed; if they hold all the same, its version now will do. */
-static PlanOutcome run_block(Entry *block, const Roots *roots, Run *run) {
-    for (Entry *entry = block + 1; entry <= block + block->guard; entry++) {
-        PlanOutcome outcome = run_entry(entry, roots, run);
-        if (outcome == PLAN_HOLDS) continue;
-        if (outcome == PLAN_FAILS) run->failed = entry->guard;
-        return outcome;
-    }
-    uint64_t version = block_version(block);
-    if (version != 0) block->version = version;
-    return PLAN_HOLDS;
-}
-
-static PlanOutcome run_entries(Plan *plan, const Roots *roots, Run *run) {
-    Entry *end = plan->entries + plan->n_entries;
-    for (Entry *entry = plan->entries; entry < end; entry++) {
-        if (entry->kind == NAMES || entry->kind == LOOKUPS) {
-            if (block_version(entry) != entry->version) {
-                PlanOutcome outcome = run_block(entry, roots, run);
-                if (outcome != PLAN_HOLDS) return outcome;
-            }
-            entry += entry->guard;
-            continue;
-        }
-        PlanOutcome outcome = run_entry(entry, roots, run);
-        if (outcome == PLAN_HOLDS) continue;
-        if (outcome == PLAN_FAILS && entry->kind >= TYPE) run->failed = entry->guard;
-        return outcome;
-    }
-    return PLAN_HOLDS;
-}
-
-PlanOutcome plan_run(Plan *plan, const Roots *roots, const Check *relations, Py_ssize_t n_relations, Run *run) {
-    PlanOutcome outcome = run_entries(plan, roots, run);
-    if (outcome != PLAN_HOLDS) return outcome;
-    for (int i = 0; i < plan->n_kept; i++) Py_XSETREF(run->slots[plan->kept[i].slot].obj, Py_NewRef(plan->kept[i].object));
-    if (plan->n_late > 0) outcome = run_all_late(plan, roots, run);
-    return outcome == PLAN_HOLDS ? run_relations(plan, relations, n_relations, run) : outcome;
-}
