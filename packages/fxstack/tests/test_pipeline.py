@@ -64,3 +64,17 @@ def test_every_graph_is_verified_where_asked(cache_dir: Path) -> None:
     found, x.grad = x.grad, None
     _function(x).sum().backward()
     torch.testing.assert_close(found, x.grad)
+
+
+@pytest.mark.parametrize("width", [1, 3])
+def test_a_part_of_a_computed_tensor_is_saved_with_its_strides(width: int) -> None:
+    def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        first, second = torch.flip(x, [1]).split([width, width], dim=1)
+        return torch.nn.functional.conv1d(first, w).sum() + second.sum()
+
+    x = torch.randn(4, 2 * width, 7, requires_grad=True)
+    w = torch.randn(3, width, 1, requires_grad=True)
+    expected = torch.autograd.grad(function(x, w), [x, w])
+    found = torch.autograd.grad(fxstack.compile(function)(x, w), [x, w])
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)

@@ -11,12 +11,13 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
 from fx_interface.dialects.prims import PrimKind, PrimOp
-from fx_interface.errors import UserLocation
+from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.graph import SIZE_ARITHMETIC, block_of, call_block, location_of_node, spec_of_node
 from fx_interface.signature import SHAPE_ENV_KEY
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguous_strides
 from inductor_codegen.errors import unsupported
+from inductor_codegen.ir.index import at_least
 from inductor_codegen.ir.program import Buffer, FloatInput, SymbolInput, UnusedInput
 from inductor_codegen.lower import formulas
 from inductor_codegen.lower.values import (
@@ -158,14 +159,20 @@ class Lowering:
         return operand_of(self.add_value(node.name, spec, formula, where))
 
     def add_value(
-        self, name: str, spec: TensorSpec, formula: Formula | None, where: UserLocation | None
+        self,
+        name: str,
+        spec: TensorSpec,
+        formula: Formula | None,
+        where: UserLocation | None,
+        exact: bool = False,
     ) -> Value:
         """A new value with the sizes and strides of ``spec``; computed ones get row-major strides if those
-        overlap.
+        have gaps (that are not asked for by ``exact``) or overlap.
         """
         sizes = tuple(self.env.simplify(size) for size in spec.sizes)
         strides = tuple(self.env.simplify(stride) for stride in spec.strides)
-        if formula is not None and not is_dense(sizes, strides):
+        suits = is_disjoint(sizes, strides, self.env) if exact else is_dense(sizes, strides)
+        if formula is not None and not suits:
             strides = contiguous_strides(sizes)
         while name in self._names:
             name += "_"
@@ -231,7 +238,9 @@ class Lowering:
             source = self.result.values[operand.source]
             spec = TensorSpec(operand.sizes, wanted, operand.dtype, source.device)
             formula = Pointwise("clone", (operand,), operand.dtype)
-            copy = self.add_value(f"{source.name}_copy", spec, formula, where or source.where)
+            copy = self.add_value(
+                f"{source.name}_copy", spec, formula, where or source.where, exact=strides is not None
+            )
             found = self._copies[operand, wanted] = Placed(copy.number, copy.layout)
         return found
 
@@ -281,6 +290,23 @@ def is_dense(sizes: Sizes, strides: Sizes) -> bool:
             return any(isinstance(size, int) and size == 0 for size in sizes)
         axes.remove(found)
         expected = expected * found[1]
+    return True
+
+
+def is_disjoint(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> bool:
+    """Whether no two elements share memory for certain, gaps between them allowed."""
+    if any(isinstance(size, int) and size == 0 for size in sizes):
+        return True
+    axes = [(stride, size) for stride, size in zip(strides, sizes, strict=True) if not is_one(size)]
+    try:
+        axes.sort(key=lambda axis: env.hint(axis[0]))
+    except UnbackedSymbolError:
+        return False
+    reach: IntLike = 1
+    for stride, size in axes:
+        if not at_least(env, stride, reach):
+            return False
+        reach = stride * size
     return True
 
 
