@@ -29,17 +29,23 @@ class GraphInput:
 
 
 class GraphOutput:
-    """Owner of one graph. ``mutates``: some node may write into a tensor."""
+    """Owner of one graph. ``mutates``: some node may write into a tensor; ``draws``: one takes random numbers."""
 
     def __init__(self) -> None:
         self.graph = Graph()
         self.inputs: list[GraphInput] = []
         self.symbol_nodes: dict[Symbol, Node] = {}
         self.mutates = False
+        self.draws = False
         self.calls = 0
         self._first_call: Node | None = None
         self._pure: set[Node] = set()
         self._names: set[str] = set()
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether running the graph leaves nothing behind."""
+        return not (self.mutates or self.draws)
 
     def placeholder(self, name: str, kind: InputKind, spec: ValueSpec, source: Source, example: Any) -> Node:
         """A new input, placed before every call."""

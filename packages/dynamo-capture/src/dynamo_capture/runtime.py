@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -10,7 +11,9 @@ from typing import Any
 import torch
 
 from dynamo_capture import _eval_frame
+from dynamo_capture.hook import region
 
+_log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()
 _HEAP_TYPE = 1 << 9
 
@@ -208,10 +211,32 @@ def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
 
     def run(*inputs: Any) -> Any:
         enabled = torch.is_grad_enabled()
+        casts = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in ("cpu", "cuda")]
         try:
             return compiled(*inputs)
         except BaseException:
             torch._C._set_grad_enabled(enabled)
+            for device, cast, dtype in casts:
+                torch.set_autocast_enabled(device, cast)
+                torch.set_autocast_dtype(device, dtype)
             raise
 
     return run
+
+
+def run_again(
+    error: BaseException,
+    code: types.CodeType,
+    namespace: dict[str, Any],
+    closure: tuple[types.CellType, ...],
+    args: Iterable[Any],
+    kwargs: Mapping[str, Any],
+) -> Any:
+    """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises."""
+    if not isinstance(error, Exception) or isinstance(error, RecursionError):
+        raise error
+    function = types.FunctionType(code, namespace, code.co_name, None, closure or None)
+    with region(None):
+        result = function(*args, **kwargs)
+    _log.info("%s: its compiled graph raised %r; it was run in Python", code.co_qualname, error)
+    return result

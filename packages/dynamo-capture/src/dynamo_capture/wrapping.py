@@ -74,6 +74,7 @@ _BY_IDENTITY = (
     types.GenericAlias,
     types.UnionType,
     logging.Logger,
+    re.Match,
     re.Pattern,
     torch._ops.OpOverload,
     torch._ops.OpOverloadPacket,

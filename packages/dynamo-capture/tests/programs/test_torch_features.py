@@ -122,6 +122,23 @@ def test_autocast(whole):
     )
 
 
+def test_modes_after_an_operator_that_fails(same):
+    def f(x, i):
+        with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+            y = (x @ x.T).float()[:, i]
+        return y, x @ x.T
+
+    def g(x, i):
+        try:
+            return f(x, i)
+        except IndexError:
+            return torch.is_autocast_enabled("cpu"), torch.is_grad_enabled()
+
+    for program in (f, g):
+        same(program, (X, torch.tensor([0])), (X, torch.tensor([5])), (X, torch.tensor([1])))
+        assert not torch.is_autocast_enabled("cpu")
+
+
 def test_autocast_outside_is_guarded():
     from dynamo_capture import optimize
 

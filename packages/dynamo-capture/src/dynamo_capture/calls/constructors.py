@@ -132,9 +132,27 @@ def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(tx.fold(lambda: float(number)))
 
 
-@handles(complex, bytes, bytearray, memoryview)
-def make_other(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP230", "a bytes, complex or memory object is made")
+def _make_plain(cls: type) -> Any:
+    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        try:
+            plain = [tx.calls.python_object(arg) for arg in args]
+            named = {name: tx.calls.python_object(arg) for name, arg in kwargs.items()}
+        except NotConstant:
+            raise GraphBreak(
+                "CAP230", f"{cls.__name__}() of a value that is not known while tracing"
+            ) from None
+        return Const(tx.fold(lambda: cls(*plain, **named)))
+
+    return make
+
+
+handles(complex)(_make_plain(complex))
+handles(bytes)(_make_plain(bytes))
+
+
+@handles(bytearray, memoryview)
+def make_memory(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP230", "a bytearray or memory object is made")
 
 
 @handles(bool)

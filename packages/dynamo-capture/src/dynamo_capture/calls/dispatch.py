@@ -284,6 +284,10 @@ class Calls:
 
     def _call_folded(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
+        if getattr(function, "__module__", None) in PURE_MODULES and any(
+            isinstance(a, Const) and isinstance(a.value, types.FunctionType) for a in args
+        ):
+            raise GraphBreak("CAP230", f"{function.__qualname__} calls a function of the program")
         try:
             real_args = [self.python_object(a) for a in args]
             real_kwargs = {name: self.python_object(v) for name, v in kwargs.items()}

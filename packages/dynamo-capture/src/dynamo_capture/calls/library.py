@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
 import dataclasses
 import functools
@@ -9,6 +10,7 @@ import importlib
 import inspect
 import logging
 import operator
+import struct
 import sys
 import types
 import typing
@@ -51,7 +53,6 @@ pure(
     typing.cast,
     typing.get_type_hints,
     dataclasses.is_dataclass,
-    functools.cmp_to_key,
     importlib.util.find_spec,
     sys.getrecursionlimit,
     sys.intern,
@@ -62,6 +63,11 @@ pure(
     operator.methodcaller,
     str.maketrans,
     types.MappingProxyType,
+    bisect.bisect_left,
+    bisect.bisect_right,
+    struct.pack,
+    struct.unpack,
+    struct.calcsize,
 )
 
 
@@ -101,6 +107,16 @@ for _symbol, (_function, _, _) in COMPARE.items():
         return tx.operators.compare(symbol, args[0], args[1])
 
     handles(_function)(_compare)
+
+
+@handles(operator.iconcat)
+def extend_in_place(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.operators.binary("+=", args[0], args[1])
+
+
+@handles(operator.concat)
+def concatenate(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.operators.binary("+", args[0], args[1])
 
 
 @handles(operator.neg)

@@ -29,8 +29,6 @@ PURE_MODULES: set[str] = {
     "posixpath",
     "string",
     "keyword",
-    "_bisect",
-    "_struct",
     "zlib",
     "binascii",
     "unicodedata",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
@@ -20,6 +21,7 @@ from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, fi
 from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, visit_effects
+from dynamo_capture.codegen.second_run import second_run
 from dynamo_capture.values import CellValue, Const, Lazy, SourcedConst, TensorValue, Value
 from fx_interface.source import (
     BuiltinSource,
@@ -153,6 +155,22 @@ class Assembly:
             emitter.store_fast(EXISTING)
         if compiled is None:
             return
+        frame = self._frame
+        protected = (
+            second_run(emitter, frame.code, frame.globals.real, cells)
+            if self._tx.output.is_repeatable
+            else contextlib.nullcontext()
+        )
+        with protected:
+            self._push_results(compiled, inputs, cells)
+            if collector.nodes:
+                emitter.store_fast(GRAPH)
+            else:
+                emitter.pop_top()
+
+    def _push_results(self, compiled: Any, inputs: list[GraphInput], cells: set[str]) -> None:
+        """Call the graph."""
+        emitter = self._emitter
         direct = all(isinstance(i.source, LocalSource) and i.source.name not in cells for i in inputs)
         emitter.begin_call()
         emitter.load_const(compiled)
@@ -165,10 +183,6 @@ class Assembly:
         else:
             self._fetch([item.source for item in inputs], cells)
             emitter.call_function_ex()
-        if collector.nodes:
-            emitter.store_fast(GRAPH)
-        else:
-            emitter.pop_top()
 
     def _fetch(self, sources: list[Source], cells: set[str]) -> None:
         """Push the tuple of the sources' values."""

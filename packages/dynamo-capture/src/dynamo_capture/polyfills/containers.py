@@ -19,6 +19,15 @@ def dict_fromkeys(keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
     return result
 
 
+@substitutes(collections.OrderedDict.fromkeys)
+def ordered_fromkeys(keys: Iterable[Any], value: Any = None) -> collections.OrderedDict[Any, Any]:
+    """An ordered dict with one value for all keys."""
+    result: collections.OrderedDict[Any, Any] = collections.OrderedDict()
+    for key in keys:
+        result[key] = value
+    return result
+
+
 @substitutes(list.index)
 def list_index(self: list[Any], wanted: Any, start: int = 0, stop: int | None = None) -> int:
     """Where ``wanted`` occurs first."""

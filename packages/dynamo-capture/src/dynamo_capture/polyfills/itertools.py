@@ -219,3 +219,40 @@ def groupby(
         group.append(item)
     if current is not _MISSING:
         yield current, iter(group)
+
+
+@substitutes(itertools.combinations_with_replacement)
+def combinations_with_replacement(iterable: Iterable[Any], r: int) -> Iterator[tuple[Any, ...]]:
+    """Subsets of ``r`` items in order, in which an item may occur again."""
+    pool = tuple(iterable)
+    if r < 0:
+        raise ValueError("r must be non-negative")
+    results: list[tuple[int, ...]] = [()]
+    for _ in range(r):
+        longer = []
+        for prefix in results:
+            for position in range(prefix[-1] if prefix else 0, len(pool)):
+                longer.append((*prefix, position))
+        results = longer
+    for positions in results:
+        yield tuple([pool[position] for position in positions])
+
+
+@substitutes(itertools.tee)
+def tee(iterable: Iterable[Any], n: int = 2) -> tuple[Iterator[Any], ...]:
+    """Iterators that share what has been read so far."""
+    source = iter(iterable)
+    seen: list[Any] = []
+
+    def branch() -> Iterator[Any]:
+        position = 0
+        while True:
+            if position == len(seen):
+                item = next(source, _MISSING)
+                if item is _MISSING:
+                    return
+                seen.append(item)
+            yield seen[position]
+            position += 1
+
+    return tuple([branch() for _ in range(n)])

@@ -105,6 +105,7 @@ class Operations(Results):
                 memo.clear()
         if not outcome.has_tensor and outcome.is_pure:
             return self.constant_result(outcome.result)
+        tx.output.draws = tx.output.draws or outcome.draws
         if outcome.writes:
             tx.output.mutates = True
         spec = self.spec_tree(outcome.result, tensors)

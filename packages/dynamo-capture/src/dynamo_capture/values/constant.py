@@ -74,7 +74,7 @@ class Const(Value):
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import SequenceIterator
 
-        if isinstance(self.value, (tuple, str, bytes, range, frozenset)) or (
+        if isinstance(self.value, (tuple, str, bytes, range, frozenset, types.MappingProxyType)) or (
             isinstance(self.value, type) and hasattr(type(self.value), "__iter__")
         ):
             items: Any = self.value

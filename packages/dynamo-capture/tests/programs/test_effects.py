@@ -1,0 +1,529 @@
+"""What a program does besides computing its result: in order, once, and up to the exception."""
+
+import logging
+
+import torch
+
+from dynamo_capture import optimize
+
+X = torch.arange(6.0).reshape(2, 3) + 1
+STATE = {"n": 0}
+TOTAL = 0
+
+
+def unknown(value):
+    """Something that no graph expresses."""
+    return value.item()
+
+
+def test_order_of_effects_on_several_objects(whole):
+    def f(x, a, d, s):
+        a.append(len(d))
+        d["n"] = len(a)
+        s.add(len(d))
+        a.extend(sorted(s))
+        del d["n"]
+        a[0] = x
+        return len(a)
+
+    whole(f, (X, [0], {}, set()), (X, [0, 1], {"k": 1}, {5}))
+
+
+def test_object_reached_by_two_paths(whole):
+    def f(x, a):
+        inner = a["list"]
+        a["same"].append(x)
+        return len(inner), inner is a["same"]
+
+    shared = [1]
+    whole(f, (X, {"list": shared, "same": shared}), (X, {"list": [1], "same": [1]}))
+
+
+def test_new_object_is_stored_in_several_places(whole):
+    def f(x, a, d):
+        made = [x]
+        a.append(made)
+        d["made"] = made
+        made.append(1)
+        return made
+
+    def g(x, a, d):
+        made = f(x, a, d)
+        return a[-1] is made, d["made"] is made, len(made)
+
+    whole(g, (X, [], {}), (X, [1], {}))
+
+
+def test_effects_in_a_loop_with_a_condition(whole):
+    def f(x, items):
+        done = 0
+        while items:
+            item = items.pop(0)
+            if item < 0:
+                items.append(-item)
+                continue
+            x = x + item
+            done += 1
+        return x, done
+
+    whole(f, (X, [1, -2, 3]), (X, []), (X, [-1, -1]))
+
+
+def test_nested_containers_are_rebuilt(whole):
+    def f(x, tree):
+        for key in list(tree):
+            if isinstance(tree[key], dict):
+                tree[key]["seen"] = True
+                tree[key + "_copy"] = dict(tree[key])
+            else:
+                tree[key] = [tree[key], x]
+        return sorted(tree)
+
+    whole(f, (X, {"a": {"v": 1}, "b": 2}), (X, {}))
+
+
+def test_prints_before_between_and_after_graphs(same):
+    def f(x):
+        print("before")
+        y = x + 1
+        print("between", tuple(y.shape))
+        z = y * 2
+        print("after")
+        return z
+
+    same(f, (X,), (X,))
+
+
+def test_prints_see_the_values_of_their_time(same):
+    def f(x, a):
+        a.append(1)
+        print(a)
+        a.append(2)
+        print(a, x.sum())
+        x.add_(1)
+        print(x.sum())
+        return a
+
+    same(f, (X, []), (X, [0]))
+
+
+def test_logging_in_order():
+    records = []
+
+    class Keep(logging.Handler):
+        def emit(self, record):
+            records.append(record.getMessage())
+
+    logger = logging.getLogger("capture_programs")
+    logger.setLevel(logging.INFO)
+    logger.propagate = False
+    handler = Keep()
+    logger.addHandler(handler)
+
+    def f(x, n):
+        logger.info("start %d", n)
+        y = x * n
+        logger.debug("hidden")
+        if n > 2:
+            logger.warning("large")
+        n = unknown(y.sum())
+        logger.info("end %s", n)
+        return y
+
+    try:
+        fast = optimize(lambda gm, ex: gm.forward)(f)
+        for n in (1, 3, 1):
+            records.clear()
+            f(X, n)
+            expected = list(records)
+            records.clear()
+            fast(X, n)
+            assert records == expected
+    finally:
+        logger.removeHandler(handler)
+
+
+def test_global_and_module_state():
+    def f(x):
+        global TOTAL
+        TOTAL += 1
+        STATE["n"] += TOTAL
+        STATE.setdefault("log", []).append(TOTAL)
+        return x + STATE["n"]
+
+    def run(function):
+        global TOTAL
+        TOTAL = 0
+        STATE.clear()
+        STATE["n"] = 0
+        return [function(X).sum().item() for _ in range(4)], TOTAL, dict(STATE)
+
+    assert run(f) == run(optimize(lambda gm, ex: gm.forward, fullgraph=True)(f))
+
+
+def test_attribute_of_another_module_is_set():
+    import types
+
+    module = types.ModuleType("capture_programs_module")
+
+    def f(x):
+        module.value += 1
+        return x * module.value
+
+    def run(function):
+        module.value = 1
+        return [function(X).sum().item() for _ in range(3)], module.value
+
+    assert run(f) == run(optimize(lambda gm, ex: gm.forward, fullgraph=True)(f))
+
+
+def test_attributes_are_added_changed_and_deleted(whole):
+    class Bag:
+        pass
+
+    def make():
+        bag = Bag()
+        bag.a = 1
+
+        def f(x):
+            bag.a += 1
+            bag.b = x * bag.a
+            if hasattr(bag, "c"):
+                del bag.c
+            else:
+                bag.c = [bag.a]
+            return bag.b, sorted(vars(bag))
+
+        return f
+
+    whole.made(make, (X,), (X,), (X,), (X,))
+
+
+def test_set_and_deleted_in_one_call(whole):
+    class Bag:
+        __slots__ = ("__dict__", "s")
+
+    def f(x, d):
+        bag = Bag()
+        bag.t = 1
+        bag.s = 2
+        del bag.t, bag.s
+        d["k"] = 1
+        del d["k"]
+        return x, hasattr(bag, "t"), hasattr(bag, "s"), d
+
+    whole(f, (X, {}), (X, {"k": 5}))
+
+
+def test_attribute_of_an_argument_is_set_and_deleted(whole):
+    class Bag:
+        pass
+
+    def f(x, bag):
+        bag.t = 1
+        del bag.t
+        return x, vars(bag)
+
+    whole(f, (X, Bag()), (X, Bag()))
+
+
+def test_closure_cells_are_written(whole):
+    def make():
+        count, last = 0, None
+
+        def f(x):
+            nonlocal count, last
+            count += 1
+            previous, last = last, x * count
+            return last if previous is None else last + previous
+
+        return f
+
+    whole.made(make, (X,), (X,), (X,))
+
+
+def test_iterator_attribute_is_consumed(same):
+    class Loader:
+        def __init__(self):
+            self.items = iter([1, 2, 3])
+
+    def make():
+        loader = Loader()
+        return lambda x: x * next(loader.items, 0)
+
+    same.made(make, (X,), (X,), (X,), (X,))
+
+
+def test_enumerate_and_zip_objects_are_consumed(same):
+    def make():
+        pairs = zip([1, 2, 3], "abc", strict=True)
+        numbered = enumerate("xyz")
+        return lambda x: (x * next(pairs)[0], next(numbered))
+
+    same.made(make, (X,), (X,), (X,))
+
+
+def test_exception_half_way_keeps_effects(whole):
+    class Stop(Exception):
+        pass
+
+    def make():
+        log = []
+
+        def f(x, items, d):
+            for i, item in enumerate(items):
+                log.append(item)
+                d[item] = x * i
+                if item == "stop":
+                    raise Stop(len(log))
+            items.clear()
+            return log
+
+        return f
+
+    whole.made(make, (X, ["a", "b"], {}), (X, ["a", "stop", "b"], {}), (X, ["c"], {}))
+
+
+def test_exception_half_way_after_a_graph_break(same):
+    def make():
+        log = []
+
+        def f(x, items):
+            x.add_(1)
+            log.append("one")
+            n = unknown(x.sum())
+            items.append(n)
+            x.mul_(2)
+            items[5]
+            items.append("never")
+            return x
+
+        return f
+
+    same.made(make, (X, []), (X + 1, [1]))
+
+
+def test_operator_that_fails_at_run_time(same):
+    def make():
+        log = []
+
+        def f(x, i):
+            log.append("before")
+            y = x[:, i]
+            log.append("after")
+            return y, list(log)
+
+        return f
+
+    inside, outside = torch.tensor([0, 1]), torch.tensor([0, 7])
+    same.made(make, (X, inside), (X, outside), (X, inside))
+
+
+def test_failing_operator_is_caught(same):
+    def f(x, scale, *rest, jitter=1.0, **more):
+        log = []
+
+        def note(word):
+            log.append((word, scale))
+
+        try:
+            note("try")
+            y = torch.linalg.cholesky(x * scale)
+            note("fine")
+        except RuntimeError:
+            note("caught")
+            y = torch.linalg.cholesky(x + torch.eye(2) * jitter)
+        finally:
+            note("finally")
+        return y, log, rest, more
+
+    good, bad = torch.eye(2), torch.zeros(2, 2)
+    same(f, (good, 2.0), (bad, 2.0), (good, 2.0, 5), (bad, 2.0, 5))
+
+
+def test_failing_operator_with_closures_and_state(same):
+    def make():
+        calls = []
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.failures = 0
+
+            def forward(self, x, *, strict=False):
+                calls.append(len(calls))
+                try:
+                    return torch.linalg.cholesky(x), list(calls)
+                except RuntimeError:
+                    self.failures += 1
+                    if strict:
+                        raise
+                return x * self.failures, list(calls)
+
+        net = Net()
+        return lambda x, strict: net(x, strict=strict)
+
+    good, bad = torch.eye(2), torch.zeros(2, 2)
+    same.made(make, (good, False), (bad, False), (bad, True), (good, True), (bad, True))
+
+
+def test_failing_operator_after_a_graph_break(same):
+    def f(x, k):
+        first = x.sum().item()
+        log = [first]
+        try:
+            y = torch.linalg.cholesky(x * k)
+        except RuntimeError:
+            log.append("caught")
+            y = x
+        return y + first, log
+
+    good, bad = torch.eye(2), torch.zeros(2, 2)
+    same(f, (good, 1), (bad, 1), (good, 1))
+
+
+def test_escaping_objects_share_state(same):
+    class Box:
+        def __init__(self, v):
+            self.v = v
+
+    def make():
+        kept = []
+
+        def f(x):
+            box = Box(x)
+            twin = {"box": box}
+            kept.append(box)
+            kept.append(twin)
+            box.v = box.v * 2
+            return box.v
+
+        def g(x):
+            y = f(x)
+            return y, kept[-1]["box"] is kept[-2], kept[-2].v + 1
+
+        return g
+
+    same.made(make, (X,), (X + 1,))
+
+
+def test_default_argument_object_is_shared(whole):
+    def make():
+        def f(x, cache={}):  # noqa: B006
+            cache[len(cache)] = x.shape
+            return x * len(cache)
+
+        return f
+
+    whole.made(make, (X,), (X,), (X,))
+
+
+def test_in_place_writes_are_seen_by_aliases(whole):
+    def f(x, views):
+        base = views[0]
+        flat = base.view(-1)
+        flat[0] = 100
+        views.append(flat[1:3])
+        base += x
+        return views[-1] * 2, flat
+
+    whole(f, (X, [X + 1]), (X, [X * 2]))
+
+
+def test_same_tensor_in_two_arguments(same):
+    def f(a, b):
+        a.add_(1)
+        return a + b, a is b
+
+    shared = torch.ones(2)
+    same(f, (shared, shared), (torch.ones(2), torch.ones(2)), (shared, shared))
+
+
+def test_result_is_stored_and_changed_later(same):
+    def make():
+        kept = []
+
+        def f(x):
+            if kept:
+                kept[-1].add_(1)
+            y = x * 2
+            kept.append(y)
+            return y, len(kept)
+
+        return f
+
+    same.made(make, (X,), (X,), (X,))
+
+
+def test_warnings_are_issued(same):
+    import warnings
+
+    def f(x, n):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            warnings.warn(f"n is {n}", UserWarning, stacklevel=1)
+        return x * n, [str(w.message) for w in caught]
+
+    same(f, (X, 1), (X, 2))
+
+
+def test_file_is_written(same, tmp_path):
+    path = tmp_path / "out.txt"
+
+    def make():
+        path.write_text("")
+
+        def f(x, text):
+            y = x + 1
+            with open(path, "a") as file:
+                file.write(text)
+            return y * 2, path.read_text()
+
+        return f
+
+    def both(x, text):
+        return make()(x, text)
+
+    same(both, (X, "a"), (X, "b"))
+
+
+def test_list_argument_returned_as_it_is(whole):
+    def f(x, a):
+        a.append(x)
+        return a
+
+    def g(x, a):
+        return f(x, a) is a, len(a)
+
+    whole(g, (X, []), (X, [1]))
+
+
+def test_swap_of_attributes_between_objects(whole):
+    class Node:
+        def __init__(self, v):
+            self.v = v
+
+    def f(a, b):
+        a.v, b.v = b.v, a.v
+        a.other, b.other = b, a
+        found = a.other.other is a
+        del b.other
+        return a.v - b.v, found
+
+    whole(f, (Node(X), Node(X + 1)), (Node(X), Node(X * 2)))
+
+
+def test_queue_between_calls(whole):
+    from collections import deque
+
+    def make():
+        queue = deque(maxlen=3)
+
+        def f(x):
+            queue.append(x.mean())
+            queue.rotate(1)
+            return sum(queue), len(queue)
+
+        return f
+
+    whole.made(make, (X,), (X + 1,), (X + 2,), (X + 3,), (X + 4,))
