@@ -17,7 +17,7 @@ import guards
 from dynamo_capture import runtime
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.resume_code import ResumeCodes
-from dynamo_capture.calls.contexts import exit_autocast
+from dynamo_capture.calls.contexts import enter_autocast, exit_autocast
 from dynamo_capture.capturable import is_of_stock_compiler, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly
 from dynamo_capture.controls import Stance, current_stance
@@ -372,7 +372,7 @@ class _Backend:
             module.meta[SHAPE_ENV_KEY] = self._tx.env
         self.graph_module = module
         self.compiled = self._call_backend(module, [item.example for item in output.inputs])
-        if any(node.target is torch._C._set_grad_enabled for node in output.graph.nodes):
+        if any(node.target in (torch._C._set_grad_enabled, enter_autocast) for node in output.graph.nodes):
             self.compiled = runtime.call_restoring_modes(self.compiled)
         return self.compiled, output.inputs
 

@@ -224,6 +224,15 @@ def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+_OF_OPERATORS = (RuntimeError, IndexError, ValueError, TypeError, ArithmeticError)
+"""What a torch operator raises; anything else comes from hooks of the program."""
+
+
+def _is_watched() -> bool:
+    """Whether the program counts what autograd saves, as a checkpoint does."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
 def run_again(
     error: BaseException,
     code: types.CodeType,
@@ -233,7 +242,7 @@ def run_again(
     kwargs: Mapping[str, Any],
 ) -> Any:
     """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises."""
-    if not isinstance(error, Exception) or isinstance(error, RecursionError):
+    if not isinstance(error, _OF_OPERATORS) or isinstance(error, RecursionError) or _is_watched():
         raise error
     function = types.FunctionType(code, namespace, code.co_name, None, closure or None)
     with region(None):
