@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
+from dynamo_capture import floats
 from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.floats import is_open
 from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.values import (
     FALSE,
@@ -30,8 +32,10 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
     boolean,
+    is_none,
     size_value,
 )
+from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.symbols import Expr, Relation, RelationOp
 
 if TYPE_CHECKING:
@@ -112,6 +116,10 @@ class Operators:
     def binary(self, symbol: str, lhs: Value, rhs: Value) -> Value:
         """``lhs symbol rhs``; a symbol ending in ``=`` is the augmented operator."""
         row = BINARY[symbol]
+        if is_open(lhs) or is_open(rhs):
+            computed = floats.binary(self._tx, row.plain or symbol, lhs, rhs)
+            if computed is not None:
+                return computed
         if isinstance(lhs, Const) and isinstance(rhs, Const):
             found = self._tx.fold(
                 lambda: (BINARY[row.plain] if row.plain else row).function(lhs.value, rhs.value)
@@ -250,6 +258,8 @@ class Operators:
         function, name = UNARY[symbol]
         if isinstance(value, TensorValue):
             return self._tx.tensors.call_function(function, [value], {})
+        if isinstance(value, RuntimeFloat) and value.is_unread and symbol != "~":
+            return value if symbol == "+" else floats.negated(self._tx, value)
         if isinstance(value, SymValue) and symbol == "-":
             return size_value(-value.expr)
         if isinstance(value, SymValue) and symbol == "+":
@@ -438,7 +448,7 @@ def is_mutable(value: Value) -> bool:
 def _is_no_operand(value: Value) -> bool:
     """Whether comparing a tensor with the value is left to identity."""
     if isinstance(value, Const):
-        return value.value is None
+        return is_none(value)
     return isinstance(value, (SequenceValue, DictValue, ObjectValue))
 
 

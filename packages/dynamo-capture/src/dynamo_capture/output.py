@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx import Graph, Node
 
+from dynamo_capture.sources import FloatTensorSource
 from fx_interface.errors import UserLocation
 from fx_interface.graph import LOCATION_KEY, materialize
 from fx_interface.signature import InputDecl, InputKind
@@ -39,6 +40,7 @@ class GraphOutput:
         self.draws = False
         self.calls = 0
         self._first_call: Node | None = None
+        self._floats: dict[Source, Node] = {}
         self._pure: set[Node] = set()
         self._names: set[str] = set()
 
@@ -73,6 +75,18 @@ class GraphOutput:
         assert atom is not None
         node = self.placeholder(atom.name, InputKind.SYMBOL, SymSpec(expr), source, example)
         self.symbol_nodes[atom] = node
+
+    def float_input(self, source: Source, example: float, spec: TensorSpec) -> Node:
+        """The placeholder of a float that is passed as a tensor without dimensions."""
+        known = self._floats.get(source)
+        if known is not None:
+            return known
+        passed = FloatTensorSource(source)
+        name = "".join(c if c.isalnum() else "_" for c in source.expression).strip("_")
+        name = f"float_{name}"[:40]
+        value = torch.tensor(example, dtype=torch.float64)
+        made = self._floats[source] = self.placeholder(name, InputKind.USER, spec, passed, value)
+        return made
 
     def size(self, value: int | Expr) -> int | Node:
         """A size as a graph argument."""

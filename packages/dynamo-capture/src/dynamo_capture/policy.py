@@ -27,6 +27,7 @@ class SizeHistory:
 
     sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     integers: dict[str, set[int]] = field(default_factory=dict)
+    floats: dict[str, float | None] = field(default_factory=dict)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
     def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
@@ -45,6 +46,13 @@ class SizeHistory:
         if len(known) < _MANY:
             known.add(value)
         return len(known)
+
+    def record_float(self, key: str, value: float) -> bool:
+        """Remember this float; True if it has differed."""
+        known = self.floats.setdefault(key, value)
+        if known is not None and known.hex() != value.hex():
+            self.floats[key] = None
+        return self.floats[key] is None
 
     def record_function(self, key: str, function: FunctionType) -> bool:
         """Remember this function; True if there have been others with the same code."""
@@ -72,6 +80,10 @@ class Policy:
         expr = tx.env.create_symbol(real, source, low=2 if different < _MANY else None)
         tx.output.symbol(expr, source, real)
         return SymValue(expr)
+
+    def is_open_float(self, real: float, source: Source) -> bool:
+        """Whether a float is read when the code runs: one that has differed."""
+        return self._dynamic is not False and self._history.record_float(source.expression, real)
 
     def any_with_this_code(self, real: FunctionType, source: Source) -> bool:
         """Whether any function with the same code will do: one that is made anew for each call."""

@@ -1,4 +1,5 @@
-"""Sources that only capture needs: an object known by reference, and items past a class's own ``__getitem__``."""
+"""Sources that only capture needs: objects known by reference, floats as tensors, items past a class's own
+``__getitem__``."""
 
 from __future__ import annotations
 
@@ -7,10 +8,19 @@ from dataclasses import dataclass
 from types import FunctionType
 from typing import Any
 
+import torch
+
 from fx_interface.source import ItemSource, Source
 from guards import KnownObjectSource, known_object
 
-__all__ = ["ContentSource", "KnownObjectSource", "ReferentSource", "item_source", "known_object"]
+__all__ = [
+    "ContentSource",
+    "FloatTensorSource",
+    "KnownObjectSource",
+    "ReferentSource",
+    "item_source",
+    "known_object",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +59,24 @@ class ReferentSource(Source):
     @property
     def expression(self) -> str:
         return f"{self.parent.expression}()"
+
+
+@dataclass(frozen=True, slots=True)
+class FloatTensorSource(Source):
+    """A Python float as a tensor without dimensions."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return torch.tensor(value, dtype=torch.float64)
+
+    @property
+    def expression(self) -> str:
+        return f"torch.tensor({self.parent.expression}, dtype=torch.float64)"
 
 
 @functools.cache

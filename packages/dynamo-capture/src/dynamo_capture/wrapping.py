@@ -41,6 +41,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.floating import InputFloat
 from dynamo_capture.values.functions import CellValue, FunctionValue
 from dynamo_capture.values.opaque import WeakReference
 from dynamo_capture.values.sequences import keeps_tuple_methods
@@ -200,7 +201,14 @@ def _singleton(tx: Trace, real: Any, source: Source) -> Value:
     return SourcedConst(real, source, tx.guards.is_object)
 
 
-@wraps(float, str, bytes, complex, type(Ellipsis), type(NotImplemented), *_BY_EQUALITY)
+@wraps(float)
+def _float(tx: Trace, real: Any, source: Source) -> Value:
+    if tx.policy.is_open_float(real, source):
+        return InputFloat(tx, real, source)
+    return SourcedConst(real, source, tx.guards.equals)
+
+
+@wraps(str, bytes, complex, type(Ellipsis), type(NotImplemented), *_BY_EQUALITY)
 def _constant(tx: Trace, real: Any, source: Source) -> Value:
     return SourcedConst(real, source, tx.guards.equals)
 

@@ -23,6 +23,7 @@ from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, visit_effects
 from dynamo_capture.codegen.second_run import second_run
 from dynamo_capture.values import CellValue, Const, Lazy, SourcedConst, TensorValue, Value
+from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.source import (
     BuiltinSource,
     ClosureSource,
@@ -219,5 +220,9 @@ class Assembly:
 def _stays(name: str, value: Value) -> bool:
     """Whether an argument's slot still holds what the variable is."""
     existing = isinstance(value, (Lazy, TensorValue)) or is_existing(value)
-    source = value.source if existing or (isinstance(value, SourcedConst) and value.is_unread) else None
+    source = (
+        value.source
+        if existing or (isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread)
+        else None
+    )
     return isinstance(source, LocalSource) and source.name == name

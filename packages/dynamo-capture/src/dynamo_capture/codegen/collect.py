@@ -41,6 +41,7 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
 )
+from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol
@@ -64,8 +65,11 @@ class Collector:
     def visit(self, value: Any) -> None:
         """Take in a value and all that it consists of."""
         kind = type(value)
-        if kind is SourcedConst and value.is_unread:
-            self.sources[value.source] = None
+        if isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread:
+            if value.source is not None:
+                self.sources[value.source] = None
+            elif isinstance(value, RuntimeFloat):
+                self.nodes[value.tensor().node] = None
             return
         if isinstance(value, Const) or kind is NullValue:
             return

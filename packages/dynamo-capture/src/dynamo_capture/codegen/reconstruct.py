@@ -46,6 +46,7 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
 )
+from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from fx_interface.source import LocalSource, Source
 from fx_interface.symbols import Apply, Expr, IntLike, Symbol
@@ -98,9 +99,8 @@ class Reconstruction:
         if temp is not None:
             emitter.load_fast(temp)
             return
-        if isinstance(value, SourcedConst) and value.is_unread:
-            assert value.source is not None
-            self.push_source(value.source)
+        if isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread:
+            self._push_unread(value)
             return
         if isinstance(value, Const):
             emitter.load_const(value.value)
@@ -128,6 +128,15 @@ class Reconstruction:
         self._building.discard(id(value))
         if id(value) in self._collector.shared:
             self._remember(value)
+
+    def _push_unread(self, value: SourcedConst | RuntimeFloat) -> None:
+        if value.source is not None:
+            self.push_source(value.source)
+            return
+        assert isinstance(value, RuntimeFloat)
+        self._push_tensor(value.tensor())
+        self.emitter.load_method("item")
+        self.emitter.call(0)
 
     def _remember(self, value: Value) -> None:
         name = self._temps[id(value)] = f".made{len(self._temps)}"

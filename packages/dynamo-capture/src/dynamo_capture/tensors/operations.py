@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.errors import DataDependent, GraphBreak, UserRaise
+from dynamo_capture.floats import with_tensors
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import Outcome
@@ -95,6 +96,9 @@ class Operations(Results):
         kwargs: dict[str, Value],
     ) -> Value:
         tx = self._tx
+        args = with_tensors(
+            tx, target if isinstance(target, str) else getattr(target, "__name__", ""), args, kwargs
+        )
         tensors: list[TensorValue] = []
         key = (target, self._mode_key(), self.frozen(args, tensors), self.frozen(kwargs, tensors))
         memo = self._symbolic_memo if tx.env.symbols else self._static_memo

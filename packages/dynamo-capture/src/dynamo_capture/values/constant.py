@@ -130,7 +130,7 @@ ELLIPSIS = Const(...)
 
 def is_none(value: Value) -> bool:
     """Whether a value is None; there are several values for it."""
-    return isinstance(value, Const) and value.value is None
+    return isinstance(value, Const) and value.identity() is None
 
 
 def boolean(value: bool) -> Const:
