@@ -34,6 +34,7 @@ TARGETS = [
     math.sqrt,
     len,
     getattr,
+    torch._VF.atleast_3d,
     torch._C._set_grad_enabled,
     torch.amp._enter_autocast,
     torch.amp._exit_autocast,

@@ -163,6 +163,14 @@ class Operators:
         one, other = (Const(v.specialize(self._tx)) if isinstance(v, SymValue) else v for v in (lhs, rhs))
         return self.binary(symbol, one, other)
 
+    def _check_repetition(self, lhs: Value, rhs: Value) -> None:
+        """``sequence * n`` and ``n * sequence``: n must be an integer."""
+        is_sequence = isinstance(lhs, SequenceValue) or lhs.python_type() in (str, bytes)
+        times = rhs if is_sequence else lhs
+        if not hasattr(times.python_type(), "__index__"):
+            kind = times.python_type().__name__
+            raise self._tx.raises(TypeError, f"can't multiply sequence by non-int of type {kind!r}")
+
     def _containers(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
         lhs, rhs = _as_sequence(lhs), _as_sequence(rhs)
         tx = self._tx
@@ -179,10 +187,11 @@ class Operators:
                 cls = torch.Size if lhs.cls is torch.Size else tuple
                 return TupleValue([*lhs.items, *rhs.items], cls)
             case "*" | "*=":
-                if isinstance(rhs, SequenceValue):
-                    lhs, rhs = rhs, lhs
-                if isinstance(lhs, SequenceValue) and not isinstance(rhs, SequenceValue):
-                    items = lhs.items * tx.integer(rhs)
+                one, other = (rhs, lhs) if isinstance(rhs, SequenceValue) else (lhs, rhs)
+                if isinstance(one, SequenceValue) and isinstance(other, (SequenceValue, Const)):
+                    self._check_repetition(lhs, rhs)
+                if isinstance(one, SequenceValue) and not isinstance(other, SequenceValue):
+                    items, lhs = one.items * tx.integer(other), one
                     if symbol == "*=" and isinstance(lhs, ListValue):
                         tx.effects.mutates(lhs)
                         lhs.items[:] = items

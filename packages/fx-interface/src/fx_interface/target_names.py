@@ -33,7 +33,10 @@ _NAMESPACES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("torch._C._nn", vars(torch._C._nn)),
     ("torch.Tensor", vars(torch.Tensor)),
     ("torch._C.TensorBase", vars(torch._C.TensorBase)),
-    ("torch._C._VariableFunctions", vars(type(torch._C._VariableFunctions))),
+    (
+        "torch._C._VariableFunctions",
+        {name: getattr(torch._C._VariableFunctions, name) for name in vars(type(torch._C._VariableFunctions))},
+    ),
 )
 _BUILTINS: tuple[Callable[..., Any], ...] = (
     abs,

@@ -128,7 +128,7 @@ class Calls:
         if is_allowed_in_graph(function) or (is_leaf_function(function) and has_tensor(tx, args, kwargs)):
             return tx.tensors.call_function(function, args, kwargs)
         if function.__code__ in _REPR_WRAPPERS:
-            return tx.inliner.call_function(Const(function.__wrapped__), args, kwargs)
+            return tx.inliner.call_function(Const(_wrapped_repr(function)), args, kwargs)
         substitute = substitute_for(function)
         if substitute is not None:
             return tx.inliner.call_function(Const(substitute), args, kwargs)
@@ -480,6 +480,12 @@ def _repr_wrappers() -> frozenset[types.CodeType]:
 
 
 _REPR_WRAPPERS = _repr_wrappers()
+
+
+def _wrapped_repr(function: types.FunctionType) -> Any:
+    """What a wrapper of ``reprlib.recursive_repr`` calls; before CPython 3.12 only its closure says so."""
+    free = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    return free["user_function"].cell_contents
 
 
 def _is_none(value: Value) -> bool:

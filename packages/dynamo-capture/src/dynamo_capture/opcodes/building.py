@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dynamo_capture.bytecode.version import RULES
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import (
     NONE,
@@ -87,11 +89,22 @@ def list_append(frame: Frame, step: Step) -> None:
 
 @opcode("LIST_EXTEND")
 def list_extend(frame: Frame, step: Step) -> None:
-    value = frame.stack.pop()
+    tx, value = frame.tx, frame.stack.pop()
     owner = frame.stack[-step.arg]
     assert isinstance(owner, ListValue)
-    frame.tx.effects.mutates(owner)
-    owner.items.extend(value.unpack(frame.tx))
+    if not is_iterable(value):
+        kind = value.python_type().__name__
+        raise tx.raises(TypeError, f"Value after * must be an iterable, not {kind}")
+    tx.effects.mutates(owner)
+    owner.items.extend(value.unpack(tx))
+
+
+def is_iterable(value: Value) -> bool:
+    """Whether the value's class says how to iterate over it."""
+    if isinstance(value, IteratorValue):
+        return True
+    kind = value.python_type()
+    return getattr(kind, "__iter__", None) is not None or hasattr(kind, "__getitem__")
 
 
 @opcode("SET_ADD")
@@ -141,13 +154,30 @@ def dict_update(frame: Frame, step: Step) -> None:
 
 @opcode("DICT_MERGE")
 def dict_merge(frame: Frame, step: Step) -> None:
-    value = frame.stack.pop()
+    """Stack: callable and NULL (in the version's order), arguments, dict, other values, mapping."""
+    tx, value = frame.tx, frame.stack.pop()
     owner = frame.stack[-step.arg]
-    for key, item in mapping_entries(frame.tx, value):
-        if owner.contains(frame.tx, key):
-            text = f"got multiple values for keyword argument {frame.tx.constant(key)!r}"
-            raise frame.tx.raises(TypeError, text)
-        owner.set_item(frame.tx, key, item)
+    called = frame.stack[-step.arg - (2 if RULES.null_before_callable else 3)]
+    if not hasattr(value.python_type(), "keys"):
+        kind = value.python_type().__name__
+        text = f"{name_of_callable(tx, called)} argument after ** must be a mapping, not {kind}"
+        raise tx.raises(TypeError, text)
+    for key, item in mapping_entries(tx, value):
+        if owner.contains(tx, key):
+            name = name_of_callable(tx, called)
+            raise tx.raises(
+                TypeError, f"{name} got multiple values for keyword argument {tx.constant(key)!r}"
+            )
+        owner.set_item(tx, key, item)
+
+
+def name_of_callable(tx: Trace, called: Value) -> str:
+    """How error messages call a function."""
+    if not tx.attributes.has(called, "__qualname__"):
+        raise GraphBreak("CAP211", f"{called.describe()} is called with wrong arguments")
+    name = tx.constant(called.get_attr(tx, "__qualname__"))
+    module = tx.constant(called.get_attr(tx, "__module__"))
+    return f"{name}()" if module in (None, "builtins") else f"{module}.{name}()"
 
 
 @opcode("UNPACK_SEQUENCE")

@@ -5,7 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from dynamo_capture.opcodes.building import mapping_entries
+from dynamo_capture.bytecode.version import RULES
+from dynamo_capture.opcodes.building import is_iterable, mapping_entries, name_of_callable
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import NullValue, Value
 
@@ -60,17 +61,19 @@ def _call(frame: Frame, count: int, names: tuple[str, ...]) -> None:
 
 @opcode("CALL_FUNCTION_EX")
 def call_function_ex(frame: Frame, step: Step) -> None:
+    """Stack: callable and NULL (in the version's order), iterable, and if asked a mapping."""
     tx = frame.tx
-    kwargs: dict[str, Value] = {}
     frame.callee = None
-    if step.arg & 1:
-        for key, value in mapping_entries(tx, frame.stack.pop()):
-            kwargs[tx.constant(key)] = value
-    args = list(frame.stack.pop().unpack(tx))
-    function = frame.stack.pop()
-    if sys.version_info >= (3, 13):
-        function = frame.stack.pop() if type(function) is NullValue else function
-    else:
-        frame.stack.pop()
+    mapping = frame.stack.pop() if step.arg & 1 else None
+    positional = frame.stack.pop()
+    below, above = frame.pop_n(2)
+    function = above if RULES.null_before_callable else below
+    if not is_iterable(positional):
+        kind = positional.python_type().__name__
+        text = f"{name_of_callable(tx, function)} argument after * must be an iterable, not {kind}"
+        raise tx.raises(TypeError, text)
+    kwargs = {tx.constant(key): item for key, item in mapping_entries(tx, mapping)} if mapping else {}
+    if not all(isinstance(name, str) for name in kwargs):
+        raise tx.raises(TypeError, "keywords must be strings")
     frame.callee = function
-    frame.stack.append(function.call(tx, args, kwargs))
+    frame.stack.append(function.call(tx, list(positional.unpack(tx)), kwargs))
