@@ -1,4 +1,4 @@
-# ruff: noqa: RUF016
+# ruff: noqa: PIE804, RUF016
 """The smallest programs for what the fuzz has found: mistakes of a program that Python answers with an exception."""
 
 import collections
