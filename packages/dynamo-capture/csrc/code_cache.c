@@ -7,6 +7,18 @@
 
 static Py_ssize_t extra_index = -1;
 
+static const FXSGuardsABI *guards_abi(void);
+
+/* Entries come and go: what told them apart does so no more. */
+static void drop_index(FXSCodeState *state)
+{
+    if (state->index != NULL) {
+        guards_abi()->index_free(state->index);
+    }
+    state->index = NULL;
+    state->is_indexed = 0;
+}
+
 static void free_state(void *pointer)
 {
     FXSCodeState *state = pointer;
@@ -50,6 +62,7 @@ int fxs_code_state_add(FXSCodeState *state, FXSEntry *entry)
         PyErr_SetString(PyExc_ValueError, "the entry is cached already");
         return -1;
     }
+    drop_index(state);
     entry->state = state;
     entry->next = state->first;
     state->first = (FXSEntry *)Py_NewRef(entry);
@@ -73,6 +86,7 @@ void fxs_entry_unlink(FXSEntry *entry)
     if (state == NULL) {
         return;
     }
+    drop_index(state);
     FXSEntry **link = find_link(state, entry);
     *link = entry->next;
     entry->next = NULL;
@@ -182,27 +196,58 @@ int fxs_entry_holds(FXSEntry *entry, PyObject **slots, Py_ssize_t count, PyObjec
     return entry->guard == Py_None ? 1 : holds_by_python(entry, slots, count, function);
 }
 
-/* The guards package's check function if the guard is its evaluator; NULL otherwise, no exception. */
-static int (*native_check(PyObject *guard))(void *, PyObject **, Py_ssize_t, PyObject *)
+/* The guards package's functions; NULL, without exception, while it is not imported or where it is another version's. */
+static const FXSGuardsABI *guards_abi(void)
 {
     static const FXSGuardsABI *abi = NULL;
-    if (guard == Py_None) {
-        return NULL;
-    }
     if (abi == NULL) {
         if (PyDict_GetItemString(PyImport_GetModuleDict(), FXS_GUARDS_MODULE) == NULL) {
             return NULL; /* never imported: no guard can be its evaluator */
         }
-        abi = PyCapsule_Import(FXS_GUARDS_CAPSULE, 0);
-        if (abi == NULL) {
+        const FXSGuardsABI *found = PyCapsule_Import(FXS_GUARDS_CAPSULE, 0);
+        if (found == NULL) {
             PyErr_Clear();
-            return NULL;
+        }
+        else if (found->version == FXS_GUARDS_ABI_VERSION) {
+            abi = found;
         }
     }
-    if (abi->version != FXS_GUARDS_ABI_VERSION || !PyObject_TypeCheck(guard, abi->evaluator_type)) {
-        return NULL;
+    return abi;
+}
+
+/* The guards package's check function if the guard is its evaluator; NULL otherwise, no exception. */
+static int (*native_check(PyObject *guard))(void *, PyObject **, Py_ssize_t, PyObject *)
+{
+    const FXSGuardsABI *abi = guard == Py_None ? NULL : guards_abi();
+    return abi != NULL && PyObject_TypeCheck(guard, abi->evaluator_type) ? abi->check : NULL;
+}
+
+/* Two entries are as quickly tried as told apart. */
+enum { FEW_ENTRIES = 2, MOST_INDEXED = 64 };
+
+static void make_index(FXSCodeState *state)
+{
+    PyObject *evaluators[MOST_INDEXED];
+    int n = 0;
+    state->is_indexed = 1;
+    for (FXSEntry *entry = state->first; entry != NULL; entry = entry->next) {
+        entry->ordinal = entry->native != NULL && n < MOST_INDEXED ? n : -1;
+        if (entry->ordinal >= 0) {
+            evaluators[n++] = entry->guard;
+        }
     }
-    return abi->check;
+    state->index = n > FEW_ENTRIES ? guards_abi()->index_build(evaluators, n) : NULL;
+}
+
+uint64_t fxs_code_state_candidates(FXSCodeState *state, PyObject **slots, Py_ssize_t count, PyObject *function)
+{
+    if (state->count <= FEW_ENTRIES) {
+        return UINT64_MAX;
+    }
+    if (!state->is_indexed) {
+        make_index(state);
+    }
+    return state->index == NULL ? UINT64_MAX : guards_abi()->index_candidates(state->index, slots, count, function);
 }
 
 static PyObject *entry_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)

@@ -23,6 +23,7 @@ typedef struct FXSEntry {
     PyObject *weakrefs;
     Py_ssize_t frame_size;
     unsigned long long hits;
+    int ordinal;                /* its place in the index of its state; negative: none */
     struct FXSCodeState *state; /* the list it is in, or NULL */
     struct FXSEntry *next;      /* owned */
 } FXSEntry;
@@ -31,6 +32,8 @@ typedef struct FXSCodeState {
     FXSEntry *first; /* owned */
     Py_ssize_t count;
     unsigned long version; /* changes whenever the list does */
+    void *index;           /* what tells its entries apart (guards_abi.h), or NULL */
+    int is_indexed;        /* whether an index of the entries there are was tried for */
     FXSSkip skip;
 } FXSCodeState;
 
@@ -54,6 +57,8 @@ void fxs_code_state_touch(FXSCodeState *state, FXSEntry *entry);
 int fxs_check_replacement(PyCodeObject *original, PyCodeObject *replacement);
 /* How many slots of a frame the caller fills. */
 Py_ssize_t fxs_argument_slots(PyCodeObject *code);
+/* Which entries may fit a call: bit `ordinal`. All where nothing tells them apart. */
+uint64_t fxs_code_state_candidates(FXSCodeState *state, PyObject **slots, Py_ssize_t count, PyObject *function);
 /* Whether the entry's guard holds: 1 or 0, no exception. */
 int fxs_entry_holds(FXSEntry *entry, PyObject **slots, Py_ssize_t count, PyObject *function);
 

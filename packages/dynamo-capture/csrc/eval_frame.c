@@ -104,10 +104,15 @@ static FXSEntry *find_entry(FXSThread *thread, FXSCodeState *state, _PyInterpret
     PyObject *callback = thread->callback;
     FXSEntry *found = NULL;
     int restarts = 0;
+    uint64_t candidates = fxs_code_state_candidates(state, frame->localsplus, count, function);
     thread->callback = NULL;
     for (FXSEntry *entry = state->first; entry != NULL;) {
         if (entry->callback != NULL && entry->callback != callback) {
             entry = entry->next; /* another region's: other options, another backend */
+            continue;
+        }
+        if (candidates != UINT64_MAX && entry->ordinal >= 0 && !(candidates >> entry->ordinal & 1)) {
+            entry = entry->next;
             continue;
         }
         unsigned long version = state->version;
@@ -124,6 +129,7 @@ static FXSEntry *find_entry(FXSThread *thread, FXSCodeState *state, _PyInterpret
             if (++restarts > 4) {
                 break;
             }
+            candidates = UINT64_MAX; /* there are other entries now */
             next = state->first;
         }
         entry = next;

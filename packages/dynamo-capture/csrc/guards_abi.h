@@ -3,16 +3,22 @@
 #define FXS_GUARDS_ABI_H
 
 #include <Python.h>
+#include <stdint.h>
 
 #define FXS_GUARDS_MODULE "guards._native"
 #define FXS_GUARDS_CAPSULE "guards._native._C_API"
-#define FXS_GUARDS_ABI_VERSION 1
+#define FXS_GUARDS_ABI_VERSION 2
 
 typedef struct {
     int version;
     PyTypeObject *evaluator_type;
     /* 1 if every guard holds for a call: evaluator, argument slots, how many, the function called. Sets no exception. */
     int (*check)(void *evaluator, PyObject **fastlocals, Py_ssize_t nlocals, PyObject *function);
+    /* The fact that tells up to 64 evaluators apart, or NULL; good while they all live. Free it with index_free. */
+    void *(*index_build)(PyObject *const *evaluators, int n);
+    /* Bit i: whether evaluator i may hold. Runs no user code, sets no exception. */
+    uint64_t (*index_candidates)(const void *index, PyObject **fastlocals, Py_ssize_t nlocals, PyObject *function);
+    void (*index_free)(void *index);
 } FXSGuardsABI;
 
 #endif

@@ -45,3 +45,31 @@ def test_native_evaluators_choose_the_entry() -> None:
     ]
     assert built == [int, str, float]
     assert sorted(entry.hits for entry in hook.entries(f.__code__)) == [0, 1, 3]
+
+
+def test_one_fact_leads_to_the_entry_without_asking_the_others() -> None:
+    def f(x: object, y: object = None) -> Any:
+        return "original"
+
+    def callback(frame: hook.FrameView, count: int) -> Any:
+        if frame.code is not f.__code__:
+            return None
+        wanted = frame.locals["x"]
+        facts = [
+            guards.EqualsConstant(source.LocalSource("x"), wanted),
+            guards.TypeIs(source.LocalSource("y"), str),
+        ]
+        evaluator = guards.build(facts, varnames=frame.code.co_varnames)
+        return Entry(f.__code__.replace(co_consts=(None, f"for {wanted}")), evaluator)
+
+    wrapped = hook.optimize(f, callback)
+    values = [1, 2, True, "a", None, 2.5]
+    assert [wrapped(value, "y") for value in values] == [f"for {value}" for value in values]
+    entries = hook.entries(f.__code__)
+    for entry, value in zip(reversed(entries), values, strict=True):
+        assert entry.guard.check_call(f, value, "y")
+    for value in values * 3:
+        assert wrapped(value, "y") == f"for {value}"
+    assert {entry.guard.failed for entry in entries} == {-1}, "another entry was asked and failed"
+    entries[0].invalidate()  # the index is made anew without it
+    assert [wrapped(value, "y") for value in values] == [f"for {value}" for value in values]

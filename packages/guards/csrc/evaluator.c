@@ -84,6 +84,11 @@ int evaluator_check_frame(void *evaluator, PyObject **fastlocals, Py_ssize_t nlo
     return result;
 }
 
+Node *evaluator_roots(PyObject *evaluator, Py_ssize_t *n) {
+    *n = ((Evaluator *)evaluator)->n_roots;
+    return ((Evaluator *)evaluator)->roots;
+}
+
 /* --- the Python object --- */
 
 static int parse_relations(Evaluator *self, PyObject *specs) {

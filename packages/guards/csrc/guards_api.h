@@ -8,8 +8,9 @@
 #define FXS_GUARDS_API_H
 
 #include <Python.h>
+#include <stdint.h>
 
-#define FXS_GUARDS_API_VERSION 1
+#define FXS_GUARDS_API_VERSION 2
 #define FXS_GUARDS_API_CAPSULE "guards._native._C_API"
 
 typedef struct {
@@ -24,6 +25,12 @@ typedef struct {
      * Holds the GIL throughout; may run user code (properties, __getattr__) where a source reads through it. Leaves no
      * exception set; an exception set on entry is kept. */
     int (*check)(void *evaluator, PyObject **fastlocals, Py_ssize_t nlocals, PyObject *func);
+    /* For up to 64 evaluators of one code object: the fact that tells most of them apart, or NULL if none does (or memory
+     * is short; no exception). Good while all the evaluators live; to be given to index_free. */
+    void *(*index_build)(PyObject *const *evaluators, int n);
+    /* Bit i: whether evaluator i may hold for the call. Runs no user code, leaves no exception. */
+    uint64_t (*index_candidates)(const void *index, PyObject **fastlocals, Py_ssize_t nlocals, PyObject *func);
+    void (*index_free)(void *index);
 } FXSGuardsAPI;
 
 #endif

@@ -7,7 +7,16 @@
 PyObject *module_getattr = NULL;
 int dict_versions_work = 0;
 
-static FXSGuardsAPI api = {FXS_GUARDS_API_VERSION, &Evaluator_Type, evaluator_check_frame};
+static void *build_index(PyObject *const *evaluators, int n) { return index_build(evaluators, n); }
+
+static uint64_t candidates_by(const void *index, PyObject **fastlocals, Py_ssize_t nlocals, PyObject *func) {
+    return index_candidates(index, fastlocals, nlocals, func);
+}
+
+static void free_index(void *index) { index_free(index); }
+
+static FXSGuardsAPI api = {FXS_GUARDS_API_VERSION, &Evaluator_Type, evaluator_check_frame,
+                           build_index,            candidates_by,   free_index};
 
 /* set_tensor_layout(offsets or None): see tensor_init. */
 static PyObject *set_tensor_layout(PyObject *module, PyObject *offsets) {
@@ -55,6 +64,27 @@ static PyObject *same_constant(PyObject *module, PyObject *const *args, Py_ssize
     return PyBool_FromLong(constants_equal(args[0], args[1]));
 }
 
+/* candidates(evaluators, function, *slots): as an index of those evaluators tells them; None where it tells nothing. */
+static PyObject *candidates(PyObject *module, PyObject *const *args, Py_ssize_t nargs) {
+    (void)module;
+    if (nargs < 2 || !PyTuple_CheckExact(args[0]) || !PyFunction_Check(args[1]))
+        return PyErr_Format(PyExc_TypeError, "candidates takes a tuple of evaluators, a function and its argument slots");
+    Py_ssize_t n = PyTuple_GET_SIZE(args[0]);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!Py_IS_TYPE(PyTuple_GET_ITEM(args[0], i), &Evaluator_Type)) return PyErr_Format(PyExc_TypeError, "no evaluator");
+    GuardIndex *index = n > INT_MAX ? NULL : index_build(((PyTupleObject *)args[0])->ob_item, (int)n);
+    if (index == NULL) Py_RETURN_NONE;
+    uint64_t mask = index_candidates(index, (PyObject **)args + 2, nargs - 2, args[1]);
+    index_free(index);
+    PyObject *found = PyList_New(0);
+    for (Py_ssize_t i = 0; found != NULL && i < n; i++) {
+        PyObject *number = mask >> i & 1 ? PyLong_FromSsize_t(i) : NULL;
+        if (number != NULL && PyList_Append(found, number) < 0) Py_CLEAR(found);
+        Py_XDECREF(number);
+    }
+    return found;
+}
+
 static PyMethodDef methods[] = {
     {"set_tensor_layout", set_tensor_layout, METH_O, "Offsets of tensor metadata, or None: off."},
     {"tensor_metadata", tensor_metadata, METH_O, "A tensor's metadata as read natively."},
@@ -64,6 +94,8 @@ static PyMethodDef methods[] = {
     {"use_dict_versions", use_dict_versions, METH_O, "Turn skipping by dict versions on or off."},
     {"dict_version", version_of, METH_O, "A dict's version, or 0 where there is none."},
     {"constants_equal", (PyCFunction)(void (*)(void))same_constant, METH_FASTCALL, "guards.kinds.constants, natively."},
+    {"candidates", (PyCFunction)(void (*)(void))candidates, METH_FASTCALL,
+     "candidates(evaluators, function, *slots): which may hold, by the fact that tells most apart; None: none does."},
     {NULL, NULL, 0, NULL},
 };
 

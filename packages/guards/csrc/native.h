@@ -193,6 +193,11 @@ const void *tensor_storage(PyObject *value); /* NULL: not readable here */
 int tensor_extent(PyObject *value, int stride, Py_ssize_t dim, int64_t *result);
 PyObject *tensor_metadata(PyObject *module, PyObject *tensor);
 
+int tensor_is_plain_type(PyTypeObject *type);
+uint64_t tensor_fingerprint(PyObject *value); /* of a plain tensor: dtype and sizes, never 0 */
+uint64_t tensor_facts_fingerprint(const TensorFacts *facts); /* of the tensors that fit; 0: they differ in it */
+PyTypeObject *tensor_facts_type(const TensorFacts *facts);
+
 /* state.c */
 int state_reader(const char *name);
 int state_bind(void);
@@ -221,5 +226,12 @@ PyObject *plan_counts(const Plan *plan);
 /* evaluator.c, fetcher.c */
 extern PyTypeObject Evaluator_Type, Fetcher_Type;
 int evaluator_check_frame(void *evaluator, PyObject **fastlocals, Py_ssize_t nlocals, PyObject *func);
+Node *evaluator_roots(PyObject *evaluator, Py_ssize_t *n);
+
+/* index.c: see guards_api.h */
+typedef struct GuardIndex GuardIndex;
+GuardIndex *index_build(PyObject *const *evaluators, int n);
+uint64_t index_candidates(const GuardIndex *index, PyObject **fastlocals, Py_ssize_t nlocals, PyObject *func);
+void index_free(GuardIndex *index);
 
 #endif

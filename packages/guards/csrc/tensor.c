@@ -87,14 +87,15 @@ static inline int requires_grad_of(const char *impl) {
     return (impl_requires_grad(impl) & 0xff) != 0;
 }
 
-static int is_plain_type(PyTypeObject *type) {
+int tensor_is_plain_type(PyTypeObject *type) {
+    if (!tensor_ready) return 0;
     for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(plain_types); i++)
         if ((PyObject *)type == PyTuple_GET_ITEM(plain_types, i)) return 1;
     return 0;
 }
 
 int tensor_is_plain(PyObject *value) {
-    if (!tensor_ready || !is_plain_type(Py_TYPE(value))) return 0;
+    if (!tensor_is_plain_type(Py_TYPE(value))) return 0;
     const char *impl = impl_of(value);
     return impl != NULL && (keys_of(impl) & at.odd_keys) == 0;
 }
@@ -212,6 +213,26 @@ int tensor_holds(const TensorFacts *facts, PyObject *value) {
     if (Py_TYPE(value) != facts->type) return 0;
     return tensor_ready && facts->readable ? metadata_fits(facts, value) : record_holds(facts, value);
 }
+
+static uint64_t sizes_fingerprint(int dtype, const int64_t *sizes, Py_ssize_t rank) {
+    uint64_t hash = (uint64_t)dtype + 1;
+    for (Py_ssize_t i = 0; i < rank; i++) hash = (hash ^ (uint64_t)sizes[i]) * 0x9E3779B97F4A7C15u + (uint64_t)i + 1;
+    return hash == 0 ? 1 : hash;
+}
+
+uint64_t tensor_fingerprint(PyObject *value) {
+    const char *impl = impl_of(value);
+    return sizes_fingerprint(dtype_of(impl), extents_of(impl, 0), rank_of(impl));
+}
+
+uint64_t tensor_facts_fingerprint(const TensorFacts *facts) {
+    if (!tensor_ready || !facts->readable) return 0;
+    for (Py_ssize_t i = 0; i < facts->rank; i++)
+        if (facts->extents[i] == ANY) return 0;
+    return sizes_fingerprint(facts->dtype, facts->extents, facts->rank);
+}
+
+PyTypeObject *tensor_facts_type(const TensorFacts *facts) { return facts->type; }
 
 /* Many native checks at once: how many hold before the first that does not. */
 int tensors_that_fit(const TensorFact *checks, int n) {

@@ -22,7 +22,7 @@ def test_the_capsule_is_what_the_header_says() -> None:
         get(_native._C_API, b"guards._native._C_API"), ctypes.POINTER(ctypes.c_void_p * 3)
     ).contents
     version = ctypes.cast(ctypes.addressof(table), ctypes.POINTER(ctypes.c_int)).contents.value
-    assert version == 1
+    assert version == 2
     assert table[1] == id(_native.Evaluator)
     prototype = ctypes.PYFUNCTYPE(
         ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.py_object), ctypes.c_ssize_t, ctypes.py_object
