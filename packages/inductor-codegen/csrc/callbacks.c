@@ -104,10 +104,11 @@ static int32_t conform(Handle *result, const int64_t *wanted, const char *operat
 
 /* ---- scratch memory ---- */
 
+_Atomic(Handle) kept_scratch;
+
 /* A byte tensor of at least `bytes`, owned by the caller until it gives it back; NULL when torch cannot allocate. */
-static Handle scratch_take(void *context, int64_t bytes) {
-    Graph *graph = context;
-    Handle kept = atomic_exchange(&graph->scratch, NULL);
+static Handle scratch_take(void *Py_UNUSED(context), int64_t bytes) {
+    Handle kept = atomic_exchange(&kept_scratch, NULL);
     if (kept) {
         int64_t *sizes;
         if (shim.get_sizes(kept, &sizes) == 0 && sizes[0] >= bytes) return kept;
@@ -123,7 +124,7 @@ static void scratch_give(void *context, Handle scratch) {
     int64_t *sizes;
     if (shim.get_sizes(scratch, &sizes) == 0 && sizes[0] <= graph->scratch_limit) {
         Handle none = NULL;
-        if (atomic_compare_exchange_strong(&graph->scratch, &none, scratch)) return;
+        if (atomic_compare_exchange_strong(&kept_scratch, &none, scratch)) return;
     }
     shim.delete_tensor_object(scratch);
 }

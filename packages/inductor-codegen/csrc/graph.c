@@ -18,6 +18,7 @@ enum { CPU = 0 };
 
 typedef struct {
     Handle *tensors;
+    Handle *owned; /* one for each tensor, as graph.h tells */
     int64_t *numbers;
     void **cells; /* only without a known tensor slot */
 } Unpacked;
@@ -45,6 +46,29 @@ static int unpack(const Graph *graph, PyObject *const *arguments, Unpacked *into
         } else if (kind != 'u' && number_of(arguments[i], kind, numbers++) < 0) {
             return -1;
         }
+    }
+    return 0;
+}
+
+/* Make the call the owner of the tensors at `positions` (ascending) of the list `given`, which lets go of them. */
+static int take_over(const Graph *graph, PyObject *given, PyObject *positions, const Unpacked *unpacked) {
+    Py_ssize_t next = 0, tensor = 0, count = PyTuple_GET_SIZE(positions);
+    for (Py_ssize_t i = 0; i < graph->input_count && next < count; i++) {
+        int is_tensor = graph->input_kinds[i] == 't';
+        Py_ssize_t wanted = PyLong_AsSsize_t(PyTuple_GET_ITEM(positions, next));
+        if (wanted == -1 && PyErr_Occurred()) return -1;
+        if (wanted == i) {
+            next++;
+            if (is_tensor) {
+                if (shim.new_tensor_handle(unpacked->tensors[tensor], &unpacked->owned[tensor])) {
+                    shim_raise("an input of a compiled graph");
+                    return -1;
+                }
+                unpacked->tensors[tensor] = unpacked->owned[tensor];
+            }
+            PyList_SetItem(given, i, Py_NewRef(Py_None));
+        }
+        tensor += is_tensor;
     }
     return 0;
 }
@@ -102,19 +126,51 @@ static int32_t enter(Graph *graph, const Unpacked *unpacked, Handle *results, in
     return code;
 }
 
-/* `room` is zeroed memory for 3 words an input and 2 an output. */
-static PyObject *call_in(Graph *graph, PyObject *const *arguments, int64_t *room) {
-    Unpacked unpacked = {.tensors = (Handle *)room,
-                         .numbers = room + graph->input_count,
-                         .cells = (void **)(room + 2 * graph->input_count)};
-    Handle *results = (Handle *)(room + 3 * graph->input_count);
-    int64_t *numbers = room + 3 * graph->input_count + graph->output_count;
-    if (unpack(graph, arguments, &unpacked) < 0) return NULL;
+static PyObject *run(Graph *graph, const Unpacked *unpacked, Handle *results) {
+    int64_t *numbers = (int64_t *)results + graph->output_count;
     Py_INCREF(graph); /* an operator run through Python may drop the last reference to us */
-    int32_t code = enter(graph, &unpacked, results, numbers);
+    int32_t code = enter(graph, unpacked, results, numbers);
     PyObject *returned = code == ENTRY_OK ? pack(graph, results, numbers) : fail(graph, code, results);
     Py_DECREF(graph);
     return returned;
+}
+
+/* `room` is zeroed memory for 4 words an input and 2 an output; the call owns the tensors at `positions` of the list `given`, if
+   there is one, whose items `arguments` are. */
+static PyObject *call_in(Graph *graph, PyObject *const *arguments, int64_t *room, PyObject *given, PyObject *positions) {
+    Py_ssize_t inputs = graph->input_count;
+    Unpacked unpacked = {.tensors = (Handle *)room,
+                         .owned = (Handle *)(room + inputs),
+                         .numbers = room + 2 * inputs,
+                         .cells = (void **)(room + 3 * inputs)};
+    Handle *results = (Handle *)(room + 4 * inputs);
+    if (unpack(graph, arguments, &unpacked) < 0) return NULL;
+    if (!given) return run(graph, &unpacked, results);
+    PyObject *returned = take_over(graph, given, positions, &unpacked) < 0 ? NULL : run(graph, &unpacked, results);
+    for (Py_ssize_t i = 0; i < inputs; i++) {
+        if (unpacked.owned[i]) shim.delete_tensor_object(unpacked.owned[i]);
+    }
+    return returned;
+}
+
+static PyObject *call_with(Graph *graph, PyObject *const *arguments, PyObject *given, PyObject *positions) {
+    Py_ssize_t words = 4 * graph->input_count + 2 * graph->output_count;
+    if (graph->input_count <= INLINE_ROOM && graph->output_count <= INLINE_ROOM) {
+        int64_t room[6 * INLINE_ROOM];
+        memset(room, 0, words * sizeof(int64_t));
+        return call_in(graph, arguments, room, given, positions);
+    }
+    int64_t *room = PyMem_Calloc(words, sizeof(int64_t));
+    if (!room) return PyErr_NoMemory();
+    PyObject *returned = call_in(graph, arguments, room, given, positions);
+    PyMem_Free(room);
+    return returned;
+}
+
+static int wrong_count(const Graph *graph, Py_ssize_t given) {
+    if (given == graph->input_count) return 0;
+    PyErr_Format(PyExc_TypeError, "a compiled graph of %zd inputs was called with %zd", graph->input_count, given);
+    return 1;
 }
 
 static PyObject *graph_vectorcall(PyObject *self, PyObject *const *arguments, size_t nargsf, PyObject *names) {
@@ -124,21 +180,23 @@ static PyObject *graph_vectorcall(PyObject *self, PyObject *const *arguments, si
         PyErr_SetString(PyExc_TypeError, "a compiled graph takes no keyword arguments");
         return NULL;
     }
-    if (given != graph->input_count) {
-        PyErr_Format(PyExc_TypeError, "a compiled graph of %zd inputs was called with %zd", graph->input_count, given);
-        return NULL;
-    }
-    if (graph->input_count <= INLINE_ROOM && graph->output_count <= INLINE_ROOM) {
-        int64_t room[5 * INLINE_ROOM];
-        memset(room, 0, (3 * graph->input_count + 2 * graph->output_count) * sizeof(int64_t));
-        return call_in(graph, arguments, room);
-    }
-    int64_t *room = PyMem_Calloc(3 * graph->input_count + 2 * graph->output_count, sizeof(int64_t));
-    if (!room) return PyErr_NoMemory();
-    PyObject *returned = call_in(graph, arguments, room);
-    PyMem_Free(room);
-    return returned;
+    if (wrong_count(graph, given)) return NULL;
+    return call_with(graph, arguments, NULL, NULL);
 }
+
+static PyObject *graph_call_owning(PyObject *self, PyObject *args) {
+    PyObject *given, *positions;
+    if (!PyArg_ParseTuple(args, "O!O!", &PyList_Type, &given, &PyTuple_Type, &positions)) return NULL;
+    if (wrong_count((Graph *)self, PyList_GET_SIZE(given))) return NULL;
+    return call_with((Graph *)self, ((PyListObject *)given)->ob_item, given, positions);
+}
+
+static PyMethodDef graph_methods[] = {
+    {"call_owning", graph_call_owning, METH_VARARGS,
+     "call_owning(inputs, positions): as a call with the list of inputs, but the tensors at these positions (a tuple, "
+     "ascending) are taken out of the list and freed when the graph has read them for the last time."},
+    {NULL},
+};
 
 /* ---- making one ---- */
 
@@ -238,7 +296,7 @@ static void graph_dealloc(PyObject *self) {
     PyTypeObject *type = Py_TYPE(self);
     PyObject_GC_UnTrack(self);
     if (graph->weak_references) PyObject_ClearWeakRefs(self);
-    Handle scratch = atomic_exchange(&graph->scratch, NULL);
+    Handle scratch = atomic_exchange(&kept_scratch, NULL);
     if (scratch) shim.delete_tensor_object(scratch);
     if (graph->library) dlclose(graph->library);
     PyMem_Free(graph->input_kinds);
@@ -284,6 +342,7 @@ static PyType_Slot graph_slots[] = {
     {Py_tp_dealloc, graph_dealloc},
     {Py_tp_repr, graph_repr},
     {Py_tp_members, graph_members},
+    {Py_tp_methods, graph_methods},
     {Py_tp_getset, graph_getset},
     {0, NULL},
 };

@@ -6,13 +6,16 @@ import logging
 import os
 import subprocess
 import sys
+import weakref
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch.fx import GraphModule
 
 from fx_interface.dialects.prims import PRIMS
+from fx_interface.signature import SIGNATURE_KEY, InputDecl, InputKind, OutputDecl, OutputKind, Signature
 from inductor_codegen import CodegenOptions, compile_graph, load_graph, native, toolchain
 from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.codegen.wrapper import write_entry
@@ -147,3 +150,52 @@ def test_compiling_from_several_processes_at_once(tmp_path: Path) -> None:
     command = [sys.executable, "-c", source, str(tmp_path / "cache")]
     running = [subprocess.Popen(command, env=environment) for _ in range(2)]
     assert [process.wait(120) for process in running] == [0, 0]
+
+
+def _backward_like(kinds: list[InputKind]) -> Any:
+    """tanh(x @ y) of 64 x 64 matrices that are inputs of the given kinds."""
+    graph = ExampleGraph()
+    x, y = (graph.input(torch.randn(64, 64), name) for name in ("x", "y"))
+    module = graph.build(graph.call(PRIMS["tanh"], graph.call(torch.ops.aten.mm.default, x, y)))
+    names = [node.name for node in module.graph.nodes if node.op == "placeholder"]
+    inputs = tuple(InputDecl(name, kind, None) for name, kind in zip(names, kinds, strict=True))
+    module.meta[SIGNATURE_KEY] = Signature(inputs, (OutputDecl(OutputKind.USER),))
+    return compile_graph(module)
+
+
+@pytest.mark.parametrize("kind", [InputKind.SAVED, InputKind.USER])
+def test_inputs_left_to_a_call_are_freed(kind: InputKind) -> None:
+    graph = _backward_like([kind, InputKind.USER])
+    x, y = torch.randn(64, 64), torch.randn(64, 64)
+    expected = torch.tanh(x @ y)
+    held, gone = weakref.ref(x), [x, y]
+    kept = x.clone()
+    del x
+    (result,) = graph.call_owning(gone, (0,))
+    assert gone[0] is None
+    assert gone[1] is y
+    assert held() is None
+    torch.testing.assert_close(result, expected)
+    torch.testing.assert_close(graph(kept, y)[0], expected)
+    torch.testing.assert_close(graph.call_owning([kept, y], ())[0], expected)
+
+
+def test_a_tensor_that_somebody_holds_outlives_a_call_that_owns_it() -> None:
+    graph = _backward_like([InputKind.SAVED, InputKind.SAVED])
+    x, y = torch.randn(64, 64), torch.randn(64, 64)
+    before = x.clone(), y.clone()
+    (result,) = graph.call_owning([x, y], (0, 1))
+    assert x.equal(before[0])
+    assert y.equal(before[1])
+    torch.testing.assert_close(result, torch.tanh(x @ y))
+
+
+def test_wrong_arguments_of_an_owning_call() -> None:
+    graph = _backward_like([InputKind.SAVED, InputKind.USER])
+    x = torch.randn(64, 64)
+    with pytest.raises(TypeError, match="2 inputs was called with 1"):
+        graph.call_owning([x], (0,))
+    with pytest.raises(TypeError):
+        graph.call_owning([x, x], ("first",))
+    with pytest.raises(TypeError, match=r"expected a torch\.Tensor"):
+        graph.call_owning([x, 1.0], (0,))

@@ -101,7 +101,7 @@ class View:
 @dataclass(frozen=True, slots=True)
 class Free:
     """``name`` is not used again. Memory goes back once the owner and all its views are freed (the owner
-    comes last).
+    comes last). Of an input, the caller may have left the memory to this call.
     """
 
     name: str

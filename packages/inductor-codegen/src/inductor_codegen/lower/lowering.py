@@ -13,7 +13,7 @@ from torch.fx import GraphModule, Node
 from fx_interface.dialects.prims import PrimKind, PrimOp
 from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.graph import SIZE_ARITHMETIC, block_of, call_block, location_of_node, spec_of_node
-from fx_interface.signature import SHAPE_ENV_KEY
+from fx_interface.signature import SHAPE_ENV_KEY, InputKind, signature_of
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguous_strides
 from inductor_codegen.errors import unsupported
@@ -75,9 +75,14 @@ class Lowering:
     def run(self, module: GraphModule) -> None:
         """Lower placeholders, nodes and outputs of the outermost graph."""
         known: dict[Node, Any] = {}
+        signature = signature_of(module)
+        declared = iter(() if signature is None else signature.inputs)
         for node in module.graph.nodes:
             if node.op == "placeholder":
                 known[node] = self._input(node)
+                given, told = self.result.inputs[-1], next(declared, None)
+                if told is not None and told.kind is InputKind.SAVED and isinstance(given, Buffer):
+                    self.result.passing.add(given.name)
             elif node.op == "output":
                 self._outputs(node, known)
             elif node.op == "call_function":

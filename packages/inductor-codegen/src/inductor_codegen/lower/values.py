@@ -175,9 +175,13 @@ LoweredOutput: TypeAlias = Placed | Number | RuntimeFloat | None
 
 @dataclass(slots=True)
 class Lowered:
-    """A graph of values in topological order, with the library calls in the order of the graph."""
+    """A graph of values in topological order, with the library calls in the order of the graph.
+
+    ``passing`` names the inputs that the caller may leave to the graph: what a forward kept for its backward.
+    """
 
     inputs: list[ProgramInput] = field(default_factory=list)
+    passing: set[str] = field(default_factory=set)
     values: list[Value] = field(default_factory=list)
     calls: list[ExternalCall] = field(default_factory=list)
     outputs: list[LoweredOutput] = field(default_factory=list)

@@ -13,7 +13,7 @@ from inductor_codegen.runtime.binding import ENTRY_ABI, CompiledGraph
 from inductor_codegen.runtime.operator_call import OperatorCall
 
 SCRATCH_LIMIT = 128 << 20
-"""Bytes of scratch memory that a graph keeps from one call to the next; more is given back after every call."""
+"""Bytes of scratch memory that are kept from one call to the next; more is given back after every call."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,7 +66,7 @@ class _Assembler:
                 self._launch(group)
         outputs = tuple(self._output(output) for output in self.lowered.outputs)
         steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self._owners(), self.aliases)
-        steps = list(_freed(steps, self._keeps(outputs), self._owners(), self.aliases))
+        steps = list(_freed(steps, self._keeps(outputs), self.lowered.passing, self.aliases))
         draft = Program(tuple(self.lowered.inputs), tuple(self.kernels.values()), tuple(steps), outputs)
         escaping = draft.escaping()
         final = tuple(
@@ -222,12 +222,16 @@ def _last_uses(steps: list[Step], kept: set[str], aliases: dict[str, set[str]]) 
 
 
 def _freed(
-    steps: list[Step], kept: set[str], owners: set[str], aliases: dict[str, set[str]]
+    steps: list[Step], kept: set[str], passing: set[str], aliases: dict[str, set[str]]
 ) -> Iterator[Step]:
-    """The steps with a ``Free`` after the last use of everything, views before what they are views of."""
+    """The steps with a ``Free`` after the last use of everything, views before what they are views of; of inputs, those
+    that are ``passing``.
+    """
     last = _last_uses(steps, kept, aliases)
     gone = {step.of for step in steps if isinstance(step, Reuse)}
     due: dict[int, list[str]] = {}
+    for name in sorted(passing & last.keys()):
+        due.setdefault(last[name], []).append(name)
     for step in steps:
         for name in _defines(step):
             due.setdefault(last[name], []).append(name)

@@ -49,8 +49,10 @@ class MemoryWriter:
         self._pointers = 0
         self.handle_count = 0
         tensors = [item for item in program.inputs if isinstance(item, Buffer)]
+        self._owned_inputs: dict[str, str] = {}
         for position, item in enumerate(tensors):
             self._held[item.name] = _Held(item, handle=f"in[{position}]")
+            self._owned_inputs[item.name] = f"((H*)in)[{len(program.inputs) + position}]"
 
     def open_inputs(self, wanted: frozenset[str]) -> None:
         """Fetch the data pointers of the inputs among ``wanted``."""
@@ -119,8 +121,10 @@ class MemoryWriter:
         held.handle, held.owned = handle, True
 
     def free(self, name: str) -> None:
-        """The buffer is not used again."""
+        """The buffer is not used again; an input's memory goes back if the call owns it."""
         self._drop(self._held[name])
+        if name in self._owned_inputs:
+            self._text.line(f"fx_free({self._owned_inputs[name]});")
 
     def give_out(self, name: str, place: str, *, last: bool) -> None:
         """Put an owned handle of the buffer into ``place``; ``last`` says that it is not given out again."""
