@@ -78,3 +78,17 @@ def test_a_part_of_a_computed_tensor_is_saved_with_its_strides(width: int) -> No
     found = torch.autograd.grad(fxstack.compile(function)(x, w), [x, w])
     for one, other in zip(found, expected, strict=True):
         torch.testing.assert_close(one, other)
+
+
+@pytest.mark.parametrize("budget", [None, 1.0, 0.3, 0.0])
+def test_gradients_are_the_same_under_every_activation_budget(budget: float | None) -> None:
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(
+        torch.nn.Linear(16, 32), torch.nn.LayerNorm(32), torch.nn.GELU(), torch.nn.Linear(32, 4)
+    )
+    x = torch.randn(8, 16)
+    expected = torch.autograd.grad(model(x).square().sum(), list(model.parameters()))
+    compiled = fxstack.compile(model, fullgraph=True, options={"activation_budget": budget})
+    for _ in range(2):
+        found = torch.autograd.grad(compiled(x).square().sum(), list(model.parameters()))
+        torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)

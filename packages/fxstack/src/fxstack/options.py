@@ -27,7 +27,8 @@ class Options:
     ``cache_dir``: where artifacts are kept. ``cache``: whether they are kept between processes at all.
     ``on_missing_compiler``: ``"error"`` raises IND111, ``"eager"`` warns and runs the captured graph with torch's own
     kernels. ``verify``: check every graph against its dialect between the passes. ``compiler``: the C++ compiler's
-    command.
+    command. ``activation_budget``: between 0 and 1, how much of what training keeps for the backward may be kept; what
+    is not is computed again (``aot_autograd.partition.min_cut``). None keeps everything that the backward uses.
     """
 
     cache_dir: Path | None = None
@@ -35,6 +36,7 @@ class Options:
     on_missing_compiler: Literal["error", "eager"] = "error"
     verify: bool = False
     compiler: str | None = None
+    activation_budget: float | None = None
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None) -> Options:
@@ -56,6 +58,11 @@ class Options:
                 "FXS103",
                 f"on_missing_compiler is {made.on_missing_compiler!r}",
                 action="use 'error' or 'eager'",
+            )
+        budget = made.activation_budget
+        if budget is not None and not 0.0 <= budget <= 1.0:
+            raise OptionError(
+                "FXS103", f"activation_budget is {budget!r}", action="use a number between 0 and 1, or None"
             )
         directory = Path(made.cache_dir) if made.cache_dir is not None else default_cache_dir()
         return replace(made, cache_dir=directory, compiler=made.compiler or os.environ.get("CXX"))

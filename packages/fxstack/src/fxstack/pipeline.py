@@ -19,6 +19,7 @@ from typing import Any
 from torch.fx import GraphModule
 
 from aot_autograd import finish, trace_joint
+from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.plan import JointPlan
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
 from fxstack.options import Options
@@ -68,7 +69,7 @@ def compile_captured(
 def _through_store(
     graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
 ) -> CompiledGraph:
-    key = program_key(graph_module, example_inputs)
+    key = program_key(graph_module, example_inputs, options.activation_budget)
     env = graph_module.meta.get(SHAPE_ENV_KEY)
     stored = None if key is None else load_program(key, env, store)
     if stored is None:
@@ -87,10 +88,19 @@ def _compile(
 ) -> _Compiled:
     if options.verify:
         verify(graph_module)
-    traced = trace_joint(graph_module, example_inputs, operators=LIBRARY)
+    partition = _partitioner(options.activation_budget)
+    traced = trace_joint(graph_module, example_inputs, operators=LIBRARY, partition=partition)
     forward = _compile_aten(traced.forward, options, store)
     backward = None if traced.backward is None else _compile_aten(traced.backward, options, store)
     return _Compiled(traced.plan, forward, backward)
+
+
+def _partitioner(budget: float | None) -> Partitioner:
+    if budget is None:
+        return save_everything
+    from aot_autograd.partition.min_cut import min_cut  # with a graph library that nobody else needs
+
+    return min_cut(budget)
 
 
 def _compile_aten(graph_module: GraphModule, options: Options, store: ArtifactStore) -> CompiledGraph:

@@ -40,7 +40,9 @@ class StoredProgram:
     guards: tuple[ShapeGuard, ...]
 
 
-def program_key(graph_module: GraphModule, example_inputs: Sequence[Any]) -> str | None:
+def program_key(
+    graph_module: GraphModule, example_inputs: Sequence[Any], budget: float | None = None
+) -> str | None:
     """The name under which the compiled program is kept; None for a graph that has no stable form."""
     try:
         form = canonical_hash(graph_module)
@@ -51,7 +53,7 @@ def program_key(graph_module: GraphModule, example_inputs: Sequence[Any]) -> str
     declared = () if signature is None else signature.inputs
     names = " ".join(str(decl.spec.expr) for decl in declared if isinstance(decl.spec, SymSpec))
     trained = "".join(str(int(isinstance(x, torch.Tensor) and x.requires_grad)) for x in example_inputs)
-    return content_key("program", str(_FORMAT), form, names, trained, _state(), _toolchain())
+    return content_key("program", str(_FORMAT), form, names, trained, str(budget), _state(), _toolchain())
 
 
 def _state() -> str:
