@@ -73,6 +73,31 @@ def live_values(roots: Iterable[Any], bound: Mapping[int, Any], keep: Iterable[V
     return [found[number] for number in sorted(found)]
 
 
+def in_order_of_use(live: Sequence[Value]) -> list[Value]:
+    """``live`` in recorded order, but forward values in a backward (computed again) not before they are used.
+
+    Computed at the start, they would all be in memory at once, which keeping them would have cost too.
+    """
+    if not any(value.backward for value in live):
+        return list(live)
+    wanted = {value.number for value in live}
+    made: list[Value] = []
+    done: set[int] = set()
+    for last in [value for value in live if value.backward] + [value for value in live if not value.backward]:
+        pending = [last]
+        while pending:
+            value = pending[-1]
+            missing = [v for v in operands(value) if v.number in wanted and v.number not in done]
+            if missing and value.number not in done:
+                pending += missing
+                continue
+            pending.pop()
+            if value.number not in done:
+                done.add(value.number)
+                made.append(value)
+    return made
+
+
 def symbols_in(values: Iterable[Value], extra: Iterable[Any]) -> set[Symbol]:
     """Every symbol that occurs in the specs and arguments of ``values``, or in ``extra``."""
     found: set[Symbol] = set()
@@ -167,7 +192,7 @@ def build_graph(
     for given in inputs:
         node = builder.place(given)
         declared.append(InputDecl(node.name, given.kind, given.spec, given.source))
-    for value in live_values([value for value, _ in results], builder.nodes, keep):
+    for value in in_order_of_use(live_values([value for value, _ in results], builder.nodes, keep)):
         builder.add(value)
     outputs = tuple([builder.argument(value) for value, _ in results])
     builder.graph.create_node("output", "output", (outputs,))

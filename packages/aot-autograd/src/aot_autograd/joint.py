@@ -75,7 +75,7 @@ def trace_program(
     arguments = _Arguments()
     before = torch.is_grad_enabled()
     try:
-        with TraceMode(trace, handle), symbolic_composites(bool(env.symbols)):
+        with _without_hooks(), TraceMode(trace, handle), symbolic_composites(bool(env.symbols)):
             _make_inputs(trace, arguments, declared, example_inputs, training)
             outputs = list(program(trace.recorder, arguments.passed))
         joint = _finish_forward(trace, arguments, declared, outputs)
@@ -257,6 +257,21 @@ def _is_dense(pairs: list[tuple[Any, Any]]) -> bool:
             return False
         expected *= size
     return True
+
+
+class _without_hooks:
+    """The caller's hooks on saved tensors are for what is computed, not for traced tensors; the program's own work."""
+
+    def __enter__(self) -> None:
+        autograd = torch._C._autograd
+        self._hooks: list[tuple[Any, Any]] = []
+        while (found := autograd._top_saved_tensors_default_hooks(True)) is not None:
+            self._hooks.append(found)
+            autograd._pop_saved_tensors_default_hooks()
+
+    def __exit__(self, *error: object) -> None:
+        for pack, unpack in reversed(self._hooks):
+            torch._C._autograd._push_saved_tensors_default_hooks(pack, unpack)
 
 
 class _without_autocast:

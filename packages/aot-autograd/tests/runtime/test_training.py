@@ -10,6 +10,8 @@ import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from aot_autograd import aot_function
+
 
 def D(*sizes: int, grad: bool = True) -> torch.Tensor:
     return torch.randn(sizes, dtype=torch.float64).requires_grad_(grad)
@@ -245,3 +247,73 @@ def test_a_gradient_is_laid_out_as_its_tensor(compiled: Any) -> None:
     assert x.grad.stride() == (4, 1)
     (gradient,) = torch.autograd.grad(compiled(lambda x: x.sum())(x), x)
     assert gradient.is_contiguous()
+
+
+class Owning:
+    """A compiled graph that takes tensors over, as compiled backwards may, and says which were alive at its end."""
+
+    def __init__(self, graph: Any) -> None:
+        self.graph = graph
+        self.taken: list[tuple[int, ...]] = []
+
+    def __call__(self, *inputs: Any) -> Any:
+        return self.graph(*inputs)
+
+    def call_owning(self, inputs: list[Any], positions: tuple[int, ...]) -> Any:
+        self.taken.append(positions)
+        results = self.graph(*inputs)
+        watched = [weakref.ref(inputs[position]) for position in positions]
+        for position in positions:
+            inputs[position] = None
+        gc.collect()
+        assert all(reference() is None for reference in watched), (
+            "somebody else holds what was kept for the backward"
+        )
+        return results
+
+
+def _owned_run(program: Any, library: Any) -> tuple[Any, list[Owning]]:
+    made: list[Owning] = []
+
+    def compiler(graph: Any) -> Any:
+        made.append(Owning(graph))
+        return made[-1]
+
+    run = aot_function(program, operators=library, forward_compiler=lambda g: g, backward_compiler=compiler)
+    return run, made
+
+
+def test_the_last_backward_owns_what_was_kept_for_it(library: Any) -> None:
+    run, made = _owned_run(lambda x: (x.sin().exp(), (x * 2).cos()), library)
+    x = torch.randn(3, requires_grad=True)
+    for retained in (True, False):
+        run(x)[0].sum().backward(retain_graph=retained)
+    assert len(made[0].taken) == 1
+    assert torch.allclose(x.grad, 2 * x.cos() * x.sin().exp())
+
+
+def test_a_repeated_backward_keeps_all_and_one_too_many_is_refused(library: Any) -> None:
+    run, made = _owned_run(lambda x: (x * 2).sin() * 3, library)
+    x = torch.randn(3, requires_grad=True)
+    result = run(x)
+    result.sum().backward(retain_graph=True)
+    result.sum().backward()
+    assert torch.allclose(x.grad, 12 * (2 * x).cos())
+    with pytest.raises(RuntimeError, match="second time"):
+        result.sum().backward()
+
+
+def test_hooks_on_saved_tensors_see_what_is_kept(library: Any) -> None:
+    run, made = _owned_run(lambda x: (x * 2).sin() * 3, library)
+    x = torch.randn(3, requires_grad=True)
+    packed: list[torch.Tensor] = []
+
+    def pack(tensor: torch.Tensor) -> torch.Tensor:
+        packed.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        result = run(x)
+    result.sum().backward()
+    assert len(packed) == 1
+    assert made[0].taken == []

@@ -1,4 +1,8 @@
-"""Training: one ``torch.autograd.Function`` whose forward and backward are the compiled graphs."""
+"""Training: one ``torch.autograd.Function`` whose forward and backward are the compiled graphs.
+
+What the forward computes for the backward alone is kept beside autograd's saved tensors, so that the backward can let
+go of each piece when it has read it, as eager's graph does node by node; a backward that is to be repeated keeps all.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +11,18 @@ from typing import Any
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
+from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, Tangent
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.second import Program, Repetition, refuse
 from fx_interface.backend import CompiledGraph
 from fx_interface.symbols import Expr, Symbol, evaluate
+
+_top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
+_keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
+_RELEASED = (
+    "Trying to backward through a compiled graph a second time, after what it had kept for that was freed: specify\n"
+    "  retain_graph=True in the first backward"
+)
 
 
 def training_function(
@@ -51,9 +62,11 @@ def _forward_method(
     plan: JointPlan, backward_plan: BackwardPlan, forward: CompiledGraph, repetition: Repetition
 ) -> Callable[..., Any]:
     constants, returned = plan.constants, plan.returned
+    everything = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
+    shared = [pair for pair, own in zip(everything, _owned(plan, backward_plan), strict=True) if not own]
+    own_results = [i for (_, i), own in zip(everything, _owned(plan, backward_plan), strict=True) if own]
     quiet = [(m.input_index, m.graph_index) for m in plan.mutated if not m.differentiable]
     dirty = [(m.input_index, m.graph_index) for m in plan.mutated if m.differentiable]
-    saved = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
     constant = sorted(set(range(returned)) - set(plan.differentiable))
     symbols = [position for _, position in plan.symbols]
     remember = repetition.remember
@@ -63,6 +76,9 @@ def _forward_method(
         results = forward(*inputs, *constants)
         given = inputs + constants if constants else inputs
         ctx.set_materialize_grads(False)
+        hooked = _top_hooks(True) is not None  # then the user wants to see all that is saved
+        ctx.kept = None if hooked else [results[i] for i in own_results]
+        saved = everything if hooked else shared
         ctx.save_for_backward(*[given[i] if is_input else results[i] for is_input, i in saved])
         if symbols:
             ctx.sizes = [inputs[position] for position in symbols]
@@ -87,33 +103,71 @@ def _backward_method(
     arrives = {index: position for position, index in enumerate([*dirty, *range(plan.returned)])}
     tangents = [(arrives[t.graph_index], _tangent_reader(plan, t)) for t in backward_plan.tangents]
     symbols = backward_plan.symbols
+    collect = _collector(plan, backward_plan)
+    owning = getattr(backward, "call_owning", None)
+    first = len(symbols)
+    used_again = {-1 - place for place in backward_plan.gradient_from}
+    passed = tuple(
+        first + i for i, own in enumerate(_owned(plan, backward_plan)) if own and first + i not in used_again
+    )
     places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
     inputs = plan.inputs
 
-    def once(ctx: Any, saved: Sequence[Any], grads: Sequence[Any]) -> list[Any]:
+    def once(ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool) -> list[Any]:
         sizes = ctx.sizes if plan.symbols else ()
         given = [sizes[number] for number in symbols]
         given += saved
         given += [read(grads[position], sizes) for position, read in tangents]
-        results = backward(*given)
+        if last and passed and owning is not None:
+            saved.clear()
+            results = owning(given, passed)
+        else:
+            results = backward(*given)
         gradients: list[Any] = [None] * inputs
         for index, place in places:
             gradients[index] = results[place] if place >= 0 else given[-1 - place]
         return gradients
 
-    def twice(ctx: Any, saved: Sequence[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
+    def twice(ctx: Any, saved: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
         given = repetition.inputs(ctx.remembered, saved)
         if not isinstance(given, str):
             return tuple(repetition.gradients(given, lambda index: grads[arrives[index]]))
         with torch.no_grad():
-            gradients = once(ctx, saved, grads)
+            gradients = once(ctx, saved, grads, False)
         return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
 
     def method(ctx: Any, *grads: Any) -> Any:
-        saved = ctx.saved_tensors
-        return twice(ctx, saved, grads) if torch.is_grad_enabled() else tuple(once(ctx, saved, grads))
+        saved, last = collect(ctx)
+        return twice(ctx, saved, grads) if torch.is_grad_enabled() else tuple(once(ctx, saved, grads, last))
 
     return method
+
+
+def _owned(plan: JointPlan, backward_plan: BackwardPlan) -> list[bool]:
+    """For each saved value, whether nobody but the backward gets it."""
+    visible = plan.returned + len(plan.mutated)
+    return [isinstance(source, SavedOutput) and source.index >= visible for source in backward_plan.saved]
+
+
+def _collector(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], tuple[list[Any], bool]]:
+    """What lists the saved values, in order, and tells whether they are needed no more."""
+    owned = _owned(plan, backward_plan)
+    order = [(own, owned[:i].count(own)) for i, own in enumerate(owned)]
+    count = sum(owned)
+
+    def collect(ctx: Any) -> tuple[list[Any], bool]:
+        stored, kept = ctx.saved_tensors, ctx.kept
+        if kept is None:
+            return list(stored), False
+        if len(kept) != count:
+            raise RuntimeError(_RELEASED)
+        saved = [kept[place] if own else stored[place] for own, place in order]
+        last = not _keeps_graph()
+        if last:
+            kept.clear()
+        return saved, last
+
+    return collect
 
 
 def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:

@@ -1,0 +1,234 @@
+"""The partitioner that keeps as few bytes as it can: a minimum cut between the forward and what the backward needs.
+
+Each forward value is an edge that costs its bytes to cut, that is, to keep. What is computed cheaply need not be kept
+if it can be computed again from what is; what is expensive or random is connected to the source, so that either it is
+kept or something behind it. (Recomputation for memory: Chen et al., arXiv:1604.06174.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from operator import getitem
+from typing import Any, Final
+
+import networkx
+import torch
+from networkx.algorithms.flow import boykov_kolmogorov
+from torch._ops import OpOverload
+
+from aot_autograd.aliasing import memory_root
+from aot_autograd.graphs import operands
+from aot_autograd.partition.save_everything import Partitioner, save_everything
+from aot_autograd.record import Value, is_random
+from aot_autograd.views import is_view
+from fx_interface.errors import UnbackedSymbolError
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
+
+_A_TENSOR: Final = 64
+"""Bytes that a tensor counts for being one, so that of equal cuts the one of fewer tensors is chosen."""
+
+_SLOW_POINTWISE: Final = frozenset(
+    (
+        *(
+            "exp",
+            "exp2",
+            "expm1",
+            "log",
+            "log2",
+            "log10",
+            "log1p",
+            "pow",
+            "sin",
+            "cos",
+            "tan",
+            "tanh",
+            "sigmoid",
+        ),
+        *(
+            "asin",
+            "acos",
+            "atan",
+            "atan2",
+            "sinh",
+            "cosh",
+            "asinh",
+            "acosh",
+            "atanh",
+            "erf",
+            "erfc",
+            "erfinv",
+        ),
+        *(
+            "gelu",
+            "silu",
+            "mish",
+            "softplus",
+            "elu",
+            "selu",
+            "celu",
+            "log_sigmoid_forward",
+            "logaddexp",
+            "lgamma",
+        ),
+        *("digamma", "polygamma", "xlogy", "logit", "hypot", "special_i0e", "i0", "igamma", "igammac"),
+    )
+)
+"""Pointwise operators that take noticeably longer than reading and writing their tensors."""
+
+_MOVES: Final = frozenset(("_to_copy", "clone", "copy", "fill", "full_like", "zeros_like", "ones_like"))
+"""Operators without the tag of pointwise ones that only move or fill memory."""
+
+_PRODUCTS: Final = frozenset(("mm", "addmm", "bmm", "baddbmm", "linear", "matmul", "convolution"))
+
+
+def min_cut(budget: float = 1.0) -> Partitioner:
+    """The partitioner for an activation budget between 0 and 1.
+
+    With 1 only what costs next to nothing is computed again: arithmetic, comparisons, conversions, copies. Below, what
+    is kept is at most this share of the bytes that ``save_everything`` keeps, if recomputing what is not random can
+    achieve it: cheaper operators are computed again before dearer ones. A smaller budget never keeps more.
+
+    ValueError for a budget outside of that range.
+    """
+    if not 0.0 <= budget <= 1.0:
+        raise ValueError(f"an activation budget is between 0 and 1, not {budget}")
+
+    def partition(gradients: Sequence[Value], env: ShapeEnv) -> Sequence[Value]:
+        return _Cut(gradients, env).within(budget)
+
+    return partition
+
+
+class _Cut:
+    """The forward values that the backward depends on, and the cuts between them."""
+
+    def __init__(self, gradients: Sequence[Value], env: ShapeEnv) -> None:
+        self.env = env
+        self.everything = save_everything(gradients, env)
+        self.required = _required(gradients)
+        self.values = _ancestors(self.required)
+        self.dear = sorted(
+            (value for value in self.values if not _is_cheap(value) and _may_repeat(value)),
+            key=lambda value: (self.cost(value), value.number),
+        )
+
+    def within(self, budget: float) -> list[Value]:
+        """What is kept: the cut that allows the fewest dear operators and meets the budget, or allows all of them."""
+        allowed = budget * self.total(self.everything)
+        kept = self.cut(0)
+        if budget == 1.0 or self.total(kept) <= allowed:
+            return kept
+        low, high = 0, len(self.dear)
+        best = self.cut(high)
+        while low + 1 < high:
+            middle = (low + high) // 2
+            found = self.cut(middle)
+            if self.total(found) <= allowed:
+                high, best = middle, found
+            else:
+                low = middle
+        return best
+
+    def cut(self, repeated: int) -> list[Value]:
+        """The cheapest values to keep if the first ``repeated`` dear operators may be computed again.
+
+        Of several, the cut nearest to the backward, which computes least again: the search starts there.
+        """
+        may_repeat = {value.number for value in self.dear[:repeated]}
+        network = networkx.DiGraph()
+        for value in self.values:
+            before, behind = 2 * value.number, 2 * value.number + 1
+            if isinstance(value.spec, TensorSpec):
+                network.add_edge(behind, before, capacity=self.bytes(value) + _A_TENSOR)
+            else:
+                network.add_edge(behind, before)  # several results at once: only each of them can be kept
+            if _is_cheap(value) or value.number in may_repeat:
+                for operand in operands(value):
+                    if not operand.is_input:
+                        network.add_edge(before, 2 * operand.number + 1)
+            else:
+                network.add_edge(before, "forward")
+        for value in self.required:
+            network.add_edge("backward", 2 * value.number + 1)
+        if "forward" not in network or "backward" not in network:
+            return []
+        _, (near, _) = networkx.minimum_cut(network, "backward", "forward", flow_func=boykov_kolmogorov)
+        return [v for v in self.values if 2 * v.number + 1 in near and 2 * v.number not in near]
+
+    def total(self, kept: Sequence[Value]) -> int:
+        """The bytes of kept values."""
+        return sum(self.bytes(value) for value in kept)
+
+    def bytes(self, value: Value) -> int:
+        """What keeping a value costs: of a view, the memory behind it, which costs nothing if it is an input's."""
+        root = memory_root(value)
+        return 0 if root.is_input else max(self._size(value.spec), self._size(root.spec))
+
+    def cost(self, value: Value) -> int:
+        """About how many steps computing a value takes."""
+        name = value.op._opname if isinstance(value.op, OpOverload) else ""
+        work = 4 * self._elements(value.spec)
+        if name in _PRODUCTS:
+            sizes = [self._elements(operand.spec) for operand in operands(value)]
+            return work * (max(sizes, default=1) if len(sizes) < 2 else min(sizes[-2:]))
+        return work + sum(self._elements(operand.spec) for operand in operands(value))
+
+    def _size(self, spec: Any) -> int:
+        return self._elements(spec) * spec.dtype.itemsize if isinstance(spec, TensorSpec) else 0
+
+    def _elements(self, spec: Any) -> int:
+        if isinstance(spec, (tuple, list)):
+            return sum(self._elements(part) for part in spec)
+        if not isinstance(spec, TensorSpec):
+            return 0
+        try:
+            return self.env.hint(spec.numel)
+        except UnbackedSymbolError:
+            return 1
+
+
+def _required(gradients: Sequence[Value]) -> list[Value]:
+    """The computed forward values that the backward's own calls use."""
+    found: dict[int, Value] = {}
+    seen: set[int] = set()
+    pending = list(gradients)
+    while pending:
+        value = pending.pop()
+        if value.number in seen or value.is_input:
+            continue
+        seen.add(value.number)
+        if value.backward:
+            pending.extend(operands(value))
+        else:
+            found[value.number] = value
+    return [found[number] for number in sorted(found)]
+
+
+def _ancestors(values: Sequence[Value]) -> list[Value]:
+    """``values`` and all computed values that they depend on, in order."""
+    found: dict[int, Value] = {}
+    pending = list(values)
+    while pending:
+        value = pending.pop()
+        if value.number not in found and not value.is_input:
+            found[value.number] = value
+            pending.extend(operands(value))
+    return [found[number] for number in sorted(found)]
+
+
+def _may_repeat(value: Value) -> bool:
+    return not isinstance(value.op, OpOverload) or not is_random(value.op)
+
+
+def _is_cheap(value: Value) -> bool:
+    """Whether computing the value again takes no longer than reading and writing it."""
+    op = value.op
+    if op is getitem:
+        return True
+    if not isinstance(op, OpOverload) or is_random(op):
+        return False
+    if is_view(op) or not operands(value):
+        return True
+    name = op._opname
+    return name in _MOVES or (torch.Tag.pointwise in op.tags and name not in _SLOW_POINTWISE)
