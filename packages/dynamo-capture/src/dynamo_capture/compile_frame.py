@@ -17,7 +17,7 @@ import guards
 from dynamo_capture import runtime
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.resume_code import ResumeCodes
-from dynamo_capture.calls.contexts import enter_autocast, exit_autocast
+from dynamo_capture.calls.contexts import enter_autocast, exit_autocast, leave_all
 from dynamo_capture.capturable import is_of_stock_compiler, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly
 from dynamo_capture.controls import Stance, current_stance
@@ -145,8 +145,8 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
     try:
         yield
     finally:
-        for mode in reversed(tx.cleanups):
-            exit_autocast(mode)
+        for block in reversed(tx.autocasts):
+            exit_autocast(block.entered.pop()[0])
         torch._C._set_grad_enabled(enabled)
 
 
@@ -310,14 +310,15 @@ class FrameCompiler:
             else:
                 done = frame.run_until(None if broken is None else broken.count)
             exit_grad = torch.is_grad_enabled()
-            if done is None and (tx.cleanups or frame.exceptions):
-                raise GraphBreak("CAP241", "inside an autocast block or an exception handler")
+            if done is None and frame.exceptions:
+                raise GraphBreak("CAP241", "inside an exception handler")
+            blocks = leave_all(tx)
         assembly = Assembly(tx, frame, prepared.body, entry_grad, exit_grad)
         backend = _Backend(session, tx, view, report)
         if done is not None:
             code = assembly.for_return(done.value, backend.finish)
         else:
-            code = assembly.for_break(frames, session.resumes, backend.finish)
+            code = assembly.for_break(frames, blocks, session.resumes, backend.finish)
         if report is not None:
             _log.info("%s", report)
         if backend.compiled is None and not tx.effects and report is None:

@@ -206,6 +206,11 @@ def entered_grad_mode(cls: Any, enabled: bool, previous: bool) -> Any:
     return made
 
 
+def enter_block(manager: Any) -> None:
+    """Enter a context manager that a graph has left where it ended."""
+    manager.__enter__()
+
+
 def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
     """A graph that changes modes: they are put back if it raises."""
 

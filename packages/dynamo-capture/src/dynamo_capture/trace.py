@@ -42,6 +42,7 @@ from fx_interface.source import Source
 from fx_interface.symbols import Relation, ShapeEnv
 
 if TYPE_CHECKING:
+    from dynamo_capture.calls.contexts import Autocast
     from dynamo_capture.frame import Frame
     from dynamo_capture.nesting import Stop
     from dynamo_capture.policy import Policy
@@ -61,7 +62,7 @@ class Trace:
         self.runs = 0
         self.resumes = resumes
         self.stop: Stop | None = None
-        self.cleanups: list[Any] = []
+        self.autocasts: list[Autocast] = []
         self.steps = 0
         self.size_bindings: list[tuple[Any, Source]] = []
         self._locations: dict[tuple[CodeType, int | None], UserLocation] = {}

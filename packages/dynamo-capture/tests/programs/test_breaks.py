@@ -583,3 +583,52 @@ def test_fullgraph_names_the_line_in_the_called_function():
         optimize(lambda module, inputs: module.forward, fullgraph=True)(f)(X)
     assert caught.value.where.line == inner.__code__.co_firstlineno + 2
     assert "torch.where" in str(caught.value)
+
+
+def _cast(x):
+    y = x @ x.T
+    n = unknown(y.float().sum())
+    return (y * 2) @ y, n
+
+
+@pytest.mark.parametrize("depth", [1, 2])
+def test_inside_autocast(same, depth):
+    def f(x):
+        before = torch.is_autocast_enabled("cpu")
+        with torch.autocast("cpu", torch.bfloat16):
+            y, n = _cast(x) if depth == 2 else (x @ x.T * unknown(x.sum()), 1)
+            z = y.to(torch.float32) @ y.to(torch.float32)
+            inside = torch.is_autocast_enabled("cpu")
+        return y, z, n, x @ x.T, before, inside, torch.is_autocast_enabled("cpu")
+
+    same.made(lambda: f, (X,), (X,), eager=0)
+
+
+def test_inside_nested_autocast_of_caller_and_callee(same):
+    def g(x):
+        with torch.autocast("cpu", enabled=False):
+            y = x.float() @ x.float().T
+            n = unknown(y.sum())
+            return y @ y, n, torch.is_autocast_enabled("cpu")
+
+    def f(x):
+        with torch.autocast("cpu", torch.bfloat16), torch.no_grad():
+            y, n, off = g(x)
+            z = y @ y
+        return y, z, n, off, torch.is_autocast_enabled("cpu"), torch.is_grad_enabled()
+
+    same.made(lambda: f, (X.clone().requires_grad_(),), eager=0)
+
+
+def test_raised_inside_autocast_leaves_it(same):
+    def f(x):
+        try:
+            with torch.autocast("cpu", torch.bfloat16):
+                y = x @ x.T
+                if unknown(y.float().sum()) > 0:
+                    raise ValueError("out")
+        except ValueError:
+            pass
+        return x @ x.T, torch.is_autocast_enabled("cpu")
+
+    same(f, (X,), (-X,))

@@ -183,15 +183,25 @@ class Autocast(ContextValue):
             "call_function", enter_autocast, self.settings, {}, None, tx.where(), pure=False
         )
         self.entered.append((mode, node))
-        tx.cleanups.append(mode)
+        tx.autocasts.append(self)
         return NONE
 
     def leave(self, tx: Trace, raised: Value) -> Value:
         mode, node = self.entered.pop()
         exit_autocast(mode)
-        tx.cleanups.remove(mode)
+        tx.autocasts.remove(self)
         tx.output.call("call_function", exit_autocast, (node,), {}, None, tx.where(), pure=False)
         return NONE
+
+
+def leave_all(tx: Trace) -> list[Autocast]:
+    """Leave the blocks that a graph ends in; they are entered again, in this order, by what follows it."""
+    entered = list(tx.autocasts)
+    if len(set(map(id, entered))) < len(entered):
+        raise GraphBreak("CAP241", "inside a block of an autocast object that is entered twice")
+    for block in reversed(entered):
+        block.leave(tx, NONE)
+    return entered
 
 
 @handles(torch.autocast)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import functools
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import guards
+from dynamo_capture import runtime
 from dynamo_capture.bytecode import CodeBody, Position, assemble, body_like, function_prologue
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import live_variables
@@ -34,6 +36,7 @@ from fx_interface.source import (
 )
 
 if TYPE_CHECKING:
+    from dynamo_capture.calls.contexts import Autocast
     from dynamo_capture.frame import Frame
     from dynamo_capture.output import GraphInput
     from dynamo_capture.trace import Trace
@@ -78,11 +81,12 @@ class Assembly:
     def for_break(
         self,
         frames: Sequence[Frame],
+        blocks: Sequence[Autocast],
         resumes: ResumeCodes,
         finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]],
     ) -> CodeType:
         """The replacement of a frame where the graph ends before the next instruction of the innermost of ``frames``,
-        which runs as it is; the others are in the middle of calls."""
+        which runs as it is; the others are in the middle of calls. ``blocks`` are entered then, outermost first."""
         frame, emitter = self._frame, self._emitter
         called = bridge(frames, resumes) if len(frames) > 1 else None
         enter = first_of_call(self._body, frame.next) if called is None else frame.next - 1
@@ -102,6 +106,8 @@ class Assembly:
         stack = frame.stack if called is None else [*frame.stack, called]
         for value in (*stack, *(v for _, v in variables), *(v for _, v in contents if v is not None)):
             collector.visit(value)
+        for block in blocks:
+            collector.visit(block)
         visit_effects(self._tx, self._tx.effects, collector)
         plain = set(self._body.argument_names) - set(self._body.cellvars)
         to = Reconstruction(self._tx, emitter, collector, plain, cells)
@@ -119,6 +125,9 @@ class Assembly:
             if content is None and name in self._body.argument_names:
                 emitter.delete_deref(name)
         self._set_exit_mode()
+        for block in blocks:
+            to.call(runtime.enter_block, functools.partial(to.push, block))
+            emitter.pop_top()
         tail = resumes.is_resume_function(frame.code)
         if called is None:
             exits = exits_after(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx import Node
 
-from dynamo_capture.calls.contexts import ContextFunction, GradMode, NullContext
+from dynamo_capture.calls.contexts import Autocast, ContextFunction, GradMode, NullContext
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.frame import GeneratorValue
@@ -139,7 +139,7 @@ class Collector:
                 return list(value.bounds)
             case DictView() | DictIterator():
                 return [value.owner]
-            case GradMode():
+            case GradMode() | Autocast():
                 return []
             case NullContext():
                 return [value.result]

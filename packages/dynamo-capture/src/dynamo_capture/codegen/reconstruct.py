@@ -8,11 +8,12 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import torch
 from torch.fx import Node
 
 from dynamo_capture import runtime
 from dynamo_capture.bytecode.emit import Emitter
-from dynamo_capture.calls.contexts import ContextFunction, GradMode, NullContext
+from dynamo_capture.calls.contexts import Autocast, ContextFunction, GradMode, NullContext
 from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
@@ -331,6 +332,12 @@ class Reconstruction:
         constants = (value.cls, value.enabled, value.previous[-1])
         self.call(runtime.entered_grad_mode, lambda: self.push_all([Const(c) for c in constants]), 3)
 
+    def make_autocast(self, value: Autocast) -> None:
+        """``torch.autocast``, not entered."""
+        self.call(
+            torch.autocast, lambda: self.push_all([Const(c) for c in value.settings]), len(value.settings)
+        )
+
     def make_sequence_iterator(self, value: SequenceIterator) -> None:
         """An iterator over a list, at its place; or over what is left of other items."""
         if value.owner is not None:
@@ -432,5 +439,6 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     GeneratorValue: Reconstruction.make_generator,
     ObjectIterator: Reconstruction.make_object_iterator, CallIterator: Reconstruction.make_call_iterator,
     ContextFunction: Reconstruction.make_context_function, NullContext: Reconstruction.make_null_context,
+    Autocast: Reconstruction.make_autocast,
     SymValue: Reconstruction.make_number, InstanceDictValue: Reconstruction.make_instance_dict,
 }  # fmt: skip
