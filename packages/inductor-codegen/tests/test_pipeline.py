@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 import torch
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, event, given, settings
 from hypothesis import strategies as st
 from torch.fx import Node
 
 from fx_interface.dialects import prims as p
+from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, IntLike, evaluate
 from fx_interface.tensor_spec import TensorSpec
 from inductor_codegen.pipeline import plan
@@ -302,7 +303,12 @@ def test_interpreted_symbolic_program_agrees_at_several_sizes(seed: int, length:
 @given(seed=st.integers(0, 10**6))
 def test_compiled_program_agrees_with_references(symbolic: bool, seed: int) -> None:
     made, module = random_graph(seed, symbolic, 14)
-    run = Stepper(plan(module), threads=2)
+    try:
+        run = Stepper(plan(module), threads=2)
+    except UnsupportedProgramError as error:
+        event("indices that decide about each other")  # one in some thousand programs
+        assert error.code == "IND108"
+        return
     assert_same(run(*made.graph.examples), module(*made.graph.examples), f"seed {seed}")
 
 

@@ -10,8 +10,9 @@ CODES = {
     "IND103": "a library operator that mutates its arguments",
     "IND104": "a result or argument that is neither tensor, number nor None",
     "IND105": "the graph's values lie on several devices, or on one that no generator serves",
-    "IND120": "a kernel that breaks a rule of the loop IR (a defect of this package)",
     "IND107": "the graph is for a GPU, and Triton is not installed",
+    "IND108": "indices that come from data decide about each other",
+    "IND120": "a kernel that breaks a rule of the loop IR (a defect of this package)",
     "IND121": "a primitive that has no Triton text",
 }
 """Every code with its meaning, for the README and for ``fxstack doctor``."""

@@ -9,6 +9,7 @@ import torch
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED, converted, literal, loaded
 from inductor_codegen.codegen.cpp.indexing import guard_text, index_text
 from inductor_codegen.codegen.cpp.operations import CHECKED_INTEGER, operation
+from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.index import Index
 from inductor_codegen.ir.scalar import (
     Apply,
@@ -51,8 +52,46 @@ def conditions(roots: Iterable[Scalar]) -> dict[Scalar, set[Condition]]:
 
 def _spread(found: dict[Scalar, set[Condition]], nodes: Iterable[Scalar], own: set[Condition]) -> None:
     for node in nodes:
-        merged = found.get(node, set()) | own
-        found[node] = {_ALWAYS} if _ALWAYS in merged else merged
+        before = found.get(node)
+        found[node] = own if before is None or before == own else _weakest(before | own)
+
+
+def _weakest(alternatives: set[Condition]) -> set[Condition]:
+    """The alternatives that no other one implies."""
+    if _ALWAYS in alternatives:
+        return {_ALWAYS}
+    return {one for one in alternatives if not any(other < one for other in alternatives)}
+
+
+def in_order(roots: Iterable[Scalar], needed: dict[Scalar, set[Condition]]) -> list[Scalar]:
+    """Every scalar under ``roots`` once, after its operands and after what decides whether it is needed.
+
+    UnsupportedProgramError IND108 where two indices that come from data decide about each other.
+    """
+    plain = postorder(roots)
+    position = {node: number for number, node in enumerate(plain)}
+    found: dict[Scalar, None] = {}
+    opened: set[Scalar] = set()
+    pending = [(node, False) for node in reversed(plain)]
+    while pending:
+        node, expanded = pending.pop()
+        if expanded:
+            found[node] = None
+        elif node not in found:
+            if node in opened:
+                raise unsupported("IND108", "indices that come from data decide about each other", None)
+            opened.add(node)
+            pending.append((node, True))
+            first = _deciding(node, needed) & position.keys() if must_be_protected(node) else ()
+            before = (*operands(node), *sorted(first, key=position.__getitem__))
+            pending.extend((other, False) for other in reversed(before) if other not in found)
+    return list(found)
+
+
+def _deciding(node: Scalar, needed: dict[Scalar, set[Condition]]) -> set[Scalar]:
+    """Scalars in the guards under which a scalar is needed."""
+    guards = {guarded for alternative in needed.get(node, ()) for guarded, _ in alternative}
+    return {scalar for g in guards for guard in g.guards for scalar in loaded_scalars(guard.index)}
 
 
 def must_be_protected(node: Scalar) -> bool:
@@ -97,7 +136,7 @@ class Scope:
 
     def compute(self, roots: Iterable[Scalar], only: set[Scalar] | None = None) -> None:
         """Statements for everything that ``roots`` need; with ``only``, for the scalars in that set."""
-        for node in postorder(roots):
+        for node in in_order(roots, self._needed):
             if node in self._names or isinstance(node, Constant | Total | Kept | FloatValue):
                 continue
             if only is not None and node not in only:
