@@ -306,8 +306,9 @@ def test_compiled_program_agrees_with_references(symbolic: bool, seed: int) -> N
     try:
         run = Stepper(plan(module), threads=2)
     except UnsupportedProgramError as error:
+        if error.code != "IND108":
+            raise
         event("indices that decide about each other")  # one in some thousand programs
-        assert error.code == "IND108"
         return
     assert_same(run(*made.graph.examples), module(*made.graph.examples), f"seed {seed}")
 

@@ -35,7 +35,10 @@ _NAMESPACES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("torch._C.TensorBase", vars(torch._C.TensorBase)),
     (
         "torch._C._VariableFunctions",
-        {name: getattr(torch._C._VariableFunctions, name) for name in vars(type(torch._C._VariableFunctions))},
+        {
+            name: getattr(torch._C._VariableFunctions, name)
+            for name in vars(type(torch._C._VariableFunctions))
+        },
     ),
 )
 _BUILTINS: tuple[Callable[..., Any], ...] = (
