@@ -107,7 +107,7 @@ class Pair:
         self.module = Module(program)
         self.text = textwrap.dedent(text)
         self.function = self.module.made.f
-        self.compiled = optimize(lambda graph, inputs: Frozen(graph).run, dynamic=False)(self.function)
+        self.compiled = optimize(lambda graph, inputs: Frozen(graph).run)(self.function)
 
     @property
     def report(self):
@@ -168,6 +168,7 @@ def pair(request):
     torch.set_default_dtype(dtype)
     torch.set_num_threads(threads)
     torch.use_deterministic_algorithms(deterministic)
+    torch.utils.deterministic.fill_uninitialized_memory = True
     torch.set_autocast_enabled("cpu", False)
     torch.set_default_device(None)
     for name, value in cudnn.items():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import sys
 import types
+from typing import Any
 
 import torch
 
@@ -12,7 +13,7 @@ from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, LIBRARIES, Looku
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
 from dynamo_capture.wrapping import is_known
-from fx_interface.source import AttrSource, ImportedModuleSource, InstanceDictSource, ItemSource
+from fx_interface.source import AttrSource, ImportedModuleSource, InstanceDictSource, ItemSource, Source
 
 _FUNCTION_FACTS = frozenset(
     {
@@ -30,6 +31,9 @@ _FUNCTION_FACTS = frozenset(
         "__builtins__",
     }
 )
+
+
+_CLASS_FACTS = frozenset({"__mro__", "__name__", "__qualname__", "__bases__", "__base__", "__dict__"})
 
 
 class KnownAttributes(Lookup):
@@ -65,14 +69,13 @@ class KnownAttributes(Lookup):
         """``cls.name``."""
         tx, cls = self._tx, owner.value
         meta = type(cls)
-        if isinstance(cls, enum.EnumMeta) or name in (
-            "__mro__",
-            "__name__",
-            "__qualname__",
-            "__bases__",
-            "__base__",
-            "__dict__",
-        ):
+        if isinstance(cls, enum.EnumMeta) or name in _CLASS_FACTS:
+            if name in ("__mro__", "__bases__", "__base__"):
+                self.guard_bases(cls)
+            elif name in ("__name__", "__qualname__"):
+                self._guard_name(self.class_source(cls), cls, name)
+            elif name != "__dict__":
+                self.in_class(cls, name)
             return tx.known(tx.fold(lambda: getattr(cls, name)))
         found = self.in_class(cls, name)
         if found is ABSENT or name in ("__class__", "__doc__", "__module__"):
@@ -116,6 +119,8 @@ class KnownAttributes(Lookup):
             return BuiltinMethod(owner, name)
         if name in _FUNCTION_FACTS:
             real = getattr(function, name)
+            if name in ("__name__", "__qualname__", "__doc__"):
+                self._guard_name(source, function, name)
             return Const(real) if is_known(real) else tx.wrap(real, AttrSource(source, name))
         if name in vars(function):
             return tx.wrap(vars(function)[name], ItemSource(InstanceDictSource(source), name))
@@ -123,6 +128,11 @@ class KnownAttributes(Lookup):
             return tx.known(getattr(function, name))
         tx.guards.absent(InstanceDictSource(source), name)
         raise tx.raises(AttributeError, f"'function' object has no attribute {name!r}")
+
+    def _guard_name(self, source: Source, owner: Any, name: str) -> None:
+        """A name (or text) of a class or function has been read; those of libraries stay."""
+        if str(owner.__module__).partition(".")[0] not in LIBRARIES:
+            self._tx.guards.equals(AttrSource(source, name), getattr(owner, name))
 
     def _guard_member(self, member: enum.Enum, name: str) -> None:
         """An attribute of an enumeration's member has been read."""

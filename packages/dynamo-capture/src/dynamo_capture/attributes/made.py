@@ -73,6 +73,7 @@ class MadeAttributes(Lookup):
         is_class = isinstance(known, type) and issubclass(known, owner.cls)
         cls = known if isinstance(known, type) and is_class else receiver.python_type()
         mro = cls.__mro__
+        self.guard_bases(cls)
         for base in mro[mro.index(owner.cls) + 1 :]:
             self.guard_lookup(base, name, guards.class_lookup(base, name))
             if name not in base.__dict__:
