@@ -8,6 +8,8 @@ import reprlib
 import pytest
 import torch
 
+from dynamo_capture import optimize
+
 X = torch.arange(6.0).reshape(2, 3) + 1
 LETTERS = frozenset("ab")
 
@@ -132,3 +134,30 @@ def test_a_loop_that_never_ends_by_itself(same, monkeypatch):
     same(f, (X,))
     assert "CAP224" in {r.stopped.code for _, r in same.capture.report.replacements if r.stopped}
     same(g, (X,))
+
+
+def test_a_range_that_is_too_long_to_be_listed(same):
+    def f(x):
+        steps = iter(range(10**12))
+        for i in steps:
+            if i == 3:
+                break
+        n = next(steps)
+        y = x + n + x.sum().item()
+        for i in range(n, 10**12, 5):
+            if i > 20:
+                return y + i + next(steps)
+
+    same(f, (X,))
+
+
+def test_what_is_left_of_a_range_escapes(same):
+    def f(x):
+        steps = iter(range(5))
+        next(steps)
+        return x + 1, steps, type(steps)
+
+    same(lambda x: [*f(x)[1]], (X,))
+    steps = optimize(lambda graph_module, inputs: graph_module.forward)(f)(X)[1]
+    assert type(steps) is type(iter(range(0)))
+    assert [*steps] == [1, 2, 3, 4]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any
 
@@ -11,6 +12,14 @@ from dynamo_capture.attributes.lookup import ABSENT, Missing, instance_dict_of
 from dynamo_capture.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
+
+
+def _without_dict(cls: type, name: str, found: Any) -> str:
+    """What Python says where an object without a dictionary has no slot to write to."""
+    if found is not ABSENT:
+        return f"{cls.__name__!r} object attribute {name!r} is read-only"
+    text = f"{cls.__name__!r} object has no attribute {name!r}"
+    return text if sys.version_info < (3, 13) else f"{text} and no __dict__ for setting new attributes"
 
 
 class WrittenAttributes(ModuleAttributes):
@@ -49,8 +58,7 @@ class WrittenAttributes(ModuleAttributes):
         if obj.cls.__dictoffset__ == 0 and not isinstance(
             found, (types.MemberDescriptorType, types.GetSetDescriptorType)
         ):
-            text = f"has no attribute {name!r}" if found is ABSENT else f"attribute {name!r} is read-only"
-            raise self._tx.raises(AttributeError, f"{obj.cls.__name__!r} object {text}")
+            raise self._tx.raises(AttributeError, _without_dict(obj.cls, name, found))
         obj.attrs[name] = value
         obj.reads.pop(name, None)
         self._tx.effects.attribute(obj, name)
@@ -100,8 +108,10 @@ class WrittenAttributes(ModuleAttributes):
             return
         slot = isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
         if not self._exists(obj, name, found if slot else None):
-            text = name if slot else f"{obj.cls.__name__!r} object has no attribute {name!r}"
-            raise tx.raises(AttributeError, text)
+            text = f"{obj.cls.__name__!r} object has no attribute {name!r}"
+            if obj.cls.__dictoffset__ == 0:
+                text = _without_dict(obj.cls, name, found)
+            raise tx.raises(AttributeError, name if slot else text)
         obj.attrs[name] = None
         obj.reads.pop(name, None)
         if obj.real is None:

@@ -29,6 +29,7 @@ from dynamo_capture.values import (
     ObjectValue,
     OpaqueValue,
     PartialValue,
+    RangeIterator,
     SequenceIterator,
     SetValue,
     SliceValue,
@@ -147,6 +148,8 @@ class Collector:
                 return [value.manager, value.function]
             case SequenceIterator():
                 return value.items[value.position :] if value.owner is None else [value.owner]
+            case RangeIterator():
+                return []
             case EnumerateIterator():
                 return [value.inner]
             case ZipIterator():

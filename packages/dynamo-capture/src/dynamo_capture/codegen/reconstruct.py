@@ -35,6 +35,7 @@ from dynamo_capture.values import (
     ObjectIterator,
     ObjectValue,
     PartialValue,
+    RangeIterator,
     SequenceIterator,
     SetValue,
     SliceValue,
@@ -347,6 +348,11 @@ class Reconstruction:
         self._push_list(value.items[value.position :])
         self.emitter.get_iter()
 
+    def make_range_iterator(self, value: RangeIterator) -> None:
+        """An iterator over what is left of a range."""
+        self.emitter.load_const(value.rest)
+        self.emitter.get_iter()
+
     def make_enumerate(self, value: EnumerateIterator) -> None:
         """``enumerate``."""
         self.call(enumerate, lambda: self.push_all([value.inner, Const(value.position)]), 2)
@@ -434,7 +440,8 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     CellValue: Reconstruction.make_cell, SliceValue: Reconstruction.make_slice, SymRange: Reconstruction.make_range,
     DictView: Reconstruction.make_view, DictIterator: Reconstruction.make_dict_iterator,
     GradMode: Reconstruction.make_grad_mode,
-    SequenceIterator: Reconstruction.make_sequence_iterator, EnumerateIterator: Reconstruction.make_enumerate,
+    SequenceIterator: Reconstruction.make_sequence_iterator, RangeIterator: Reconstruction.make_range_iterator,
+    EnumerateIterator: Reconstruction.make_enumerate,
     ZipIterator: Reconstruction.make_zip, MapIterator: Reconstruction.make_map,
     GeneratorValue: Reconstruction.make_generator,
     ObjectIterator: Reconstruction.make_object_iterator, CallIterator: Reconstruction.make_call_iterator,

@@ -16,6 +16,7 @@ from dynamo_capture.values.iterators import (
     EnumerateIterator,
     MapIterator,
     ObjectIterator,
+    RangeIterator,
     SequenceIterator,
     ZipIterator,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "ObjectValue",
     "OpaqueValue",
     "PartialValue",
+    "RangeIterator",
     "SequenceIterator",
     "SequenceValue",
     "SetValue",

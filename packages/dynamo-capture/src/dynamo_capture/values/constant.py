@@ -72,9 +72,11 @@ class Const(Value):
         return bool(tx.fold(lambda: bool(self.value)))
 
     def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import SequenceIterator
+        from dynamo_capture.values.iterators import RangeIterator, SequenceIterator
 
-        if isinstance(self.value, (tuple, str, bytes, range, frozenset, types.MappingProxyType)) or (
+        if isinstance(self.value, range):
+            return RangeIterator(self.value)
+        if isinstance(self.value, (tuple, str, bytes, frozenset, types.MappingProxyType)) or (
             isinstance(self.value, type) and hasattr(type(self.value), "__iter__")
         ):
             items: Any = self.value

@@ -35,6 +35,33 @@ class SequenceIterator(IteratorValue):
         return tx.force(self.items[position])
 
 
+class RangeIterator(IteratorValue):
+    """Over a known range, which may be too long to be listed."""
+
+    __slots__ = ("position", "range", "source")
+
+    def __init__(self, items: range) -> None:
+        self.range = items
+        self.position = 0
+        self.source = None
+
+    def python_type(self) -> type:
+        return type(iter(range(0)))
+
+    @property
+    def rest(self) -> range:
+        """What is left."""
+        return self.range[self.position :]
+
+    def next(self, tx: Trace) -> Value:
+        try:
+            found = self.range[self.position]
+        except IndexError:
+            raise IteratorStop from None
+        self.position += 1
+        return Const(found)
+
+
 class EnumerateIterator(IteratorValue):
     """``enumerate``."""
 
