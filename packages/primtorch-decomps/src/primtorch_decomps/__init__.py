@@ -26,12 +26,16 @@ from primtorch_decomps.rules import attention as _attention
 from primtorch_decomps.rules import convolution as _convolution
 from primtorch_decomps.rules import cuda_attention as _cuda_attention
 from primtorch_decomps.rules import matmul as _matmul
+from primtorch_decomps.rules import normalization as _normalization
 from primtorch_decomps.rules import pointwise as _pointwise
 from primtorch_decomps.rules import resampling as _resampling
 from primtorch_decomps.rules import scatter as _scatter
 from primtorch_decomps.rules import segments as _segments
 
-_RULES = (_attention, _convolution, _cuda_attention, _matmul, _pointwise, _resampling, _scatter, _segments)
+_RULES = (
+    *(_attention, _convolution, _cuda_attention, _matmul, _normalization, _pointwise, _resampling, _scatter),
+    _segments,
+)
 _DECLARED = (_families, *_RULES)
 
 DECOMPOSITIONS: OperatorTable = decomposition_table()

@@ -1,0 +1,48 @@
+"""Specs of variances and of normalisations' gradients equal the real results', with symbolic sizes too."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from primtorch_decomps.testing import check_operator
+
+ATEN = torch.ops.aten
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+@pytest.mark.parametrize("keepdim", [True, False])
+@pytest.mark.parametrize("dim", [None, [1], [0, -1]])
+def test_variances(name: str, dim: list[int] | None, keepdim: bool) -> None:
+    x = torch.randn(4, 5, 6).transpose(0, 2)
+    check_operator(f"aten.{name}.correction", x, dim, correction=1, keepdim=keepdim)
+
+
+@pytest.mark.parametrize("mask", [[True, True, True], [True, False, False], [False, True, True]])
+@pytest.mark.parametrize("weighted", [True, False])
+def test_layer_norm_backward(mask: list[bool], weighted: bool) -> None:
+    x, grad = torch.randn(4, 5, 6), torch.randn(4, 5, 6)
+    weight, bias = (torch.randn(5, 6), torch.randn(5, 6)) if weighted else (None, None)
+    _, mean, rstd = ATEN.native_layer_norm.default(x, [5, 6], weight, bias, 1e-5)
+    mask = mask if weighted else [mask[0], False, False]
+    if any(mask):
+        check_operator(
+            "aten.native_layer_norm_backward.default",
+            grad,
+            x,
+            [5, 6],
+            mean,
+            rstd,
+            weight,
+            bias,
+            mask,
+            magnitude=8.0,
+        )
+
+
+@pytest.mark.parametrize("mask", [[True, True, True], [True, False, False]])
+def test_group_norm_backward(mask: list[bool]) -> None:
+    x, grad, weight = torch.randn(2, 6, 3, 4), torch.randn(2, 6, 3, 4), torch.randn(6)
+    _, mean, rstd = ATEN.native_group_norm.default(x, weight, None, 2, 6, 12, 3, 1e-5)
+    args = (grad, x, mean, rstd, weight, 2, 6, 12, 3, mask)
+    check_operator("aten.native_group_norm_backward.default", *args, magnitude=8.0)
