@@ -95,3 +95,11 @@ def test_conjugates_are_computed_where_they_are_used(check: Any) -> None:
 def test_chunks_that_autograd_does_not_take_for_views_share_memory(check: Any) -> None:
     check(lambda x: torch.unsafe_chunk(x * 2, 2), torch.randn(4, 3, dtype=torch.float64, requires_grad=True))
     check(lambda x: torch.unsafe_split(x, 2), torch.randn(4, 3, dtype=torch.float64))
+
+
+def test_a_write_to_differentiable_chunks_is_refused(compiled: Any) -> None:
+    with pytest.raises(UnsupportedProgramError) as refusal:
+        compiled(lambda x: torch.unsafe_chunk(x * 2, 2)[0].add_(x.sum()))(
+            torch.randn(4, 3, requires_grad=True)
+        )
+    assert refusal.value.code == "AOT104"
