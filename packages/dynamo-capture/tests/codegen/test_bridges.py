@@ -1,0 +1,103 @@
+"""The code in which frames live while an instruction of the innermost one runs in Python."""
+
+import functools
+import sys
+
+import pytest
+import torch
+
+from dynamo_capture import hook, optimize, run_graph
+from dynamo_capture.bytecode import decode
+from dynamo_capture.codegen.bridges import consumed_by_call, first_of_call
+from dynamo_capture.runtime import Suspended, bridge_to_instance, initialized
+
+X = torch.ones(2, 3)
+
+
+def calls(x):
+    return print(x), max(x, x, key=x), max(*x)
+
+
+def test_a_call_starts_where_it_is_prepared():
+    body = decode(calls.__code__)
+    for index, instruction in enumerate(body.instructions):
+        start = first_of_call(body, index)
+        names = [one.opname for one in body.instructions[start:index]]
+        assert set(names) <= {"KW_NAMES", "PRECALL"}
+        if instruction.opname == "CALL" and sys.version_info < (3, 12):
+            assert names[-1] == "PRECALL"
+
+
+def test_a_call_takes_its_arguments_and_what_it_calls():
+    taken = [consumed_by_call(one) for one in decode(calls.__code__).instructions if "CALL" in one.opname]
+    assert set(taken) - {0} >= {3}
+    assert consumed_by_call(decode(calls.__code__).instructions[0]) == 0
+
+
+def test_suspended_frames_go_on_when_they_are_called():
+    assert Suspended(lambda a, b: a + b, 1, 2)() == 3
+
+
+def test_a_class_gives_its_instance_whatever_init_is_in_the_middle_of():
+    made, log = object(), []
+    rest = Suspended(log.append, "rest")
+    suspended = bridge_to_instance(lambda: rest, made)
+    assert type(suspended) is Suspended
+    assert log == []
+    assert suspended() is made
+    assert log == ["rest"]
+    assert bridge_to_instance(lambda: None, made) is made
+    with pytest.raises(TypeError, match="should return None, not 'int'"):
+        initialized(lambda: 3, made)
+
+
+def test_the_bridges_of_a_break_are_made_once():
+    """Later calls run the same code: nothing is asked of the capture any more."""
+    asked = []
+
+    def inner(x):
+        return x + x.sum().item()
+
+    def outer(x):
+        return inner(x) * 2
+
+    optimizer = optimize(run_graph)
+    fast = optimizer(lambda x: outer(x) - 1)
+    for k in range(3):
+        fast(X + k)
+    callback = optimizer._callback
+    original = callback._callback
+    callback._callback = lambda frame, count: asked.append(frame.code.co_name) or original(frame, count)
+    for k in range(3, 6):
+        assert torch.equal(fast(X + k), outer(X + k) - 1)
+    assert asked == []
+
+
+def test_traceback_names_the_users_functions_and_lines():
+    def inner(x):
+        n = x.sum().item()
+        return torch.ones(3)[int(n)]
+
+    def outer(x):
+        return inner(x) + 1
+
+    fast = optimize(run_graph)(outer)
+    with pytest.raises(IndexError) as caught:
+        fast(X * 100)
+    names = [entry.name for entry in caught.traceback]
+    assert "inner" in names
+    entry = next(entry for entry in caught.traceback if entry.name == "inner")
+    assert entry.lineno + 1 == inner.__code__.co_firstlineno + 2
+    assert not hook.is_installed()
+
+
+def test_partial_functions_and_bound_methods_are_bridged():
+    class Thing:
+        def method(self, x, n):
+            return x * n + x.sum().item()
+
+    bound = functools.partial(Thing().method, n=2)
+    fast = optimize(run_graph)(lambda x: bound(x) + 1)
+    assert torch.equal(fast(X), X * 2 + 7)
+    graphs = [r.graph for _, r in fast.__fxstack_capture__.report.replacements if r.graph is not None]
+    assert len(graphs) == 2
