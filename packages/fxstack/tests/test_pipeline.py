@@ -92,3 +92,13 @@ def test_gradients_are_the_same_under_every_activation_budget(budget: float | No
     for _ in range(2):
         found = torch.autograd.grad(compiled(x).square().sum(), list(model.parameters()))
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def test_complex_numbers_inside_do_not_stop_compilation(caplog: pytest.LogCaptureFixture) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return torch.fft.fft(x.to(torch.complex64) * 2j).real + x
+
+    x = torch.randn(3, 8)
+    with caplog.at_level(logging.WARNING):
+        torch.testing.assert_close(fxstack.compile(function, fullgraph=True)(x), function(x))
+    assert not caplog.records

@@ -115,6 +115,7 @@ class BackwardPlan:
     tangents: tuple[Tangent, ...]
     gradient_of: tuple[int, ...]
     gradient_from: tuple[int, ...]
+    depends: tuple[tuple[int, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,7 +40,7 @@ def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int],
         backward_graph, backward_plan, saved = _backward(joint, partition, symbols)
     elif joint.tangents:
         backward_plan = BackwardPlan(
-            (), (), (), (), ()
+            (), (), (), (), (), ()
         )  # results that require grad, and gradients that are None
     plan = JointPlan(
         inputs=len(joint.declared),
@@ -131,8 +131,21 @@ def _backward(
         tangents=tuple(tangent for _, tangent in tangents),
         gradient_of=tuple(index for index, _ in joint.gradients),
         gradient_from=tuple(origin),
+        depends=tuple(_tangents_under(gradients, live, [value for value, _ in tangents])),
     )
     return graph, plan, extra
+
+
+def _tangents_under(
+    gradients: list[Value], live: list[Value], tangents: list[Value]
+) -> list[tuple[int, ...]]:
+    """For each gradient the positions of the tangents that it is computed from."""
+    under: dict[int, frozenset[int]] = {value.number: frozenset([i]) for i, value in enumerate(tangents)}
+    nothing: frozenset[int] = frozenset()
+    for value in live:
+        if value.number not in under:
+            under[value.number] = nothing.union(*(under.get(o.number, nothing) for o in operands(value)))
+    return [tuple(sorted(under.get(value.number, nothing))) for value in gradients]
 
 
 def _bound_values(joint: Joint, kept: Any) -> dict[int, Value]:

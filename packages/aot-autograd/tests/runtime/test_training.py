@@ -42,6 +42,15 @@ def test_an_unused_result_costs_no_gradient(compiled: Any) -> None:
     torch.testing.assert_close(gradient, x.exp())
 
 
+def test_what_only_an_unused_result_depends_on_gets_no_gradient(compiled: Any) -> None:
+    x, w, v = D(3), D(3), D(3)
+    used, _ = compiled(lambda x, w, v: (x * w, x * v))(x, w, v)
+    used.sum().backward()
+    assert v.grad is None
+    torch.testing.assert_close(w.grad, x.detach())
+    torch.testing.assert_close(x.grad, w.detach())
+
+
 @pytest.mark.parametrize(
     "change", [lambda x: x.detach().t().contiguous().t(), lambda x: x.sum().expand(3, 4)]
 )

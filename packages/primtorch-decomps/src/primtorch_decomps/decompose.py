@@ -151,7 +151,7 @@ class _Interpreter:
     ) -> Any:
         """The operator's results by decomposition, or by a library call where there is none."""
         decomposition = self.table.get(op)
-        if decomposition is not None and not has_complex(args):
+        if decomposition is not None and not has_complex((*args, *_flat(spec))):
             try:
                 result = getattr(decomposition, "function", decomposition)(*args, **kwargs)
             except RuleMismatchError as mismatch:
@@ -194,6 +194,10 @@ class _Interpreter:
             found = bool(op._schema.returns) and torch.Tag.nondeterministic_seeded not in op.tags
             found = self._pure[op] = found and not op._schema.is_mutable
         return found
+
+
+def _flat(spec: ValueSpec) -> Sequence[Any]:
+    return spec if isinstance(spec, (tuple, list)) else (spec,)
 
 
 def _specs(value: Any) -> Any:

@@ -111,7 +111,7 @@ def _backward_method(
         first + i for i, own in enumerate(_owned(plan, backward_plan)) if own and first + i not in used_again
     )
     places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
-    inputs = plan.inputs
+    inputs, gradient_of = plan.inputs, backward_plan.gradient_of
 
     def once(ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool) -> list[Any]:
         sizes = ctx.sizes if plan.symbols else ()
@@ -126,6 +126,10 @@ def _backward_method(
         gradients: list[Any] = [None] * inputs
         for index, place in places:
             gradients[index] = results[place] if place >= 0 else given[-1 - place]
+        missing = {number for number, (position, _) in enumerate(tangents) if grads[position] is None}
+        for index, depends in zip(gradient_of, backward_plan.depends, strict=True) if missing else ():
+            if depends and missing.issuperset(depends):
+                gradients[index] = None
         return gradients
 
     def twice(ctx: Any, saved: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
