@@ -51,6 +51,11 @@ class Case:
         """Whether the result's content is not defined (``empty``)."""
         return "empty" in self.info.name and self.info.name != "nn.functional.embedding_bag"
 
+    @property
+    def memory_is_arbitrary(self) -> bool:
+        """Whether a program may not rely on what the result shares memory with, as the operator's name tells."""
+        return str(self.info.name).startswith("unsafe_")
+
 
 @dataclass(frozen=True)
 class Sample:

@@ -81,9 +81,17 @@ def _weights(result: torch.Tensor) -> torch.Tensor:
 
 
 def difference(
-    eager: Outcome, ours: Outcome, referee: Callable[[], Outcome | None], *, values: bool
+    eager: Outcome,
+    ours: Outcome,
+    referee: Callable[[], Outcome | None],
+    *,
+    values: bool = True,
+    memory: bool = True,
 ) -> tuple[str, str] | None:
-    """The first difference as (kind, text), ``wrong`` before ``layout``; None if there is none."""
+    """The first difference as (kind, text), ``wrong`` before ``layout``; None if there is none.
+
+    ``values`` and ``memory`` tell whether contents and memory shared with inputs matter.
+    """
     judge = _Judge(referee)
     for kind in ("results", "differentiable", "inputs", "gradients"):
         told, found = getattr(eager, kind), getattr(ours, kind)
@@ -93,7 +101,7 @@ def difference(
             text = _wrong(one, other, partial(judge.of, kind, place), values=values)
             if text is not None:
                 return "wrong", f"{kind}[{place}]: {text}"
-    if eager.lies_in != ours.lies_in:
+    if memory and eager.lies_in != ours.lies_in:
         return "layout", f"results lie in inputs {ours.lies_in} where eager's lie in {eager.lies_in}"
     for place, (one, other) in enumerate(zip(eager.results, ours.results, strict=True)):
         if isinstance(one, torch.Tensor) and one.layout is torch.strided and one.stride() != other.stride():

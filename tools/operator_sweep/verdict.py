@@ -107,7 +107,13 @@ def _judge(case: Case, sample: Sample, stack: Stack, found: Verdict) -> None:
         except Exception:  # not every operator takes float64; there is no referee then
             return None
 
-    what = difference(expected, actual, referee, values=not case.values_are_arbitrary)
+    what = difference(
+        expected,
+        actual,
+        referee,
+        values=not case.values_are_arbitrary,
+        memory=not case.memory_is_arbitrary,
+    )
     if what is not None:
         found.note(Status.WRONG if what[0] == "wrong" else Status.LAYOUT, what[1])
     elif refused:
