@@ -12,7 +12,6 @@ from aot_autograd.memory import read
 from aot_autograd.record import Value
 from aot_autograd.storage import ViewStep
 from aot_autograd.trace import Trace, TracedTensor
-from aot_autograd.views import UNSAFE_SPLITS
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import SymSpec, TensorSpec
 
@@ -82,8 +81,6 @@ def view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[st
     viewed = source.value if source.generation == storage.generation else read(recorder, source)
     value = recorder.call(op, (viewed, *rest), keywords)
     no_grad = not torch.is_grad_enabled()
-    if op in UNSAFE_SPLITS and source.requires_grad:
-        storage.split_unsafely = True
     if type(value.spec) is TensorSpec:
         step = ViewStep(source.view_step, op, rest, keywords, None, no_grad, value.spec)
         return marked(op, source, trace.tensor(storage, step, value))

@@ -41,10 +41,6 @@ def write(trace: Trace, op: OpOverload, tensor: Any, new: Value) -> None:
     if type(tensor) is not TracedTensor:
         raise UnsupportedProgramError("AOT110", f"{op} writes to a tensor that is a constant of the program")
     recorder, storage = trace.recorder, tensor.storage_record
-    if storage.split_unsafely:
-        raise UnsupportedProgramError(
-            "AOT104", f"{op} writes to what was split by an operator that autograd does not take for a view"
-        )
     old = read(recorder, tensor)
     _check_sizes(op, old.spec, new.spec, trace.env)
     new = _fit(recorder, old, new)

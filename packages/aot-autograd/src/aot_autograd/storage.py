@@ -56,16 +56,15 @@ class Storage:
     """Memory shared by tensors. ``value`` is the base's current value; ``input_index`` tells whose memory it is.
 
     ``first`` is the value before any write, ``base`` the traced tensor that is the base itself; ``generation`` counts
-    writes. ``split_unsafely``: parts of it are differentiable and autograd does not know that they share memory.
+    writes.
     """
 
-    __slots__ = ("base", "first", "generation", "initial_grad_fn", "input_index", "split_unsafely", "value")
+    __slots__ = ("base", "first", "generation", "initial_grad_fn", "input_index", "value")
 
     def __init__(self, value: Value, input_index: int | None = None) -> None:
         self.first = value
         self.value = value
         self.generation = 0
-        self.split_unsafely = False
         self.input_index = input_index
         self.base: Any = None
         self.initial_grad_fn: Any = None

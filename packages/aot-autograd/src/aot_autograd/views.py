@@ -26,9 +26,6 @@ IDENTITIES: Final = frozenset(
 )
 """Views of everything, in the same shape: they need no node in a functional graph."""
 
-UNSAFE_SPLITS: Final = frozenset({aten.unsafe_split.Tensor, aten.unsafe_split_with_sizes.default})
-"""Operators whose results lie in their input's memory, but that autograd does not take for views."""
-
 HIDDEN_VIEWS: Final = frozenset({aten._unsafe_view.default, aten._reshape_alias.default})
 """Operators whose result may share memory with their input although their schema does not say so."""
 
@@ -36,8 +33,6 @@ HIDDEN_VIEWS: Final = frozenset({aten._unsafe_view.default, aten._reshape_alias.
 @cache
 def is_view(op: OpOverload) -> bool:
     """Whether the result shares the first argument's memory and nothing is written."""
-    if op in UNSAFE_SPLITS:
-        return True
     schema = op._schema
     return any(
         ret.alias_info is not None and not ret.alias_info.is_write for ret in schema.returns
@@ -179,8 +174,6 @@ INVERSES: Final[dict[OpOverload, Inverse]] = {
     aten.unbind.int: _unbound,
     aten.view.dtype: _retyped,
     aten.expand.default: _expanded,
-    aten.unsafe_split.Tensor: _split,
-    aten.unsafe_split_with_sizes.default: _split,
     aten._conj.default: lambda recorder, viewed, step, new: recorder.call(
         aten._conj_physical.default, (new,)
     ),
