@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import logging
+import os
 import subprocess
 import sys
 import tempfile
@@ -105,7 +106,9 @@ def _run_workers(options: argparse.Namespace, state: Path) -> list[dict[str, Any
 def _worker(options: argparse.Namespace, state: Path, number: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "operator_sweep", "--worker", f"{number}/{options.jobs}"]
     command += ["--only", options.only, "--dtypes", options.dtypes, "--samples", str(options.samples)]
-    return subprocess.Popen([*command, "--state", str(state)])
+    folder = str(Path(__file__).resolve().parent.parent)
+    path = os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return subprocess.Popen([*command, "--state", str(state)], env=os.environ | {"PYTHONPATH": path})
 
 
 if __name__ == "__main__":
