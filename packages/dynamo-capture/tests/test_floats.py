@@ -173,3 +173,35 @@ def test_integers_and_bools_are_no_floats():
 
 def test_not_with_dynamic_false():
     assert versions(lambda x, s: x * s, *[(X, s) for s in (0.5, 1.5, 2.5)], dynamic=False) == 3
+
+
+def test_comparisons_depend_on_the_answer_only():
+    def f(x, s):
+        if s > 1:
+            return x * s
+        return x - s if s else x
+
+    assert versions(f, *[(X, s) for s in (0.5, 0.25, 2.0, 3.0, 0.125, 4.0, 0.0, 0.75, 5.0)]) <= 4
+    assert versions(lambda x, s: x + (1 < s) + (s != 3.0), *[(X, k + 0.5) for k in range(9)]) <= 3
+
+
+def test_a_threshold_on_what_a_break_read():
+    def f(x):
+        y = x.pow(2).mean()
+        if y.item() > 1e9:
+            raise ValueError("diverged")
+        return y * 2
+
+    fast = optimize(run_graph)(f)
+    for k in range(20):
+        assert same(f(X + k), fast(X + k))
+    assert len(fast.__fxstack_capture__.report.replacements) <= 3
+    with pytest.raises(ValueError, match="diverged"):
+        fast(X * 1e9)
+
+
+def test_nan_is_on_no_side():
+    def f(x, s):
+        return x if s < 1 or s > 1 else x + 1
+
+    versions(f, *[(X, s) for s in (0.5, 2.0, math.nan, 1.0, 3.0)])

@@ -46,6 +46,20 @@ def binary(tx: Trace, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     return ComputedFloat(tx, function(*hints), _operands(lhs, rhs), tensor)
 
 
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def compare(symbol: str, lhs: Value, rhs: Value) -> bool | None:
+    """``lhs symbol rhs`` of an open float and a known number; None for anything else."""
+    if not isinstance(lhs, RuntimeFloat):
+        lhs, rhs, symbol = rhs, lhs, _MIRRORED[symbol]
+    if not isinstance(lhs, RuntimeFloat) or isinstance(rhs, RuntimeFloat):
+        return None
+    if not isinstance(rhs, Const) or type(rhs.value) not in (int, float):
+        return None
+    return lhs.compare(symbol, rhs.value)
+
+
 def negated(tx: Trace, value: RuntimeFloat) -> Value:
     """``-value``."""
     tensor = tx.tensors.call_function(operator.neg, [value.tensor()], {})

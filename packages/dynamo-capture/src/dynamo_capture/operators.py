@@ -286,6 +286,10 @@ class Operators:
         lhs, rhs = self._with_fixed_bounds(lhs), self._with_fixed_bounds(rhs)
         function, left, right = COMPARE[symbol]
         tx = self._tx
+        if is_open(lhs) or is_open(rhs):
+            answer = floats.compare(symbol, lhs, rhs)
+            if answer is not None:
+                return boolean(answer)
         if isinstance(lhs, Const) and isinstance(rhs, Const):
             return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
         if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):

@@ -35,6 +35,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.wrapping import Wrapping, is_known
 from fx_interface.errors import UserLocation
 from fx_interface.operators import OperatorLibrary
@@ -153,7 +154,7 @@ class Trace:
 
     def truth(self, value: Value) -> bool:
         """``bool(value)``."""
-        if isinstance(value, Const):
+        if isinstance(value, Const) and not isinstance(value, RuntimeFloat):
             known = value.value
             return known if known is True or known is False else value.truth(self)
         return value.truth(self)

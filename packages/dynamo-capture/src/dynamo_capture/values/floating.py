@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.float_guard import COMPARISONS, FloatCompares
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.tensor import TensorMeta, TensorValue
 from fx_interface.tensor_spec import TensorSpec
@@ -63,6 +64,13 @@ class RuntimeFloat(Const):
     def identity(self) -> object:
         return self
 
+    def compare(self, symbol: str, number: float) -> bool:
+        """``value symbol number``; from now on the trace depends on the answer."""
+        return COMPARISONS[symbol](self.value, number)
+
+    def truth(self, tx: Trace) -> bool:
+        return self.compare("!=", 0)
+
 
 class InputFloat(RuntimeFloat):
     """A float that the program reads."""
@@ -79,6 +87,14 @@ class InputFloat(RuntimeFloat):
             assert self.source is not None
             self._tx.guards.equals(self.source, self._real)
         self._is_fixed = True
+
+    def compare(self, symbol: str, number: float) -> bool:
+        answer = COMPARISONS[symbol](self._real, number)
+        if not self._is_fixed:
+            assert self.source is not None
+            where = self._tx.where()
+            self._tx.guards.add(FloatCompares(self.source, symbol, number, answer, where=where))
+        return answer
 
     def tensor(self) -> TensorValue:
         if self._tensor is None:
