@@ -127,6 +127,9 @@ class _RootFrame(Frame):
                 continue
             except (GraphBreak, NotConstant, DataDependent) as error:
                 reason = break_of(error)
+                error.__traceback__ = reason.__traceback__ = (
+                    None  # it leads to this frame, which refers to it
+                )
                 reason.where = reason.where or self.tx.where()
                 is_deep = reason.code == "CAP222"  # so many calls are not to be gone through twice
                 trail = [] if is_deep else reason.trail
@@ -234,7 +237,7 @@ class FrameCompiler:
         try:
             return self._attempt(view, prepared, None, None)
         except _Broken as raised:
-            broken = raised
+            broken = raised.with_traceback(None)  # which leads to the frames of the program, and to this one
         except (UnsupportedBytecodeError, GraphBreak) as error:
             return self._refuse(
                 view, self._report(view, _Broken(0, None, as_break(error), None)), "at its end"
@@ -328,6 +331,7 @@ class FrameCompiler:
     def _entry(self, view: FrameView, tx: Trace, code: CodeType, backend: _Backend) -> Entry:
         if tx.output.mutates:
             tx.guards.distinct([value.source for value in tx.tensors.inputs if value.source is not None])
+        tx.wrapping.guard_presence()
         for sources in tx.wrapping.possible_aliases(tx.effects.changed()):
             tx.guards.distinct(sources)
         bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]

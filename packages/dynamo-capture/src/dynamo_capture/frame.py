@@ -280,6 +280,14 @@ class GeneratorValue(IteratorValue):
     def python_type(self) -> type:
         return type(_a_generator())
 
+    @property
+    def ends_by_itself(self) -> bool:
+        """Whether nothing of the program runs when the suspended generator is dropped: no ``finally``, no ``with``."""
+        if not self.started or self.finished:
+            return True
+        handler = self.frame.steps[self.frame.next - 1].handler
+        return handler < 0 or self.frame.steps[handler].opname == "CALL_INTRINSIC_1"
+
     def next(self, tx: Trace) -> Value:
         return self.send(tx, Const(None))
 

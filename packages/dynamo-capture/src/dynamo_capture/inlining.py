@@ -69,7 +69,9 @@ class Inliner:
         frame = Frame(tx, prepared, scope, variables)
         if frame.is_generator:
             frame.next = self._after_prologue(frame)
-            return GeneratorValue(frame)
+            made = GeneratorValue(frame)
+            tx.generators.append(made)
+            return made
         done = frame.run()
         assert isinstance(done, Return)
         return done.value

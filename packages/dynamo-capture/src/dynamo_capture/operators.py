@@ -177,9 +177,7 @@ class Operators:
         match symbol:
             case "+" | "+=" if isinstance(lhs, ListValue):
                 if symbol == "+=":
-                    tx.effects.mutates(lhs)
-                    lhs.items.extend(rhs.unpack(tx))
-                    lhs.trim()
+                    lhs.extend(tx, rhs)
                     return lhs
                 if isinstance(rhs, ListValue) and rhs.cls is lhs.cls:
                     return lhs.like([*lhs.items, *rhs.items])

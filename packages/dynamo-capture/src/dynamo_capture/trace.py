@@ -44,7 +44,7 @@ from fx_interface.symbols import Relation, ShapeEnv
 
 if TYPE_CHECKING:
     from dynamo_capture.calls.contexts import Autocast
-    from dynamo_capture.frame import Frame
+    from dynamo_capture.frame import Frame, GeneratorValue
     from dynamo_capture.nesting import Stop
     from dynamo_capture.policy import Policy
 
@@ -64,6 +64,7 @@ class Trace:
         self.resumes = resumes
         self.stop: Stop | None = None
         self.autocasts: list[Autocast] = []
+        self.generators: list[GeneratorValue] = []
         self.steps = 0
         self.size_bindings: list[tuple[Any, Source]] = []
         self._locations: dict[tuple[CodeType, int | None], UserLocation] = {}

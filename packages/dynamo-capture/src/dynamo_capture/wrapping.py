@@ -45,7 +45,7 @@ from dynamo_capture.values.floating import InputFloat
 from dynamo_capture.values.functions import CellValue, FunctionValue
 from dynamo_capture.values.opaque import WeakReference
 from dynamo_capture.values.sequences import keeps_tuple_methods
-from fx_interface.source import AttrSource, ItemSource, Source
+from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -123,6 +123,7 @@ class Wrapping:
     def __init__(self, tx: Trace) -> None:
         self._tx = tx
         self._by_identity: dict[int, tuple[Any, Value]] = {}
+        self._constants: list[SourcedConst] = []
 
     def wrap(self, real: Any, source: Source) -> Value:
         """The value of an existing object that is read from ``source``."""
@@ -145,6 +146,22 @@ class Wrapping:
         if value.source is not None:
             self._tx.guards.same(value.source, source)
         return value
+
+    def unread(self, value: SourcedConst) -> SourcedConst:
+        """Note a constant that is guarded when it is used."""
+        self._constants.append(value)
+        return value
+
+    def guard_presence(self) -> None:
+        """What was reached and only passed on may change, but it must be there: Python would raise where it is not."""
+        for value in self._constants:
+            source = value.source
+            if not value.is_unread or source is None or isinstance(source, LocalSource):
+                continue
+            if isinstance(source, ItemSource) and isinstance(source.parent, InstanceDictSource):
+                self._tx.guards.present(source.parent, source.key)
+            else:
+                self._tx.guards.type_is(source, type(value.passed_on))
 
     def remember(self, real: Any, value: Value) -> Value:
         """From now on ``real`` is this value."""
@@ -198,7 +215,7 @@ def _content(tx: Trace, real: Any, source: Source) -> Value:
 
 @wraps(type(None), bool)
 def _singleton(tx: Trace, real: Any, source: Source) -> Value:
-    return SourcedConst(real, source, tx.guards.is_object)
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.is_object))
 
 
 @wraps(float)
@@ -210,13 +227,15 @@ def _float(tx: Trace, real: Any, source: Source) -> Value:
 
 @wraps(str, bytes, complex, type(Ellipsis), type(NotImplemented), *_BY_EQUALITY)
 def _constant(tx: Trace, real: Any, source: Source) -> Value:
-    return SourcedConst(real, source, tx.guards.equals)
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
 @wraps(int)
 def _integer(tx: Trace, real: Any, source: Source) -> Value:
     symbolic = tx.policy.symbolic_integer(tx, real, source)
-    return symbolic if symbolic is not None else SourcedConst(real, source, tx.guards.equals)
+    return (
+        symbolic if symbolic is not None else tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
+    )
 
 
 @wraps(types.FunctionType)

@@ -417,3 +417,20 @@ def test_loop_over_failing_parts(whole):
         return good, bad
 
     whole(f, (X, [1, 0, 2]), (X, [0, 0]))
+
+
+def test_value_that_is_only_passed_on_must_be_there(whole):
+    def f(x, d, o):
+        try:
+            return x, d["a"], o.v
+        except (KeyError, AttributeError) as error:
+            return x + 1, str(error)
+
+    class Bag:
+        def __init__(self, **kw):
+            vars(self).update(kw)
+
+    whole(
+        f, (X, {"a": 1}, Bag(v=1)), (X, {"b": 1}, Bag(v=1)), (X, {"a": 2}, Bag()), (X, {"a": None}, Bag(v="s")),
+        (X, {1: 2}, Bag(w=1)),
+    )  # fmt: skip

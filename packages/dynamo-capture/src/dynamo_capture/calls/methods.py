@@ -152,10 +152,7 @@ def deque_popleft(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[s
 
 @method(list.extend, collections.deque.extend)
 def list_extend(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = args[0].unpack(tx)
-    tx.effects.mutates(owner)
-    owner.items.extend(items)
-    owner.trim()
+    owner.extend(tx, args[0])
     return NONE
 
 

@@ -24,6 +24,7 @@ from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, visit_effects
 from dynamo_capture.codegen.second_run import second_run
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import CellValue, Const, Lazy, SourcedConst, TensorValue, Value
 from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.source import (
@@ -66,6 +67,7 @@ class Assembly:
         collector = Collector(self._tx, self._free)
         collector.visit(value)
         visit_effects(self._tx, self._tx.effects, collector)
+        self._check_generators(collector)
         to = Reconstruction(self._tx, self._emitter, collector, set(self._body.argument_names), self._free)
         self._call_graph(to, collector, finish, cellvars=())
         to.push(value)
@@ -109,6 +111,7 @@ class Assembly:
         for block in blocks:
             collector.visit(block)
         visit_effects(self._tx, self._tx.effects, collector)
+        self._check_generators(collector)
         plain = set(self._body.argument_names) - set(self._body.cellvars)
         to = Reconstruction(self._tx, emitter, collector, plain, cells)
         self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
@@ -136,6 +139,13 @@ class Assembly:
             return assemble(splice(self._body, emitter.instructions, enter, exits))
         leave = exit_of_call(frame, enter, resumes, tail=tail)
         return assemble(splice_call(self._body, emitter.instructions, enter, leave))
+
+    def _check_generators(self, collector: Collector) -> None:
+        """A generator that nothing refers to any more is closed by Python, at a moment that the trace does not know."""
+        for generator in self._tx.generators:
+            if not generator.ends_by_itself and not collector.has_seen(generator):
+                name = generator.frame.code.co_qualname
+                raise GraphBreak("CAP240", f"the generator {name} is dropped inside a try or with block")
 
     def _set_exit_mode(self) -> None:
         if self._grad[0] != self._grad[1]:

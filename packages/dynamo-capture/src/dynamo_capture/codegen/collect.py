@@ -63,6 +63,10 @@ class Collector:
         self.sources: dict[Source, None] = {}
         self.nodes: dict[Node, None] = {}
 
+    def has_seen(self, value: Value) -> bool:
+        """Whether a result reaches the value."""
+        return id(value) in self._seen
+
     def visit(self, value: Any) -> None:
         """Take in a value and all that it consists of."""
         kind = type(value)

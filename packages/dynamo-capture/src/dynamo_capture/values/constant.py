@@ -120,6 +120,11 @@ class SourcedConst(Const):
         """Whether nothing depends on the value so far."""
         return self._guard is not None
 
+    @property
+    def passed_on(self) -> Any:
+        """The value, for whoever does not depend on it."""
+        return self._real
+
     def python_type(self) -> type:
         return type(self.value)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import functools
 import types
 from typing import TYPE_CHECKING, Any
@@ -139,6 +140,20 @@ class ListValue(SequenceValue):
         made.maxlen = self.maxlen
         made.trim()
         return made
+
+    def extend(self, tx: Trace, source: Value) -> None:
+        """Take in the items of any iterable; those of an iterator one by one, since it may look at the list."""
+        if isinstance(source, IteratorValue):
+            tx.effects.mutates(self)
+            with contextlib.suppress(IteratorStop):
+                while True:
+                    self.items.append(source.next(tx))
+                    self.trim()
+            return
+        items = source.unpack(tx)
+        tx.effects.mutates(self)
+        self.items.extend(items)
+        self.trim()
 
     def trim(self) -> None:
         """A deque that has got too long loses items at its left end."""
