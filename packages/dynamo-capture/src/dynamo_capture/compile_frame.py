@@ -19,7 +19,7 @@ from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.contexts import enter_autocast, exit_autocast, leave_all
 from dynamo_capture.capturable import is_of_stock_compiler, is_worth_capturing
-from dynamo_capture.codegen.assembly import Assembly
+from dynamo_capture.codegen.assembly import Assembly, close_dropped
 from dynamo_capture.controls import Stance, current_stance
 from dynamo_capture.errors import (
     BackendError,
@@ -312,6 +312,8 @@ class FrameCompiler:
                     frames = stopped.frames
             else:
                 done = frame.run_until(None if broken is None else broken.count)
+                if done is not None:
+                    close_dropped(tx, frame, done.value)
             exit_grad = torch.is_grad_enabled()
             if done is None and frame.exceptions:
                 raise GraphBreak("CAP241", "inside an exception handler")

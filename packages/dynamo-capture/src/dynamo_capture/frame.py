@@ -285,8 +285,13 @@ class GeneratorValue(IteratorValue):
         """Whether nothing of the program runs when the suspended generator is dropped: no ``finally``, no ``with``."""
         if not self.started or self.finished:
             return True
-        handler = self.frame.steps[self.frame.next - 1].handler
-        return handler < 0 or self.frame.steps[handler].opname == "CALL_INTRINSIC_1"
+        steps = self.frame.steps
+        handler = steps[self.frame.next - 1].handler
+        while (
+            handler >= 0 and steps[handler].opname == "COPY"
+        ):  # the end of an ``except`` clause: it raises again
+            handler = steps[handler + 2].handler
+        return handler < 0 or steps[handler].opname == "CALL_INTRINSIC_1"
 
     def next(self, tx: Trace) -> Value:
         return self.send(tx, Const(None))

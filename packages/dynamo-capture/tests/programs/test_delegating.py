@@ -355,3 +355,36 @@ def test_coroutines_pass_through(same):
         return total
 
     same(lambda x: asyncio.run(main(x)), (X,), (X + 1,))
+
+
+def test_generator_of_a_local_is_closed_at_the_return(whole):
+    def numbers(log):
+        try:
+            yield 1
+            yield 2
+        finally:
+            log.append("closed")
+
+    def f(x, log):
+        g = numbers(log)
+        first = next(g)
+        log.append("last")
+        return x * first, len(log)
+
+    whole(f, (X, []), (X, [1]))
+
+
+def test_generator_that_is_dropped_earlier(same):
+    def numbers(log):
+        try:
+            yield 1
+            yield 2
+        finally:
+            log.append("closed")
+
+    def f(x, log):
+        first = next(numbers(log))
+        log.append("last")
+        return x * first, len(log)
+
+    same(f, (X, []), (X, [1]))

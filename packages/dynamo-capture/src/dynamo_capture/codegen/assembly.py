@@ -24,7 +24,8 @@ from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, visit_effects
 from dynamo_capture.codegen.second_run import second_run
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.errors import GraphBreak, UserRaise
+from dynamo_capture.frame import GeneratorValue
 from dynamo_capture.values import CellValue, Const, Lazy, SourcedConst, TensorValue, Value
 from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.source import (
@@ -245,3 +246,19 @@ def _stays(name: str, value: Value) -> bool:
         else None
     )
     return isinstance(source, LocalSource) and source.name == name
+
+
+def close_dropped(tx: Trace, frame: Frame, result: Value) -> None:
+    """Close the generators that only variables of a returning frame refer to, as Python does when it clears them."""
+    pending = [generator for generator in tx.generators if not generator.ends_by_itself]
+    if not pending:
+        return
+    collector = Collector(tx, {})
+    collector.visit(result)
+    visit_effects(tx, tx.effects, collector)
+    for held in frame.variables.values():
+        if isinstance(held, GeneratorValue) and held in pending and not collector.has_seen(held):
+            try:
+                held.close(tx)
+            except UserRaise:
+                raise GraphBreak("CAP240", "a dropped generator raises while it is closed") from None
