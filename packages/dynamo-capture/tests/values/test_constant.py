@@ -1,0 +1,26 @@
+"""Constants: None has many values, and a constant that is read from somewhere is guarded when it is used."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dynamo_capture.values import NONE, Const, SourcedConst, is_none
+from fx_interface.source import LocalSource
+
+
+def test_every_value_of_none_is_none() -> None:
+    assert is_none(NONE)
+    assert is_none(Const(None))
+    assert not is_none(Const(0))
+
+
+def test_a_constant_is_guarded_at_its_first_use() -> None:
+    seen: list[Any] = []
+    value = SourcedConst(3, LocalSource("x"), lambda source, real: seen.append(real))
+    assert value.passed_on == 3
+    assert value.is_unread
+    assert not seen
+    assert value.value == 3
+    assert value.value == 3
+    assert seen == [3]
+    assert not value.is_unread
