@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_operator
+from primtorch_decomps.testing import check_operator, check_spec
 
 ATEN = torch.ops.aten
 
@@ -15,7 +15,11 @@ ATEN = torch.ops.aten
 @pytest.mark.parametrize("dim", [None, [1], [0, -1]])
 def test_variances(name: str, dim: list[int] | None, keepdim: bool) -> None:
     x = torch.randn(4, 5, 6).transpose(0, 2)
-    check_operator(f"aten.{name}.correction", x, dim, correction=1, keepdim=keepdim)
+    check_operator(f"aten.{name}.correction", x, dim, correction=1, keepdim=keepdim, magnitude=4.0)
+
+
+def test_the_variance_of_complex_numbers_is_real() -> None:
+    check_spec(ATEN.var_mean.correction, (torch.randn(4, 5, dtype=torch.complex64), [1]), {})
 
 
 @pytest.mark.parametrize("mask", [[True, True, True], [True, False, False], [False, True, True]])

@@ -10,7 +10,6 @@ import torch
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.errors import RuleMismatchError
-from primtorch_decomps.promotion import is_integral
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.matmul import fresh
 from primtorch_decomps.shapes import canonical_dims, reduced_sizes, same, same_sizes
@@ -77,8 +76,8 @@ def native_group_norm_backward(
 
 
 def _variance(x: TensorSpec, dim: Any, keepdim: bool) -> TensorSpec:
-    if is_integral(x.dtype):
-        raise RuleMismatchError("variance of integers")
+    if not x.dtype.is_floating_point:
+        raise RuleMismatchError("variance of integers or complex numbers")
     return fresh(reduced_sizes(x.sizes, canonical_dims(dim, x.rank), keepdim), x)
 
 
