@@ -42,6 +42,21 @@ def test_an_unused_result_costs_no_gradient(compiled: Any) -> None:
     torch.testing.assert_close(gradient, x.exp())
 
 
+def test_a_view_that_is_written_to_stays_a_view(compiled: Any) -> None:
+    def function(part: torch.Tensor, w: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        part.mul_(w)
+        return part.sin(), part.cos()
+
+    w, found = D(3), []
+    for run in (function, compiled(function)):
+        whole = w.detach().clone().requires_grad_() * 2
+        one, other = run(whole[:2], w[:2])
+        (gradient,) = torch.autograd.grad((one + other).sum() + whole.sum(), w)
+        found.append((whole.detach(), gradient))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 def test_what_only_an_unused_result_depends_on_gets_no_gradient(compiled: Any) -> None:
     x, w, v = D(3), D(3), D(3)
     used, _ = compiled(lambda x, w, v: (x * w, x * v))(x, w, v)

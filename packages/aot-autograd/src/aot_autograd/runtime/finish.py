@@ -37,7 +37,8 @@ def finish(
         return forward
     else:
         run = _inference(plan, forward, make)
-    return run if not plan.distinct else _checked(plan, run, fallback)
+    views = tuple(m.input_index for m in plan.mutated if m.differentiable)
+    return _checked(plan.distinct, views, run, fallback) if plan.distinct or views else run
 
 
 def _no_gradients() -> tuple[()]:
@@ -67,22 +68,30 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
 
 
 def _checked(
-    plan: JointPlan, run: CompiledGraph, fallback: Callable[..., Sequence[Any]] | None
+    distinct: Sequence[tuple[int, int]],
+    written: Sequence[int],
+    run: CompiledGraph,
+    fallback: Callable[..., Sequence[Any]] | None,
 ) -> CompiledGraph:
-    """Inputs that the program writes to must not share memory with others: such calls take the fallback."""
-    pairs = plan.distinct
+    """Calls that the plan does not fit take the fallback.
+
+    Inputs that the program writes to must not share memory with others (``distinct``), and where autograd follows the
+    write they must not be views: it cannot put a function's result in the place of a part of another tensor.
+    """
 
     def checked(*inputs: Any) -> Sequence[Any]:
-        for written, other in pairs:
-            if overlapping(inputs[written], inputs[other]):
-                if fallback is None:
-                    raise StackError(
-                        "AOT302",
-                        f"inputs {written} and {other} share memory and the program writes to one of them",
-                        action="pass a copy of one of them (.clone())",
-                    )
-                return fallback(*inputs)
+        for one, other in distinct:
+            if overlapping(inputs[one], inputs[other]):
+                return instead(f"inputs {one} and {other} share memory and one of them is written", inputs)
+        for index in written:
+            if inputs[index]._is_view():
+                return instead(f"input {index} is a view and is written", inputs)
         return run(*inputs)
+
+    def instead(why: str, inputs: Sequence[Any]) -> Sequence[Any]:
+        if fallback is None:
+            raise StackError("AOT302", why, action="pass a copy of it (.clone())")
+        return fallback(*inputs)
 
     return checked
 
