@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import logging
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -102,3 +103,19 @@ def test_complex_numbers_inside_do_not_stop_compilation(caplog: pytest.LogCaptur
     with caplog.at_level(logging.WARNING):
         torch.testing.assert_close(fxstack.compile(function, fullgraph=True)(x), function(x))
     assert not caplog.records
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        pytest.param(lambda x: torch.cat([x]), id="cat"),
+        pytest.param(lambda x: x.sum(1, keepdim=True), id="sum"),
+        pytest.param(lambda x: x.expand(2, 1, 3), id="expand"),
+        pytest.param(lambda x: x.contiguous(), id="contiguous"),
+    ],
+)
+def test_a_first_operator_that_changes_no_value_has_eagers_strides(function: Any) -> None:
+    x = torch.empty_strided((2, 1, 3), (3, 9, 1)).normal_()
+    found, expected = fxstack.compile(function)(x), function(x)
+    assert torch.equal(found, expected)
+    assert found.stride() == expected.stride()

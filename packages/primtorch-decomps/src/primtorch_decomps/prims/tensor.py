@@ -180,7 +180,7 @@ class Trace:
         found = self._known.get(key)
         if isinstance(found, PrimTensor):
             return found
-        if self.calls[-1] is call and len(self.calls) > self.operator_start:
+        if len(self.calls) > self.operator_start and self.calls[-1] is call:
             self._known.pop(call.key, None)
             value.sizes, value._strides = sizes, strides
         else:
