@@ -27,7 +27,7 @@ nox.options.sessions = ["lint", "types", "tests"]
 
 TORCH = os.environ.get("FXSTACK_TORCH", "torch==2.13.0")
 BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
-TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.3")
+TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.3", "numpy")
 TRITON_TOOLS = ("triton>=3.6,<3.7", "numpy<2.4")  # numpy 2.4 breaks the interpreter of Triton 3.6
 TRITON_TESTS = "packages/inductor-codegen/tests/codegen/triton"
 NEWER_PYTHONS = ("3.12", "3.13")
@@ -118,6 +118,16 @@ def bench(session: nox.Session) -> None:
     session.run("python", "-m", "fxstack.bench", *session.posargs, env=ONE_THREAD)
 
 
+@nox.session(name="coverage-ops")
+def coverage_ops(session: nox.Session) -> None:
+    """Torch's operator database through autograd and decompositions: wrong results, exceptions, coverage."""
+    install_stack(session)
+    jobs = ("--jobs", str(os.cpu_count() or 1), "--at-least", "99")
+    session.run(
+        "python", "-m", "operator_sweep", *jobs, *session.posargs, env=ONE_THREAD | {"PYTHONPATH": "tools"}
+    )
+
+
 @nox.session(name="sweep-architectures")
 def sweep_architectures(session: nox.Session) -> None:
     """Capture tiny models of the architectures in transformers; compare with eager and stock's capture."""
@@ -145,6 +155,7 @@ def lint(session: nox.Session) -> None:
     session.run("python", "tools/import_arrows.py", "--check")
     session.run("python", "tools/forbidden_imports.py", "--check")
     session.run("python", "tools/compatibility_table.py", "--check")
+    session.run("python", "tools/graph_breaks_page.py", "--check")
 
 
 @nox.session

@@ -119,3 +119,13 @@ def test_a_first_operator_that_changes_no_value_has_eagers_strides(function: Any
     found, expected = fxstack.compile(function)(x), function(x)
     assert torch.equal(found, expected)
     assert found.stride() == expected.stride()
+
+
+def test_two_inputs_that_only_change_strides_stay_two() -> None:
+    def function(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        nothing = torch.tensor([])
+        return torch.cat([nothing, x], dim=-2), torch.cat([nothing, y], dim=-2)
+
+    x, y = torch.randn(3, 2, 4).transpose(0, 1), torch.randn(3, 2, 4).transpose(0, 1)
+    for found, expected in zip(fxstack.compile(function)(x, y), function(x, y), strict=True):
+        assert torch.equal(found, expected)

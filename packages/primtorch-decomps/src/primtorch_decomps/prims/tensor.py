@@ -176,7 +176,10 @@ class Trace:
         call = value.call
         if value.strides == strides or call is None:
             return value
-        key = (call.key, strides)
+        key = (
+            call if call.key is None else call.key,
+            strides,
+        )  # inputs and impure calls have no key: each its own
         found = self._known.get(key)
         if isinstance(found, PrimTensor):
             return found
