@@ -26,6 +26,13 @@ SILENT = "# silent"
 _FLAGS = ("enabled", "benchmark", "deterministic")
 
 
+@pytest.fixture(autouse=True)
+def _flags_may_be_set(monkeypatch):
+    """Torch's own testing code, once imported by any test of the process, forbids to change its global flags."""
+    facts = torch.backends.flags_frozen.__globals__
+    monkeypatch.setitem(facts, "__allow_nonbracketed_mutation_flag", True)
+
+
 def pytest_generate_tests(metafunc):
     states = getattr(metafunc.module, "STATES", {})
     for fixture, column in (("change", 1), ("other", 2)):
