@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import guards
 from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
+from dynamo_capture.generator_exits import passes
 from dynamo_capture.nesting import Standing, Stop, Stopped
 from dynamo_capture.prepared import PreparedCode, Step
 from dynamo_capture.sources import known_object
@@ -282,16 +283,11 @@ class GeneratorValue(IteratorValue):
 
     @property
     def ends_by_itself(self) -> bool:
-        """Whether nothing of the program runs when the suspended generator is dropped: no ``finally``, no ``with``."""
+        """Whether nothing of the program runs when the suspended generator is dropped."""
         if not self.started or self.finished:
             return True
         steps = self.frame.steps
-        handler = steps[self.frame.next - 1].handler
-        while (
-            handler >= 0 and steps[handler].opname == "COPY"
-        ):  # the end of an ``except`` clause: it raises again
-            handler = steps[handler + 2].handler
-        return handler < 0 or steps[handler].opname == "CALL_INTRINSIC_1"
+        return passes(steps, steps[self.frame.next - 1].handler, self.frame.globals.real)
 
     def next(self, tx: Trace) -> Value:
         return self.send(tx, Const(None))
