@@ -30,7 +30,7 @@ def passes(steps: Sequence[Step], handler: int, names: Mapping[str, Any]) -> boo
 
 
 def _raises_again(steps: Sequence[Step], handler: int, names: Mapping[str, Any]) -> Step | None:
-    """The RERAISE behind clauses ``except Name:`` that do not catch GeneratorExit; None where it is caught, or unclear."""
+    """The RERAISE behind clauses ``except Name:`` that do not catch GeneratorExit; None where one may catch it."""
     if steps[handler].opname != "PUSH_EXC_INFO":
         return None
     index = handler + 1
