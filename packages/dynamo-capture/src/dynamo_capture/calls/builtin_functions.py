@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from dynamo_capture.calls.registry import handles, pure
+from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.values import (
@@ -163,7 +164,7 @@ def representation(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
     try:
         real = tx.calls.python_object(args[0])
     except NotConstant:
-        return tx.calls.text_of(args[0], "__repr__")
+        return text_of(tx, args[0], "__repr__")
     return Const(tx.fold(lambda: repr(real)))
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.calls.registry import handles
+from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.values import (
@@ -168,7 +169,7 @@ def make_str(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     try:
         real = tx.calls.python_object(value)
     except NotConstant:
-        return tx.calls.text_of(value)
+        return text_of(tx, value)
     rest = [tx.constant(arg) for arg in args[1:]]
     return Const(tx.fold(lambda: str(real, *rest)))
 

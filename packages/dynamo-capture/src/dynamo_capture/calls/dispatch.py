@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import inspect
 import re
-import reprlib
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +23,7 @@ from dynamo_capture.calls.binding import by_position
 from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
+from dynamo_capture.calls.texts import REPR_WRAPPERS, text_of, wrapped_repr
 from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin
 from dynamo_capture.controls import SKIP_MARK, has_constant_result, is_allowed_in_graph, skip_reason
 from dynamo_capture.errors import GraphBreak, NotConstant
@@ -127,8 +126,8 @@ class Calls:
         tx = self._tx
         if is_allowed_in_graph(function) or (is_leaf_function(function) and has_tensor(tx, args, kwargs)):
             return tx.tensors.call_function(function, args, kwargs)
-        if function.__code__ in _REPR_WRAPPERS:
-            return tx.inliner.call_function(Const(_wrapped_repr(function)), args, kwargs)
+        if function.__code__ in REPR_WRAPPERS:
+            return tx.inliner.call_function(Const(wrapped_repr(function)), args, kwargs)
         substitute = substitute_for(function)
         if substitute is not None:
             return tx.inliner.call_function(Const(substitute), args, kwargs)
@@ -222,7 +221,7 @@ class Calls:
             case "__str__" | "__repr__" | "__format__" if (
                 receiver.base is None or function.__objclass__ is object
             ):
-                return self.text_of(receiver, name)
+                return text_of(tx, receiver, name)
             case "with_traceback" if issubclass(receiver.cls, BaseException):
                 return receiver
             case "add_note" if issubclass(receiver.cls, BaseException):
@@ -252,35 +251,6 @@ class Calls:
         elif isinstance(base, ListValue) and args:
             base.items[:] = args[0].unpack(tx)
         return Const(None)
-
-    def text_of(self, value: Value, name: str = "__str__") -> Value:
-        """``str(value)`` of an object of the program."""
-        tx = self._tx
-        if isinstance(value, ObjectValue):
-            for special in ("__str__", "__repr__") if name == "__str__" else ("__repr__",):
-                found = tx.attributes.in_class(value.cls, special)
-                if isinstance(found, types.FunctionType):
-                    return Const(found).call(tx, [value], {})
-                if issubclass(value.cls, BaseException):
-                    return self._text_of_exception(value, name)
-        raise GraphBreak("CAP211", f"the text of {value.describe()}")
-
-    def _text_of_exception(self, value: ObjectValue, name: str) -> Value:
-        """What the exception's builtin base class makes of its arguments."""
-        tx = self._tx
-        args = value.get_attr(tx, "args").unpack(tx)
-        texts = [Const(str if len(args) == 1 else repr).call(tx, [arg], {}) for arg in args]
-        if name == "__str__" and len(args) == 1 and not issubclass(value.cls, KeyError):
-            return texts[0]
-        try:
-            plain = [self.python_object(arg) for arg in args]
-        except NotConstant:
-            raise GraphBreak("CAP211", f"the text of {value.describe()}") from None
-        if name == "__repr__":
-            shown = f"({plain[0]!r})" if len(plain) == 1 else repr(tuple(plain))
-            return Const(value.cls.__name__ + shown)
-        base: type = next(cls for cls in value.cls.__mro__ if cls.__module__ == "builtins")
-        return Const(tx.fold(lambda: str(base(*plain))))
 
     def _call_folded(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
@@ -466,26 +436,6 @@ _FOLDED_RECEIVERS = (
     int, float, str, bytes, complex, tuple, frozenset, range, slice, torch.dtype, torch.device, torch.Size, torch.finfo,
     torch.iinfo, types.MappingProxyType, re.Pattern, re.Match, types.CodeType, inspect.Signature, inspect.Parameter,
 )  # fmt: skip
-
-
-def _repr_wrappers() -> frozenset[types.CodeType]:
-    """The code of the wrappers that end a ``__repr__`` at cycles by ``id``: of ``reprlib`` and of data classes."""
-
-    @dataclasses.dataclass
-    class Sample:
-        pass
-
-    wrapped: list[Any] = [Sample.__repr__, reprlib.recursive_repr()(lambda self: "")]
-    return frozenset(function.__code__ for function in wrapped)
-
-
-_REPR_WRAPPERS = _repr_wrappers()
-
-
-def _wrapped_repr(function: types.FunctionType) -> Any:
-    """What a wrapper of ``reprlib.recursive_repr`` calls; before CPython 3.12 only its closure says so."""
-    free = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-    return free["user_function"].cell_contents
 
 
 def _is_none(value: Value) -> bool:
