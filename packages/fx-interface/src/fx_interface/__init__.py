@@ -39,6 +39,7 @@ from fx_interface.hashing import canonical_hash
 from fx_interface.operators import OperatorLibrary, SpecRule
 from fx_interface.plugins import BackendInfo, list_backends, load_backend
 from fx_interface.printer import print_graph, print_spec
+from fx_interface.regions import REGIONS, Region, bodies_of, checkpointed, differentiable, region_of
 from fx_interface.serialize import from_data, from_json, to_data, to_json
 from fx_interface.signature import (
     DIALECT_KEY,
@@ -83,6 +84,8 @@ __all__ = [
     "OperatorLibrary",
     "OutputDecl",
     "OutputKind",
+    "REGIONS",
+    "Region",
     "PluginLoadError",
     "SHAPE_ENV_KEY",
     "SIGNATURE_KEY",
@@ -104,9 +107,12 @@ __all__ = [
     "ValueSpec",
     "__version__",
     "block_of",
+    "bodies_of",
     "call_block",
     "canonical_hash",
+    "checkpointed",
     "contiguous_strides",
+    "differentiable",
     "from_data",
     "from_json",
     "list_backends",
@@ -118,6 +124,7 @@ __all__ = [
     "placeholders",
     "print_graph",
     "print_spec",
+    "region_of",
     "remove_dead_code",
     "set_spec",
     "signature_of",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch.fx import GraphModule, Node
 
 from fx_interface.dialects.dialect import Dialect
-from fx_interface.graph import block_of, call_block
+from fx_interface.regions import bodies_of, region_of
 from fx_interface.verify import dialect_of
 
 
@@ -28,9 +28,11 @@ def is_removable(node: Node, rules: Dialect, owner: GraphModule) -> bool:
         return False
     if node.op == "get_attr":
         return True
-    if node.target is call_block:
-        body = block_of(node, owner)
+    if region_of(node) is not None:
         return all(
-            is_removable(n, rules, body) for n in body.graph.nodes if n.op not in ("placeholder", "output")
+            is_removable(n, rules, body)
+            for body in bodies_of(node, owner)
+            for n in body.graph.nodes
+            if n.op not in ("placeholder", "output")
         )
     return rules.is_pure(node)

@@ -16,7 +16,8 @@ import torch
 from torch.fx import Graph, GraphModule, Node
 
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.graph import block_of, call_block, location_of_node
+from fx_interface.graph import block_of, location_of_node
+from fx_interface.regions import region_of
 from fx_interface.signature import DIALECT_KEY, SHAPE_ENV_KEY, Signature, signature_of
 from fx_interface.symbols import Apply, Expr, IntLike, ShapeEnv, Symbol
 from fx_interface.target_names import target_name
@@ -124,7 +125,7 @@ class _Writer:
             return repr(value)
         if kind is type and value in _TYPES:
             return str(value.__name__)
-        if callable(value) and node.target is not call_block:
+        if callable(value) and region_of(node) is None:
             return target_name(value)
         raise UnsupportedProgramError(
             "FXI302",

@@ -16,7 +16,8 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
-from fx_interface.graph import block_of, call_block, location_of_node
+from fx_interface.graph import block_of, location_of_node
+from fx_interface.regions import region_of
 from fx_interface.signature import DIALECT_KEY, SHAPE_ENV_KEY, OutputDecl, OutputKind, signature_of
 from fx_interface.symbols import Expr, Range, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, ObjectSpec, SymFloatSpec, SymSpec, TensorSpec, ValueSpec
@@ -77,9 +78,10 @@ def _call(node: Node) -> str:
     if node.op == "call_method":
         receiver, *rest = node.args
         return f"{_argument(receiver)}.{node.target}({_arguments(rest, node.kwargs)})"
-    if node.target is call_block:
-        body, *rest = node.args
-        return f"call {_argument(body)}({_arguments(rest, node.kwargs)})"
+    called = region_of(node)
+    if called is not None:
+        bodies = " ".join(map(_argument, node.args[: called.bodies]))
+        return f"{called.name} {bodies}({_arguments(node.args[called.bodies :], node.kwargs)})"
     return f"{_target(node.target)}({_arguments(node.args, node.kwargs)})"
 
 

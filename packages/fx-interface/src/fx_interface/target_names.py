@@ -20,6 +20,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from fx_interface import graph
 from fx_interface.dialects.prims import PRIMS, PrimOp
 from fx_interface.errors import CorruptArtifactError, UnsupportedProgramError
+from fx_interface.regions import REGIONS
 
 _NAMESPACES: tuple[tuple[str, Mapping[str, Any]], ...] = (
     ("operator", vars(operator)),
@@ -55,7 +56,7 @@ _BUILTINS: tuple[Callable[..., Any], ...] = (
     sum,
     getattr,
 )
-_INTERFACE: tuple[Callable[..., Any], ...] = (graph.call_block, graph.size_min, graph.size_max)
+_INTERFACE: tuple[Callable[..., Any], ...] = (graph.size_min, graph.size_max)
 _MODES: Mapping[str, Callable[..., Any]] = {
     "torch._C._set_grad_enabled": torch._C._set_grad_enabled,
     "torch.amp._enter_autocast": getattr(torch.amp, "_enter_autocast"),  # noqa: B009
@@ -69,6 +70,7 @@ _BARRED = frozenset({"call", "__call__", "compile", "load", "save", "import_ir_m
 def _functions() -> Mapping[str, Any]:
     found: dict[str, Any] = {f"builtins.{f.__name__}": f for f in _BUILTINS}
     found.update({f"fx_interface.graph.{f.__name__}": f for f in _INTERFACE})
+    found.update({f"fx_interface.regions.{region.name}": target for target, region in REGIONS.items()})
     found.update(_MODES)
     for prefix, namespace in _NAMESPACES:
         for name in sorted(namespace, key=lambda name: (name.startswith("_"), name)):

@@ -19,7 +19,8 @@ from fx_interface.dialects.dialect import Context, Dialect, broken, leaves, same
 from fx_interface.dialects.prims_rules import PRIMS_DIALECT
 from fx_interface.dialects.torch_rules import TORCH
 from fx_interface.errors import InvalidGraphError
-from fx_interface.graph import block_of, call_block, output_node, outputs, placeholders, spec_of_node
+from fx_interface.graph import block_of, output_node, outputs, placeholders, spec_of_node
+from fx_interface.regions import RegionCall, bodies_of, region_of
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,
@@ -93,10 +94,13 @@ def _verify_node(node: Node, rules: Dialect, context: Context, checked: set[int]
     _check_spec(node, spec_of_node(node), context)
     if node.op == "placeholder":
         return
-    if node.target is call_block:
-        _check_block_call(node, context)
-    else:
+    called = region_of(node)
+    if called is None:
         rules.check_call(node, context)
+        return
+    if rules.name not in called.dialects:
+        broken("FXI103", node, f"a {called.name} region is no part of the dialect {rules.name}")
+    called.check(RegionCall(node, bodies_of(node, context.owner), context))
 
 
 def _check_argument(node: Node, leaf: Any) -> None:
@@ -124,30 +128,10 @@ def _check_spec(node: Node, spec: Any, context: Context) -> None:
 def _check_block_reference(node: Node, context: Context) -> None:
     block_of(node, context.owner)
     for user in node.users:
-        used_as_body = user.target is call_block and user.args[0] is node and node not in user.args[1:]
-        if not used_as_body:
-            broken(
-                "FXI102", node, f"get_attr is for sub-graphs that call_block calls, but {user.name} uses it"
-            )
-
-
-def _check_block_call(node: Node, context: Context) -> None:
-    body = block_of(node, context.owner)
-    wanted, given = placeholders(body.graph), node.args[1:]
-    if len(wanted) != len(given) or node.kwargs:
-        broken("FXI113", node, f"the sub-graph takes {len(wanted)} positional arguments, not {len(given)}")
-    for place, argument in zip(wanted, given, strict=True):
-        if isinstance(argument, Node) and not same_spec(spec_of_node(place), spec_of_node(argument)):
-            broken(
-                "FXI113",
-                node,
-                f"{argument.name} is {spec_of_node(argument)}, the sub-graph wants {spec_of_node(place)}",
-            )
-    results = tuple(
-        spec_of_node(result) if isinstance(result, Node) else None for result in outputs(body.graph)
-    )
-    if not same_spec(results, spec_of_node(node)):
-        broken("FXI113", node, f"its spec is {spec_of_node(node)}, the sub-graph returns {results}")
+        called = region_of(user)
+        count = 0 if called is None else called.bodies
+        if node not in user.args[:count] or node in user.args[count:] or node in user.kwargs.values():
+            broken("FXI102", node, f"get_attr is for sub-graphs of regions, but {user.name} uses it")
 
 
 def _check_signature(graph_module: GraphModule, signature: Signature) -> None:

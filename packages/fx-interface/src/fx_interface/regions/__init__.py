@@ -1,0 +1,17 @@
+"""Regions: nodes that call sub-graphs. One file each; ``REGIONS`` finds the declaration by the node's target."""
+
+from fx_interface.regions import block  # noqa: F401  # declares call_block
+from fx_interface.regions.checkpoint import checkpointed
+from fx_interface.regions.differentiable import differentiable
+from fx_interface.regions.region import REGIONS, Region, RegionCall, bodies_of, region, region_of
+
+__all__ = [
+    "REGIONS",
+    "Region",
+    "RegionCall",
+    "bodies_of",
+    "checkpointed",
+    "differentiable",
+    "region",
+    "region_of",
+]

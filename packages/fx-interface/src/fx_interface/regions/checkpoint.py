@@ -1,0 +1,96 @@
+"""A call whose intermediate values are not kept for the backward but computed again (activation checkpointing).
+
+Run as it is, it does so with torch's hooks on saved tensors: what autograd would save is replaced by its position, and
+the first one that the backward asks for runs the sub-graph again, under the random state and the autocast settings of
+the first run. (Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import torch
+
+from fx_interface.regions.region import RegionCall, region, results_of
+
+
+def _check(call: RegionCall) -> None:
+    (body,) = call.bodies
+    call.takes(body, call.arguments)
+    call.gives(results_of(body))
+
+
+@region("checkpointed", bodies=1, check=_check)
+def checkpointed(body: Callable[..., Sequence[Any]], *args: Any) -> Sequence[Any]:
+    """``body(*args)``, of which autograd keeps only ``args``. ``body`` has no effects but drawing random numbers."""
+    if not torch.is_grad_enabled():
+        return body(*args)
+    again = _Recomputation(body, args)
+    with torch.autograd.graph.saved_tensors_hooks(again.pack, again.unpack):
+        return body(*args)
+
+
+class _Recomputation:
+    """Owner of one call: its arguments, the surroundings it ran in, and what the last second run saved."""
+
+    def __init__(self, body: Callable[..., Sequence[Any]], args: tuple[Any, ...]) -> None:
+        self._body = body
+        self._args = args
+        self._devices = sorted(
+            {a.device.index or 0 for a in args if isinstance(a, torch.Tensor) and a.is_cuda}
+        )
+        self._cpu_state = torch.get_rng_state()
+        self._cuda_states = [torch.cuda.get_rng_state(device) for device in self._devices]
+        self._autocast = [
+            (kind, torch.is_autocast_enabled(kind), torch.get_autocast_dtype(kind))
+            for kind in ("cpu", "cuda")
+        ]
+        self._count = 0
+        self._found: dict[int, torch.Tensor] = {}
+
+    def pack(self, tensor: torch.Tensor) -> int:
+        """Instead of a tensor, its position among those saved."""
+        self._count += 1
+        return self._count - 1
+
+    def unpack(self, position: int) -> torch.Tensor:
+        """The tensor of that position, each time handed out once, so that it is freed after its use."""
+        if position not in self._found:
+            self._run_again()
+        return self._found.pop(position)
+
+    def _run_again(self) -> None:
+        found: list[torch.Tensor] = []
+
+        def keep(tensor: torch.Tensor) -> torch.Tensor:
+            found.append(tensor.detach())
+            return tensor
+
+        detached = [
+            a.detach().requires_grad_(a.requires_grad) if isinstance(a, torch.Tensor) else a
+            for a in self._args
+        ]
+        with (
+            self._surroundings(),
+            torch.enable_grad(),
+            torch.autograd.graph.saved_tensors_hooks(keep, _same),
+        ):
+            self._body(*detached)
+        self._found = dict(enumerate(found))
+
+    @contextlib.contextmanager
+    def _surroundings(self) -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(torch.random.fork_rng(devices=self._devices))
+            torch.set_rng_state(self._cpu_state)
+            for device, state in zip(self._devices, self._cuda_states, strict=True):
+                torch.cuda.set_rng_state(state, device)
+            for kind, enabled, dtype in self._autocast:
+                stack.enter_context(torch.autocast(kind, dtype=dtype, enabled=enabled))
+            yield
+
+
+def _same(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor

@@ -1,0 +1,118 @@
+"""A function with a derivative of its own (``torch.autograd.Function``): one sub-graph forward, one backward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch.autograd.function import once_differentiable
+
+from fx_interface.dialects.dialect import broken
+from fx_interface.regions.region import RegionCall, region, results_of
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+
+Body = Callable[..., Sequence[Any]]
+
+
+def _check(call: RegionCall) -> None:
+    forward, backward = call.bodies
+    call.takes(forward, call.arguments, "the forward sub-graph")
+    results = call.node.kwargs.get("results")
+    given = results_of(forward)
+    if not isinstance(results, int) or not 0 <= results <= len(given):
+        broken("FXI113", call.node, f"results={results!r} of {len(given)} of the forward sub-graph")
+    call.gives(given[:results])
+    arriving = tuple(_gradient_spec(spec) for spec in given[:results])
+    call.takes(backward, (*given[results:], *arriving), "the backward sub-graph")
+    returned = len(results_of(backward))
+    if returned != len(call.arguments):
+        broken("FXI113", call.node, f"{returned} gradients for {len(call.arguments)} arguments")
+
+
+def _gradient_spec(spec: Any) -> Any:
+    if not isinstance(spec, TensorSpec):
+        return spec
+    return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
+
+
+@region("differentiable", bodies=2, check=_check)
+def differentiable(
+    forward: Body,
+    backward: Body,
+    *args: Any,
+    results: int,
+    dirty: tuple[int, ...] = (),
+    non_differentiable: tuple[int, ...] = (),
+    materialize: bool = True,
+    once: bool = False,
+) -> Sequence[Any]:
+    """The first ``results`` of ``forward(*args)``, differentiated by ``backward``.
+
+    What ``forward`` returns behind them is saved; ``backward`` takes that and one row-major gradient for each result,
+    and returns a gradient or None for each of ``args``. ``dirty`` are the arguments that ``forward`` writes to,
+    ``non_differentiable`` the results without gradient; without ``materialize`` no zeros are made for results that
+    get no gradient (the backward must not run then); ``once`` forbids second derivatives.
+    """
+    call = _Call(forward, backward, results, dirty, non_differentiable, materialize)
+    return _apply_once(call, *args) if once else _apply(call, *args)  # type: ignore[no-any-return]
+
+
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """The static part of one call."""
+
+    forward: Body
+    backward: Body
+    results: int
+    dirty: tuple[int, ...]
+    non_differentiable: tuple[int, ...]
+    materialize: bool
+
+
+class _Differentiable(torch.autograd.Function):
+    """The call as torch's engine sees it."""
+
+    @staticmethod
+    def forward(ctx: Any, call: _Call, *args: Any) -> tuple[Any, ...]:
+        everything = tuple(call.forward(*args))
+        results, saved = everything[: call.results], everything[call.results :]
+        ctx.call = call
+        ctx.places = [isinstance(value, torch.Tensor) for value in saved]
+        ctx.numbers = [value for value in saved if not isinstance(value, torch.Tensor)]
+        ctx.save_for_backward(*[value for value in saved if isinstance(value, torch.Tensor)])
+        ctx.set_materialize_grads(call.materialize)
+        if call.dirty:
+            ctx.mark_dirty(*[args[index] for index in call.dirty])
+        if call.non_differentiable:
+            ctx.mark_non_differentiable(*[results[index] for index in call.non_differentiable])
+        return results
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return _gradients(ctx, gradients)
+
+
+class _DifferentiableOnce(_Differentiable):
+    """The same, for a backward that is not to be differentiated."""
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return _gradients(ctx, gradients)
+
+
+# The layer that Function.apply adds serves function transforms only.
+_apply: Any = super(torch.autograd.Function, _Differentiable).apply
+_apply_once: Any = super(torch.autograd.Function, _DifferentiableOnce).apply
+
+
+def _gradients(ctx: Any, gradients: Sequence[Any]) -> tuple[Any, ...]:
+    call: _Call = ctx.call
+    tensors, numbers = iter(ctx.saved_tensors), iter(ctx.numbers)
+    saved = [next(tensors if is_tensor else numbers) for is_tensor in ctx.places]
+    if not call.materialize and all(gradient is None for gradient in gradients):
+        return (None,) * (len(ctx.needs_input_grad))
+    arriving = [g.contiguous() if isinstance(g, torch.Tensor) else g for g in gradients]
+    return (None, *call.backward(*saved, *arriving))
