@@ -217,6 +217,24 @@ _ENTRIES = (
         "what Python keeps at that place (a handled exception, a mode) cannot be set up by another function",
         "move the breaking line out of the loop, handler or block, or leave it out",
     ),
+    BreakKind(
+        "CAP242",
+        "a part that is a region changes something",
+        "what runs again in the backward, or later, must not change objects, tensors or modes of its surroundings",
+        "return what it computes, and change things outside of it",
+    ),
+    BreakKind(
+        "CAP244",
+        "a checkpoint in a form that cannot be captured",
+        "a graph recomputes a part with the same random numbers, and gives gradients to all that the part uses",
+        "call torch.utils.checkpoint.checkpoint(..., use_reentrant=False) without context_fn and debug",
+    ),
+    BreakKind(
+        "CAP245",
+        "a tensor leaves a region other than as its result",
+        "what is inside of such a region exists only while it runs",
+        "return the tensor",
+    ),
 )
 
 KINDS: dict[str, BreakKind] = {kind.code: kind for kind in _ENTRIES}

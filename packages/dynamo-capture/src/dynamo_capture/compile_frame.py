@@ -17,7 +17,7 @@ import guards
 from dynamo_capture import runtime
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.resume_code import ResumeCodes
-from dynamo_capture.calls.contexts import enter_autocast, exit_autocast, leave_all
+from dynamo_capture.calls.contexts import exit_autocast, leave_all
 from dynamo_capture.capturable import is_of_stock_compiler, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly, close_dropped
 from dynamo_capture.controls import Stance, current_stance
@@ -366,11 +366,9 @@ class _Backend:
     def finish(self, results: Sequence[Any]) -> tuple[Any, list[GraphInput]]:
         """The compiled graph (None: nothing to run) and its inputs."""
         output = self._tx.output
-        output.graph.output(tuple(results))
-        output.remove_unused()
+        module = output.module(results)
         if not results and not any(node.op.startswith("call") for node in output.graph.nodes):
             return None, []
-        module = GraphModule(torch.nn.Module(), output.graph)
         module.meta[DIALECT_KEY] = "torch"
         module.meta[SIGNATURE_KEY] = Signature(
             output.declarations(), tuple(OutputDecl(OutputKind.USER) for _ in results)
@@ -379,7 +377,7 @@ class _Backend:
             module.meta[SHAPE_ENV_KEY] = self._tx.env
         self.graph_module = module
         self.compiled = self._call_backend(module, [item.example for item in output.inputs])
-        if any(node.target in (torch._C._set_grad_enabled, enter_autocast) for node in output.graph.nodes):
+        if output.changes_modes:
             self.compiled = runtime.call_restoring_modes(self.compiled)
         return self.compiled, output.inputs
 

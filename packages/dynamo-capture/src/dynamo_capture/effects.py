@@ -13,10 +13,16 @@ from dynamo_capture.values.sets import SetValue
 
 
 class Effects:
-    """An ordered log. Of several changes to one place, the first gives the position and the last the content."""
+    """An ordered log. Of several changes to one place, the first gives the position and the last the content.
+
+    ``touched`` lists every object that is changed, while ``watching``: also those that the trace made, and None for a
+    deferred call.
+    """
 
     def __init__(self) -> None:
         self.log: dict[Any, tuple[Any, ...]] = {}
+        self.watching = False
+        self.touched: list[Any] = []
         self._count = 0
 
     def __bool__(self) -> bool:
@@ -28,32 +34,46 @@ class Effects:
 
     def mutates(self, value: ListValue | DictValue | SetValue) -> None:
         """A container's content changes; what the trace itself made needs no replay."""
+        if self.watching:
+            self.touched.append(value)
         if value.real is not None:
             self.log.setdefault(("content", id(value)), ("content", value))
 
     def attribute(self, owner: ObjectValue, name: str) -> None:
         """An attribute of an existing object is set or deleted."""
+        if self.watching:
+            self.touched.append(owner)
         if owner.real is not None:
             self.log.setdefault(("attr", id(owner), name), ("attr", owner, name))
 
     def tensor_attribute(self, owner: Value, name: str) -> None:
         """A Python attribute of a tensor is set."""
+        if self.watching:
+            self.touched.append(owner)
         self.log.setdefault(("tensor_attr", id(owner), name), ("tensor_attr", owner, name))
 
     def cell(self, cell: CellValue) -> None:
         """A closure cell that existed gets another content."""
+        if self.watching:
+            self.touched.append(cell)
         if cell.real is not None:
             self.log.setdefault(("cell", id(cell)), ("cell", cell))
 
     def global_(self, scope: Any, name: str) -> None:
         """A global is set or deleted."""
+        if self.watching:
+            self.touched.append(None)
         self.log.setdefault(("global", id(scope), name), ("global", scope, name))
 
     def known_attribute(self, owner: Value, name: str, value: Value) -> None:
         """An attribute of a function, class or module is set."""
+        if self.watching:
+            self.touched.append(None)
         self.log.setdefault(("known_attr", id(owner), name), ("known_attr", owner, name, value))
 
     def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
         """A call whose result is not used and that may as well happen after the graph has run."""
+        if self.watching:
+            self.touched.append(None)
         self._count += 1
         self.log["call", self._count] = ("call", function, args, kwargs)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.fx import Graph, Node
+from torch.fx import Graph, GraphModule, Node
 
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.sources import FloatTensorSource
 from fx_interface.errors import UserLocation
 from fx_interface.graph import LOCATION_KEY, materialize
@@ -16,6 +17,15 @@ from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
+
+if TYPE_CHECKING:
+    from dynamo_capture.regions.body import Body
+    from dynamo_capture.values import TensorValue
+
+
+_MODE_CHANGES: frozenset[Any] = frozenset(
+    {torch._C._set_grad_enabled, getattr(torch.amp, "_enter_autocast")}  # noqa: B009
+)
 
 
 @dataclass(slots=True, eq=False)
@@ -43,14 +53,41 @@ class GraphOutput:
         self._floats: dict[Source, Node] = {}
         self._pure: set[Node] = set()
         self._names: set[str] = set()
+        self.bodies: dict[str, Body] = {}
+        self.ended: dict[Graph, Body] = {}
+        self.closing: list[Callable[[], None]] = []
 
     @property
     def is_repeatable(self) -> bool:
         """Whether running the graph leaves nothing behind."""
         return not (self.mutates or self.draws)
 
+    def use(self, node: Node) -> Node:
+        """The node of this graph that stands for ``node``, which may lie in a region's sub-graph that has ended."""
+        if node.graph is self.graph:
+            return node
+        body = self.ended.get(node.graph)
+        if body is None:
+            raise GraphBreak("CAP245", f"{node.name}, a tensor of a region that was given up, is used")
+        return self.use(body.export(node))
+
+    def write(self, written: Sequence[TensorValue]) -> None:
+        """An operation changes the content of these tensors."""
+        self.mutates = True
+
+    @property
+    def changes_modes(self) -> bool:
+        """Whether a node turns gradients or autocast on or off, here or in a region."""
+        here = any(node.target in _MODE_CHANGES for node in self.graph.nodes)
+        return here or any(body.changes_modes for body in self.bodies.values())
+
     def placeholder(self, name: str, kind: InputKind, spec: ValueSpec, source: Source, example: Any) -> Node:
         """A new input, placed before every call."""
+        node = self._place(name, spec)
+        self.inputs.append(GraphInput(node, kind, spec, source, example))
+        return node
+
+    def _place(self, name: str, spec: ValueSpec) -> Node:
         name = self._unique(name)
         if self._first_call is not None:
             with self.graph.inserting_before(self._first_call):
@@ -58,7 +95,6 @@ class GraphOutput:
         else:
             node = self.graph.create_node("placeholder", name, (), {}, name)
         node.meta[SPEC_KEY] = spec
-        self.inputs.append(GraphInput(node, kind, spec, source, example))
         return node
 
     def _unique(self, name: str) -> str:
@@ -91,11 +127,15 @@ class GraphOutput:
     def size(self, value: int | Expr) -> int | Node:
         """A size as a graph argument."""
         if isinstance(value, Expr):
+            self.need(value)
             made = materialize(self.graph, value, self.symbol_nodes)
             if isinstance(made, Node) and made.op != "placeholder" and self._before_first_call(made):
                 self._first_call = made
             return made
         return value
+
+    def need(self, value: Expr) -> None:
+        """The graph is to have a node for every symbol of ``value``; the outermost graph has."""
 
     def _before_first_call(self, node: Node) -> bool:
         return self._first_call is None or node < self._first_call
@@ -123,6 +163,32 @@ class GraphOutput:
             self._pure.add(node)
         self.calls += 1
         return node
+
+    def body(self, name: str, body: Body) -> Node:
+        """A node for a region's sub-graph, the first argument(s) of the region's target."""
+        name = self._unique(name)
+        self.bodies[name] = body
+        node = self.call("get_attr", name, (), {}, None, None, pure=True)
+        del node.meta[SPEC_KEY]
+        return node
+
+    def module(self, results: Sequence[Any]) -> GraphModule:
+        """The finished graph with the sub-graphs that it calls."""
+        self.close(results)
+        return self._assemble()
+
+    def _assemble(self) -> GraphModule:
+        root = torch.nn.Module()
+        for node in self.graph.find_nodes(op="get_attr"):
+            root.add_module(str(node.target), self.bodies[str(node.target)].finished())
+        return GraphModule(root, self.graph)
+
+    def close(self, results: Sequence[Any]) -> None:
+        """No node is added from now on. What is inside closes first: what it does not use need not be passed."""
+        for close in self.closing:
+            close()
+        self.graph.output(tuple(results))
+        self.remove_unused()
 
     def remove_unused(self) -> None:
         """Erase what nothing uses and what has no effect: size arithmetic and pure operations."""

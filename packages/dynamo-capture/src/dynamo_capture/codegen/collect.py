@@ -74,7 +74,7 @@ class Collector:
             if value.source is not None:
                 self.sources[value.source] = None
             elif isinstance(value, RuntimeFloat):
-                self.nodes[value.tensor().node] = None
+                self.nodes[self._tx.output.use(value.tensor().node)] = None
             return
         if isinstance(value, Const) or kind is NullValue:
             return
@@ -100,7 +100,7 @@ class Collector:
         if value.source is not None:
             self.sources[value.source] = None
         else:
-            self.nodes[value.node] = None
+            self.nodes[self._tx.output.use(value.node)] = None
 
     def _symbols(self, expr: Expr) -> None:
         simplified = self._tx.env.simplify(expr)

@@ -150,7 +150,7 @@ class Reconstruction:
             self.push_source(value.source)
             return
         self.emitter.load_fast(GRAPH)
-        self.emitter.load_const(self._nodes[value.node])
+        self.emitter.load_const(self._nodes[self._tx.output.use(value.node)])
         self.emitter.binary_subscr()
 
     def _push_object(self, value: ObjectValue) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -89,3 +90,22 @@ _UNDECLARED = frozenset(
 def writes(func: OpOverload, args: tuple[Any, ...]) -> bool:
     """Whether an operator changes what it is given."""
     return func._schema.is_mutable or (func in _UNDECLARED and args[3] is not None and bool(args[5]))
+
+
+def written_by(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The tensors that a writing operator changes."""
+    if func in _UNDECLARED:
+        return [tensor for tensor in args[3:5] if tensor is not None]
+    found: list[Any] = []
+    for index, declared in enumerate(func._schema.arguments):
+        if declared.alias_info is not None and declared.alias_info.is_write:
+            given = args[index] if index < len(args) else kwargs.get(declared.name)
+            found += given if isinstance(given, (list, tuple)) else [given]
+    return [tensor for tensor in found if isinstance(tensor, torch.Tensor)]
+
+
+@functools.cache
+def is_view(func: OpOverload) -> bool:
+    """Whether an operator's result shows the memory of its first argument."""
+    returned = func._schema.returns
+    return bool(returned) and returned[0].alias_info is not None and not func._schema.is_mutable

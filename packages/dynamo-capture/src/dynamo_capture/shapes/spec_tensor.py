@@ -15,7 +15,7 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dynamo_capture.errors import DataDependent
-from dynamo_capture.shapes.irregular import IRREGULAR, writes
+from dynamo_capture.shapes.irregular import IRREGULAR, is_view, writes, written_by
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_nodes import SizeTable
@@ -43,7 +43,8 @@ class SpecTensor(torch.Tensor):
 
 class Inference:
     """Runs torch functions on ``SpecTensor``s for one compilation. ``wrote`` and ``drew``: whether an operator of the
-    last run changes its arguments, and whether one takes random numbers."""
+    last run changes its arguments, and whether one takes random numbers. ``written`` are the tensors that were
+    changed; ``memory`` gives for a view (by identity) the tensor that it was taken of."""
 
     def __init__(self, library: OperatorLibrary, env: ShapeEnv) -> None:
         self.library = library
@@ -51,6 +52,8 @@ class Inference:
         self.sizes = SizeTable(env)
         self.wrote = False
         self.drew = False
+        self.written: list[SpecTensor] = []
+        self.memory: dict[int, tuple[SpecTensor, SpecTensor]] = {}
         self._mode = _InferenceMode(self)
 
     def tensor(self, spec: TensorSpec, requires_grad: bool, is_leaf: bool) -> SpecTensor:
@@ -85,13 +88,17 @@ class Inference:
     def run(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         """``function(*args, **kwargs)`` with every operator's result inferred."""
         self.wrote = self.drew = False
+        self.written.clear()
+        self.memory.clear()
         python = _python_dispatcher() if self.env.symbols else contextlib.nullcontext()
         with python, self._mode:
             return function(*args, **kwargs)
 
     def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the mode does with one operator."""
-        self.wrote = self.wrote or writes(func, args)
+        if writes(func, args):
+            self.wrote = True
+            self.written += written_by(func, args, kwargs)
         self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
         rule = IRREGULAR.get(func)
         if rule is not None:
@@ -107,7 +114,17 @@ class Inference:
         spec = self.library.infer(
             func, [self._plain(a) for a in args], {k: self._plain(v) for k, v in kwargs.items()}, self.env
         )
-        return self.results(func, spec)
+        made = self.results(func, spec)
+        if is_view(func):
+            for view in (made,) if isinstance(made, SpecTensor) else made:
+                self.memory[id(view)] = (view, args[0])
+        return made
+
+    def owner(self, tensor: SpecTensor) -> SpecTensor:
+        """The tensor whose memory ``tensor`` shows, as far as the last run knows."""
+        while (found := self.memory.get(id(tensor))) is not None:
+            tensor = found[1]
+        return tensor
 
     def results(self, func: OpOverload, spec: Any) -> Any:
         """Tensors for the specs of an operator's results."""

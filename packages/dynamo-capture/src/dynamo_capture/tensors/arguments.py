@@ -100,7 +100,7 @@ class Arguments:
         """A value as an argument of a graph node."""
         kind = type(value)
         if kind is TensorValue:
-            return value.node
+            return self._tx.output.use(value.node)
         if isinstance(value, Const):
             return value.value
         if kind is SymValue:

@@ -111,7 +111,7 @@ class Operations(Results):
             return self.constant_result(outcome.result)
         tx.output.draws = tx.output.draws or outcome.draws
         if outcome.writes:
-            tx.output.mutates = True
+            tx.output.write([tensors[index] for index in outcome.written])
         spec = self.spec_tree(outcome.result, tensors)
         node = tx.output.call(
             op,
@@ -177,7 +177,11 @@ class Operations(Results):
         ]
         found = [False]
         described = self.describe_result(result, order, found)
-        return Outcome(described, found[0], updates, tx.inference.wrote or bool(updates), tx.inference.drew)
+        owners = [tx.inference.owner(tensor) for tensor in tx.inference.written]
+        written = tuple(i for i, fake in enumerate(order) if any(owner is fake for owner in owners))
+        return Outcome(
+            described, found[0], updates, tx.inference.wrote or bool(updates), tx.inference.drew, written
+        )
 
 
 def label_of(function: Any) -> str:

@@ -17,24 +17,33 @@ class ArgumentRef:
 
 
 class NewTensor:
-    """In a remembered result: a new tensor; ``view_of`` is the tensor argument that it is a differentiable view of."""
+    """In a remembered result: a new tensor; ``view_of`` is the tensor argument that it is a differentiable view of,
+    ``memory_of`` the one whose memory it shows."""
 
-    __slots__ = ("meta", "view_of")
+    __slots__ = ("memory_of", "meta", "view_of")
 
-    def __init__(self, meta: TensorMeta, view_of: int | None) -> None:
+    def __init__(self, meta: TensorMeta, view_of: int | None, memory_of: int | None = None) -> None:
         self.meta = meta
         self.view_of = view_of
+        self.memory_of = view_of if memory_of is None else memory_of
 
 
 class Outcome:
     """``updates``: what autograd knows of the arguments afterwards; ``writes``: some of their content changed;
-    ``draws``: a random generator moved on."""
+    ``written``: by position, the tensor arguments whose content changed; ``draws``: a random generator moved on."""
 
-    __slots__ = ("draws", "has_tensor", "result", "updates", "writes")
+    __slots__ = ("draws", "has_tensor", "result", "updates", "writes", "written")
 
     def __init__(
-        self, result: Any, has_tensor: bool, updates: list[tuple[int, TensorMeta]], writes: bool, draws: bool
+        self,
+        result: Any,
+        has_tensor: bool,
+        updates: list[tuple[int, TensorMeta]],
+        writes: bool,
+        draws: bool,
+        written: tuple[int, ...] = (),
     ) -> None:
+        self.written = written
         self.result = result
         self.has_tensor = has_tensor
         self.updates = updates

@@ -31,7 +31,11 @@ class Results(Arguments):
                 view_of = next(
                     (i for i, f in enumerate(fakes) if f is base or (f._is_view() and f._base is base)), None
                 )
-            return NewTensor(TensorMeta.of(result.spec, result.requires_grad, result.is_leaf), view_of)
+            owner = self._tx.inference.owner(result)
+            memory_of = next((i for i, fake in enumerate(fakes) if fake is owner), None)
+            return NewTensor(
+                TensorMeta.of(result.spec, result.requires_grad, result.is_leaf), view_of, memory_of
+            )
         if isinstance(result, torch.Tensor):
             found[0] = True
             spec = TensorSpec(tuple(result.shape), tuple(result.stride()), result.dtype, result.device)
@@ -74,6 +78,8 @@ class Results(Arguments):
             if described.view_of is not None:
                 made.root = tensors[described.view_of].root
                 made.root.views.append(made)
+            if described.memory_of is not None:
+                made.memory = tensors[described.memory_of].memory
             return made
         if type(described) is ArgumentRef:
             return tensors[described.index]

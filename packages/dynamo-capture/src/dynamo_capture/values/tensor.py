@@ -46,9 +46,10 @@ class TensorMeta:
 
 
 class TensorValue(Value):
-    """``root``: the tensor that this one is a differentiable view of (itself, if none). ``real``: an input's object."""
+    """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one whose
+    memory it shows. ``real``: an input's object."""
 
-    __slots__ = ("attrs", "meta", "node", "real", "root", "source", "views")
+    __slots__ = ("attrs", "memory", "meta", "node", "real", "root", "source", "views")
 
     def __init__(
         self, node: Node, meta: TensorMeta, source: Source | None = None, real: torch.Tensor | None = None
@@ -58,6 +59,7 @@ class TensorValue(Value):
         self.source = source
         self.real = real
         self.root: TensorValue = self
+        self.memory: TensorValue = self
         self.views: list[TensorValue] = []
         self.attrs: dict[str, Value] | None = None
 
