@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -37,3 +39,19 @@ def test_stock_codegen_under_our_capture(name: str) -> None:
     workload = WORKLOADS[name]
     assert inference_error(workload, lambda m: fxstack.compile(m, backend="inductor_stock")) <= 1e-4
     assert training_error(workload, lambda m: fxstack.compile(m, backend="inductor_stock")) <= 1e-4
+
+
+def test_inside_of_stock() -> None:
+    """Stock captures neither the compiler that runs in its region nor what is compiled there, and goes on after it."""
+    seen: list[list[str]] = []
+
+    def backend(graph_module: Any, example_inputs: Any) -> Any:
+        seen.append([node.name for node in graph_module.graph.nodes if node.op.startswith("call")])
+        return graph_module.forward
+
+    inner = fxstack.compile(lambda x: torch.sin(x) * 2)
+    outer = torch.compile(lambda x: inner(x + 1).exp().cos(), backend=backend)
+    x = torch.randn(3)
+    for _ in range(2):
+        torch.testing.assert_close(outer(x), (torch.sin(x + 1) * 2).exp().cos())
+    assert seen == [["add"], ["exp", "cos"]]

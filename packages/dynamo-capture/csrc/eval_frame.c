@@ -8,6 +8,7 @@
 /* What a callback answers besides an entry or None. */
 static PyObject *skip_code;
 static PyObject *skip_recursively;
+static PyObject *as_written;
 static PyObject *again;
 
 /* --- running frames --- */
@@ -208,6 +209,9 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
         status = admit(code, (FXSEntry *)answer);
         result = status < 0 ? NULL : run_entry(thread, tstate, frame, (FXSEntry *)answer, taken);
     }
+    else if (answer == as_written) {
+        result = run_inactive(thread, tstate, frame);
+    }
     else if (answer == again) {
         state = fxs_code_state(code);
         FXSEntry *entry = state == NULL ? NULL : find_entry(thread, state, frame, code);
@@ -219,7 +223,7 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
         }
         else if (answer != Py_None) {
             PyErr_Format(PyExc_TypeError,
-                         "a frame callback answers Entry, SKIP, SKIP_RECURSIVELY, AGAIN or None, not %R",
+                         "a frame callback answers Entry, SKIP, SKIP_RECURSIVELY, AS_WRITTEN, AGAIN or None, not %R",
                          Py_TYPE(answer));
             status = -1;
         }
@@ -401,12 +405,20 @@ static PyObject *py_check_replacement(PyObject *Py_UNUSED(module), PyObject *arg
     Py_RETURN_NONE;
 }
 
+static PyObject *py_set_rival(PyObject *Py_UNUSED(module), PyObject *exchange)
+{
+    Py_XSETREF(fxs_rival, Py_NewRef(exchange));
+    Py_RETURN_NONE;
+}
+
 static PyMethodDef methods[] = {
     {"set_callback", py_set_callback, METH_O,
      "set_callback(callback or None): make it the active one in this thread; returns the previous one."},
     {"get_callback", py_get_callback, METH_NOARGS, "The callback active in this thread, or None."},
     {"set_paused", py_set_paused, METH_O, "set_paused(flag): whether all frames, in all threads, run as they are."},
     {"after_fork", py_after_fork, METH_NOARGS, "To be called in a forked child, whose other threads are gone."},
+    {"set_rival", py_set_rival, METH_O,
+     "set_rival(exchange): how another compiler is switched off in this thread; exchange(callback) -> previous."},
     {"is_installed", py_is_installed, METH_NOARGS, "Whether the interpreter evaluates frames through the hook now."},
     {"entries", py_entries, METH_O, "entries(code): the cached entries, most recently used first."},
     {"clear_entries", py_clear_entries, METH_O, "clear_entries(code): drop them all."},
@@ -453,8 +465,9 @@ PyMODINIT_FUNC PyInit__eval_frame(void)
     }
     skip_code = add_answer(module, "SKIP");
     skip_recursively = add_answer(module, "SKIP_RECURSIVELY");
+    as_written = add_answer(module, "AS_WRITTEN");
     again = add_answer(module, "AGAIN");
-    if (skip_code == NULL || skip_recursively == NULL || again == NULL || PyModule_AddType(module, &FXSEntry_Type) < 0
+    if (skip_code == NULL || skip_recursively == NULL || as_written == NULL || again == NULL || PyModule_AddType(module, &FXSEntry_Type) < 0
         || PyModule_AddType(module, &FXSFrameView_Type) < 0 || PyModule_AddType(module, &FXSRegion_Type) < 0
         || PyModule_AddType(module, &FXSRest_Type) < 0) {
         Py_DECREF(module);

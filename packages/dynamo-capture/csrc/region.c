@@ -26,9 +26,11 @@ static PyObject *region_vectorcall(PyObject *self, PyObject *const *args, size_t
         return PyObject_Vectorcall(region->function, args, nargsf, names);
     }
     Py_INCREF(self);
+    PyObject *rival = region->callback == NULL ? NULL : fxs_rival_off(); /* first: it may take hooks above its own away */
     PyObject *previous = fxs_activate(thread, Py_XNewRef(region->callback));
     PyObject *result = PyObject_Vectorcall(region->function, args, nargsf, names);
     Py_XDECREF(fxs_activate(thread, previous));
+    fxs_rival_back(rival);
     Py_DECREF(self);
     return result;
 }

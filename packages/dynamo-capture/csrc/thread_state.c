@@ -7,6 +7,7 @@
 #include <pthread.h>
 
 int fxs_paused;
+PyObject *fxs_rival;
 FXS_TLS FXSThread fxs_thread;
 _PyFrameEvalFunction fxs_next_evaluator = NULL;
 _PyFrameEvalFunction fxs_last_evaluator = NULL;
@@ -49,6 +50,41 @@ static void uninstall(void)
     if (fxs_installed()) {
         _PyInterpreterState_SetEvalFrameFunc(interpreter(), fxs_next_evaluator);
     }
+}
+
+PyObject *fxs_rival_off(void)
+{
+    _PyFrameEvalFunction current = _PyInterpreterState_GetEvalFrameFunc(interpreter());
+    if (current == fxs_eval_frame) {
+        current = fxs_next_evaluator;
+    }
+    if (FXS_LIKELY(current == _PyEval_EvalFrameDefault) || fxs_rival == NULL) {
+        return NULL;
+    }
+    PyObject *previous = PyObject_CallOneArg(fxs_rival, Py_None);
+    if (previous == NULL) {
+        PyErr_Clear();
+    }
+    else if (previous == Py_None) {
+        Py_CLEAR(previous);
+    }
+    return previous;
+}
+
+void fxs_rival_back(PyObject *previous)
+{
+    if (FXS_LIKELY(previous == NULL)) {
+        return;
+    }
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyObject *ours = PyObject_CallOneArg(fxs_rival, previous);
+    if (ours == NULL) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(ours);
+    Py_DECREF(previous);
+    PyErr_Restore(type, value, traceback);
 }
 
 PyObject *fxs_activate(FXSThread *thread, PyObject *callback)

@@ -38,6 +38,12 @@ Py_ssize_t fxs_active_threads(void);
 /* Whether the interpreter's evaluator is the hook now. */
 int fxs_installed(void);
 
+/* Another compiler's switch, exchange(callback or None) -> previous, of this thread: NULL until one is told of. */
+extern PyObject *fxs_rival;
+/* Switch it off where its hook is installed; returns what fxs_rival_back takes (NULL: nothing was on). */
+PyObject *fxs_rival_off(void);
+void fxs_rival_back(PyObject *previous);
+
 /* The hook itself (eval_frame.c). */
 PyObject *fxs_eval_frame(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag);
 

@@ -206,6 +206,13 @@ _ENTRIES = (
         "pass plain tensors",
     ),
     BreakKind(
+        "CAP239",
+        "another interpreter is at work",
+        "torch.jit.trace, make_fx, a transform of torch.func, a mode or forward-mode differentiation has to see each"
+        " operator, and a compiled graph runs kernels",
+        "call the compiled function outside of it; inside, the program runs as written",
+    ),
+    BreakKind(
         "CAP240",
         "a value cannot be handed back",
         "the object is half-way through its work and cannot be made anew in that state",

@@ -29,10 +29,12 @@ from dynamo_capture.errors import (
     NotConstant,
     UserRaise,
 )
+from dynamo_capture.foreign import foreign_interpreter, forward_level_guard
 from dynamo_capture.frame import MOST_STEPS, Frame, Return, break_of, too_long
 from dynamo_capture.graph_breaks import KINDS, BreakReport
 from dynamo_capture.hook import (
     AGAIN,
+    AS_WRITTEN,
     SKIP,
     SKIP_RECURSIVELY,
     Entry,
@@ -167,6 +169,9 @@ class FrameCompiler:
         session = self._session
         if not (id(view.code) in session.targets or is_worth_capturing(view.code, view.globals)):
             return SKIP_RECURSIVELY if is_of_stock_compiler(view.code) else SKIP
+        foreign = foreign_interpreter()
+        if foreign is not None:
+            return self._leave_to(foreign, view)
         stance = current_stance()
         if stance in ("force_eager", "eager_on_recompile"):
             return None
@@ -180,6 +185,20 @@ class FrameCompiler:
             return self._answer(view, count, stance)
         finally:
             lock.release()
+
+    def _leave_to(self, foreign: str, view: FrameView) -> Any:
+        """This call runs as it is, and so does all that it calls: each operator is for ``foreign`` to see."""
+        reason = f"{foreign} is at work, which has to see each operator"
+        if self._session.fullgraph and id(view.code) in self._session.targets:
+            raise propagate(
+                CaptureError(
+                    "CAP239", reason, where=location_of_code(view.code), action=KINDS["CAP239"].advice
+                )
+            )
+        if (view.code, reason) not in self._session.report.eager:
+            _log.info("%s runs uncompiled: [CAP239] %s", view.code.co_qualname, reason)
+            self._session.report.eager.append((view.code, reason))
+        return AS_WRITTEN
 
     def _answer(self, view: FrameView, count: int, stance: Stance) -> Any:
         """The answer to the hook, in the only thread that compiles this code now."""
@@ -299,6 +318,7 @@ class FrameCompiler:
         session = self._session
         entry_grad = torch.is_grad_enabled()
         tx.guards.add(guards.global_state())
+        tx.guards.add(forward_level_guard())
         with _modes_restored(tx):
             frame = _RootFrame(tx, prepared, tx.inliner.root_scope(view.globals), _variables(tx, view))
             frames: list[Frame] = [frame]

@@ -5,7 +5,8 @@
     disabled(fn); with region(None): ...  # nothing is active inside (for compiled code that is Python)
     previous = set_callback(callback)     # the primitive, per thread; None: nothing
 
-A callback is ``callback(frame: FrameView, entry_count: int) -> Entry | SKIP | SKIP_RECURSIVELY | AGAIN | None``. It is
+A callback is ``callback(frame: FrameView, entry_count: int) -> Entry | SKIP | SKIP_RECURSIVELY | AS_WRITTEN |
+AGAIN | None``. It is
 asked, with nothing active in its thread, when a plain function's frame starts and no cached entry's guard holds:
 
 - ``Entry(code, guard=None, extra=None)``: cache ``code``, run it in place of the frame's now, and later whenever
@@ -14,6 +15,7 @@ asked, with nothing active in its thread, when a plain function's frame starts a
   ``guards`` package, or any ``guard(locals: tuple, function) -> bool`` over the argument slots in the order of
   ``co_varnames``;
 - ``SKIP``: run frames of this code as they are from now on; ``SKIP_RECURSIVELY``: and everything they call;
+- ``AS_WRITTEN``: run this one and everything it calls as they are, ask again next time;
 - ``AGAIN``: look for an entry that fits once more (another thread has added some), else run this one as it is;
 - ``None``: run this one as it is, ask again next time.
 
@@ -40,6 +42,7 @@ from typing import Any, Protocol, TypeVar, runtime_checkable
 from dynamo_capture import _eval_frame
 from dynamo_capture._eval_frame import (
     AGAIN,
+    AS_WRITTEN,
     SKIP,
     SKIP_RECURSIVELY,
     Entry,
@@ -55,6 +58,7 @@ from dynamo_capture.cache import CodeCache, tie
 
 __all__ = [
     "AGAIN",
+    "AS_WRITTEN",
     "SKIP",
     "SKIP_RECURSIVELY",
     "Callback",
@@ -134,9 +138,10 @@ class FrameCallback:
                 self.cache.admitting(frame.code)
             elif answer is SKIP or answer is SKIP_RECURSIVELY:
                 self.cache.skip(frame.code, recursively=answer is SKIP_RECURSIVELY)
-            elif answer is not None and answer is not AGAIN:
+            elif not (answer is None or answer is AGAIN or answer is AS_WRITTEN):
                 raise TypeError(
-                    f"a frame callback answers Entry, SKIP, SKIP_RECURSIVELY, AGAIN or None, not {answer!r}"
+                    "a frame callback answers Entry, SKIP, SKIP_RECURSIVELY, AS_WRITTEN, AGAIN or None, "
+                    f"not {answer!r}"
                 )
         except RecursionError:  # called near the limit: another call may find room
             self.cache.count(frame.code)

@@ -33,6 +33,8 @@ def _after_fork() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
+_eval_frame.set_rival(torch._C._dynamo.eval_frame.set_eval_frame)
+
 
 class Optimizer:
     """What ``optimize(backend)`` returns: a decorator; all that it decorates shares one cache."""

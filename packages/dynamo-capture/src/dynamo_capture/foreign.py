@@ -1,0 +1,45 @@
+"""Interpreters of others that see each operator of this thread: while one is at work, programs run as they are written.
+
+A compiled graph runs kernels, not operators: a tracer would record nothing of it, a mode would count nothing, a
+transform differentiate nothing. What was compiled before is kept from running there by guards: each of them changes the
+dispatch keys or modes in torch's state, except forward-mode differentiation, which ``forward_level_guard`` is for.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch.autograd import forward_ad
+from torch.utils._device import DeviceContext
+
+import guards
+from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
+
+_BY_KEY = {
+    torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode: "a transform of torch.func",
+    torch._C.DispatchKey.Python: "a TorchDispatchMode",
+    torch._C.DispatchKey.PythonDispatcher: "torch's Python dispatcher",
+}
+"""What is at work while the thread's dispatch includes a key."""
+
+_LEVEL = ItemSource(InstanceDictSource(ImportedModuleSource(forward_ad.__name__)), "_current_level")
+_NO_LEVEL = -1
+
+
+def foreign_interpreter() -> str | None:
+    """The name of what interprets this thread's operators now, or None."""
+    if torch._C._get_tracing_state() is not None:
+        return "torch.jit.trace"
+    for key, name in _BY_KEY.items():
+        if torch._C._dispatch_tls_is_dispatch_key_included(key):
+            return name
+    if forward_ad._current_level != _NO_LEVEL:
+        return "forward-mode differentiation"
+    depth = torch._C._len_torch_function_stack()
+    if any(type(torch._C._get_function_stack_at(at)) is not DeviceContext for at in range(depth)):
+        return "a TorchFunctionMode"
+    return None
+
+
+def forward_level_guard() -> guards.GuardRecord:
+    """No level of forward-mode differentiation is entered."""
+    return guards.EqualsConstant(_LEVEL, _NO_LEVEL)
