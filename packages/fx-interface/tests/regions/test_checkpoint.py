@@ -89,5 +89,6 @@ def test_the_autocast_of_the_call_holds_in_the_second_run() -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         y2 = (x2 @ w2).sin()
     y2.float().sum().backward()
-    assert x.grad is not None and x2.grad is not None
+    assert x.grad is not None
+    assert x2.grad is not None
     assert torch.equal(x.grad, x2.grad)

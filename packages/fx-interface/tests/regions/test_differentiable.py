@@ -56,9 +56,7 @@ def test_a_gradient_arrives_row_major_and_as_zeros_where_there_is_none() -> None
 
 def test_an_argument_written_to_is_the_result() -> None:
     x = torch.ones(3, requires_grad=True).clone()
-    (y,) = differentiable(
-        lambda x: (x.add_(1),), lambda gradient: (gradient * 7,), x, results=1, dirty=(0,)
-    )
+    (y,) = differentiable(lambda x: (x.add_(1),), lambda gradient: (gradient * 7,), x, results=1, dirty=(0,))
     assert y is x
     (found,) = torch.autograd.grad(y.sum(), x)
     assert found.tolist() == [1.0, 1.0, 1.0]
