@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture import numpy_types
 from fx_interface.backend import STACK_PACKAGES
 
 _UNCAPTURED: tuple[str, ...] = ()
@@ -34,8 +35,9 @@ def _is_torch_module_code(name: str) -> bool:
 
 def _uncaptured_paths() -> tuple[str, ...]:
     stdlib = os.path.dirname(os.path.abspath(os.__file__))
+    packages = [torch.__file__, *([numpy_types.FILE] if numpy_types.FILE else [])]
     return (
-        os.path.dirname(os.path.abspath(torch.__file__)) + os.sep,
+        *(os.path.dirname(os.path.abspath(file)) + os.sep for file in packages),
         *(os.path.join(stdlib, entry) for entry in os.listdir(stdlib) if entry != "site-packages"),
     )
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import torch
 
-from dynamo_capture import floats
+from dynamo_capture import floats, numpy_types
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.floats import is_open
 from dynamo_capture.polyfills import substitute_for
@@ -35,6 +35,7 @@ from dynamo_capture.values import (
     is_none,
     size_value,
 )
+from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.symbols import Expr, Relation, RelationOp
 
@@ -120,6 +121,8 @@ class Operators:
             computed = floats.binary(self._tx, row.plain or symbol, lhs, rhs)
             if computed is not None:
                 return computed
+        if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
+            return self._tx.arrays.binary(symbol, row.function, lhs, rhs)
         if isinstance(lhs, Const) and isinstance(rhs, Const):
             found = self._tx.fold(
                 lambda: (BINARY[row.plain] if row.plain else row).function(lhs.value, rhs.value)
@@ -248,7 +251,8 @@ class Operators:
         self._refuse(BINARY[symbol].function, lhs, rhs)
         names = lhs.python_type().__name__, rhs.python_type().__name__
         known = (Const, SequenceValue, DictValue, SetValue, ObjectValue, FunctionValue)
-        if isinstance(lhs, known) and isinstance(rhs, known):
+        of_numpy = any(issubclass(value.python_type(), numpy_types.SCALARS) for value in (lhs, rhs))
+        if isinstance(lhs, known) and isinstance(rhs, known) and not of_numpy:
             raise tx.raises(
                 TypeError, f"unsupported operand type(s) for {symbol}: {names[0]!r} and {names[1]!r}"
             )
@@ -263,6 +267,8 @@ class Operators:
     def unary(self, symbol: str, value: Value) -> Value:
         """``-x``, ``+x``, ``~x``."""
         function, name = UNARY[symbol]
+        if isinstance(value, ArrayValue):
+            return self._tx.arrays.call_function(function, [value], {})
         if isinstance(value, TensorValue):
             return self._tx.tensors.call_function(function, [value], {})
         if isinstance(value, RuntimeFloat) and value.is_unread and symbol != "~":
@@ -288,6 +294,8 @@ class Operators:
             answer = floats.compare(symbol, lhs, rhs)
             if answer is not None:
                 return boolean(answer)
+        if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
+            return tx.arrays.binary(symbol, function, lhs, rhs)
         if isinstance(lhs, Const) and isinstance(rhs, Const):
             return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
         if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
@@ -453,7 +461,8 @@ def _compares_in_c(cls: Any) -> bool:
 
 def is_mutable(value: Value) -> bool:
     """Whether two paths to such an object could turn out to lead to one."""
-    return isinstance(value, (TensorValue, ObjectValue, ListValue, DictValue, SetValue, OpaqueValue))
+    kinds = (TensorValue, ObjectValue, ListValue, DictValue, SetValue, ArrayValue, OpaqueValue)
+    return isinstance(value, kinds)
 
 
 def _is_no_operand(value: Value) -> bool:

@@ -6,7 +6,7 @@ import weakref
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -84,6 +84,10 @@ class Policy:
     def is_open_float(self, real: float, source: Source) -> bool:
         """Whether a float is read when the code runs: one that has differed."""
         return self._dynamic is not False and self._history.record_float(source.expression, real)
+
+    def varies(self, real: Any, source: Source) -> bool:
+        """Whether a number of numpy has had several values: it is not worth a version for each."""
+        return self._history.record_integer(source.expression, real) >= _MANY
 
     def any_with_this_code(self, real: FunctionType, source: Source) -> bool:
         """Whether any function with the same code will do: one that is made anew for each call."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import random
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -211,6 +212,12 @@ def enter_block(manager: Any) -> None:
     manager.__enter__()
 
 
+def generator_states(generators: tuple[random.Random, ...]) -> tuple[tuple[random.Random, Any], ...]:
+    """The states of generators of random numbers, the ``random`` module's among them."""
+    own: random.Random = random.random.__self__  # type: ignore[attr-defined]
+    return tuple((generator, generator.getstate()) for generator in (own, *generators))
+
+
 def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
     """A graph that changes modes: they are put back if it raises."""
 
@@ -245,10 +252,13 @@ def run_again(
     closure: tuple[types.CellType, ...],
     args: Iterable[Any],
     kwargs: Mapping[str, Any],
+    states: tuple[tuple[random.Random, Any], ...] = (),
 ) -> Any:
     """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises."""
     if not isinstance(error, _OF_OPERATORS) or isinstance(error, RecursionError) or _is_watched():
         raise error
+    for generator, state in states:
+        generator.setstate(state)
     function = types.FunctionType(code, namespace, code.co_name, None, closure or None)
     with region(None):
         result = function(*args, **kwargs)

@@ -10,10 +10,13 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.hook import RegionFunction
 from fx_interface.source import ItemSource, Source
 from guards import KnownObjectSource, known_object
 
 __all__ = [
+    "ArrayTensorSource",
+    "CallSource",
     "ContentSource",
     "FloatTensorSource",
     "KnownObjectSource",
@@ -59,6 +62,49 @@ class ReferentSource(Source):
     @property
     def expression(self) -> str:
         return f"{self.parent.expression}()"
+
+
+@dataclass(frozen=True, slots=True)
+class CallSource(Source):
+    """What a function with a cache gives for these arguments: constants, or ``KnownObjectSource`` of others."""
+
+    parent: Source
+    arguments: tuple[Any, ...]
+    keywords: tuple[tuple[str, Any], ...]
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        arguments = map(_held, self.arguments)
+        return RegionFunction(value, None)(*arguments, **{name: _held(item) for name, item in self.keywords})
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}({', '.join(map(str, self.arguments))})"
+
+
+def _held(argument: Any) -> Any:
+    return argument.held.value if isinstance(argument, KnownObjectSource) else argument
+
+
+@dataclass(frozen=True, slots=True)
+class ArrayTensorSource(Source):
+    """The tensor that shares a numpy array's memory."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return torch.from_numpy(value)
+
+    @property
+    def expression(self) -> str:
+        return f"torch.from_numpy({self.parent.expression})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynamo_capture.attributes import Attributes
 from dynamo_capture.bytecode.resume_code import ResumeCodes
+from dynamo_capture.calls.arrays import Arrays
 from dynamo_capture.calls.dispatch import Calls
+from dynamo_capture.calls.drawing import Draws
 from dynamo_capture.effects import Effects
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.guarding import GuardLog
@@ -71,12 +73,14 @@ class Trace:
         self.guards = GuardLog(self.where)
         self.output = GraphOutput()
         self.effects = Effects()
+        self.draws = Draws()
         self.inference = Inference(library, self.env)
         self.wrapping = Wrapping(self)
         self.attributes = Attributes(self)
         self.calls = Calls(self)
         self.operators = Operators(self)
         self.tensors = Tensors(self, memo)
+        self.arrays = Arrays(self)
         self.inliner = Inliner(self)
         self.wrap = self.wrapping.wrap
 
@@ -237,6 +241,10 @@ class Trace:
         if isinstance(error, (AttributeError, NameError, ImportError)):
             made.attrs["name"] = self.known(error.name)
         return made
+
+    def handled(self) -> Value | None:
+        """The exception that is being handled, in the innermost frame that handles one."""
+        return next((frame.exceptions[-1] for frame in reversed(self.frames) if frame.exceptions), None)
 
     # Guards that containers ask for.
 

@@ -22,12 +22,14 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture import numpy_types
 from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.runtime import Suspended
 from dynamo_capture.set_guard import SetMembers, SetObjects
-from dynamo_capture.sources import item_source
+from dynamo_capture.sources import CallSource, item_source
 from dynamo_capture.values import (
+    BuiltinMethod,
     Const,
     DictValue,
     Lazy,
@@ -41,6 +43,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.floating import InputFloat
 from dynamo_capture.values.functions import CellValue, FunctionValue
 from dynamo_capture.values.opaque import WeakReference
@@ -56,14 +59,12 @@ WRAPPERS: dict[type, Wrapper] = {}
 _PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
 _BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, range, slice)
 _BY_IDENTITY = (
-    types.BuiltinFunctionType,
     types.ModuleType,
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
     types.GetSetDescriptorType,
     types.MemberDescriptorType,
     types.ClassMethodDescriptorType,
-    types.MethodWrapperType,
     types.CodeType,
     property,
     staticmethod,
@@ -91,7 +92,8 @@ _BY_IDENTITY = (
     operator.attrgetter,
     operator.methodcaller,
 )
-_KNOWN = frozenset((*_PLAIN, *_BY_EQUALITY, *_BY_IDENTITY, types.FunctionType))
+_BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
+_KNOWN = frozenset((*_PLAIN, *_BY_EQUALITY, *_BY_IDENTITY, *_BUILTIN_METHODS, types.FunctionType))
 
 
 def is_known(value: Any) -> bool:
@@ -99,6 +101,8 @@ def is_known(value: Any) -> bool:
     kind = type(value)
     if kind in _KNOWN or isinstance(value, (type, enum.Enum, logging.Logger, types.ModuleType)):
         return True
+    if isinstance(value, numpy_types.CONSTANTS):
+        return numpy_types.is_constant(value)
     if kind is tuple or kind is frozenset:
         return all(map(is_known, value))
     return False
@@ -124,9 +128,20 @@ class Wrapping:
         self._tx = tx
         self._by_identity: dict[int, tuple[Any, Value]] = {}
         self._constants: list[SourcedConst] = []
+        self._calls: dict[CallSource, Value] = {}
 
     def wrap(self, real: Any, source: Source) -> Value:
         """The value of an existing object that is read from ``source``."""
+        if type(source) is not CallSource:
+            return self._wrap(real, source)
+        made = self._calls[source] = self._wrap(real, source)
+        return made
+
+    def read_from(self, source: CallSource) -> Value | None:
+        """What a call of a function with a cache has given before."""
+        return self._calls.get(source)
+
+    def _wrap(self, real: Any, source: Source) -> Value:
         wrapper = WRAPPERS.get(type(real))
         try:
             if wrapper is not None:
@@ -186,6 +201,11 @@ class Wrapping:
             return Const(real, source)
         if isinstance(real, torch.Tensor):
             return self.remember(real, tx.tensors.input(real, source))
+        if isinstance(real, (*numpy_types.CONSTANTS, *numpy_types.FUNCTIONS)):
+            return _of_numpy(tx, real, source)
+        if type(real) in numpy_types.ARRAYS:
+            tx.guards.type_is(source, type(real))
+            return self.remember(real, ArrayValue(real, source))
         if isinstance(real, tuple) and keeps_tuple_methods(type(real)):
             return self.remember(real, _tuple(tx, real, source))
         made = ObjectValue(type(real), real, source)
@@ -199,6 +219,17 @@ class Wrapping:
         elif isinstance(real, (list, set, frozenset, int, str, float)):
             made.base = None if isinstance(real, (int, str, float)) else _content(tx, real, source)
         return self.remember(real, made)
+
+
+def _of_numpy(tx: Trace, real: Any, source: Source) -> Value:
+    """Numbers and dtypes are constants as long as they stay the same; functions are what they are."""
+    if isinstance(real, numpy_types.FUNCTIONS):
+        tx.guards.is_object(source, real)
+        return Const(real, source)
+    varies = isinstance(real, numpy_types.SCALARS) and tx.policy.varies(real, source)
+    if varies or not numpy_types.is_constant(real):
+        raise GraphBreak("CAP211", f"{source}, a number of numpy, differs from call to call")
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
 def _content(tx: Trace, real: Any, source: Source) -> Value:
@@ -280,6 +311,18 @@ def _by_code(tx: Trace, real: types.FunctionType, source: Source) -> FunctionVal
 def _by_identity(tx: Trace, real: Any, source: Source) -> Value:
     tx.guards.is_object(source, real)
     return Const(real, source)
+
+
+@wraps(*_BUILTIN_METHODS)
+def _builtin_method(tx: Trace, real: Any, source: Source) -> Value:
+    """A function of a module or class is that object; a method of another object is known by what it is bound to."""
+    if real.__self__ is None or is_known(real.__self__):
+        return _by_identity(tx, real, source)
+    tx.guards.type_is(source, type(real))
+    tx.guards.equals(AttrSource(source, "__name__"), real.__name__)
+    made = BuiltinMethod(tx.wrap(real.__self__, AttrSource(source, "__self__")), real.__name__)
+    made.source = source
+    return made
 
 
 @wraps(types.MethodType)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import inspect
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,8 @@ def _initialize(tx: Trace, made: ObjectValue, args: list[Value], kwargs: dict[st
 def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
     """``cls.__new__(cls)`` of a builtin base: an empty instance."""
     base = next(b for b in cls.__mro__ if not _is_heap(b))
+    if inspect.isabstract(cls):
+        tx.fold(lambda: object.__new__(cls))
     if issubclass(cls, torch.Tensor):
         raise GraphBreak("CAP233", f"a tensor of the class {cls.__name__} is made")
     if issubclass(cls, type):

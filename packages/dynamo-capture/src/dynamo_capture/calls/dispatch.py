@@ -4,22 +4,26 @@ from __future__ import annotations
 
 import functools
 import inspect
+import random
 import re
 import types
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture import numpy_types
 from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     builtin_functions,
     constructors,
     contexts,
+    drawing,
     library,
     methods,
     set_methods,
     torch_functions,
 )
 from dynamo_capture.calls.binding import by_position
+from dynamo_capture.calls.cached import call_cached
 from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
@@ -43,6 +47,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.wrapping import is_known
 
 if TYPE_CHECKING:
@@ -71,6 +76,8 @@ class Calls:
             if kwargs:
                 args, kwargs = by_position(function, args, kwargs)
             return self._handled(owner, handler, args, kwargs)
+        if numpy_types.is_pure_function(function) or numpy_types.is_scalar_class(function):
+            return tx.arrays.call_function(function, args, kwargs)
         if kind is types.FunctionType:
             return self._call_function(owner, function, args, kwargs)
         substitute = substitute_for(function)
@@ -83,7 +90,7 @@ class Calls:
         if substitute is not None and not self._all_known(args, kwargs):
             return tx.inliner.call_function(Const(substitute), args, kwargs)
         if kind is functools._lru_cache_wrapper:
-            return self._call_cached(owner, args, kwargs)
+            return call_cached(tx, owner, args, kwargs)
         if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return self._call_unbound(function, args, kwargs)
         if isinstance(function, types.ClassMethodDescriptorType):
@@ -92,6 +99,8 @@ class Calls:
             return self._call_folded(function, args, kwargs)
         if substitute is not None:
             return tx.inliner.call_function(Const(substitute), args, kwargs)
+        if isinstance(function, _BUILTIN_METHODS) and is_constant_object(function.__self__):
+            return Const(function.__self__).call_method(tx, function.__name__, args, kwargs)
         in_class = tx.attributes.in_class(kind, "__call__")
         if isinstance(in_class, types.FunctionType):
             return tx.inliner.call_function(Const(in_class), [owner, *args], kwargs)
@@ -164,10 +173,6 @@ class Calls:
                 "CAP211", f"{value.describe()} is passed to a function with a constant result"
             ) from None
 
-    def _call_cached(self, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """A function under ``functools.lru_cache``: what it wraps is followed."""
-        return Const(owner.value.__wrapped__).call(self._tx, args, kwargs)
-
     def _call_unbound(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``str.upper(x)``, ``dict.update(d, ...)``, ``object.__setattr__(x, name, value)``."""
         tx = self._tx
@@ -193,6 +198,8 @@ class Calls:
     ) -> Value:
         """A C method of ``object``, ``dict`` and so on, applied to an instance of a Python class."""
         tx = self._tx
+        if function in _HANDLED_METHODS:
+            return HANDLERS[function](tx, [receiver, *args], kwargs)
         match name:
             case "__init__":
                 if receiver.base is not None and function is not object.__init__:
@@ -281,6 +288,8 @@ class Calls:
             return self.set_of([self.from_python(item) for item in result])
         if isinstance(result, tuple) and not is_known(result):
             return TupleValue([self.from_python(item) for item in result], type(result))
+        if isinstance(result, numpy_types.ARRAYS):
+            return ArrayValue(content=result)
         return self._tx.known(result)
 
     def python_object(self, value: Value) -> Any:
@@ -305,6 +314,8 @@ class Calls:
             return value.cls(self.python_object(item) for item in value.items.values())
         if isinstance(value, DictView):
             return [self.python_object(item) for item in value.unpack(tx)]
+        if isinstance(value, ArrayValue) and value.is_known:
+            return value.content.copy()
         if value.python_type() is int:
             return tx.index(value)
         return value.as_constant()
@@ -436,7 +447,17 @@ class Calls:
 _FOLDED_RECEIVERS = (
     int, float, str, bytes, complex, tuple, frozenset, range, slice, torch.dtype, torch.device, torch.Size, torch.finfo,
     torch.iinfo, types.MappingProxyType, re.Pattern, re.Match, types.CodeType, inspect.Signature, inspect.Parameter,
+    *numpy_types.CONSTANTS,
 )  # fmt: skip
+
+
+_HANDLED_METHODS = frozenset({random.Random.random})
+_BUILTIN_METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
+
+
+def is_constant_object(value: Any) -> bool:
+    """Whether a method of the object may be called on it as on any constant: modules' functions are no methods."""
+    return value is not None and is_known(value) and not isinstance(value, (types.ModuleType, type))
 
 
 def _is_none(value: Value) -> bool:

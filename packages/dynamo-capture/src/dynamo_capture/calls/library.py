@@ -21,6 +21,7 @@ from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import graph_break
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.operators import BINARY, COMPARE
+from dynamo_capture.sources import CallSource, known_object
 from dynamo_capture.values import (
     NONE,
     Const,
@@ -35,7 +36,9 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
     boolean,
+    is_none,
 )
+from dynamo_capture.values.opaque import TRACEBACK
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -69,6 +72,24 @@ pure(
     struct.unpack,
     struct.calcsize,
 )
+
+
+@handles(sys.exception)
+def current_exception(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What the trace handles, or else what whoever called the compiled function handles."""
+    handled = tx.handled()
+    if handled is not None:
+        return handled
+    source = CallSource(known_object(sys.exception), (), ())
+    return tx.wrap(source.step(sys.exception), source)
+
+
+@handles(sys.exc_info)
+def exception_info(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    handled = current_exception(tx, [], {})
+    if is_none(handled):
+        return TupleValue([NONE, NONE, NONE])
+    return TupleValue([Const(handled.python_type()), handled, TRACEBACK])
 
 
 @handles(graph_break)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.calls.arrays import tensor_of
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import is_compiling
 from dynamo_capture.errors import GraphBreak
@@ -15,6 +16,7 @@ from dynamo_capture.values import (
     NONE,
     TRUE,
     Const,
+    DictValue,
     ListValue,
     ObjectValue,
     SymValue,
@@ -168,6 +170,9 @@ def global_state(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
 
 def _make_tensor(function: Any) -> Any:
     def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        of_numpy = tensor_of(tx, function, args[0], kwargs) if len(args) == 1 else None
+        if of_numpy is not None:
+            return of_numpy
         if args and _nested_tensor(tx, args[0]):
             if isinstance(args[0], TensorValue):
                 return tx.tensors.call_function(function, args, kwargs)
@@ -212,22 +217,21 @@ _GLOBAL_HOOKS = tuple(f"_global{name}" for name in _HOOKS)
 
 def has_no_hooks(tx: Trace, module: ObjectValue) -> bool:
     """Whether calling the module means calling ``forward``; guarded."""
-    if module.real.__dict__.get("_compiled_call_impl") is not None or any(
-        module.real.__dict__.get(n) for n in _HOOKS
-    ):
+    if module.real.__dict__.get("_compiled_call_impl") is not None:
         return False
     if module.attrs and any(name in module.attrs for name in _HOOKS):
         return False
-    if _has_global_hooks():
+    tables = [module.real.__dict__.get(name) for name in _HOOKS]
+    if any(_has_entries(tx, table) for table in (*tables, *_global_hooks())):
         return False
     if "__call__" not in module.reads:
         module.reads["__call__"] = NONE
         if module.source is not None:
-            for name in _HOOKS:
-                tx.guards.length(_entry(module, name), ())
+            for name, table in zip(_HOOKS, tables, strict=True):
+                tx.guards.length(_entry(module, name), table or ())
             space = InstanceDictSource(ImportedModuleSource("torch.nn.modules.module"))
-            for name in _GLOBAL_HOOKS:
-                tx.guards.length(ItemSource(space, name), ())
+            for name, table in zip(_GLOBAL_HOOKS, _global_hooks(), strict=True):
+                tx.guards.length(ItemSource(space, name), table)
     return True
 
 
@@ -237,10 +241,18 @@ def _entry(module: ObjectValue, name: str) -> Source:
     return ItemSource(InstanceDictSource(module.source), name)
 
 
-def _has_global_hooks() -> bool:
+def _global_hooks() -> list[Any]:
     from torch.nn.modules import module
 
-    return any(getattr(module, name) for name in _GLOBAL_HOOKS)
+    return [getattr(module, name) for name in _GLOBAL_HOOKS]
+
+
+def _has_entries(tx: Trace, table: Any) -> bool:
+    """Whether a dictionary has entries at this point of the trace, which may have changed it."""
+    known = tx.wrapping.value_of(table)
+    if isinstance(known, DictValue) and known.entries is not None:
+        return bool(known.all_entries(tx))
+    return bool(table)
 
 
 _declare_states()

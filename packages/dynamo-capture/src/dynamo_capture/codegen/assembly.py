@@ -19,6 +19,7 @@ from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import live_variables
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.bytecode.splice import splice, splice_call
+from dynamo_capture.calls.drawing import MODULE_GENERATOR, Draw
 from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots, unbound
 from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
@@ -44,6 +45,8 @@ if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 _INPUTS = ".inputs"
+GENERATORS = ".generators"
+STATES = ".states"
 
 
 class Assembly:
@@ -132,6 +135,7 @@ class Assembly:
         for block in blocks:
             to.call(runtime.enter_block, functools.partial(to.push, block))
             emitter.pop_top()
+        to.forget()
         tail = resumes.is_resume_function(frame.code)
         if called is None:
             exits = exits_after(
@@ -170,24 +174,55 @@ class Assembly:
     ) -> None:
         emitter = self._emitter
         cells = set(cellvars)
+        self._draw(to, cells)
         compiled, inputs = finish(list(collector.nodes))
         if to.indirect:
             self._fetch(list(to.indirect), cells)
-            emitter.store_fast(EXISTING)
+            to.store(EXISTING)
         if compiled is None:
             return
         frame = self._frame
         protected = (
-            second_run(emitter, frame.code, frame.globals.real, cells)
+            second_run(emitter, frame.code, frame.globals.real, cells, STATES if self._tx.draws.log else None)
             if self._tx.output.is_repeatable
             else contextlib.nullcontext()
         )
         with protected:
             self._push_results(compiled, inputs, cells)
             if collector.nodes:
-                emitter.store_fast(GRAPH)
+                to.store(GRAPH)
             else:
                 emitter.pop_top()
+
+    def _draw(self, to: Reconstruction, cells: set[str]) -> None:
+        """Draw random numbers into variables, which the graph and what follows it read."""
+        draws = self._tx.draws.log
+        if not draws:
+            return
+        sources = list(dict.fromkeys(draw.source for draw in draws))
+        if None in sources:
+            sources.remove(None)
+            sources.append(None)
+        self._fetch([source for source in sources if source is not None], cells)
+        to.store(GENERATORS)
+        to.call(runtime.generator_states, lambda: self._emitter.load_fast(GENERATORS))
+        to.store(STATES)
+        for draw in draws:
+            self._draw_one(draw, sources.index(draw.source))
+            to.store(draw.variable)
+
+    def _draw_one(self, draw: Draw, index: int) -> None:
+        emitter = self._emitter
+        if draw.source is None:
+            emitter.load_const(MODULE_GENERATOR)
+        else:
+            emitter.load_fast(GENERATORS)
+            emitter.load_const(index)
+            emitter.binary_subscr()
+        emitter.load_method(draw.method)
+        for argument in draw.arguments:
+            emitter.load_const(argument)
+        emitter.call(len(draw.arguments))
 
     def _push_results(self, compiled: Any, inputs: list[GraphInput], cells: set[str]) -> None:
         """Call the graph."""

@@ -42,8 +42,10 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
 )
+from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
+from dynamo_capture.values.opaque import TracebackValue
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol
 
@@ -128,7 +130,7 @@ class Collector:
             case SetValue():
                 return list(value.items.values())
             case ObjectValue():
-                attributes = [part for part in value.attrs.values() if part is not None]
+                attributes = [part for _, part in kept_attributes(value)]
                 return [value.base, *attributes] if value.base is not None else attributes
             case MethodValue():
                 return [value.function, value.receiver]
@@ -144,6 +146,8 @@ class Collector:
                 return list(value.bounds)
             case DictView() | DictIterator():
                 return [value.owner]
+            case ArrayValue():
+                return [value.tensor] if value.tensor is not None else []
             case GradMode() | Autocast():
                 return []
             case NullContext():
@@ -169,12 +173,21 @@ class Collector:
         raise GraphBreak("CAP240", f"{value.describe()} outlives the captured code")
 
 
+def kept_attributes(value: ObjectValue) -> list[tuple[str, Value]]:
+    """The attributes of an object that the trace made; the traceback of an exception is not to be had."""
+    return [
+        (name, part)
+        for name, part in value.attrs.items()
+        if part is not None and not isinstance(part, TracebackValue)
+    ]
+
+
 def is_existing(value: Value) -> bool:
     """Whether a value is an object that existed before the trace, to be read rather than made."""
     if isinstance(value, (Lazy, OpaqueValue)):
         return True
-    if isinstance(value, (ListValue, DictValue, SetValue, ObjectValue, CellValue)):
+    if isinstance(value, (ListValue, DictValue, SetValue, ObjectValue, ArrayValue, CellValue)):
         return value.source is not None and getattr(value, "real", None) is not None
-    if isinstance(value, (TupleValue, MethodValue, PartialValue, FunctionValue)):
+    if isinstance(value, (TupleValue, MethodValue, BuiltinMethod, PartialValue, FunctionValue)):
         return value.source is not None
     return False

@@ -14,7 +14,7 @@ from torch.fx import Node
 from dynamo_capture import runtime
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.calls.contexts import Autocast, ContextFunction, GradMode, NullContext
-from dynamo_capture.codegen.collect import Collector, is_existing
+from dynamo_capture.codegen.collect import Collector, is_existing, kept_attributes
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.frame import GeneratorValue
@@ -48,6 +48,7 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
 )
+from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from fx_interface.source import LocalSource, Source
@@ -80,6 +81,7 @@ class Reconstruction:
         indirect = [s for s in collector.sources if not self._is_plain_local(s)]
         self.indirect: dict[Source, int] = {source: i for i, source in enumerate(indirect)}
         self._temps: dict[int, str] = {}
+        self._stored: dict[str, None] = {}
         self._building: set[int] = set()
 
     def _is_plain_local(self, source: Source) -> bool:
@@ -140,6 +142,11 @@ class Reconstruction:
         self.emitter.load_method("item")
         self.emitter.call(0)
 
+    def store(self, name: str) -> None:
+        """Keep what is on the stack in a variable of its own."""
+        self._stored[name] = None
+        self.emitter.store_fast(name)
+
     def _remember(self, value: Value) -> None:
         name = self._temps[id(value)] = f".made{len(self._temps)}"
         self.emitter.copy()
@@ -169,11 +176,16 @@ class Reconstruction:
                 self.emitter.load_const(None)
             else:
                 self.push(value.base)
-            self._push_dict([(Const(name), part) for name, part in value.attrs.items() if part is not None])
+            self._push_dict([(Const(name), part) for name, part in kept_attributes(value)])
 
         if value.attrs or (value.base is not None and content is None):
             self.call(runtime.fill_object, arguments, 3)
             self.emitter.pop_top()
+
+    def forget(self) -> None:
+        """Delete the variables of its own: where the user's code goes on, ``locals()`` must not show them."""
+        for name in (*self._stored, *self._temps.values()):
+            self.emitter.delete_fast(name)
 
     def call(self, function: Callable[..., Any], arguments: Callable[[], None], count: int = 1) -> None:
         """A call of a constant function."""
@@ -251,7 +263,7 @@ class Reconstruction:
         self.push_all(list(value.items.values()))
         self.emitter.build_set(len(value.items))
         if value.cls is not set:
-            self.emitter.store_fast(".set")
+            self.store(".set")
             self.call(value.cls, lambda: self.emitter.load_fast(".set"))
 
     def make_method(self, value: MethodValue) -> None:
@@ -396,6 +408,16 @@ class Reconstruction:
         """``contextlib.nullcontext``."""
         self.call(value.python_type(), lambda: self.push(value.result))
 
+    def make_array(self, value: ArrayValue) -> None:
+        """Arrays of numpy: over a tensor's memory, or with the numbers that the trace knows."""
+        if value.tensor is None:
+            content = value.content
+            self.call(content.copy, lambda: None, 0)
+            return
+        self.push(value.tensor)
+        self.emitter.load_method("numpy")
+        self.emitter.call(0)
+
     def make_number(self, value: SymValue) -> None:
         """An integer computed from sizes."""
         self._push_expr(self._tx.env.simplify(value.expr))
@@ -446,6 +468,6 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     GeneratorValue: Reconstruction.make_generator,
     ObjectIterator: Reconstruction.make_object_iterator, CallIterator: Reconstruction.make_call_iterator,
     ContextFunction: Reconstruction.make_context_function, NullContext: Reconstruction.make_null_context,
-    Autocast: Reconstruction.make_autocast,
+    Autocast: Reconstruction.make_autocast, ArrayValue: Reconstruction.make_array,
     SymValue: Reconstruction.make_number, InstanceDictValue: Reconstruction.make_instance_dict,
 }  # fmt: skip

@@ -6,7 +6,8 @@ effects that come before it, are none of the graph's business:
     try: y = torch.linalg.cholesky(x)      the graph raises  ->  the frame runs in Python, where the
     except RuntimeError: y = x             handler catches what is raised, at its line
 
-That is possible where the graph leaves no trace behind: it writes into no tensor and draws no random numbers.
+That is possible where the graph leaves no trace behind: it writes into no tensor and draws no random numbers. What
+the replacement itself draws from the generators of ``random`` is taken back.
 """
 
 from __future__ import annotations
@@ -25,9 +26,14 @@ _ERROR = ".error"
 
 @contextmanager
 def second_run(
-    emitter: Emitter, code: CodeType, namespace: dict[str, Any], cells: Collection[str]
+    emitter: Emitter,
+    code: CodeType,
+    namespace: dict[str, Any],
+    cells: Collection[str],
+    states: str | None = None,
 ) -> Iterator[None]:
-    """Protect the instructions that are emitted inside. The stack must be empty before and after them."""
+    """Protect the instructions that are emitted inside. The stack must be empty before and after them. ``states``: the
+    variable with the states of the generators of ``random`` before the replacement drew from them."""
     failed, done = emitter.label(), emitter.label()
     with emitter.protected(failed, 0):
         yield
@@ -46,7 +52,11 @@ def second_run(
         emitter.load_closure(name)
     emitter.build_tuple(len(code.co_freevars))
     _arguments(emitter, code, cells)
-    emitter.call(6)
+    if states is None:
+        emitter.load_const(())
+    else:
+        emitter.load_fast(states)
+    emitter.call(7)
     emitter.return_value()
     emitter.place(done)
 

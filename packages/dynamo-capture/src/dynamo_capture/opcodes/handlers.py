@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import NONE, Const, ObjectValue, Value, boolean
+from dynamo_capture.values.opaque import TRACEBACK
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -41,9 +42,9 @@ def check_exc_match(frame: Frame, step: Step) -> None:
 @opcode("RAISE_VARARGS")
 def raise_varargs(frame: Frame, step: Step) -> None:
     if step.arg == 0:
-        for holder in reversed(frame.tx.frames):
-            if holder.exceptions:
-                raise UserRaise(holder.exceptions[-1])
+        handled = frame.tx.handled()
+        if handled is not None:
+            raise UserRaise(handled)
         raise frame.tx.raises(RuntimeError, "No active exception to reraise")
     cause = frame.stack.pop() if step.arg == 2 else None
     raised = _instance(frame, frame.stack.pop(), "exceptions must derive from BaseException")
@@ -96,5 +97,5 @@ def with_except_start(frame: Frame, step: Step) -> None:
     """Stack: exit, lasti, previous exception, exception."""
     raised = frame.stack[-1]
     leave = frame.stack[-4]
-    arguments: list[Value] = [Const(raised.python_type()), raised, NONE]
+    arguments: list[Value] = [Const(raised.python_type()), raised, TRACEBACK]
     frame.stack.append(leave.call(frame.tx, arguments, {}))

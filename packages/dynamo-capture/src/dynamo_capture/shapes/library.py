@@ -5,7 +5,7 @@ A compiler that has better rules passes its own library to ``optimize(operators=
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -19,6 +19,7 @@ from fx_interface.tensor_spec import TensorSpec, ValueSpec
 
 LARGEST_TRIAL_BYTES = 2 << 30
 _LIMIT = 50_000
+_Fill = Callable[[torch.Tensor], None]
 
 
 class TrialLibrary:
@@ -68,12 +69,36 @@ def _frozen(value: Any) -> Any:
 
 
 def _trial(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
+    """Run on zeros; an operator that refuses these (``multinomial``, ``cholesky``) may take a positive matrix."""
     if _has_data_dependent_shape(op, args):
         raise DataDependent(f"the shape of {op}'s result depends on the data")
+    try:
+        return _trial_on(op, args, kwargs, env, _zeros)
+    except RuntimeError as error:
+        try:
+            return _trial_on(op, args, kwargs, env, _positive)
+        except RuntimeError:
+            raise error from None
+
+
+def _zeros(tensor: torch.Tensor) -> None:
+    tensor.zero_()
+
+
+def _positive(tensor: torch.Tensor) -> None:
+    """Ones, and matrices with twos on the diagonal: positive in every sense."""
+    tensor.fill_(1)
+    if tensor.dim() >= 2 and 0 not in tensor.stride() and tensor.dtype.is_floating_point:
+        tensor.diagonal(dim1=-2, dim2=-1).fill_(2)
+
+
+def _trial_on(
+    op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv, fill: _Fill
+) -> ValueSpec:
     with torch._C._DisableTorchDispatch(), torch.no_grad():
         numbers = _numbers(op)
-        ready = [_real(a, env, i in numbers) for i, a in enumerate(args)]
-        options = {name: _real(value, env, name in numbers) for name, value in kwargs.items()}
+        ready = [_real(a, env, fill, i in numbers) for i, a in enumerate(args)]
+        options = {name: _real(value, env, fill, name in numbers) for name, value in kwargs.items()}
         with torch.random.fork_rng(devices=[], enabled=torch.Tag.nondeterministic_seeded in op.tags):
             result = op(*ready, **options)
     return _spec(op, result)
@@ -98,7 +123,7 @@ def _has_data_dependent_shape(op: OpOverload, args: Sequence[Any]) -> bool:
     return torch.Tag.dynamic_output_shape in op.tags
 
 
-def _real(value: Any, env: ShapeEnv, is_number: bool = False) -> Any:
+def _real(value: Any, env: ShapeEnv, fill: _Fill, is_number: bool = False) -> Any:
     if isinstance(value, TensorSpec):
         sizes = [env.specialize(n) for n in value.sizes]
         strides = [env.specialize(n) for n in value.strides]
@@ -107,11 +132,14 @@ def _real(value: Any, env: ShapeEnv, is_number: bool = False) -> Any:
             raise UnsupportedProgramError(
                 "CAP404", f"no rule for an operator on {value}, too large for a trial run"
             )
-        return torch.zeros(extent, dtype=value.dtype, device=value.device).as_strided(sizes, strides)
+        made = torch.zeros(extent, dtype=value.dtype, device=value.device).as_strided(sizes, strides)
+        if fill is not _zeros:
+            fill(made)
+        return made
     if isinstance(value, Expr):
         return env.hint(value) if is_number else env.specialize(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(_real(item, env) for item in value)
+        return type(value)(_real(item, env, fill) for item in value)
     return value
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture import numpy_types
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import (
@@ -21,6 +22,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.array import ArrayValue
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -42,7 +44,9 @@ class Arguments:
                 fakes[id(value)] = fake
             return fake
         if isinstance(value, Const):
-            return value.value
+            return numpy_types.plain(value.value)
+        if kind is ArrayValue:
+            return self.fake(value.as_tensor(self._tx), fakes)
         if kind is SymValue:
             return self._tx.inference.sizes.to_torch(value.expr)
         if kind is TupleValue:
@@ -68,7 +72,9 @@ class Arguments:
             tensors.append(value)
             return value.meta
         if isinstance(value, Const):
-            known = value.value
+            known = numpy_types.plain(value.value)
+            if isinstance(known, numpy_types.SCALARS):
+                raise _refusal(value)
             if type(known) is slice:
                 return (slice, tuple([(type(b), b) for b in (known.start, known.stop, known.step)]))
             return (
@@ -76,6 +82,8 @@ class Arguments:
                 if known is None
                 else (type(known), known if known == known else repr(known), _sign(known))
             )
+        if kind is ArrayValue:
+            return (ArrayValue, self.frozen(value.as_tensor(self._tx), tensors))
         if kind is list:
             return tuple([self.frozen(item, tensors) for item in value])
         if kind is dict:
@@ -102,7 +110,9 @@ class Arguments:
         if kind is TensorValue:
             return self._tx.output.use(value.node)
         if isinstance(value, Const):
-            return value.value
+            return numpy_types.plain(value.value)
+        if kind is ArrayValue:
+            return self.argument(value.as_tensor(self._tx))
         if kind is SymValue:
             return self._tx.output.size(self._tx.env.simplify(value.expr))
         if kind is TupleValue:

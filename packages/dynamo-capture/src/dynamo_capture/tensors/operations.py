@@ -28,7 +28,6 @@ _BLOCKED_METHODS = {
     "backward": ("CAP203", "`backward()` runs the autograd engine"),
     "item": ("CAP201", "`item()` reads the tensor's content"),
     "tolist": ("CAP201", "`tolist()` reads the tensor's content"),
-    "numpy": ("CAP201", "`numpy()` reads the tensor's content"),
     "__array__": ("CAP201", "a conversion to numpy reads the tensor's content"),
     "data_ptr": ("CAP204", "the address of a tensor is asked for"),
     "is_inference": ("CAP208", "it is asked whether a tensor was made in inference mode"),

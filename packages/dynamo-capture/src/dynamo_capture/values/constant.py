@@ -88,7 +88,8 @@ class Const(Value):
     def describe(self) -> str:
         value = self.value
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
-            return f"{getattr(value, '__module__', '')}.{value.__qualname__}"
+            module = getattr(value, "__module__", None)
+            return f"{module}.{value.__qualname__}" if module else value.__qualname__
         try:
             text = repr(value)
         except Exception:  # the program's own

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.float_guard import COMPARISONS, FloatCompares
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.tensor import TensorMeta, TensorValue
@@ -95,6 +96,26 @@ class InputFloat(RuntimeFloat):
             where = self._tx.where()
             self._tx.guards.add(FloatCompares(self.source, symbol, number, answer, where=where))
         return answer
+
+    def tensor(self) -> TensorValue:
+        if self._tensor is None:
+            assert self.source is not None
+            node = self._tx.output.float_input(self.source, self._real, SPEC)
+            self._tensor = TensorValue(node, TensorMeta.of(SPEC, False, True, torch.Tensor))
+        return self._tensor
+
+
+class DrawnFloat(RuntimeFloat):
+    """A random number that the replacement code draws before the graph runs. What it is, nothing may depend on."""
+
+    __slots__ = ("_tensor",)
+
+    def __init__(self, tx: Trace, real: float, source: Source) -> None:
+        super().__init__(tx, real, source)
+        self._tensor: TensorValue | None = None
+
+    def fix(self) -> None:
+        raise GraphBreak("CAP211", "a random number decides what Python does")
 
     def tensor(self) -> TensorValue:
         if self._tensor is None:

@@ -122,7 +122,7 @@ class BuiltinMethod(Value):
     def __init__(self, receiver: Value, name: str) -> None:
         self.receiver = receiver
         self.name = name
-        self.source = None
+        self.source: Source | None = None
 
     def python_type(self) -> type:
         return types.BuiltinMethodType

@@ -1,7 +1,8 @@
-"""Existing objects that are passed on as they are: what the translator cannot look into, and weak references."""
+"""What is passed on as it is: existing objects that the translator cannot look into, weak references, tracebacks."""
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak
@@ -41,3 +42,21 @@ class WeakReference(OpaqueValue):
 
     def truth(self, tx: Trace) -> bool:
         return True
+
+
+class TracebackValue(Value):
+    """The traceback of an exception that the trace handles: there is one, and it cannot be looked at."""
+
+    __slots__ = ("source",)
+
+    def __init__(self) -> None:
+        self.source = None
+
+    def python_type(self) -> type:
+        return types.TracebackType
+
+    def truth(self, tx: Trace) -> bool:
+        return True
+
+
+TRACEBACK = TracebackValue()

@@ -1,0 +1,73 @@
+"""Calls of functions under ``functools.lru_cache``: the cache is asked, as the program asks it.
+
+A function with a cache gives the same object each time, and runs once. So it is called for real, and what it gives is
+read like any other existing object, with the call itself as its source: guards call it again, which finds the entry.
+
+    table(3)        ->  the object at the source ``<table>(3)``; its tensors are inputs of the graph
+
+That is not possible where something that the trace has done is not visible yet. There the graph ends; only a function
+of an installed package is traced into if its result is a plain constant: such caches hold what never changes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.sources import CallSource, known_object
+from dynamo_capture.values import Const, ObjectValue, SymValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+def call_cached(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``owner(*args, **kwargs)``, ``owner`` being a function under a cache."""
+    function = owner.value
+    if tx.effects or not tx.output.is_repeatable:
+        return _after_changes(tx, owner, args, kwargs)
+    source = _source(tx, function, args, kwargs)
+    return tx.wrap(tx.fold(lambda: source.step(function)), source)
+
+
+def _source(tx: Trace, function: Any, args: list[Value], kwargs: dict[str, Value]) -> CallSource:
+    given = tuple([_argument(tx, value) for value in args])
+    return CallSource(
+        known_object(function), given, tuple((name, _argument(tx, value)) for name, value in kwargs.items())
+    )
+
+
+def _after_changes(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    function = owner.value
+    known = tx.wrapping.read_from(_source(tx, function, args, kwargs))
+    if known is not None:
+        return known
+    code = getattr(function.__wrapped__, "__code__", None)
+    if code is None or "site-packages" not in code.co_filename:
+        raise GraphBreak(
+            "CAP230", f"{code and code.co_qualname} has a cache and is called after changes to objects"
+        )
+    effects = len(tx.effects.log)
+    result = Const(function.__wrapped__).call(tx, args, kwargs)
+    if not tx.is_constant(result) or len(tx.effects.log) > effects:
+        raise GraphBreak("CAP230", f"{code.co_qualname} has a cache and is called after changes to objects")
+    return result
+
+
+def _argument(tx: Trace, value: Value) -> Any:
+    """An argument as a part of the source."""
+    value = tx.force(value)
+    if isinstance(value, SymValue):
+        return tx.index(value)
+    if tx.is_constant(value):
+        known = tx.constant(value)
+        return (
+            known if isinstance(known, (int, float, str, bytes, type(None), tuple)) else known_object(known)
+        )
+    if isinstance(value, ObjectValue) and value.real is not None and value.source is not None:
+        tx.guards.is_object(value.source, value.real)
+        return known_object(value.real)
+    raise GraphBreak("CAP230", f"{value.describe()} is passed to a function with a cache")
+
+
+__all__ = ["call_cached"]

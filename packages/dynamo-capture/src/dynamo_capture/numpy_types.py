@@ -1,0 +1,94 @@
+"""What the translator knows of numpy, if it is installed: which objects are constants, which functions are pure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+try:
+    import numpy
+except ImportError:  # nothing of it can occur in a program then
+    numpy = None  # type: ignore[assignment]
+
+INSTALLED = numpy is not None
+FILE = numpy.__file__ if INSTALLED else None
+SCALARS: tuple[type, ...] = (numpy.generic,) if INSTALLED else ()
+"""Numbers: immutable, known by type and value."""
+
+CONSTANTS: tuple[type, ...] = (*SCALARS, numpy.dtype) if INSTALLED else ()
+FUNCTIONS: tuple[type, ...] = (numpy.ufunc, type(numpy.prod)) if INSTALLED else ()
+"""Types of numpy's own callables."""
+
+ARRAYS: tuple[type, ...] = (numpy.ndarray,) if INSTALLED else ()
+
+_MAKERS = (
+    "arange",
+    "array",
+    "asarray",
+    "ascontiguousarray",
+    "zeros",
+    "ones",
+    "full",
+    "eye",
+    "identity",
+    "isscalar",
+)
+_EFFECTS = (
+    "copyto",
+    "put",
+    "place",
+    "putmask",
+    "fill_diagonal",
+    "put_along_axis",
+    "save",
+    "savez",
+    "savetxt",
+    "load",
+)
+
+
+def _named(names: tuple[str, ...]) -> frozenset[Any]:
+    return (
+        frozenset(getattr(numpy, name) for name in names if hasattr(numpy, name))
+        if INSTALLED
+        else frozenset()
+    )
+
+
+MAKERS = _named(_MAKERS)
+"""Functions that make arrays of numbers, or only look at their argument."""
+
+EFFECTS = _named(_EFFECTS)
+"""Functions that change their arguments, or talk to the outside."""
+
+
+def is_pure_function(function: Any) -> bool:
+    """Whether a call of a numpy function depends on its arguments only, and changes nothing."""
+    if isinstance(function, FUNCTIONS):
+        return function not in EFFECTS and _is_of_numpy(function)
+    try:
+        return function in MAKERS
+    except TypeError:
+        return False
+
+
+def _is_of_numpy(function: Any) -> bool:
+    """Not what ``numpy.frompyfunc`` makes of a function of the program."""
+    name = str(getattr(function, "__name__", ""))
+    return getattr(numpy, name, None) is function or not isinstance(function, numpy.ufunc)
+
+
+def is_scalar_class(cls: Any) -> bool:
+    """``numpy.float32`` and so on: calling it makes a number."""
+    return isinstance(cls, type) and issubclass(cls, SCALARS)
+
+
+def is_constant(value: Any) -> bool:
+    """Whether an object is a number or a dtype of numpy that equals itself."""
+    return isinstance(value, CONSTANTS) and bool(value == value)
+
+
+def plain(value: Any) -> Any:
+    """A numpy number as the Python number that torch takes it for; anything else as it is."""
+    if isinstance(value, SCALARS) and not isinstance(value, (bool, str, bytes)) and value.dtype.kind in "iuf":  # type: ignore[attr-defined]
+        return value.item()  # type: ignore[attr-defined]
+    return value
