@@ -15,8 +15,9 @@ from fx_interface import (
     UnknownBackendError,
     list_backends,
     load_backend,
+    plugins,
 )
-from fx_interface.plugins import is_compatible
+from fx_interface.plugins import is_compatible, load_operator_library
 
 Install = Callable[..., None]
 
@@ -26,13 +27,15 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
     """Put a distribution with one backend on the path, as an installation would."""
     monkeypatch.syspath_prepend(str(tmp_path))
 
-    def make(name: str, code: str, distribution: str = "plugin-for-tests") -> None:
+    def make(
+        name: str, code: str, distribution: str = "plugin-for-tests", group: str = "fx_interface.backends"
+    ) -> None:
         module = f"{distribution.replace('-', '_')}_module"
         (tmp_path / f"{module}.py").write_text(code)
         info = tmp_path / f"{distribution.replace('-', '_')}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {distribution}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[fx_interface.backends]\n{name} = {module}:backend\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {module}:backend\n")
         monkeypatch.delitem(sys.modules, module, raising=False)
 
     return make
@@ -100,3 +103,40 @@ def test_compatible_versions() -> None:
     assert is_compatible((major, minor))
     assert not is_compatible((major, minor + 1))
     assert not is_compatible((major + 1, 0))
+
+
+RULES = """
+class backend:
+    @staticmethod
+    def infer(op, args, kwargs, env):
+        return args[0]
+"""
+
+
+@pytest.fixture
+def operators_group(monkeypatch: pytest.MonkeyPatch) -> str:
+    """A group that no installed distribution is in."""
+    monkeypatch.setattr(plugins, "OPERATORS_GROUP", "fx_interface.operators_for_tests")
+    return "fx_interface.operators_for_tests"
+
+
+def test_an_installed_library_of_operators(install: Install, operators_group: str) -> None:
+    assert load_operator_library() is None
+    install("rules", RULES, group=operators_group)
+    library = load_operator_library()
+    assert library is not None
+    assert library.infer(None, ["spec"], {}, None) == "spec"  # type: ignore[arg-type, list-item]
+
+
+@pytest.mark.parametrize("code", ["raise RuntimeError('broken')", "backend = 3"])
+def test_a_library_that_does_not_load(install: Install, operators_group: str, code: str) -> None:
+    install("rules", code, group=operators_group)
+    with pytest.raises(PluginLoadError, match="FXI203"):
+        load_operator_library()
+
+
+def test_two_libraries_of_operators(install: Install, operators_group: str) -> None:
+    install("rules", RULES, group=operators_group)
+    install("others", RULES, "another-plugin", group=operators_group)
+    with pytest.raises(PluginLoadError, match="FXI204"):
+        load_operator_library()

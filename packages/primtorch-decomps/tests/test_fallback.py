@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, spec_of
 from primtorch_decomps import LIBRARY
 from primtorch_decomps.fallback import run_for_spec
@@ -90,3 +90,21 @@ def test_memory_that_overlaps() -> None:
     check_spec(
         ATEN.upsample_bilinear2d.default, (torch.randn(1, 1, 3, 3).expand(1, 2, 3, 3), [6, 6], False), {}
     )
+
+
+def test_strides_of_new_results_leave_sizes_open() -> None:
+    """The last column of a matrix of any width: only its layout matters, not how far apart its elements are."""
+    env = ShapeEnv()
+    width = env.create_symbol(6, None, low=2)
+    column = TensorSpec((2, 1), (width, 1), torch.int64, torch.device("cpu"))
+    found = run_for_spec(ATEN.isin.Tensor_Tensor, (column, spec_of(torch.tensor([1, 2]))), {}, env)
+    assert (found.sizes, found.strides) == ((2, 1), (1, 1))
+    assert not env.guards, "that the width is at least 2 was known"
+
+
+def test_strides_of_views_are_fixed() -> None:
+    env = ShapeEnv()
+    width = env.create_symbol(6, None, low=2)
+    pairs = TensorSpec((3, 2), (width, 1), torch.float32, torch.device("cpu"))
+    run_for_spec(ATEN.view.dtype, (pairs, torch.float64), {}, env)
+    assert Relation("==", width, 6) in [guard.relation for guard in env.guards]

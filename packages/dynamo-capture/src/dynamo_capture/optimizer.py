@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import logging
 import os
 import weakref
 from collections.abc import Callable
@@ -16,9 +18,12 @@ from dynamo_capture import _eval_frame, hook
 from dynamo_capture.compile_frame import FrameCompiler, Session
 from dynamo_capture.report import RecompileReport, Report
 from dynamo_capture.shapes import TrialLibrary
+from fx_interface.errors import PluginLoadError
 from fx_interface.operators import OperatorLibrary
+from fx_interface.plugins import load_operator_library
 
-_LIBRARY = TrialLibrary()
+_log = logging.getLogger("dynamo_capture")
+
 _MEMOS: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
 """What operations return, by the library that said so; shared by all captures."""
 _OPTIMIZERS: weakref.WeakSet[Optimizer] = weakref.WeakSet()
@@ -41,7 +46,9 @@ class Optimizer:
 
     def __init__(self, session: Session, recompile_limit: int) -> None:
         self.capture = session
-        self._callback = hook.FrameCallback(FrameCompiler(session), hook.CodeCache(limit=recompile_limit))
+        self._callback = hook.FrameCallback(
+            FrameCompiler(session), hook.CodeCache(limit=recompile_limit, total=recompile_limit)
+        )
         _OPTIMIZERS.add(self)
 
     @property
@@ -104,24 +111,35 @@ def explain_recompiles(function: Any = None) -> RecompileReport:
     return RecompileReport(tuple(entries), tuple(text for part in parts for text in part.exhausted))
 
 
+@functools.cache
+def _default_library() -> OperatorLibrary:
+    """The shape rules that are installed; without any, operators are tried out."""
+    try:
+        return load_operator_library() or TrialLibrary()
+    except PluginLoadError as error:
+        _log.warning("%s; operators are tried out instead", error)
+        return TrialLibrary()
+
+
 def optimize(
     backend: Callable[..., Any],
     *,
     fullgraph: bool = False,
     dynamic: bool | None = None,
     operators: OperatorLibrary | None = None,
-    recompile_limit: int = 8,
+    recompile_limit: int = 64,
     concurrent: Literal["wait", "eager"] = "wait",
 ) -> Optimizer:
     """A decorator that captures the graphs of a function and gives them to ``backend``.
 
     ``backend(graph_module, example_inputs)`` returns a callable of the graph's inputs. ``fullgraph``: a graph break
     is a CaptureError. ``dynamic``: True makes the sizes of arguments symbolic at once, False never, None those that
-    differ between calls. ``operators`` answers for the metadata of operators' results; the default runs each new kind
-    of call once on zeros. ``recompile_limit`` versions of each code object are kept.
+    differ between calls. ``operators`` answers for the metadata of operators' results; the default is what is installed
+    (primtorch-decomps registers its rules), and without any each new kind of call runs once on zeros, for fixed sizes.
+    ``recompile_limit`` versions of each code object are made; calls that none of them fits run uncompiled from then on.
     ``concurrent``: what a call does whose function another thread is compiling: wait for it, or run as it is.
     """
-    library = _LIBRARY if operators is None else operators
+    library = _default_library() if operators is None else operators
     memo = _MEMOS.setdefault(library, {})
     session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
     return Optimizer(session, recompile_limit)

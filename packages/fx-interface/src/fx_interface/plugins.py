@@ -1,14 +1,17 @@
-"""Discovery of backends that installed distributions register as entry points, with a check of their version."""
+"""Discovery of what installed distributions register as entry points: backends, checked by version, and shape rules."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from fx_interface.backend import ENTRY_POINT_GROUP, INTERFACE_VERSION, Backend
 from fx_interface.errors import IncompatibleInterfaceError, PluginLoadError, UnknownBackendError
+from fx_interface.operators import OperatorLibrary
+
+OPERATORS_GROUP = "fx_interface.operators"
+"""Entry points whose objects are an ``OperatorLibrary``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +49,31 @@ def load_backend(name: str) -> Backend:
         raise PluginLoadError("FXI204", f"the backend name {name!r} is registered twice: {claims}")
     (entry,) = found.values()
     backend = _load(entry)
+    if not callable(backend):
+        raise PluginLoadError(
+            "FXI203", f"the backend {entry.name!r} ({entry.value}) is not callable: {backend!r}"
+        )
     check_interface_version(backend, name, _distribution(entry))
     return cast(Backend, backend)
+
+
+def load_operator_library() -> OperatorLibrary | None:
+    """The shape rules that an installed distribution registers, or None.
+
+    PluginLoadError FXI203 says why they do not load, FXI204 that two distributions register some.
+    """
+    found = {entry.value: entry for entry in entry_points(group=OPERATORS_GROUP)}
+    if len(found) > 1:
+        claims = ", ".join(f"{value} of {_distribution(entry)}" for value, entry in sorted(found.items()))
+        raise PluginLoadError(
+            "FXI204", f"several libraries of operators are registered: {claims}", action="pass one"
+        )
+    for entry in found.values():
+        library = _load(entry)
+        if callable(getattr(library, "infer", None)):
+            return cast(OperatorLibrary, library)
+        raise PluginLoadError("FXI203", f"{entry.value} is no library of operators: {library!r}")
+    return None
 
 
 def check_interface_version(backend: Any, name: str, distribution: str) -> None:
@@ -73,19 +99,14 @@ def is_compatible(wanted: Any) -> bool:
     return False
 
 
-def _load(entry: EntryPoint) -> Callable[..., Any]:
+def _load(entry: EntryPoint) -> Any:
     try:
-        loaded = entry.load()
+        return entry.load()
     except Exception as error:
         raise PluginLoadError(
             "FXI203",
-            f"the backend {entry.name!r} ({entry.value} of {_distribution(entry)}) does not load: {error!r}",
+            f"the plug-in {entry.name!r} ({entry.value} of {_distribution(entry)}) does not load: {error!r}",
         ) from error
-    if not callable(loaded):
-        raise PluginLoadError(
-            "FXI203", f"the backend {entry.name!r} ({entry.value}) is not callable: {loaded!r}"
-        )
-    return cast("Callable[..., Any]", loaded)
 
 
 def _distribution(entry: EntryPoint) -> str:

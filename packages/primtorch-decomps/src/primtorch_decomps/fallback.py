@@ -12,7 +12,7 @@ import torch
 from torch._ops import OpOverload
 
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, ValueSpec
 
 LARGEST_TRIAL_BYTES = 2 << 30
@@ -74,12 +74,14 @@ def _trial(
     fill: Callable[..., torch.Tensor],
 ) -> Any:
     devices = {torch.device("cpu")}
+    gives_views = any(result.alias_info is not None for result in op._schema.returns)
+    strides_of = _fixed_strides if gives_views else _strides_of_same_layout
 
     def real(value: Any) -> Any:
         match value:
             case TensorSpec():
                 devices.add(value.device)
-                return _real_tensor(value, env, fill)
+                return _real_tensor(value, env, fill, strides_of)
             case SymSpec():
                 return env.specialize(value.expr)
             case Expr():
@@ -95,9 +97,33 @@ def _trial(
             return op(*ready, **options)
 
 
-def _real_tensor(spec: TensorSpec, env: ShapeEnv, fill: Callable[..., torch.Tensor]) -> torch.Tensor:
+def _fixed_strides(spec: TensorSpec, sizes: Sequence[int], env: ShapeEnv) -> list[int]:
+    return [env.specialize(n) for n in spec.strides]
+
+
+def _strides_of_same_layout(spec: TensorSpec, sizes: Sequence[int], env: ShapeEnv) -> list[int]:
+    """Strides that stand for all others of the same layout: new results depend on the order of an input's dimensions
+    and on where it is dense, and on its strides in no other way."""
+    if not spec.is_static:
+        order = sorted((d for d, n in enumerate(sizes) if n != 1), key=lambda d: env.hint(spec.strides[d]))
+        packed: IntLike = 1
+        for dim in order:
+            stride = spec.strides[dim]
+            env.decide(Relation("==", stride, 0))
+            env.decide(Relation("==", stride, packed))
+            env.decide(Relation("<=", packed, stride))
+            packed = stride * sizes[dim]
+    return [env.hint(n) for n in spec.strides]
+
+
+def _real_tensor(
+    spec: TensorSpec,
+    env: ShapeEnv,
+    fill: Callable[..., torch.Tensor],
+    strides_of: Callable[[TensorSpec, Sequence[int], ShapeEnv], list[int]],
+) -> torch.Tensor:
     sizes = [env.specialize(n) for n in spec.sizes]
-    strides = [env.specialize(n) for n in spec.strides]
+    strides = strides_of(spec, sizes, env)
     extent = 0 if 0 in sizes else 1 + sum((n - 1) * s for n, s in zip(sizes, strides, strict=True))
     if extent * spec.dtype.itemsize > LARGEST_TRIAL_BYTES:
         raise UnsupportedProgramError(

@@ -1,6 +1,6 @@
-"""The default operator library: a few rules, and for the rest the operator's own kernel run once on zeros.
+"""What answers for operators where no rules are installed: each operator's own kernel, run once on zeros.
 
-A compiler that has better rules passes its own library to ``optimize(operators=...)``.
+Sizes in play become constants. Rules are installed with primtorch-decomps, or passed to ``optimize(operators=...)``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import torch
 from torch._ops import OpOverload
 
 from dynamo_capture.errors import DataDependent
-from dynamo_capture.shapes.rules import RULES
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, ValueSpec
@@ -33,28 +32,19 @@ class TrialLibrary:
     ) -> ValueSpec:
         """The spec of ``op``'s result; raises what the operator raises, or UnsupportedProgramError CAP404."""
         if env.symbols:
-            return _infer(op, args, kwargs, env)
+            return _trial(op, args, kwargs, env)
         key = (op, torch.get_default_dtype(), _frozen(args), _frozen(kwargs))
         try:
             return self._memo[key]
         except KeyError:
             pass
         except TypeError:  # an argument that cannot be hashed
-            return _infer(op, args, kwargs, env)
-        found = _infer(op, args, kwargs, env)
+            return _trial(op, args, kwargs, env)
+        found = _trial(op, args, kwargs, env)
         if len(self._memo) > _LIMIT:
             self._memo.clear()
         self._memo[key] = found
         return found
-
-
-def _infer(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
-    rule = RULES.get(op)
-    if rule is not None:
-        found = rule(*args, **kwargs, env=env)
-        if found is not NotImplemented:
-            return found  # type: ignore[no-any-return]
-    return _trial(op, args, kwargs, env)
 
 
 def _frozen(value: Any) -> Any:
