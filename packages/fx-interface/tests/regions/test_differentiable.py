@@ -14,7 +14,7 @@ def forward(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return x.exp(), x
 
 
-def backward(x: torch.Tensor, gradient: torch.Tensor) -> tuple[torch.Tensor, ...]:
+def backward(gradient: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     return (gradient * x * 3,)
 
 
@@ -29,9 +29,7 @@ def test_the_backward_given_is_the_derivative() -> None:
 
 def test_numbers_are_saved_as_well() -> None:
     x = torch.tensor([1.0, 2.0], requires_grad=True)
-    (y,) = differentiable(
-        lambda x, k: (x * k, k), lambda k, gradient: (gradient * k * 10, None), x, 4, results=1
-    )
+    (y,) = differentiable(lambda x, k: (x * k, k), lambda gradient, k: (gradient * k * 10,), x, 4, results=1)
     y.sum().backward()
     assert x.grad is not None
     assert x.grad.tolist() == [40.0, 40.0]

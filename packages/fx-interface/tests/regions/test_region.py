@@ -86,6 +86,7 @@ def test_the_text_names_the_region_and_its_sub_graphs() -> None:
         lambda: function_graph(results="all"),
         lambda: function_graph(backward=body(torch.neg, inputs=1)),
         lambda: function_graph(backward=body(torch.neg, inputs=2, results=2)),
+        lambda: function_graph(backward=body(torch.neg, inputs=3)),
     ],
 )
 def test_a_call_that_does_not_fit_is_refused(graph: Any) -> None:

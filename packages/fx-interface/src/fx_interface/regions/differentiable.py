@@ -25,9 +25,9 @@ def _check(call: RegionCall) -> None:
         broken("FXI113", call.node, f"results={results!r} of {len(given)} of the forward sub-graph")
     call.gives(given[:results])
     arriving = tuple(_gradient_spec(spec) for spec in given[:results])
-    call.takes(backward, (*given[results:], *arriving), "the backward sub-graph")
+    call.takes(backward, (*arriving, *given[results:]), "the backward sub-graph")
     returned = len(results_of(backward))
-    if returned != len(call.arguments):
+    if returned > len(call.arguments):
         broken("FXI113", call.node, f"{returned} gradients for {len(call.arguments)} arguments")
 
 
@@ -50,8 +50,8 @@ def differentiable(
 ) -> Sequence[Any]:
     """The first ``results`` of ``forward(*args)``, differentiated by ``backward``.
 
-    What ``forward`` returns behind them is saved; ``backward`` takes that and one row-major gradient for each result,
-    and returns a gradient or None for each of ``args``. ``dirty`` are the arguments that ``forward`` writes to,
+    What ``forward`` returns behind them is saved; ``backward`` takes one row-major gradient for each result and what was
+    saved, and returns a gradient or None for each of the first ``args``; the others have none. ``dirty`` are the arguments that ``forward`` writes to,
     ``non_differentiable`` the results without gradient; without ``materialize`` no zeros are made for results that
     get no gradient (the backward must not run then); ``once`` forbids second derivatives.
     """
@@ -115,4 +115,5 @@ def _gradients(ctx: Any, gradients: Sequence[Any]) -> tuple[Any, ...]:
     if not call.materialize and all(gradient is None for gradient in gradients):
         return (None,) * (len(ctx.needs_input_grad))
     arriving = [g.contiguous() if isinstance(g, torch.Tensor) else g for g in gradients]
-    return (None, *call.backward(*saved, *arriving))
+    found = tuple(call.backward(*arriving, *saved))
+    return (None, *found, *[None] * (len(ctx.needs_input_grad) - 1 - len(found)))
