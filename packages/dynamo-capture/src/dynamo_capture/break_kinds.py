@@ -231,6 +231,12 @@ _ENTRIES = (
         "return what it computes, and change things outside of it",
     ),
     BreakKind(
+        "CAP243",
+        "an autograd function in a form that cannot be captured",
+        "a graph holds one backward, which takes a gradient for each result and gives one for each argument",
+        "return new tensors, save tensors by save_for_backward, and keep the backward to torch operations",
+    ),
+    BreakKind(
         "CAP244",
         "a checkpoint in a form that cannot be captured",
         "a graph recomputes a part with the same random numbers, and gives gradients to all that the part uses",

@@ -94,6 +94,9 @@ class GraphOutput:
                 node = self.graph.create_node("placeholder", name, (), {}, name)
         else:
             node = self.graph.create_node("placeholder", name, (), {}, name)
+        node.target = (
+            node.name
+        )  # a call may have the name already; the generated code calls the argument by its target
         node.meta[SPEC_KEY] = spec
         return node
 

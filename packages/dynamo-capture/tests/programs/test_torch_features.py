@@ -1,4 +1,4 @@
-"""What programs do with torch beyond plain operations: modes, autograd functions, checkpoints, transforms, own operators."""
+"""What programs do with torch beyond plain operations: modes, transforms, own operators, subclasses."""
 
 import contextlib
 
@@ -6,7 +6,6 @@ import numpy
 import pytest
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils.checkpoint import checkpoint
 
 X = torch.arange(6.0).reshape(2, 3) + 1
 
@@ -182,47 +181,11 @@ def test_profiler_and_null_contexts(whole):
     whole(f, (X,), (X + 1,))
 
 
-class Scale(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, x, k):
-        ctx.save_for_backward(x)
-        ctx.k = k
-        return x * k
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * ctx.k * 10, None
+mul = torch.full((3,), 5.0)
 
 
-def test_autograd_function(same):
-    same(lambda x, k: Scale.apply(x, k) + x, (given(), 2.0), (given(), 3.0), (X, 2.0))
-
-
-class StraightThrough(torch.autograd.Function):
-    @staticmethod
-    def forward(x):
-        return x.round()
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        ctx.mark_non_differentiable()
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad
-
-
-def test_autograd_function_with_setup_context(same):
-    same(lambda x: StraightThrough.apply(x * 1.3) * 2, (given(),), (given(),))
-
-
-@pytest.mark.parametrize("reentrant", [True, False])
-def test_checkpoint(same, reentrant):
-    def block(x, k):
-        return torch.sin(x * k).exp()
-
-    same(lambda x, k: checkpoint(block, x, k, use_reentrant=reentrant) * 2, (given(), 2.0), (given(), 3.0))
+def test_an_input_named_like_an_operation(whole):
+    whole(lambda x: x * 2 + mul - x * mul, (X,), (X + 1,))
 
 
 def test_func_grad(same):

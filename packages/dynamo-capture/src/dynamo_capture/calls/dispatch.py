@@ -32,7 +32,7 @@ from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_buil
 from dynamo_capture.controls import SKIP_MARK, has_constant_result, is_allowed_in_graph, skip_reason
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.polyfills import substitute_for
-from dynamo_capture.regions import checkpoint  # noqa: F401  # fills the table too
+from dynamo_capture.regions import autograd_function, checkpoint  # noqa: F401  # fills the table too
 from dynamo_capture.values import (
     BuiltinMethod,
     Const,

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 class Body(GraphOutput):
     """A sub-graph. ``lifted``: nodes of the parent and the placeholders that stand for them; ``results`` are
-    returned; ``outside`` are tensors of the surroundings that it writes to."""
+    returned; ``outside`` are tensors of the surroundings that it writes to; ``pinned`` are nodes of the parent that
+    stay arguments even if they are not used; ``once``: what is inside must not be differentiated as it stands."""
 
     def __init__(self, parent: GraphOutput, what: str) -> None:
         super().__init__()
@@ -36,6 +37,8 @@ class Body(GraphOutput):
         self.results: list[Any] = []
         self.outside: list[TensorValue] = []
         self.exporter: Callable[[Node], Node] | None = None
+        self.pinned: set[Node] = set()
+        self.once = False
 
     def parameter(self, name: str, spec: ValueSpec) -> Node:
         """A placeholder that the region's target fills itself; those stand before what is lifted."""
@@ -84,7 +87,7 @@ class Body(GraphOutput):
     def remove_unused(self) -> None:
         super().remove_unused()
         for outer, place in list(self.lifted.items()):
-            if not place.users:
+            if not place.users and outer not in self.pinned:
                 self.graph.erase_node(place)
                 del self.lifted[outer]
 

@@ -1,0 +1,286 @@
+"""``torch.autograd.Function.apply``: forward and backward become the two sub-graphs of one ``differentiable`` region.
+
+The backward is traced right after the forward, on gradients of the results' form: what it uses of the forward (saved
+tensors, attributes of ``ctx``, anything it closes over) is saved, and nothing else. Where torch would not call the
+backward (gradients are off, or no argument requires grad) the forward is inlined.
+"""
+
+from __future__ import annotations
+
+import inspect
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.autograd.function import once_differentiable
+from torch.fx import Node
+
+from dynamo_capture.calls.contexts import set_grad
+from dynamo_capture.calls.registry import handles
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.output import GraphOutput, is_differentiable, with_grad
+from dynamo_capture.regions.body import Body
+from dynamo_capture.regions.function_context import FunctionContext, is_none
+from dynamo_capture.regions.tracing import call_region, trace_body
+from dynamo_capture.values import NONE, TensorMeta, TensorValue, TupleValue, Value
+from fx_interface.regions import differentiable
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+Function = torch.autograd.Function
+
+
+@dataclass(slots=True)
+class _Call:
+    """One call: what it is given, and what is learnt of it. ``outputs`` are all values that the forward returned."""
+
+    cls: Any
+    owner: Value
+    given: list[Value]
+    ctx: FunctionContext
+    outputs: list[Value] = field(default_factory=list)
+    is_tuple: bool = False
+
+    @property
+    def results(self) -> list[TensorValue]:
+        """The tensors among the outputs."""
+        return [value for value in self.outputs if isinstance(value, TensorValue)]
+
+    def refuse(self, why: str) -> GraphBreak:
+        """The break for a form that eager has to handle."""
+        return GraphBreak("CAP243", f"{self.cls.__name__} {why}")
+
+
+@handles(Function.apply.__func__)  # type: ignore[attr-defined]
+def apply(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    owner, *given = args
+    cls = tx.constant(owner)
+    given = _with_defaults(tx, cls, given, kwargs)
+    needs = [isinstance(v, TensorValue) and v.meta.requires_grad for v in given]
+    call = _Call(cls, owner, [tx.force(v) for v in given], FunctionContext(cls, needs))
+    if torch.is_grad_enabled() and any(needs):
+        return _region(tx, call)
+    _forbid_second_derivatives(tx.output)
+    enabled = torch.is_grad_enabled()
+    set_grad(tx, False)
+    try:
+        _run_forward(tx, call)
+        call.outputs = [_alias(tx, value, call) for value in call.outputs]
+    finally:
+        set_grad(tx, enabled)
+    return _returned(call, call.outputs)
+
+
+def _with_defaults(tx: Trace, cls: Any, given: list[Value], kwargs: dict[str, Value]) -> list[Value]:
+    """The arguments of the form with ``setup_context``, whose forward has an ordinary signature."""
+    if not _has_setup(cls):
+        if kwargs:
+            raise GraphBreak(
+                "CAP243", f"{cls.__name__}.apply() gets keyword arguments, which it does not take"
+            )
+        return given
+    try:
+        bound = inspect.signature(cls.forward).bind(*given, **kwargs)
+    except TypeError as error:
+        raise GraphBreak("CAP243", f"{cls.__name__}.apply(): {error}") from None
+    bound.apply_defaults()
+    if bound.kwargs:
+        raise GraphBreak("CAP243", f"the forward of {cls.__name__} has keyword-only arguments")
+    return [value if isinstance(value, Value) else tx.known(value) for value in bound.args]
+
+
+def _has_setup(cls: Any) -> bool:
+    return cls.setup_context is not Function.setup_context
+
+
+def _forbid_second_derivatives(output: GraphOutput) -> None:
+    """In the backward of another function this call leaves no derivative of its own behind."""
+    while isinstance(output, Body):
+        output.once = True
+        output = output.parent
+
+
+def _run_forward(tx: Trace, call: _Call) -> Value:
+    forward = call.owner.get_attr(tx, "forward")
+    setup = call.owner.get_attr(tx, "setup_context")
+    if _has_setup(call.cls):
+        result = forward.call(tx, list(call.given), {})
+        setup.call(tx, [call.ctx, TupleValue(list(call.given)), result], {})
+    else:
+        result = forward.call(tx, [call.ctx, *call.given], {})
+    call.is_tuple = isinstance(result, TupleValue) and issubclass(result.cls, tuple)
+    call.outputs = [tx.force(v) for v in result.items] if isinstance(result, TupleValue) else [result]
+    return result
+
+
+def _alias(tx: Trace, value: Value, call: _Call) -> Value:
+    """An argument that is returned as it is comes back as another tensor with the same memory."""
+    if isinstance(value, TensorValue) and _is_in(value, call.given) and not _is_in(value, call.ctx.dirty):
+        return value.call_method(tx, "detach", [], {})
+    return value
+
+
+def _is_in(value: Value, values: Sequence[Value]) -> bool:
+    return any(value is other for other in values)
+
+
+def _returned(call: _Call, outputs: list[Value]) -> Value:
+    return TupleValue(outputs) if call.is_tuple else outputs[0]
+
+
+def _region(tx: Trace, call: _Call) -> Value:
+    outer = tx.output
+    forward = Body(outer, f"{call.cls.__name__}.forward")
+    for value in call.given:
+        if isinstance(value, TensorValue):
+            forward.use(value.node)
+            forward.pinned.add(outer.use(value.node))
+    with torch.no_grad():
+        trace_body(tx, forward, lambda: _run_forward(tx, call), pure=False)
+        _check_forward(call, forward)
+        backward, gradients = _trace_backward(tx, call, forward)
+    return _open(tx, call, forward, backward, gradients)
+
+
+def _check_forward(call: _Call, forward: Body) -> None:
+    ctx, results = call.ctx, call.results
+    for value in ctx.dirty:
+        if not isinstance(value, TensorValue) or not _is_in(value, call.given) or not _is_in(value, results):
+            raise call.refuse("marks what is no argument that it returns as dirty")
+        if value.memory is not value or value.views or (value.meta.is_leaf and value.meta.requires_grad):
+            raise call.refuse("writes to a view, or to a leaf that requires grad")
+    for value in results:
+        inside = value.node.graph is forward.graph or value.node.graph in forward.ended
+        if not inside and not _is_in(value, call.given):
+            raise call.refuse("returns a tensor that it neither gets nor computes")
+    if len(set(map(id, results))) < len(results):
+        raise call.refuse("returns one tensor twice")
+    differentiable_results = [value for value in results if _gets_gradient(call, value)]
+    if not ctx.materialize and len(differentiable_results) > 1:
+        raise call.refuse("has several results, and its backward is to tell which of them get gradients")
+    if getattr(call.cls, "boxed_grads_call", False):
+        raise call.refuse("gets its gradients in one list")
+
+
+def _gets_gradient(call: _Call, value: TensorValue) -> bool:
+    return is_differentiable(value.meta.spec.dtype) and not _is_in(value, call.ctx.non_differentiable)
+
+
+def _trace_backward(tx: Trace, call: _Call, forward: Body) -> tuple[Body, list[Node | None]]:
+    """The backward's body, and its gradient for each of the forward's pinned arguments."""
+    body = Body(forward, f"{call.cls.__name__}.backward")
+    arriving: list[Value] = []
+    for value in call.outputs:
+        arriving.append(_gradient(call, body, value) if isinstance(value, TensorValue) else NONE)
+    function = _derivative(tx, call)
+    call.ctx.in_backward = True
+    known = [call.ctx, *call.given]
+    run: Callable[[], Value] = lambda: function.call(tx, [call.ctx, *arriving], {})  # noqa: E731
+    found = trace_body(tx, body, run, pure=True, passed=known)
+    items = [tx.force(v) for v in found.items] if isinstance(found, TupleValue) else [found]
+    if len(items) < len(call.given) or not all(map(is_none, items[len(call.given) :])):
+        raise call.refuse(
+            f"has a backward that returns {len(items)} gradients for {len(call.given)} arguments"
+        )
+    body.once = body.once or body.changes_modes
+    return body, _gradients(call, forward, body, items)
+
+
+def _gradient(call: _Call, body: Body, value: TensorValue) -> Value:
+    spec = value.meta.spec
+    arriving = TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
+    for size in spec.sizes:
+        if not isinstance(size, int):
+            body.parent.need(size)
+    node = body.parameter(f"grad_{value.node.name}", arriving)
+    if not call.ctx.materialize and not _gets_gradient(call, value):
+        return NONE
+    return TensorValue(node, TensorMeta.of(arriving, False, True))
+
+
+def _derivative(tx: Trace, call: _Call) -> Value:
+    cls = call.cls
+    name = "vjp" if cls.vjp is not Function.vjp else "backward"
+    if getattr(cls, name) is Function.backward:
+        raise call.refuse("has no backward")
+    return call.owner.get_attr(tx, name)
+
+
+def _gradients(call: _Call, forward: Body, body: Body, items: list[Value]) -> list[Node | None]:
+    """For each pinned argument the node of its gradient; one that was passed twice gets the sum."""
+    found: dict[Node, Node | None] = {outer: None for outer in forward.lifted if outer in forward.pinned}
+    for value, item, needed in zip(call.given, items, call.ctx.needs, strict=False):
+        if is_none(item):
+            continue
+        if not isinstance(item, TensorValue) or not isinstance(value, TensorValue):
+            raise call.refuse(f"has a backward that returns {item.describe()} for {value.describe()}")
+        if not needed:
+            continue
+        outer = forward.parent.use(value.node)
+        node, known = body.use(item.node), found[outer]
+        if known is not None:
+            node = body.call(
+                "call_function", operator.add, (known, node), {}, item.meta.spec, None, pure=True
+            )
+        found[outer] = node
+    return list(found.values())
+
+
+def _open(tx: Trace, call: _Call, forward: Body, backward: Body, gradients: list[Node | None]) -> Value:
+    """Put the call into the graph, and make the values that it returns."""
+    outer, results = tx.output, call.results
+    nodes = [forward.use(value.node) for value in results]
+    metas = [_meta_of_result(call, value) for value in results]
+    pinned = [node for node in forward.lifted if node in forward.pinned]
+    options = {
+        "results": len(results),
+        "dirty": tuple(pinned.index(outer.use(v.node)) for v in call.ctx.dirty if isinstance(v, TensorValue)),
+        "non_differentiable": tuple(
+            i for i, v in enumerate(results) if _is_in(v, call.ctx.non_differentiable)
+        ),
+        "materialize": call.ctx.materialize,
+        "once": backward.once or _is_marked_once(call),
+    }
+    spec = tuple(with_grad(meta.spec, meta.requires_grad) for meta in metas)
+    node = call_region(outer, differentiable, [forward, backward], [], options, spec, tx.where())
+
+    def close() -> None:
+        backward.close(gradients)
+        forward.close([*nodes, *backward.lifted])
+        node.args = (*node.args[:2], *forward.lifted)
+
+    outer.closing.append(close)
+    forward.end()
+    made = iter(
+        [_result(outer, node, i, v, m, call) for i, (v, m) in enumerate(zip(results, metas, strict=True))]
+    )
+    return _returned(call, [next(made) if isinstance(v, TensorValue) else v for v in call.outputs])
+
+
+def _meta_of_result(call: _Call, value: TensorValue) -> TensorMeta:
+    needs = _gets_gradient(call, value)
+    kind = value.meta.cls if _is_in(value, call.ctx.dirty) else torch.Tensor
+    return TensorMeta.of(value.meta.spec, needs, not needs, kind)
+
+
+def _result(
+    outer: GraphOutput, node: Node, index: int, value: TensorValue, meta: TensorMeta, call: _Call
+) -> Value:
+    if _is_in(value, call.ctx.dirty):
+        value.meta = meta
+        return value
+    spec = with_grad(meta.spec, meta.requires_grad)
+    item = outer.call("call_function", operator.getitem, (node, index), {}, spec, None, pure=True)
+    made = TensorValue(item, meta)
+    if value.memory is not value or _is_in(value, call.given):
+        made.memory = value.memory
+    return made
+
+
+def _is_marked_once(call: _Call) -> bool:
+    function = getattr(call.cls, "vjp" if call.cls.vjp is not Function.vjp else "backward")
+    return getattr(function, "__code__", None) is once_differentiable(_is_in).__code__

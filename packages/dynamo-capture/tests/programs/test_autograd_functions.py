@@ -1,0 +1,758 @@
+"""Programs with derivatives of their own: ``torch.autograd.Function`` in its many forms."""
+
+import pytest
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from dynamo_capture import export, optimize
+
+X = torch.arange(6.0).reshape(2, 3) / 6 + 0.5
+
+
+def given(offset=0.0):
+    return (X + offset).requires_grad_()
+
+
+class Scale(Function):
+    """Saves a tensor and a number; the backward is ten times what it should be, so that it shows."""
+
+    @staticmethod
+    def forward(ctx, x, k):
+        ctx.save_for_backward(x)
+        ctx.k = k
+        return x * k
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * ctx.k * 10 + x, None
+
+
+def test_a_tensor_and_a_number(whole):
+    whole(lambda x, k: Scale.apply(x, k) + x, (given(), 2.0), (given(), 3.0), (given(), 4.0), (X, 2.0))
+
+
+scale = Scale.apply
+
+
+def test_the_bound_method_under_another_name(whole):
+    whole(lambda x: scale(x, 2) * 2, (given(),), (given(1.0),))
+
+
+class Plain(Function):
+    @staticmethod
+    def forward(x, k=2, *, unused=None):
+        return x.round() * k
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        x, k = inputs
+        ctx.save_for_backward(x, output)
+        ctx.k = k
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, y = ctx.saved_tensors
+        return grad * ctx.k + x + y, None
+
+
+class Straight(Function):
+    @staticmethod
+    def forward(x, k=2):
+        return x.round() * k
+
+    setup_context = Plain.setup_context
+    backward = Plain.backward
+
+
+def test_the_form_with_setup_context_defaults_and_keywords(whole, same):
+    whole(lambda x: Straight.apply(x * 1.3) * 2, (given(),), (given(1.0),))
+    whole(lambda x: Straight.apply(x * 1.3, k=3) * 2, (given(),), (given(1.0),))
+    same(lambda x: Plain.apply(x), (given(),))
+
+
+class Several(Function):
+    @staticmethod
+    def forward(ctx, x, y):
+        values, places = (x * y).sort(dim=1)
+        ctx.mark_non_differentiable(places)
+        ctx.save_for_backward(x, y, places)
+        return values, places, None, "text", x.sum()
+
+    @staticmethod
+    def backward(ctx, first, second, third, fourth, last):
+        assert third is None
+        assert fourth is None
+        x, y, places = ctx.saved_tensors
+        grad = torch.zeros_like(x).scatter(1, places, first) + second.sum()
+        return grad * y + last, grad * x
+
+
+def test_several_results_of_several_kinds(whole):
+    def f(x, y):
+        values, places, nothing, text, total = Several.apply(x, y)
+        return values * places, places, nothing, text, total
+
+    whole(f, (given(), given(1.0)), (given(), X), (X, given()), (X, X))
+
+
+def test_results_that_are_not_used(whole):
+    whole(lambda x, y: Several.apply(x, y)[4] * 2, (given(), given(1.0)))
+    whole(lambda x, y: (Several.apply(x, y), x * 2)[1], (given(), given(1.0)))
+
+
+class Wanted(Function):
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w)
+        return x @ w + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        gx = gw = gb = None
+        if ctx.needs_input_grad[0]:
+            gx = grad @ w.t()
+        if ctx.needs_input_grad[1]:
+            gw = x.t() @ grad
+        if ctx.needs_input_grad[2]:
+            gb = grad.sum(0)
+        return gx, gw, gb
+
+
+@pytest.mark.parametrize("which", [(0,), (1,), (0, 2), (0, 1, 2), ()])
+def test_gradients_where_they_are_needed(whole, which):
+    tensors = [torch.randn(2, 3), torch.randn(3, 3), torch.randn(3)]
+    for index in which:
+        tensors[index].requires_grad_()
+    whole(lambda x, w, b: Wanted.apply(x, w, b).exp(), tuple(tensors))
+
+
+def test_needs_change_between_calls(whole):
+    w, b = torch.randn(3, 3), torch.randn(3)
+    whole(
+        lambda x, w, b: Wanted.apply(x, w, b), (given(), w, b), (X, w, b), (X, w.clone().requires_grad_(), b)
+    )
+
+
+class Hinge(Function):
+    """As in the tutorials: the gradient is cloned and written to."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        grad_input = grad.clone()
+        grad_input[x < 0.8] = 0
+        return grad_input
+
+
+def test_the_backward_writes_to_what_it_made(whole):
+    whole(lambda x: Hinge.apply(x) * x, (given(),), (given(-1.0),))
+
+
+def test_two_calls_share_nothing(whole):
+    whole(lambda x: Hinge.apply(Hinge.apply(x) - 0.1) + Scale.apply(x, 3), (given(),))
+
+
+class InPlace(Function):
+    @staticmethod
+    def forward(ctx, x):
+        x.mul_(3)
+        ctx.mark_dirty(x)
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 30
+
+
+def test_an_argument_is_written_to(whole):
+    def f(x):
+        y = x * 2
+        z = InPlace.apply(y)
+        return z + y, z is y, y.requires_grad
+
+    whole(f, (given(),), (X,))
+
+
+def test_writing_to_an_input_of_the_program(whole):
+    def f(x, buffer):
+        y = buffer + x
+        return InPlace.apply(buffer) + y
+
+    whole(f, (given(), X.clone()), (given(), X.clone()))
+
+
+def test_writing_to_a_leaf_or_a_view_is_left_to_eager(same):
+    def f(x):
+        return InPlace.apply(x)
+
+    def g(x):
+        y = x * 2
+        InPlace.apply(y[0])
+        return y
+
+    same(f, (given(),))
+    same(g, (given(),))
+
+
+class Identity(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * -1
+
+
+class Reverse(Function):
+    @staticmethod
+    def forward(ctx, x, lambd):
+        ctx.lambd = lambd
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.neg() * ctx.lambd, None
+
+
+def test_an_argument_is_returned(whole):
+    def f(x):
+        y = Identity.apply(x)
+        return y * 2, y is x, y, Reverse.apply(x * 2, 0.5)
+
+    whole(f, (given(),), (X,))
+
+
+def test_an_argument_is_returned_without_gradients(whole):
+    def f(x):
+        with torch.no_grad():
+            y = Identity.apply(x)
+        return y is x, y.requires_grad, Identity.apply(x) * 2
+
+    whole(f, (given(),), (X,))
+
+
+def test_an_argument_that_is_passed_twice(whole):
+    class Product(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x, y)
+            return x * y
+
+        @staticmethod
+        def backward(ctx, grad):
+            x, y = ctx.saved_tensors
+            return grad * y * 2, grad * x * 3
+
+    apply = Product.apply
+    whole(lambda x: apply(x, x), (given(),))
+
+
+class Unused(Function):
+    @staticmethod
+    def forward(ctx, x, like):
+        ctx.shape = like.shape
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2, torch.ones(ctx.shape)
+
+
+def test_a_gradient_for_an_argument_that_the_forward_does_not_read(whole):
+    whole(lambda x, y: Unused.apply(x, y), (given(), given(1.0)))
+
+
+class Once(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x
+
+
+class Twice(Once):
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x * x
+
+
+def test_second_derivatives():
+    def second(f):
+        x = given()
+        (first,) = torch.autograd.grad(f(x).pow(2).sum(), x, create_graph=True)
+        first.sum().backward()
+        return x.grad
+
+    fast = optimize(lambda graph_module, _: graph_module.forward, fullgraph=True)
+    assert torch.equal(second(Twice.apply), second(fast(lambda x: Twice.apply(x))))
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        second(fast(lambda x: Once.apply(x)))
+
+
+class Inner(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.cos() * 5
+
+
+class Outer(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = Inner.apply(x)
+        ctx.save_for_backward(y)
+        return Inner.apply(y)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        return Inner.apply(grad * y)
+
+
+def test_functions_in_functions(whole):
+    whole(lambda x: Outer.apply(x) + Inner.apply(x), (given(),), (given(1.0),))
+
+
+def test_a_function_in_a_backward_has_no_second_derivative():
+    fast = optimize(lambda graph_module, _: graph_module.forward, fullgraph=True)(lambda x: Outer.apply(x))
+    x = given()
+    (first,) = torch.autograd.grad(fast(x).pow(2).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match="differentiate twice"):
+        first.sum().backward()
+
+
+def test_without_gradients_the_forward_is_inlined():
+    def f(x):
+        with torch.no_grad():
+            return Scale.apply(x, 2) + 1
+
+    exported = export(f)(given())
+    assert not exported.graph_module.graph.find_nodes(op="get_attr")
+
+
+def make_closing():
+    torch.manual_seed(0)
+    net = torch.nn.Linear(3, 3)
+
+    class Closes(Function):
+        weight = torch.full((3,), 2.0)
+        calls = 0
+
+        @staticmethod
+        def forward(ctx, x, module, names):
+            ctx.module, ctx.names, ctx.hidden = module, {"of": names}, x.tanh()
+            Closes.weight = Closes.weight + 1
+            return module(x) * Closes.weight * ctx.hidden
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert ctx.names["of"][1] == "b"
+            return grad * ctx.module.weight.sum(0) * ctx.hidden, None, None
+
+    return lambda x: (Closes.apply(x, net, ["a", "b"]), Closes.weight)
+
+
+def test_modules_containers_and_class_attributes(same):
+    same.made(make_closing, (given(),), (given(1.0),))
+
+
+class Options(Function):
+    factor = 2.0
+
+    @staticmethod
+    def forward(ctx, x):
+        return x * Options.factor
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * Options.factor * 10
+
+
+def test_a_class_attribute_that_changes(whole):
+    def f(x):
+        return Options.apply(x)
+
+    def make():
+        return f
+
+    fast = optimize(lambda graph_module, _: graph_module.forward, fullgraph=True)(f)
+    for factor in (2.0, 3.0, 2.0, 5.0):
+        Options.factor = factor
+        results = []
+        for run in (f, fast):
+            x = given()
+            y = run(x)
+            y.sum().backward()
+            results.append((y, x.grad))
+        assert torch.equal(results[0][0], results[1][0])
+        assert torch.equal(results[0][1], results[1][1])
+
+
+def test_a_method_that_is_replaced():
+    class Changing(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 2
+
+    def f(x):
+        return Changing.apply(x)
+
+    fast = optimize(lambda graph_module, _: graph_module.forward)(f)
+    for factor in (2, 7):
+        Changing.backward = staticmethod(lambda ctx, grad, factor=factor: grad * factor)
+        x = given()
+        fast(x).sum().backward()
+        assert x.grad.unique().tolist() == [factor]
+
+
+class Effects(Function):
+    @staticmethod
+    def forward(ctx, x, seen):
+        seen.append("forward")
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 3, None
+
+
+def test_effects_of_the_forward_happen_once(whole):
+    def f(x, seen):
+        y = Effects.apply(x, seen)
+        seen.append("after")
+        return y
+
+    whole(f, (given(), []), (given(), ["before"]))
+
+
+class Counts(Function):
+    @staticmethod
+    def forward(ctx, x, seen):
+        ctx.seen = seen
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        ctx.seen.append("backward")
+        return grad * 3, None
+
+
+def test_effects_of_the_backward_are_left_to_eager(same):
+    def make():
+        seen = []
+
+        def f(x):
+            return Counts.apply(x, seen) * 2, len(seen)
+
+        return f
+
+    same.made(make, (given(),), (given(1.0),), (given(2.0),))
+
+
+def test_a_list_that_the_program_makes_is_changed_by_the_backward(same):
+    def f(x):
+        seen = []
+        return Counts.apply(x, seen) * 2, seen
+
+    same(f, (given(),), (given(1.0),))
+
+
+class Prints(Function):
+    @staticmethod
+    def forward(ctx, x):
+        print("forward")
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        print("backward")
+        return grad * 3
+
+
+def test_a_backward_that_prints_is_left_to_eager(same):
+    same(lambda x: Prints.apply(x) * 2, (given(),))
+
+
+class Remembers(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.seen = []
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        ctx.seen.append(1)
+        return grad * len(ctx.seen)
+
+
+def test_a_backward_that_changes_its_context_is_left_to_eager():
+    def f(x):
+        return Remembers.apply(x) * 2
+
+    fast = optimize(lambda graph_module, _: graph_module.forward)(f)
+    for run in (f, fast):
+        x = given()
+        y = run(x).sum()
+        y.backward(retain_graph=True)
+        y.backward()
+        assert x.grad.unique().tolist() == [6.0]
+
+
+class NoZeros(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        ctx.mark_non_differentiable(places := x.argmax(1))
+        return x * 2, places
+
+    @staticmethod
+    def backward(ctx, grad, none):
+        assert none is None
+        if grad is None:
+            return None
+        return grad * 5
+
+
+def test_gradients_that_are_not_materialized(whole):
+    whole(lambda x: NoZeros.apply(x)[0] + 1, (given(),))
+
+
+class NoZerosOfSeveral(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 2, x * 3
+
+    @staticmethod
+    def backward(ctx, one, two):
+        return one * 2 if two is None else two * 7
+
+
+def test_a_backward_that_asks_which_gradients_there_are(same):
+    same(lambda x: NoZerosOfSeveral.apply(x)[0], (given(),))
+    same(lambda x: NoZerosOfSeveral.apply(x)[1], (given(),))
+
+
+def test_an_intermediate_leaves_by_an_attribute(same):
+    class Keeps(Function):
+        @staticmethod
+        def forward(ctx, x, kept):
+            kept.append(x.exp())
+            return kept[-1] * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * 3, None
+
+    apply = Keeps.apply
+
+    def f(x, kept):
+        return apply(x, kept) + 1
+
+    same(f, (given(), []), (given(), []))
+
+
+class Raises(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        y = x * 2
+        if n:
+            raise ValueError("forward", n)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, None
+
+
+def test_exceptions_of_the_forward(whole):
+    def f(x, n):
+        try:
+            return Raises.apply(x, n)
+        except ValueError as error:
+            return x + 1, error.args
+
+    whole(f, (given(), 0), (given(), 2))
+
+
+def test_an_exception_that_leaves_the_program(same):
+    same(lambda x, n: Raises.apply(x, n), (given(), 3))
+
+
+class RaisesLater(Raises):
+    @staticmethod
+    def backward(ctx, grad):
+        raise ValueError("backward")
+
+
+class TooFew(Raises):
+    @staticmethod
+    def backward(ctx, grad):
+        return grad
+
+
+@pytest.mark.parametrize("cls", [RaisesLater, TooFew])
+def test_errors_of_the_backward_come_when_it_runs(cls):
+    def f(x):
+        return cls.apply(x, 0) * 2
+
+    errors = []
+    for run in (f, optimize(lambda graph_module, _: graph_module.forward)(f)):
+        y = run(given())
+        with pytest.raises((ValueError, RuntimeError)) as caught:
+            y.sum().backward()
+        errors.append(str(caught.value))
+    assert errors[0] == errors[1]
+
+
+class Reads(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.total = float(x.detach().sum()) > 0
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * (3 if ctx.total else 4)
+
+
+def test_a_break_inside_is_a_break_at_the_call(same):
+    same(lambda x: Reads.apply(x * 2) + 1, (given(),), (given(-9.0),))
+    assert "Reads.forward" in str(same.capture.report.replacements[0][1].stopped)
+
+
+class Differentiates(Function):
+    """Recomputes in its backward, as checkpoints written by hand do."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        with torch.enable_grad():
+            y = x.detach().requires_grad_()
+            return torch.autograd.grad(y.sin(), y, grad)[0]
+
+
+def test_a_backward_that_runs_autograd(same):
+    same(lambda x: Differentiates.apply(x) * 2, (given(),))
+
+
+def test_sizes_that_differ(whole):
+    class Mean(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.n = x.shape[0]
+            return x * x.shape[0]
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.n * 10
+
+    apply = Mean.apply
+    whole(lambda x: apply(x) * 2, *[(torch.randn(n, 3, requires_grad=True),) for n in (2, 4, 5, 7)])
+
+
+def test_gradients_that_are_expanded(whole):
+    class Flat(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return (grad if grad.is_contiguous() else grad.contiguous()).view(-1).view(2, 3) * 3
+
+    apply = Flat.apply
+    whole(lambda x: apply(x).sum() + apply(x).t().exp().sum(), (given(),))
+
+
+def test_in_a_module_under_autocast_with_random_numbers(whole):
+    class Dropped(Function):
+        @staticmethod
+        def forward(ctx, x, p):
+            mask = torch.rand_like(x) > p
+            ctx.save_for_backward(mask)
+            return x * mask
+
+        @staticmethod
+        def backward(ctx, grad):
+            (mask,) = ctx.saved_tensors
+            return grad * mask, None
+
+    class Net(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = torch.nn.Linear(3, 3)
+
+        def forward(self, x):
+            with torch.autocast("cpu", dtype=torch.bfloat16):
+                return Dropped.apply(self.linear(x), 0.5)
+
+    torch.manual_seed(0)
+    net = Net()
+    whole(lambda x: net(x), (given(),), (given(),))
+
+
+def test_the_context_is_asked_what_it_has(whole):
+    class Asks(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.a = 2
+            ctx.b = 3
+            del ctx.b
+            return x * getattr(ctx, "missing", 5)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * (ctx.a if hasattr(ctx, "a") else 1) * (7 if hasattr(ctx, "b") else 11)
+
+    apply = Asks.apply
+    whole(lambda x: apply(x), (given(),))
+
+
+def test_a_context_that_lacks_what_the_backward_reads():
+    class Lacks(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad * ctx.missing
+
+    def f(x):
+        return Lacks.apply(x)
+
+    fast = optimize(lambda graph_module, _: graph_module.forward)(f)
+    for run in (f, fast):
+        y = run(given())
+        with pytest.raises(AttributeError, match="object has no attribute 'missing'"):
+            y.sum().backward()
