@@ -1,18 +1,23 @@
-"""Running a torch-dialect graph node by node while it is traced, so that each operator knows the user's line."""
+"""Running a torch-dialect graph node by node while it is traced, so that each operator knows the user's line.
+
+A region is run as its target says, with its sub-graphs as callables; only a checkpoint is not run twice, but marked.
+"""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from aot_autograd.joint import Program
+from aot_autograd.memory import read
 from aot_autograd.record import Recorder
+from aot_autograd.trace import TracedTensor
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.graph import location_of_node
+from fx_interface.graph import block_of, location_of_node
+from fx_interface.regions import checkpointed
 
 
 def program_of(graph_module: GraphModule) -> Program:
@@ -30,13 +35,42 @@ def program_of(graph_module: GraphModule) -> Program:
                     held = _fill_in(node.args[0], values)
                     return held if isinstance(held, (tuple, list)) else (held,)
                 case "get_attr":
-                    values[node] = operator.attrgetter(str(node.target))(graph_module)
+                    values[node] = _body(recorder, block_of(node, graph_module))
                     continue
             recorder.at(location_of_node(node))
-            values[node] = _call(node, _fill_in(node.args, values), _fill_in(node.kwargs, values))
+            args, kwargs = _fill_in(node.args, values), _fill_in(node.kwargs, values)
+            rule = _REGIONS.get(node.target)
+            values[node] = _call(node, args, kwargs) if rule is None else rule(recorder, *args)
         raise AssertionError("a graph ends in an output node")
 
     return run
+
+
+def _body(recorder: Recorder, graph_module: GraphModule) -> Callable[..., Any]:
+    """A sub-graph as what a region's target calls."""
+    program = program_of(graph_module)
+
+    def run(*args: Any) -> Sequence[Any]:
+        return tuple(program(recorder, args))
+
+    return run
+
+
+def _checkpointed(recorder: Recorder, body: Callable[..., Any], *args: Any) -> Any:
+    """What is computed inside is not kept for the backward; results of the outermost one may be."""
+    recorder.checkpoints += 1
+    try:
+        results = body(*args)
+    finally:
+        recorder.checkpoints -= 1
+    if not recorder.checkpoints:
+        for result in results:
+            if isinstance(result, TracedTensor):
+                read(recorder, result).recomputed = False
+    return results
+
+
+_REGIONS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {checkpointed: _checkpointed}
 
 
 def _fill_in(arg: Any, values: dict[Node, Any]) -> Any:

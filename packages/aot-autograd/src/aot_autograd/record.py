@@ -39,10 +39,11 @@ class Value:
     """One recorded result: ``op(*args, **kwargs)`` with values, ``Expr`` sizes and constants as arguments.
 
     ``op`` is an ``OpOverload``, ``operator.getitem`` (an item of an operator with several results) or an ``Input``.
-    ``number`` is the position in the recording; ``backward`` tells which half of the joint trace made it.
+    ``number`` is the position in the recording; ``backward`` tells which half of the joint trace made it;
+    ``recomputed`` marks what a checkpoint forbids to keep for the backward.
     """
 
-    __slots__ = ("args", "backward", "kwargs", "number", "op", "spec", "where")
+    __slots__ = ("args", "backward", "kwargs", "number", "op", "recomputed", "spec", "where")
 
     def __init__(
         self,
@@ -53,7 +54,9 @@ class Value:
         number: int,
         backward: bool,
         where: UserLocation | None,
+        recomputed: bool = False,
     ) -> None:
+        self.recomputed = recomputed
         self.op = op
         self.args = args
         self.kwargs = kwargs
@@ -72,11 +75,15 @@ class Value:
 
 
 _GIVEN_SEEDS: Final = frozenset({"philox_seed", "rng_state", "seed"})
+_ZERO_OR_ONE: Final = frozenset({torch.ops.aten.bernoulli.p, torch.ops.aten.bernoulli.default})
 _NO_KWARGS: Final[Mapping[str, Any]] = {}
 
 
 class Recorder:
-    """Owner of one trace's values. ``backward`` and ``where`` are stamped on what is recorded from then on."""
+    """Owner of one trace's values. ``backward`` and ``where`` are stamped on what is recorded from then on.
+
+    ``checkpoints`` counts the checkpointed parts that are being traced, one in another.
+    """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
         self.operators = operators
@@ -84,6 +91,7 @@ class Recorder:
         self.values: list[Value] = []
         self.backward = False
         self.where: UserLocation | None = None
+        self.checkpoints = 0
         self._lines: list[tuple[int, UserLocation | None]] = []
         self._calls: dict[tuple[Any, ...], Value] = {}
         self._specs: dict[Any, Any] = {}
@@ -127,15 +135,28 @@ class Recorder:
         key = tuple(values)
         found = self._calls.get(key)
         if found is not None:
+            if found.recomputed and not self.checkpoints and not self.backward:
+                found.recomputed = False  # it is computed outside of the checkpoint as well
             return found
         spec = self._infer(tuple(specs), op, args, kwargs)
         simplify = SIMPLIFICATIONS.get(op)
         made = None if simplify is None else simplify(self, args, spec)
         if made is None:
             made = self._append(op, tuple(args), kwargs, spec)
-        if not self._is_random(op):
-            self._calls[key] = made
+        if self._is_random(op):
+            return self._kept_draw(made) if made.recomputed else made
+        self._calls[key] = made
         return made
+
+    def _kept_draw(self, drawn: Value) -> Value:
+        """Random numbers are drawn once: a checkpoint keeps them, zeros and ones as one byte each."""
+        drawn.recomputed = False
+        if drawn.op not in _ZERO_OR_ONE or drawn.spec.dtype is torch.bool:
+            return drawn
+        convert = torch.ops.aten._to_copy.default
+        kept = self.call(convert, (drawn,), {"dtype": torch.bool})
+        kept.recomputed = False
+        return self.call(convert, (kept,), {"dtype": drawn.spec.dtype})
 
     def call_again(self, op: OpOverload, args: Sequence[Any]) -> Value:
         """Record a call even if an equal one is recorded, because the result needs memory of its own."""
@@ -150,12 +171,13 @@ class Recorder:
         found = self._calls.get(key)
         if found is None:
             found = self._append(operator.getitem, (value, index), _NO_KWARGS, value.spec[index])
-            found.backward, found.where = value.backward, value.where
+            found.backward, found.where, found.recomputed = value.backward, value.where, value.recomputed
             self._calls[key] = found
         return found
 
     def _append(self, op: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], spec: ValueSpec) -> Value:
-        made = Value(op, args, kwargs, spec, len(self.values), self.backward, self.where)
+        recomputed = self.checkpoints > 0 and not self.backward
+        made = Value(op, args, kwargs, spec, len(self.values), self.backward, self.where, recomputed)
         self.values.append(made)
         return made
 

@@ -111,6 +111,7 @@ class Trace:
             raise UnsupportedProgramError("AOT103", f"a constant tensor has the layout {tensor.layout}")
         spec = TensorSpec(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype, tensor.device)
         value = self.recorder.input(f"constant_{len(self.constants)}", spec)
+        value.backward = False  # also one that a backward makes: the runtime has it before anything runs
         self.constants.append((value, tensor))
         return value
 

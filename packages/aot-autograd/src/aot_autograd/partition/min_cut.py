@@ -109,7 +109,7 @@ class _Cut:
         self.required = _required(gradients)
         self.values = _ancestors(self.required)
         self.dear = sorted(
-            (value for value in self.values if not _is_cheap(value) and _may_repeat(value)),
+            (value for value in self.values if not _is_free(value) and _may_repeat(value)),
             key=lambda value: (self.cost(value), value.number),
         )
 
@@ -139,11 +139,12 @@ class _Cut:
         network = networkx.DiGraph()
         for value in self.values:
             before, behind = 2 * value.number, 2 * value.number + 1
-            if isinstance(value.spec, TensorSpec):
+            if isinstance(value.spec, TensorSpec) and not value.recomputed:
                 network.add_edge(behind, before, capacity=self.bytes(value) + _A_TENSOR)
             else:
-                network.add_edge(behind, before)  # several results at once: only each of them can be kept
-            if _is_cheap(value) or value.number in may_repeat:
+                # several results at once, of which only each can be kept; or what a checkpoint forbids to keep
+                network.add_edge(behind, before)
+            if _is_free(value) or value.number in may_repeat:
                 for operand in operands(value):
                     if not operand.is_input:
                         network.add_edge(before, 2 * operand.number + 1)
@@ -219,6 +220,11 @@ def _ancestors(values: Sequence[Value]) -> list[Value]:
 
 def _may_repeat(value: Value) -> bool:
     return not isinstance(value.op, OpOverload) or not is_random(value.op)
+
+
+def _is_free(value: Value) -> bool:
+    """Whether the value may be computed again without being asked for it."""
+    return value.recomputed or _is_cheap(value)
 
 
 def _is_cheap(value: Value) -> bool:

@@ -1,7 +1,7 @@
 """The partitioner that keeps what eager would keep: every forward value that the backward uses.
 
 Views are not kept but made again, from an input or from the value that they view, and so are constants: keeping those
-costs memory and saves nothing.
+costs memory and saves nothing. What is inside of a checkpoint is never kept, as in eager.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def save_everything(gradients: Sequence[Value], env: ShapeEnv) -> Sequence[Value
         if value.number in seen or value.is_input:
             continue
         seen.add(value.number)
-        if value.backward or _is_cheap(value, env):
+        if value.backward or value.recomputed or _is_cheap(value, env):
             pending.extend(operands(value))
         else:
             kept[value.number] = value
