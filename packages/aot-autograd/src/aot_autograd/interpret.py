@@ -5,6 +5,7 @@ A region is run as its target says, with its sub-graphs as callables; only a che
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
@@ -16,7 +17,7 @@ from aot_autograd.memory import read
 from aot_autograd.record import Recorder
 from aot_autograd.trace import TracedTensor
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.graph import block_of, location_of_node
+from fx_interface.graph import location_of_node
 from fx_interface.regions import checkpointed
 
 
@@ -35,7 +36,8 @@ def program_of(graph_module: GraphModule) -> Program:
                     held = _fill_in(node.args[0], values)
                     return held if isinstance(held, (tuple, list)) else (held,)
                 case "get_attr":
-                    values[node] = _body(recorder, block_of(node, graph_module))
+                    held = operator.attrgetter(str(node.target))(graph_module)
+                    values[node] = _body(recorder, held) if isinstance(held, GraphModule) else held
                     continue
             recorder.at(location_of_node(node))
             args, kwargs = _fill_in(node.args, values), _fill_in(node.kwargs, values)

@@ -3,7 +3,6 @@
 import contextlib
 
 import numpy
-import pytest
 import torch
 from torch.utils import _pytree as pytree
 

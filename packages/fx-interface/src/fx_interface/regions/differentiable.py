@@ -50,9 +50,9 @@ def differentiable(
 ) -> Sequence[Any]:
     """The first ``results`` of ``forward(*args)``, differentiated by ``backward``.
 
-    What ``forward`` returns behind them is saved; ``backward`` takes one row-major gradient for each result and what was
-    saved, and returns a gradient or None for each of the first ``args``; the others have none. ``dirty`` are the arguments that ``forward`` writes to,
-    ``non_differentiable`` the results without gradient; without ``materialize`` no zeros are made for results that
+    What ``forward`` returns behind them is saved; ``backward`` takes one row-major gradient for each result and what
+    was saved, and returns a gradient or None for each of the first ``args``; the others have none. ``dirty`` are the
+    arguments that ``forward`` writes to, ``non_differentiable`` the results without gradient; without ``materialize`` no zeros are made for results that
     get no gradient (the backward must not run then); ``once`` forbids second derivatives.
     """
     call = _Call(forward, backward, results, dirty, non_differentiable, materialize)
