@@ -52,8 +52,9 @@ def differentiable(
 
     What ``forward`` returns behind them is saved; ``backward`` takes one row-major gradient for each result and what
     was saved, and returns a gradient or None for each of the first ``args``; the others have none. ``dirty`` are the
-    arguments that ``forward`` writes to, ``non_differentiable`` the results without gradient; without ``materialize`` no zeros are made for results that
-    get no gradient (the backward must not run then); ``once`` forbids second derivatives.
+    arguments that ``forward`` writes to, ``non_differentiable`` the results without gradient. Without ``materialize``
+    no zeros are made for results that get no gradient, and a backward that gets none at all is not run. ``once``
+    forbids second derivatives.
     """
     call = _Call(forward, backward, results, dirty, non_differentiable, materialize)
     return _apply_once(call, *args) if once else _apply(call, *args)  # type: ignore[no-any-return]
