@@ -171,7 +171,9 @@ class Trace:
         if isinstance(value, ObjectValue) and self.attributes.has_special(value, "__index__"):
             return self.index(self.calls.special(value, "__index__", []))
         if isinstance(value, TensorValue):
-            raise GraphBreak("CAP202", "a tensor's content is used as an index of a Python object")
+            what = "a tensor's content is used as an index of a Python object"
+            number = self.tensors.number(value, what, "CAP202")
+            return self.fold(lambda: operator.index(self.index(number)))
         if isinstance(value, SliceValue):
             return value.as_slice(self)
         return self.constant(value)

@@ -316,7 +316,7 @@ def _by_identity(tx: Trace, real: Any, source: Source) -> Value:
 @wraps(*_BUILTIN_METHODS)
 def _builtin_method(tx: Trace, real: Any, source: Source) -> Value:
     """A function of a module or class is that object; a method of another object is known by what it is bound to."""
-    if real.__self__ is None or is_known(real.__self__):
+    if real.__self__ is None or (is_known(real.__self__) and type(real.__self__) not in _PLAIN):
         return _by_identity(tx, real, source)
     tx.guards.type_is(source, type(real))
     tx.guards.equals(AttrSource(source, "__name__"), real.__name__)

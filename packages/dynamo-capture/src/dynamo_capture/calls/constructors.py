@@ -111,7 +111,7 @@ def make_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(value, SymValue) and len(args) == 1:
         return value
     if isinstance(value, TensorValue):
-        raise GraphBreak("CAP201", "int() of a tensor reads its content")
+        args = [tx.tensors.number(value, "int() of a tensor reads its content"), *args[1:]]
     if isinstance(value, ObjectValue):
         return tx.calls.special(
             value, "__int__" if tx.attributes.has_special(value, "__int__") else "__index__", []
@@ -126,7 +126,7 @@ def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const(0.0)
     if isinstance(args[0], TensorValue):
-        raise GraphBreak("CAP201", "float() of a tensor reads its content")
+        args = [tx.tensors.number(args[0], "float() of a tensor reads its content")]
     if isinstance(args[0], ObjectValue):
         return tx.calls.special(args[0], "__float__", [])
     number = tx.index(args[0])

@@ -357,8 +357,6 @@ class Calls:
             return tx.known(tx.fold(lambda: generic[self.python_object(key)]))
         if not hasattr(type(real), "__getitem__"):
             raise tx.raises(TypeError, f"{type(real).__name__!r} object is not subscriptable")
-        if isinstance(key, TensorValue):
-            raise GraphBreak("CAP202", "a tensor's content is used as an index of a Python object")
         index = tx.index(key)
         return tx.known(tx.fold(lambda: real[index]))
 

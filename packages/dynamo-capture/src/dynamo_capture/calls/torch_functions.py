@@ -196,6 +196,36 @@ for _function in (torch.tensor, torch.as_tensor, torch.asarray):
     handles(_function)(_make_tensor(_function))
 
 
+_LEGACY = {
+    torch.Tensor: None, torch.FloatTensor: torch.float32, torch.DoubleTensor: torch.float64,
+    torch.HalfTensor: torch.float16, torch.BFloat16Tensor: torch.bfloat16, torch.LongTensor: torch.int64,
+    torch.IntTensor: torch.int32, torch.ShortTensor: torch.int16, torch.CharTensor: torch.int8,
+    torch.ByteTensor: torch.uint8, torch.BoolTensor: torch.bool,
+}  # fmt: skip
+"""Classes that are called to make a tensor of one dtype (None: the default one) on the CPU."""
+
+
+def _make_legacy(cls: Any) -> Any:
+    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """``torch.IntTensor([2, 3])`` has this content, ``torch.IntTensor(2, 3)`` this shape."""
+        options: dict[str, Value] = {
+            "dtype": Const(_LEGACY[cls] or torch.get_default_dtype()),
+            "device": Const(torch.device("cpu")),
+        }
+        if not kwargs and len(args) == 1 and isinstance(args[0], (ListValue, TupleValue)):
+            if args[0].python_type() is not torch.Size and not _nested_tensor(tx, args[0]):
+                return tx.tensors.call_function(torch.tensor, args, options)
+        elif not kwargs and all(value.python_type() is int for value in args):
+            return tx.tensors.call_function(torch.empty, [TupleValue(args)], options)
+        raise GraphBreak("CAP233", f"{cls.__name__} is called with something else than numbers")
+
+    return make
+
+
+for _class in _LEGACY:
+    handles(_class)(_make_legacy(_class))
+
+
 @handles(torch.nn.Parameter)
 def parameter(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP233", "a parameter is made")

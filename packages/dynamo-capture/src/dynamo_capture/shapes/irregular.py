@@ -22,7 +22,12 @@ Rule = Callable[["Inference", OpOverload, tuple[Any, ...], Mapping[str, Any]], A
 def _reads_content(
     inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    raise DataDependent(str(func))
+    tensor = args[0]
+    if func is aten.equal.default or getattr(tensor, "content", None) is None:
+        raise DataDependent(str(func))
+    inference.read.append(tensor)
+    content = tensor.content
+    return content.item() if isinstance(content, torch.Tensor) else content
 
 
 def _changes_metadata(
@@ -61,6 +66,35 @@ def _sdp_choice(
         return func(*map(small, args), **{k: small(v) for k, v in kwargs.items()})
 
 
+_VIEWS_IN_PLACE: dict[OpOverload, OpOverload] = {
+    aten.t_.default: aten.t.default,
+    aten.transpose_.default: aten.transpose.int,
+    aten.swapdims_.default: aten.transpose.int,
+    aten.swapaxes_.default: aten.transpose.int,
+    aten.squeeze_.default: aten.squeeze.default,
+    aten.squeeze_.dim: aten.squeeze.dim,
+    aten.squeeze_.dims: aten.squeeze.dims,
+    aten.unsqueeze_.default: aten.unsqueeze.default,
+    aten.as_strided_.default: aten.as_strided.default,
+}
+"""Operators by which a tensor becomes a view of itself, and the operators that give that view."""
+
+
+def _becomes_its_view(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """``x.unsqueeze_(0)``: the same tensor with other sizes and strides."""
+    tensor = args[0]
+    spec = inference.infer(_VIEWS_IN_PLACE[func], args, kwargs).spec
+    sizes, strides = (
+        [inference.sizes.to_torch(n) for n in numbers] for numbers in (spec.sizes, spec.strides)
+    )
+    with torch._C._DisableTorchDispatch():
+        aten.as_strided_.default(tensor, sizes, strides)
+    tensor.spec = spec
+    return tensor
+
+
 IRREGULAR: dict[OpOverload, Rule] = {
     **dict.fromkeys(
         (aten._local_scalar_dense.default, aten.equal.default, aten.is_nonzero.default, aten.item.default),
@@ -69,16 +103,24 @@ IRREGULAR: dict[OpOverload, Rule] = {
     **dict.fromkeys(
         (
             aten.resize_.default, aten.resize_as_.default, aten.set_.default, aten.set_.source_Storage,
-            aten.set_.source_Storage_storage_offset, aten.set_.source_Tensor, aten.as_strided_.default,
-            aten.t_.default, aten.transpose_.default, aten.squeeze_.default, aten.squeeze_.dim, aten.squeeze_.dims,
-            aten.unsqueeze_.default, aten.swapdims_.default, aten.swapaxes_.default,
+            aten.set_.source_Storage_storage_offset, aten.set_.source_Tensor,
         ),
         _changes_metadata,
     ),
+    **dict.fromkeys(_VIEWS_IN_PLACE, _becomes_its_view),
     aten._native_batch_norm_legit.default: _batch_norm,
     aten.detach_.default: _same,
     aten._fused_sdp_choice.default: _sdp_choice,
 }  # fmt: skip
+
+
+LEAVE_OPEN = frozenset(
+    {
+        aten.empty.memory_format, aten.empty_like.default, aten.empty_strided.default,
+        aten.new_empty.default, aten.new_empty_strided.default, aten.empty_permuted.default,
+    }
+)  # fmt: skip
+"""Operators that make memory without writing to it."""
 
 
 _UNDECLARED = frozenset(

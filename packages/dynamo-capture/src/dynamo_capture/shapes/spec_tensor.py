@@ -15,7 +15,7 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dynamo_capture.errors import DataDependent
-from dynamo_capture.shapes.irregular import IRREGULAR, is_view, writes, written_by
+from dynamo_capture.shapes.irregular import IRREGULAR, LEAVE_OPEN, is_view, writes, written_by
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_nodes import SizeTable
@@ -26,10 +26,12 @@ _make_wrapper = torch.Tensor._make_wrapper_subclass
 
 
 class SpecTensor(torch.Tensor):
-    """A tensor without data; ``spec`` never says ``requires_grad``, which autograd keeps on the tensor itself."""
+    """A tensor without data; ``spec`` never says ``requires_grad``, which autograd keeps on the tensor itself.
+    ``content``: what would be in it, where that is known."""
 
-    __slots__ = ("spec",)
+    __slots__ = ("content", "spec")
     spec: TensorSpec
+    content: torch.Tensor | torch.SymInt | None
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
@@ -44,7 +46,8 @@ class SpecTensor(torch.Tensor):
 class Inference:
     """Runs torch functions on ``SpecTensor``s for one compilation. ``wrote`` and ``drew``: whether an operator of the
     last run changes its arguments, and whether one takes random numbers. ``written`` are the tensors that were
-    changed; ``memory`` gives for a view (by identity) the tensor that it was taken of."""
+    changed; ``memory`` gives for a view (by identity) the tensor that it was taken of; ``read`` are tensors whose
+    known content was asked for; ``left_open``: whether memory without content was made."""
 
     def __init__(self, library: OperatorLibrary, env: ShapeEnv) -> None:
         self.library = library
@@ -54,6 +57,8 @@ class Inference:
         self.drew = False
         self.written: list[SpecTensor] = []
         self.memory: dict[int, tuple[SpecTensor, SpecTensor]] = {}
+        self.left_open = False
+        self.read: list[SpecTensor] = []
         self._mode = _InferenceMode(self)
 
     def tensor(self, spec: TensorSpec, requires_grad: bool, is_leaf: bool) -> SpecTensor:
@@ -83,11 +88,13 @@ class Inference:
             requires_grad=requires_grad,
         )
         made.spec = spec
+        made.content = None
         return made
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         """``function(*args, **kwargs)`` with every operator's result inferred."""
-        self.wrote = self.drew = False
+        self.wrote = self.drew = self.left_open = False
+        self.read = []
         self.written.clear()
         self.memory.clear()
         python = _python_dispatcher() if self.env.symbols else contextlib.nullcontext()
@@ -100,6 +107,7 @@ class Inference:
             self.wrote = True
             self.written += written_by(func, args, kwargs)
         self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
+        self.left_open = self.left_open or func in LEAVE_OPEN
         rule = IRREGULAR.get(func)
         if rule is not None:
             answer = rule(self, func, args, kwargs)
@@ -168,6 +176,8 @@ def _written(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any])
         if declared.alias_info is not None and declared.alias_info.is_write:
             found = args[index] if index < len(args) else kwargs.get(declared.name)
             written.append(found)
+            if isinstance(found, SpecTensor):
+                found.content = None
     returns = len(func._schema.returns)
     if returns == 0:
         return None

@@ -9,6 +9,7 @@ import torch
 from dynamo_capture import numpy_types
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.shapes import SpecTensor
+from dynamo_capture.tensors.contents import known_content
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -41,6 +42,8 @@ class Arguments:
             if fake is None:
                 meta = value.meta
                 fake = self._tx.inference.tensor(meta.spec, meta.requires_grad, meta.is_leaf)
+                content = value.content
+                fake.content = self.fake(content, fakes) if isinstance(content, SymValue) else content
                 fakes[id(value)] = fake
             return fake
         if isinstance(value, Const):
@@ -70,7 +73,7 @@ class Arguments:
                 if known is value:
                     return (value.meta, index)
             tensors.append(value)
-            return value.meta
+            return value.meta if value.content is None else (value.meta, known_content(value.content))
         if isinstance(value, Const):
             known = numpy_types.plain(value.value)
             if isinstance(known, numpy_types.SCALARS):

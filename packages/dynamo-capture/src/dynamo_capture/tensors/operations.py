@@ -15,6 +15,7 @@ import torch
 from dynamo_capture.errors import DataDependent, GraphBreak, UserRaise
 from dynamo_capture.floats import with_tensors
 from dynamo_capture.shapes import SpecTensor
+from dynamo_capture.tensors import contents
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import Outcome
 from dynamo_capture.tensors.results import Results
@@ -63,6 +64,8 @@ class Operations(Results):
     ) -> Value:
         """``tensor.name(*args, **kwargs)``."""
         self._tx.attributes.in_class(owner.python_type(), name)
+        if owner.content is not None and name in contents.READERS:
+            return contents.read(self._tx, owner, name)
         blocked = _BLOCKED_METHODS.get(name)
         if blocked is not None:
             raise GraphBreak(*blocked)
@@ -106,11 +109,17 @@ class Operations(Results):
             outcome = memo[key] = self._infer(function, args, kwargs, tensors)
             if len(memo) > 50_000:
                 memo.clear()
+        if outcome.reads:
+            chosen = [tensors[index] for index in outcome.reads]
+            args, kwargs = contents.with_numbers(tx, args, kwargs, chosen)
+            return self.operation(op, target, function, args, kwargs)
         if not outcome.has_tensor and outcome.is_pure:
             return self.constant_result(outcome.result)
         tx.output.draws = tx.output.draws or outcome.draws
         if outcome.writes:
+            _keep_inputs(outcome, tensors, function)
             tx.output.write([tensors[index] for index in outcome.written])
+            contents.forget(tensors)
         spec = self.spec_tree(outcome.result, tensors)
         node = tx.output.call(
             op,
@@ -123,7 +132,14 @@ class Operations(Results):
         )
         for index, meta in outcome.updates:
             self._update(tensors[index], meta)
-        return self.result_of(node, outcome.result, tensors)
+        result = self.result_of(node, outcome.result, tensors)
+        if outcome.is_determined:
+            contents.computed(tx, function, args, kwargs, result)
+        return result
+
+    def number(self, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
+        """The only element of a tensor, where it is known; the graph break ``what`` otherwise."""
+        return contents.number(self._tx, tensor, what, code)
 
     def _mode_key(self) -> Any:
         grad = torch.is_grad_enabled()
@@ -170,17 +186,34 @@ class Operations(Results):
             raise UserRaise(tx.exception(error)) from error
         order = [fakes[id(t)] for t in tensors]
         updates = [
-            (i, TensorMeta.of(t.meta.spec, fake.requires_grad, fake.is_leaf, t.meta.cls))
+            (i, TensorMeta.of(fake.spec, fake.requires_grad, fake.is_leaf, t.meta.cls))
             for i, (t, fake) in enumerate(zip(tensors, order, strict=True))
-            if (fake.requires_grad, fake.is_leaf) != (t.meta.requires_grad, t.meta.is_leaf)
+            if fake.spec is not t.meta.spec
+            or (fake.requires_grad, fake.is_leaf) != (t.meta.requires_grad, t.meta.is_leaf)
         ]
         found = [False]
         described = self.describe_result(result, order, found)
-        owners = [tx.inference.owner(tensor) for tensor in tx.inference.written]
-        written = tuple(i for i, fake in enumerate(order) if any(owner is fake for owner in owners))
+        run = tx.inference
+        owners = [run.owner(tensor) for tensor in run.written]
         return Outcome(
-            described, found[0], updates, tx.inference.wrote or bool(updates), tx.inference.drew, written
+            described,
+            found[0],
+            updates,
+            writes=run.wrote or bool(updates),
+            draws=run.drew,
+            leaves_open=run.left_open,
+            reads=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.read)),
+            written=tuple(i for i, fake in enumerate(order) if any(owner is fake for owner in owners)),
         )
+
+
+def _keep_inputs(outcome: Outcome, tensors: list[TensorValue], function: Callable[..., Any]) -> None:
+    """A graph may change what is in its inputs, not their sizes."""
+    for index, meta in outcome.updates:
+        if tensors[index].real is not None and tensors[index].meta.spec != meta.spec:
+            raise GraphBreak(
+                "CAP206", f"{label_of(function)} changes the shape or the memory of a tensor in place"
+            )
 
 
 def label_of(function: Any) -> str:

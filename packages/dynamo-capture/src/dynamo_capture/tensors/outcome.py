@@ -29,22 +29,29 @@ class NewTensor:
 
 
 class Outcome:
-    """``updates``: what autograd knows of the arguments afterwards; ``writes``: some of their content changed;
-    ``written``: by position, the tensor arguments whose content changed; ``draws``: a random generator moved on."""
+    """``updates``: what is known of the arguments afterwards; ``writes``: some of their content changed;
+    ``written``: by position, the tensor arguments whose content changed; ``draws``: a random generator moved on;
+    ``reads``: by position, the tensor arguments whose content decided about the result; ``is_determined``: the
+    result's content follows from the arguments'."""
 
-    __slots__ = ("draws", "has_tensor", "result", "updates", "writes", "written")
+    __slots__ = ("draws", "has_tensor", "is_determined", "reads", "result", "updates", "writes", "written")
 
     def __init__(
         self,
         result: Any,
         has_tensor: bool,
         updates: list[tuple[int, TensorMeta]],
+        *,
         writes: bool,
         draws: bool,
+        leaves_open: bool = False,
+        reads: tuple[int, ...] = (),
         written: tuple[int, ...] = (),
     ) -> None:
         self.written = written
         self.result = result
+        self.reads = reads
+        self.is_determined = type(result) is NewTensor and not (writes or draws or leaves_open)
         self.has_tensor = has_tensor
         self.updates = updates
         self.writes = writes

@@ -9,6 +9,7 @@ import torch
 
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.values.number import SymValue
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import TensorSpec
 
@@ -47,9 +48,10 @@ class TensorMeta:
 
 class TensorValue(Value):
     """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one whose
-    memory it shows. ``real``: an input's object."""
+    memory it shows. ``real``: an input's object. ``content``: a tensor equal to it, where that is known while
+    tracing, or the one integer in it; never written to."""
 
-    __slots__ = ("attrs", "memory", "meta", "node", "real", "root", "source", "views")
+    __slots__ = ("attrs", "content", "memory", "meta", "node", "real", "root", "source", "views")
 
     def __init__(
         self, node: Node, meta: TensorMeta, source: Source | None = None, real: torch.Tensor | None = None
@@ -62,6 +64,7 @@ class TensorValue(Value):
         self.memory: TensorValue = self
         self.views: list[TensorValue] = []
         self.attrs: dict[str, Value] | None = None
+        self.content: torch.Tensor | SymValue | None = None
 
     def __repr__(self) -> str:
         return f"TensorValue({self.node}: {self.meta.spec})"
@@ -99,7 +102,7 @@ class TensorValue(Value):
         if self.meta.spec.is_static and math.prod(sizes) != 1:
             many = "no values" if 0 in sizes else "more than one value"
             raise tx.raises(RuntimeError, f"Boolean value of Tensor with {many} is ambiguous")
-        raise GraphBreak("CAP201", "the truth of a tensor depends on its content")
+        return tx.truth(tx.tensors.number(self, "the truth of a tensor depends on its content"))
 
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import SequenceIterator

@@ -1,0 +1,199 @@
+"""Small tensors whose content is known while tracing: made of constants, and not written to since.
+
+``torch.tensor([2, 3])``, ``torch.div(size, 4)`` and what is computed from them are nodes of the graph like any others.
+Beside that, the trace runs the operation on the constants: ``item()``, ``int()``, ``if`` and sizes are then answered.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import (
+    Const,
+    ListValue,
+    SliceValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    boolean,
+    make_slice,
+)
+from dynamo_capture.values.floating import RuntimeFloat
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+MOST_ELEMENTS = 16
+READERS = frozenset({"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "is_nonzero"})
+"""Methods that ask for a tensor's content."""
+
+
+def computed(
+    tx: Trace, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value], result: Any
+) -> None:
+    """Give ``result``, which ``function`` made without side effects, its content if it follows from constants."""
+    if not isinstance(result, TensorValue) or not _is_small(result) or not _is_of_torch(function):
+        return
+    symbolic = _symbolic(tx, function, args, kwargs)
+    if symbolic is not None and result.meta.spec.dtype is torch.int64:
+        result.content = symbolic
+        return
+    given = [_plain(tx, value) for value in args]
+    named = {name: _plain(tx, value) for name, value in kwargs.items()}
+    if any(value is _UNKNOWN for value in (*given, *named.values())):
+        return
+    try:
+        with torch.no_grad():
+            found = function(*given, **named)
+    except Exception:
+        return
+    spec = result.meta.spec
+    if isinstance(found, torch.Tensor) and (tuple(found.shape), found.dtype) == (spec.sizes, spec.dtype):
+        if any(_shares_memory(found, value) for value in given) and result.root is result:
+            forget([value for value in args if isinstance(value, TensorValue)])  # the alias is not followed
+        else:
+            result.content = found
+
+
+_INTEGER_OPERATIONS: dict[Any, str] = {
+    torch.floor_divide: "//",
+    operator.floordiv: "//",
+    operator.mul: "*",
+    operator.add: "+",
+    operator.sub: "-",
+}
+
+
+def _symbolic(
+    tx: Trace, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+) -> SymValue | None:
+    """The integer in a tensor that is made of a size: ``torch.tensor(n)``, ``torch.floor_divide(n, 4)``."""
+    numbers = [
+        value.content if isinstance(value, TensorValue) and isinstance(value.content, SymValue) else value
+        for value in args
+    ]
+    if not numbers or not isinstance(numbers[0], SymValue):
+        return None
+    if len(numbers) == 1 and function in (torch.tensor, torch.as_tensor, torch.scalar_tensor):
+        return numbers[0]
+    symbol = _INTEGER_OPERATIONS.get(function)
+    if function is torch.div and list(kwargs) == ["rounding_mode"]:
+        mode = kwargs["rounding_mode"].as_constant()
+        low = tx.env.bounds(numbers[0].expr).low
+        rounds_down = mode == "floor" or (mode == "trunc" and low is not None and low >= 0)
+        symbol = "//" if rounds_down else None
+    if (
+        symbol is None
+        or len(numbers) != 2
+        or not (isinstance(numbers[1], Const) and type(numbers[1].value) is int)
+    ):
+        return None
+    if symbol == "//" and numbers[1].value <= 0:
+        return None
+    found = tx.operators.binary(symbol, numbers[0], numbers[1])
+    return found if isinstance(found, SymValue) else None
+
+
+def forget(tensors: list[TensorValue]) -> None:
+    """Some of the tensors may have been written to, and with them what shares their memory."""
+    for tensor in tensors:
+        for other in (tensor, tensor.root, *tensor.root.views):
+            other.content = None
+
+
+def number(tx: Trace, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
+    """The only element of a tensor; a graph break where it is not known."""
+    content = tensor.content
+    if content is None:
+        raise GraphBreak(code, what)
+    return content if isinstance(content, SymValue) else Const(tx.fold(content.item))
+
+
+def read(tx: Trace, tensor: TensorValue, name: str) -> Value:
+    """What a method among ``READERS`` returns."""
+    content = tensor.content
+    assert content is not None
+    if isinstance(content, SymValue):
+        if name in ("__bool__", "is_nonzero"):
+            return boolean(content.truth(tx))
+        return Const(float(content.specialize(tx))) if name == "__float__" else content
+    return tx.calls.from_python(tx.fold(getattr(content, name)))
+
+
+def known_content(content: torch.Tensor | SymValue) -> Any:
+    """What tells two contents apart."""
+    return content.expr if isinstance(content, SymValue) else repr(content.tolist())
+
+
+def with_numbers(
+    tx: Trace, args: list[Value], kwargs: dict[str, Value], chosen: list[TensorValue]
+) -> tuple[list[Value], dict[str, Value]]:
+    """The arguments with numbers in the place of tensors whose content decided about the result."""
+    return [_resolved(tx, value, chosen) for value in args], {
+        name: _resolved(tx, value, chosen) for name, value in kwargs.items()
+    }
+
+
+def _resolved(tx: Trace, value: Any, chosen: list[TensorValue]) -> Any:
+    match value:
+        case TensorValue():
+            return number(tx, value, "") if any(value is one for one in chosen) else value
+        case TupleValue():
+            return TupleValue([_resolved(tx, tx.force(item), chosen) for item in value.items], value.cls)
+        case ListValue():
+            return ListValue([_resolved(tx, tx.force(item), chosen) for item in value.items], value.cls)
+        case SliceValue():
+            start, stop, step = (_resolved(tx, tx.force(bound), chosen) for bound in value.bounds)
+            return make_slice((start, stop, step))
+        case _:
+            return value
+
+
+def _is_of_torch(function: Callable[..., Any]) -> bool:
+    """Whether calling the function once more is nothing that the program could notice."""
+    return not isinstance(function, FunctionType) or function.__module__.partition(".")[0] == "torch"
+
+
+def _is_small(tensor: TensorValue) -> bool:
+    spec = tensor.meta.spec
+    sizes = [size for size in spec.sizes if isinstance(size, int)]
+    return len(sizes) == spec.rank and spec.device.type == "cpu" and math.prod(sizes) <= MOST_ELEMENTS
+
+
+_UNKNOWN: Any = object()
+
+
+def _plain(tx: Trace, value: Any) -> Any:
+    """A Python object equal to an argument; ``_UNKNOWN`` if there is none."""
+    if isinstance(value, TensorValue):
+        return value.content if isinstance(value.content, torch.Tensor) else _UNKNOWN
+    if isinstance(value, RuntimeFloat):
+        return _UNKNOWN
+    if isinstance(value, Const):
+        return value.value
+    if isinstance(value, SliceValue):
+        bounds = list(_items(tx, value.bounds))
+        return _UNKNOWN if any(bound is _UNKNOWN for bound in bounds) else slice(*bounds)
+    if isinstance(value, (TupleValue, ListValue)) and value.cls in (tuple, list, torch.Size):
+        items = list(_items(tx, value.items))
+        return _UNKNOWN if any(item is _UNKNOWN for item in items) else value.cls(items)
+    return _UNKNOWN
+
+
+def _shares_memory(found: torch.Tensor, other: Any) -> bool:
+    return (
+        isinstance(other, torch.Tensor)
+        and found.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
+    )
+
+
+def _items(tx: Trace, items: Any) -> Iterator[Any]:
+    return (_plain(tx, tx.force(item)) for item in items)

@@ -1,0 +1,102 @@
+"""Tensors made of constants and sizes: their content is known, as long as nobody writes to them."""
+
+import pytest
+import torch
+
+X = torch.arange(32.0).reshape(8, 4)
+Y = torch.arange(48.0).reshape(12, 4)
+
+
+def test_tensor_of_constants_decides(whole):
+    def f(x):
+        t = torch.tensor([2, 3])
+        if t[0] + t[1] > 4 and torch.tensor(True):
+            x = x * int(t[0])
+        return x + t.sum().item(), t.tolist(), float(t[1]), [7, 8, 9][t[0]], t
+
+    whole(f, (X,), (X + 1,))
+
+
+def test_size_computed_as_a_tensor(whole):
+    def f(x):
+        n = torch.div(x.size(0), 4, rounding_mode="trunc")
+        return x.view(n, 4, -1), x[:n], x.new_zeros((n + 1, 2)), range(n)
+
+    whole(f, (X,), (Y,), (torch.arange(64.0).reshape(16, 4),))
+
+
+def test_legacy_constructors(whole):
+    def f(x):
+        n = torch.IntTensor([3])
+        return (
+            x[:, : n[0]],
+            torch.LongTensor([1.5, -2.5]),
+            torch.FloatTensor([1, 2]),
+            torch.Tensor([[1], [2]]),
+            n,
+        )
+
+    whole(f, (X,), (Y,))
+
+
+def test_legacy_constructor_with_a_shape(whole):
+    def f(x):
+        return torch.FloatTensor(2, 3).shape, torch.LongTensor(4).zero_() + x[0].long()
+
+    whole(f, (X,))
+
+
+@pytest.mark.parametrize("written", ["base", "view", "data", "detached", "slice"])
+def test_content_that_was_written_to_is_not_relied_on(same, written):
+    def f(x):
+        t = torch.tensor([1, 2])
+        view = t[0]
+        target = {"base": t, "view": view, "data": t.data, "detached": t.detach(), "slice": t[:1]}[written]
+        target += 5
+        return x * view.item(), t.tolist()
+
+    same(f, (X,), (X + 1,))
+
+
+def test_memory_without_content(same):
+    def f(x):
+        t = torch.empty(2)
+        t.fill_(3)
+        return x + t[0].item()
+
+    same(f, (X,))
+
+
+def test_error_of_a_size_that_does_not_fit(same):
+    def f(x):
+        return x.view(torch.tensor(5), -1)
+
+    same(f, (X,))
+
+
+def test_tensor_becomes_a_view_of_itself(whole):
+    def f(x):
+        y = (x * 2).unsqueeze_(0)
+        y.squeeze_(0)
+        y.t_()
+        return y, y.shape, y.stride(), torch.nn.functional.linear(x[0], x[:, :4])
+
+    whole(f, (X,), (Y,), (torch.arange(64.0).reshape(16, 4),))
+
+
+def test_argument_becomes_a_view_of_itself(same):
+    def f(x):
+        x.unsqueeze_(0)
+        return x * 2
+
+    same(f, (X.clone(),), (Y.clone(),))
+
+
+def test_bound_methods_of_containers_across_breaks(same):
+    def f(x, items):
+        append, where = items.append, x.masked_fill
+        kept = x[x > 3]  # breaks: the size comes from data
+        append(kept.sum())
+        return where(x > 5, 0.0), items, "-".join(["a", "b"])
+
+    same(f, (X, []), (X + 1, [1]), (X * 2, [1]))
