@@ -538,3 +538,18 @@ def test_tensor_constructors_from_values(whole):
         )  # fmt: skip
 
     whole(f, (X, 2), (X, 3), (X, 4))
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_associative_scan(whole, reverse):
+    from torch._higher_order_ops.associative_scan import associative_scan
+
+    def combine(left, right):
+        return {"a": left["a"] * right["a"], "b": right["a"] * left["b"] + right["b"]}
+
+    def f(x):
+        return associative_scan(
+            combine, {"a": x, "b": x + 1}, dim=-1, reverse=reverse, combine_mode="generic"
+        )
+
+    whole(f, (torch.arange(12.0).reshape(3, 4) / 10,))
