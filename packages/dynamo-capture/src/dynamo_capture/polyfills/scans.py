@@ -23,7 +23,7 @@ def associative_scan(
     leaves, structure = pytree.tree_flatten(xs)
     if combine_mode not in ("pointwise", "generic"):
         raise ValueError(f"Combine_mode must either 'pointwise' or 'generic', but got {combine_mode}")
-    if combine_mode == "pointwise" and not all([leaf.device.type in ("cuda", "xpu") for leaf in leaves]):
+    if combine_mode == "pointwise" and not all(leaf.device.type in ("cuda", "xpu") for leaf in leaves):
         raise ValueError("For combine_mode='pointwise', all input tensors need to be on CUDA or XPU")
     dim = dim if dim >= 0 else dim + leaves[0].ndim
     items = list(zip(*[torch.unbind(leaf, dim) for leaf in leaves], strict=True))
