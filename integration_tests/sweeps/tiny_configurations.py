@@ -1,0 +1,200 @@
+"""Configurations of ``transformers`` with every size made small, by the names of the settings.
+
+A configuration is made anew by its class, so that what the class derives from a size follows it. Lists with an item
+for each layer are cut so that each kind of layer stays.
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from typing import Any
+
+HEADS = 4
+WIDTH = 32
+VOCABULARY = 160
+MOST_LAYERS = 8
+
+_LAYERS = r"(num_|n_)?(hidden_|encoder_|decoder_|text_|vision_)?(layers|layer|blocks)|depth|num_.*layers"
+_SIZES: tuple[tuple[str, int], ...] = (
+    # first match wins: pattern of the whole attribute name -> value
+    (r"(num_|n_)(key_value|kv)_heads|multi_query_group_num", 2),
+    (r".*(d_head|mamba_head_dim|ssm_head_dim)", 2 * WIDTH // HEADS),
+    (r"(num_|n_)?.*(heads|head)|.*attention_heads", HEADS),
+    (
+        r"head_dim|(qk|v)_head_dim|qk_nope_head_dim|qk_rope_head_dim|kv_channels|d_kv|attention_head_dim|rotary_dim",
+        WIDTH // HEADS,
+    ),
+    (r"(q|kv)_lora_rank", 16),
+    (r".*(intermediate_size|ffn_dim|d_ff|n_inner|mlp_dim|ffn_hidden_size|ffn_size|inner_dim)", 2 * WIDTH),
+    (
+        r"hidden_size|d_model|n_embd|dim|embed_dim|hidden_dim|embedding_size|d_embed|dec_hid_size|emb_dim",
+        WIDTH,
+    ),
+    (r".*(hidden_size|embed_dim|hidden_dim|projection_dim|embedding_dim|proj_dim|output_dim)", WIDTH),
+    (r".*vocab_size.*", VOCABULARY),
+    (r"hidden_size_per_.*", WIDTH // HEADS),
+    (r"(max_)?(position_embeddings|seq_len(gth)?|n_positions|sequence_length)|n_positions|n_ctx", 64),
+    (r"(num_|n_)(local_|routed_)?experts", 4),
+    (r"num_experts_per_tok|moe_k|top_k", 2),
+    (r"image_size|img_size|input_size", 32),
+    (r"patch_size|spatial_patch_size", 8),
+    (r"num_queries|num_query_tokens|num_latents", 8),
+    (r".*groups", 4),
+    (r"num_frames", 2),
+)
+_WHERE_NONE = {
+    "head_dim": WIDTH // HEADS,
+    "vocab_size": VOCABULARY,
+    "prediction_length": 4,
+    "num_key_value_heads": HEADS,
+}
+_ROPE = re.compile(r"mrope_section|long_factor|short_factor")
+
+
+def rebuilt(config: Any, sections: bool = False) -> Any:
+    """A new configuration of the same class with small sizes; ``sections``: rotary widths for time, height and width,
+    which some models have by default."""
+    accepted = inspect.signature(type(config).__init__).parameters
+    layers, least = _layers(config)
+    given: dict[str, Any] = {}
+    for name, value in settings(config):
+        if name in accepted:
+            small = (
+                rebuilt(value, sections) if is_configuration(value) else _smaller(name, value, layers, least)
+            )
+            if small is not value:
+                given[name] = small
+    if getattr(config, "num_key_value_heads", 0) == getattr(config, "num_attention_heads", None):
+        given["num_key_value_heads"] = given.get("num_attention_heads", config.num_attention_heads)
+    if "rope_parameters" in accepted and config.rope_parameters is not None:
+        given["rope_parameters"] = _fitting_rope(config.rope_parameters, given, sections)
+    return type(config)(**{name: value for name, value in given.items() if name in accepted})
+
+
+def shrink(config: Any) -> Any:
+    """The same configuration, its sizes made small in place, for classes that cannot be made anew."""
+    layers, least = _layers(config)
+    for name, value in settings(config):
+        if is_configuration(value):
+            shrink(value)
+            continue
+        small = _smaller(name, value, layers, least)
+        if small is not value:
+            try:
+                setattr(config, name, small)
+            except (AttributeError, TypeError, ValueError):
+                continue  # derived from others
+    return config
+
+
+def settings(config: Any) -> Iterator[tuple[str, Any]]:
+    """The settings by name: attributes and what the constructor takes."""
+    for name in sorted({*vars(config), *inspect.signature(type(config).__init__).parameters}):
+        if name.startswith("_"):
+            continue
+        try:
+            value = getattr(config, name)
+        except Exception:  # one that differs by layer
+            value = vars(config).get(name)
+            if value is None:
+                continue
+        if not callable(value):
+            yield name, value
+
+
+def is_configuration(value: Any) -> bool:
+    """Whether a setting is a configuration itself."""
+    return hasattr(value, "to_dict")
+
+
+def _layers(config: Any) -> tuple[int, int]:
+    """How many layers there are, and how many are needed for one of each kind."""
+    total, needed = 0, 2
+    accepted = inspect.signature(type(config).__init__).parameters
+    counts = {name: value for name, value in settings(config) if name in accepted and type(value) is int}
+    named = [name for name in counts if re.fullmatch(_LAYERS, name)]
+    if named:
+        total = max(counts[name] for name in named)
+    properties = [
+        name for name in dir(type(config)) if isinstance(getattr(type(config), name, None), property)
+    ]
+    for name in [*vars(config), *properties]:
+        try:
+            kinds = getattr(config, name)
+        except Exception:
+            continue
+        if (
+            isinstance(kinds, (list, tuple))
+            and total > 2
+            and len(kinds) == total
+            and all(isinstance(k, str) for k in kinds)
+        ):
+            first = [kinds.index(kind) + 1 for kind in set(kinds)]
+            needed = max(needed, *first)
+    return total, min(needed, MOST_LAYERS)
+
+
+def _smaller(name: str, value: Any, layers: int, least: int) -> Any:
+    if name in _WHERE_NONE and value is None:
+        return _WHERE_NONE[name]
+    if isinstance(value, bool) or value is None:
+        return value
+    if isinstance(value, (list, tuple)) and value:
+        return _smaller_sequence(name, value, layers, least)
+    if type(value) is not int:
+        return value
+    if re.search(r"_token(_id|_index)?$", name) and value >= VOCABULARY:
+        return VOCABULARY - 1 - sum(map(ord, name)) % 16
+    if re.fullmatch(_LAYERS, name):
+        return min(value, least)
+    for pattern, small in _SIZES:
+        if re.fullmatch(pattern, name):
+            return min(value, small)
+    return value
+
+
+def _smaller_sequence(name: str, value: Any, layers: int, least: int) -> Any:
+    """Layer by layer: cut. Stage by stage: widths and heads that double, one block each."""
+    if name.endswith("_token_id"):
+        return [_smaller(name, item, 0, 2) for item in value]
+    if not all(type(item) is int for item in value):
+        return value[:least] if len(value) == layers > least else value
+    if re.fullmatch(r"depths|layers|num_.*(blocks|layers)|layer_depths", name):
+        return type(value)(1 for _ in value)
+    if re.fullmatch(r"(hidden|embed|neck_hidden|encoder_hidden)_?(sizes|dims|dim|size)|dims", name):
+        return type(value)(min(item, 16 * 2**stage) for stage, item in enumerate(value))
+    if re.fullmatch(r"num_(attention_)?heads", name):
+        return type(value)(min(item, 2**stage) for stage, item in enumerate(value))
+    if re.fullmatch(r"image_size|img_size", name):
+        return type(value)(min(item, 32) for item in value)
+    if re.fullmatch(r".*(block|layer)_?(indexes|indices|ids)", name):
+        return type(value)(item for item in value if item < least) or type(value)([least - 1])
+    return value[:least] if len(value) == layers > least else value
+
+
+def _fitting_rope(rope: Any, given: dict[str, Any], sections: bool) -> Any:
+    """Rotary settings whose lists fit half of a head's width."""
+    if not isinstance(rope, dict):
+        return rope
+    width = given.get("head_dim") or given.get("hidden_size", WIDTH) // given.get(
+        "num_attention_heads", HEADS
+    )
+    half = int(width * (rope.get("partial_rotary_factor") or 1)) // 2
+    fitted: dict[str, Any] = {}
+    for name, value in rope.items():
+        if isinstance(value, dict):
+            value = _fitting_rope(value, given, sections)
+        elif name == "mrope_section":
+            value = _sections(half)
+        elif _ROPE.fullmatch(name) and isinstance(value, list):
+            value = value[:half]
+        fitted[name] = value
+    if sections and "rope_type" in rope:
+        fitted["mrope_section"] = _sections(half)
+    return fitted
+
+
+def _sections(half: int) -> list[int]:
+    return [half - 2 * (half // 3), half // 3, half // 3]

@@ -1,0 +1,181 @@
+"""Inputs for a model of ``transformers``, made from the signature of its ``forward`` and its configuration.
+
+Where a name alone does not say the shape, each usual one is tried; the first call that runs in eager is taken.
+"""
+
+from __future__ import annotations
+
+import inspect
+import itertools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from tiny_configurations import VOCABULARY, WIDTH, is_configuration, settings
+from torch import nn
+
+BATCH, LENGTH = 2, 12
+MOST_TRIES = 40
+Inputs = dict[str, Any]
+
+_MEDIA = ("pixel_values", "pixel_values_videos", "input_features", "input_values", "input_audio_embeds")
+_MEDIA_TOKENS = ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index")
+
+
+class Maker:
+    """Makes inputs of one model; ``batch`` and ``length`` may be other ones than those it was found with."""
+
+    def __init__(self, model: nn.Module, batch: int = BATCH, length: int = LENGTH) -> None:
+        self._model = model
+        self._config: Any = model.config
+        self._accepted = inspect.signature(model.forward).parameters
+        self.batch, self.length = batch, length
+
+    def candidates(self) -> Iterator[tuple[Any, Inputs]]:
+        """Inputs that may fit, likely ones first, each with a key that names the choice."""
+        required = [name for name, p in self._accepted.items() if _is_required(p)]
+        media = [name for name in _MEDIA if name in self._accepted]
+        text = [name for name in ("input_ids", "decoder_input_ids") if name in self._accepted]
+        if not getattr(self._config, "is_encoder_decoder", False):
+            text = text[:1]
+        tries = [[*media[:1], *text], text, media, media[:1]] if media else [text, []]
+        seen: list[set[str]] = []
+        for names in tries:
+            chosen = {*names, *required}
+            if chosen and chosen not in seen:
+                seen.append(chosen)
+                yield from self._shapes([name for name in self._accepted if name in chosen])
+
+    def make(self, choice: Any) -> Inputs | None:
+        """The inputs of a choice that ``candidates`` gave, again."""
+        return next((inputs for key, inputs in self.candidates() if key == choice), None)
+
+    def _shapes(self, names: list[str]) -> Iterator[tuple[Any, Inputs]]:
+        options = [self._makers(name) for name in names]
+        if any(not option for option in options):
+            return
+        for numbers in itertools.islice(itertools.product(*map(range, map(len, options))), MOST_TRIES):
+            generator = torch.Generator().manual_seed(1)
+            made: Inputs = {}
+            for option, number in zip(options, numbers, strict=True):
+                made.update(option[number](generator))
+            if "input_ids" in made and len(made) > 1:
+                self._place_media_tokens(made)
+            yield (tuple(names), numbers, False), made
+            if "use_cache" in self._accepted:
+                yield (tuple(names), numbers, True), {**made, "use_cache": False}
+
+    def _place_media_tokens(self, made: Inputs) -> None:
+        """Tokens for the features of images or sounds where the model looks for them."""
+        token = next((v for v in (self._first(name) for name in _MEDIA_TOKENS) if v is not None), None)
+        for method in ("get_image_features", "get_audio_features"):
+            features = getattr(self._model, method, None)
+            if features is None or token is None:
+                continue
+            taken = inspect.signature(features).parameters
+            try:
+                with torch.no_grad():
+                    found = features(**{name: value for name, value in made.items() if name in taken})
+            except Exception:
+                continue
+            count = sum(t.numel() // t.shape[-1] for t in _tensors(getattr(found, "pooler_output", found)))
+            ids = made["input_ids"]
+            places = torch.full((ids.shape[0], count // ids.shape[0]), token)
+            made["input_ids"] = torch.cat([ids[:, :2], places, ids[:, 2:]], dim=1)
+            return
+
+    def _makers(self, name: str) -> list[Callable[[torch.Generator], Inputs]]:
+        """How an input may be made."""
+        batch, length = self.batch, self.length
+        if name in ("input_ids", "decoder_input_ids"):
+            vocabulary = int(self._first("vocab_size") or VOCABULARY)
+            return [lambda g: {name: torch.randint(3, max(4, vocabulary - 20), (batch, length), generator=g)}]
+        if name in ("pixel_values", "pixel_values_videos") and self._takes_grid(name):
+            return [lambda g: self._patches(name, g)]
+        shapes = self._shapes_of(name)
+        if shapes:
+            return [lambda g, shape=shape: {name: torch.randn(shape, generator=g)} for shape in shapes]
+        if name == "bbox":
+            return [lambda g: {name: torch.randint(0, 30, (batch, length, 4), generator=g).sort(-1).values}]
+        if name == "grid_thw":
+            return [lambda g: {name: torch.tensor([[1, 4, 4]] * batch)}]
+        if name.endswith("attention_mask"):
+            return [lambda g: {name: torch.ones(batch, length, dtype=torch.int64)}]
+        return []
+
+    def _shapes_of(self, name: str) -> list[tuple[int, ...]]:
+        batch, length = self.batch, self.length
+        width = self._first("hidden_size", "d_model", "embed_dim") or WIDTH
+        match name:
+            case "pixel_values" | "pixel_values_videos":
+                height, width = self._image()
+                image = (self._first("num_channels", "in_channels", "in_chans") or 3, height, width)
+                frames = self._first("num_frames") or 2
+                return [(batch, *image), (batch, frames, *image), (batch, 1, *image), (1, batch, 1, *image)]
+            case "input_values" | "audio_values":
+                mel = self._first("num_mel_bins", "feature_size") or 128
+                return [(batch, 1600), (batch, 1, 1920), (batch, self._first("max_length") or 1024, mel)]
+            case "input_features":
+                mel = self._first("num_mel_bins", "feature_size", "feature_projection_input_dim") or 80
+                positions = 2 * (self._first("max_source_positions") or length)
+                return [(batch, mel, 2 * length), (batch, 2 * length, mel), (batch, mel, positions)]
+            case "hidden_states" if "grid_thw" in self._accepted:
+                return [(batch * 16, self._patch_width())]
+            case "hidden_states" | "inputs_embeds" | "encoder_hidden_states" | "query_embeds":
+                return [(batch, length, width)]
+            case "spectrogram" | "past_values" | "visual_feats" | "visual_pos":
+                return [(batch, length, self._first(f"{name}_dim", "visual_feat_dim") or width)]
+            case _:
+                return []
+
+    def _takes_grid(self, name: str) -> bool:
+        return ("video_grid_thw" if name.endswith("videos") else "image_grid_thw") in self._accepted
+
+    def _patches(self, name: str, generator: torch.Generator) -> Inputs:
+        grid = "video_grid_thw" if name.endswith("videos") else "image_grid_thw"
+        patches = torch.randn((self.batch * 16, self._patch_width()), generator=generator)
+        return {name: patches, grid: torch.tensor([[1, 4, 4]] * self.batch)}
+
+    def _patch_width(self) -> int:
+        channels = self._first("num_channels", "in_channels", "in_chans") or 3
+        return channels * (self._first("temporal_patch_size") or 1) * (self._first("patch_size") or 8) ** 2
+
+    def _image(self) -> tuple[int, int]:
+        size = self._first("image_size", "img_size") or 32
+        if is_configuration(size) or isinstance(size, dict):
+            size = 32
+        return (size[0], size[-1]) if isinstance(size, (list, tuple)) else (size, size)
+
+    def _first(self, *names: str) -> Any:
+        return _found(self._config, names)
+
+
+def _found(config: Any, names: tuple[str, ...]) -> Any:
+    """The first of these settings, of a configuration or one inside it."""
+    inside = [value for _, value in settings(config) if is_configuration(value)]
+    for name in names:
+        for place in (config, *inside):
+            try:
+                value = getattr(place, name, None)
+            except Exception:  # one that differs by layer
+                continue
+            if value is not None and not (isinstance(value, float) and math.isnan(value)):
+                return value
+    deeper = (_found(value, names) for value in inside)
+    return next((value for value in deeper if value is not None), None)
+
+
+def _is_required(parameter: inspect.Parameter) -> bool:
+    return parameter.default is parameter.empty and parameter.kind in (
+        parameter.POSITIONAL_OR_KEYWORD,
+        parameter.KEYWORD_ONLY,
+    )
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
