@@ -1,9 +1,9 @@
 """Runs tiny models of the architectures in ``transformers`` captured and compares with eager and with stock's capture.
 
-``python integration_tests/sweeps/architectures.py --every 4`` takes each fourth architecture, ``--stack`` adds the whole
+``python integration_tests/sweeps/architectures.py --every 4`` takes each fourth one, ``--stack`` adds the whole
 stack with gradients. Chunks run in processes of their own, so that a crash or a hang costs, and is counted against,
-one architecture. What is compared is the capture: graphs run as they are. Results go to a JSON file and a Markdown table;
-``--page docs/architectures.md`` writes the documentation's page of what was not captured whole.
+one architecture. What is compared is the capture: graphs run as they are. Results go to a JSON file and a Markdown
+table; ``--page docs/architectures.md`` writes the documentation's page of what was not captured whole.
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ Wrapper = Callable[["Trace", Any, Source], Value]
 WRAPPERS: dict[type, Wrapper] = {}
 
 _PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
-_BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size, range, slice)
+_BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, range, slice)
 _BY_IDENTITY = (
     types.ModuleType,
     types.MethodDescriptorType,
@@ -93,7 +93,7 @@ _BY_IDENTITY = (
     operator.methodcaller,
 )
 _BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
-_KNOWN = frozenset((*_PLAIN, *_BY_EQUALITY, *_BY_IDENTITY, *_BUILTIN_METHODS, types.FunctionType))
+_KNOWN = frozenset((*_PLAIN, *_BY_EQUALITY, *_BY_IDENTITY, *_BUILTIN_METHODS, torch.Size, types.FunctionType))
 
 
 def is_known(value: Any) -> bool:
@@ -382,7 +382,7 @@ def _tensor(tx: Trace, real: Any, source: Source) -> Value:
     return found if found is not None else tx.wrapping.remember(real, tx.tensors.input(real, source))
 
 
-@wraps(tuple)
+@wraps(tuple, torch.Size)
 def _tuple(tx: Trace, real: Any, source: Source) -> Value:
     tx.guards.type_is(source, type(real))
     tx.guards.length(source, real)

@@ -3,6 +3,8 @@
 import pytest
 import torch
 
+from dynamo_capture import graph_break
+
 X = torch.arange(32.0).reshape(8, 4)
 Y = torch.arange(48.0).reshape(12, 4)
 
@@ -100,3 +102,12 @@ def test_bound_methods_of_containers_across_breaks(same):
         return where(x > 5, 0.0), items, "-".join(["a", "b"])
 
     same(f, (X, []), (X + 1, [1]), (X * 2, [1]))
+
+
+def test_shape_kept_across_a_break_varies(same):
+    def f(x):
+        shape = x.shape
+        graph_break()
+        return shape[0] * 2, shape, type(shape)
+
+    same(f, (X,), (Y,), (X[:5],), (X[:3],), (X[:6],), graphs=4)
