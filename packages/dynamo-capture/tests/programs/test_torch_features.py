@@ -3,6 +3,7 @@
 import contextlib
 
 import numpy
+import pytest
 import torch
 from torch.utils import _pytree as pytree
 
