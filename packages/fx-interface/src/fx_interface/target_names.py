@@ -20,6 +20,7 @@ from torch._ops import OpOverload, OpOverloadPacket
 from fx_interface import graph
 from fx_interface.dialects.prims import PRIMS, PrimOp
 from fx_interface.errors import CorruptArtifactError, UnsupportedProgramError
+from fx_interface.modes import MODES
 from fx_interface.regions import REGIONS
 
 _NAMESPACES: tuple[tuple[str, Mapping[str, Any]], ...] = (
@@ -57,12 +58,6 @@ _BUILTINS: tuple[Callable[..., Any], ...] = (
     getattr,
 )
 _INTERFACE: tuple[Callable[..., Any], ...] = (graph.size_min, graph.size_max)
-_MODES: Mapping[str, Callable[..., Any]] = {
-    "torch._C._set_grad_enabled": torch._C._set_grad_enabled,
-    "torch.amp._enter_autocast": getattr(torch.amp, "_enter_autocast"),  # noqa: B009
-    "torch.amp._exit_autocast": getattr(torch.amp, "_exit_autocast"),  # noqa: B009
-}
-"""What changes a mode while a graph runs; torch's own captured graphs call the same functions."""
 _BARRED = frozenset({"call", "__call__", "compile", "load", "save", "import_ir_module"})
 
 
@@ -71,7 +66,7 @@ def _functions() -> Mapping[str, Any]:
     found: dict[str, Any] = {f"builtins.{f.__name__}": f for f in _BUILTINS}
     found.update({f"fx_interface.graph.{f.__name__}": f for f in _INTERFACE})
     found.update({f"fx_interface.regions.{region.name}": target for target, region in REGIONS.items()})
-    found.update(_MODES)
+    found.update(MODES)
     for prefix, namespace in _NAMESPACES:
         for name in sorted(namespace, key=lambda name: (name.startswith("_"), name)):
             value = namespace[name]

@@ -1,0 +1,58 @@
+"""What changes a mode of torch while a graph runs, and how the modes are put back afterwards.
+
+Torch's own captured graphs call the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+from torch.autograd import grad_mode
+
+enter_autocast: Final[Any] = getattr(torch.amp, "_enter_autocast")  # noqa: B009
+exit_autocast: Final[Any] = getattr(torch.amp, "_exit_autocast")  # noqa: B009
+enter_inference_mode: Final[Any] = getattr(grad_mode, "_enter_inference_mode")  # noqa: B009
+exit_inference_mode: Final[Any] = getattr(grad_mode, "_exit_inference_mode")  # noqa: B009
+
+BLOCKS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
+    enter_autocast: exit_autocast,
+    enter_inference_mode: exit_inference_mode,
+}
+"""Functions that enter a block and give back what the one beside them is called with to leave it."""
+
+SWITCHES: Final[Mapping[Callable[..., Any], Callable[[], Any]]] = {
+    torch._C._set_grad_enabled: torch.is_grad_enabled,
+    torch._C._set_multithreading_enabled: torch._C._is_multithreading_enabled,
+    torch._C._set_sdp_use_flash: torch._C._get_flash_sdp_enabled,
+    torch._C._set_sdp_use_math: torch._C._get_math_sdp_enabled,
+    torch._C._set_sdp_use_mem_efficient: torch._C._get_mem_efficient_sdp_enabled,
+    torch._C._set_sdp_use_cudnn: torch._C._get_cudnn_sdp_enabled,
+    torch._C._set_sdp_use_overrideable: torch._C._get_overrideable_sdp_enabled,
+    torch._C._set_sdp_priority_order: torch._C._get_sdp_priority_order,
+}
+"""Functions that set a mode, with what reads it."""
+
+MODES: Final[Mapping[str, Callable[..., Any]]] = {
+    "torch.amp._enter_autocast": enter_autocast,
+    "torch.amp._exit_autocast": exit_autocast,
+    "torch.autograd.grad_mode._enter_inference_mode": enter_inference_mode,
+    "torch.autograd.grad_mode._exit_inference_mode": exit_inference_mode,
+    **{f"torch._C.{setter.__name__}": setter for setter in SWITCHES},
+}
+"""Every such function by its stable name."""
+
+CHANGING: Final[frozenset[Callable[..., Any]]] = frozenset(MODES.values())
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """The switches are as before at the end, and what was entered with ``BLOCKS`` inside is the caller's to leave."""
+    before = [(setter, reader()) for setter, reader in SWITCHES.items()]
+    try:
+        yield
+    finally:
+        for setter, value in before:
+            setter(value)

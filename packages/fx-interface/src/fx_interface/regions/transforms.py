@@ -1,0 +1,120 @@
+"""Function transforms: the gradient of a sub-graph, and a sub-graph mapped over a dimension of its arguments.
+
+Run as they are, they open a level of torch's dispatcher, which wraps the tensors of the sub-graph: operators record
+derivatives, or treat one dimension as absent, one level down. So transforms nest in any order, and the operators that
+arrive below are plain ones. The semantics are ``torch.func``'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+
+from fx_interface.dialects.dialect import broken
+from fx_interface.regions.region import RegionCall, region, results_of
+
+Body = Callable[..., Sequence[Any]]
+_levels: Any = torch._C._functorch
+
+
+def _check_gradient(call: RegionCall) -> None:
+    (body,) = call.bodies
+    count = call.node.kwargs.get("wrt")
+    if not isinstance(count, int) or not 0 < count <= len(call.arguments):
+        broken("FXI113", call.node, f"wrt={count!r} of {len(call.arguments)} arguments")
+    if not results_of(body):
+        broken("FXI113", call.node, "the sub-graph returns nothing to differentiate")
+
+
+@region("gradient", bodies=1, check=_check_gradient)
+def gradient(body: Body, *args: Any, wrt: int) -> tuple[Any, ...]:
+    """The gradients of the first result of ``body(*args)``, a scalar, with respect to the first ``wrt`` arguments, and
+    then all results of ``body``. Zeros for an argument that the result does not depend on."""
+    with _level(_levels._grad_increment_nesting, _levels._grad_decrement_nesting) as level:
+        with torch.enable_grad(), _requires_grad_allowed():
+            given = [_wrapped(arg, level) for arg in args]
+            leaves = [_levels._wrap_for_grad(arg, level).requires_grad_() for arg in args[:wrt]]
+            results = list(body(*leaves, *given[wrt:]))
+            found = _gradients(results[0], leaves)
+        return tuple(_unwrapped(value, level) for value in (*found, *results))
+
+
+def _gradients(value: torch.Tensor, leaves: list[torch.Tensor]) -> list[torch.Tensor]:
+    if not value.requires_grad:
+        return [torch.zeros_like(leaf) for leaf in leaves]
+    with torch.autograd.set_multithreading_enabled(False):
+        # The engine itself: torch.autograd.grad imports torch's symbolic shapes to check what holds by construction.
+        found = torch.autograd.Variable._execution_engine.run_backward(
+            (value,),
+            (torch.ones_like(value),),
+            True,
+            True,
+            tuple(leaves),
+            allow_unreachable=True,
+            accumulate_grad=False,
+        )
+    return [torch.zeros_like(leaf) if one is None else one for leaf, one in zip(leaves, found, strict=True)]
+
+
+def _check_mapped(call: RegionCall) -> None:
+    (body,) = call.bodies
+    in_dims, out_dims = call.node.kwargs.get("in_dims"), call.node.kwargs.get("out_dims")
+    if not isinstance(in_dims, (tuple, list)) or len(in_dims) > len(call.arguments):
+        broken("FXI113", call.node, f"in_dims={in_dims!r} for {len(call.arguments)} arguments")
+    if not isinstance(out_dims, (tuple, list)) or len(out_dims) != len(results_of(body)):
+        broken("FXI113", call.node, f"out_dims={out_dims!r} for {len(results_of(body))} results")
+
+
+@region("mapped", bodies=1, check=_check_mapped)
+def mapped(
+    body: Body,
+    *args: Any,
+    in_dims: Sequence[int],
+    out_dims: Sequence[int | None],
+    randomness: str = "error",
+) -> tuple[Any, ...]:
+    """``body`` for each slice of the first arguments along ``in_dims``; the other arguments are the same for all.
+
+    The results are stacked along ``out_dims``, None for one that is the same for all slices. ``randomness`` is
+    ``"error"``, ``"different"`` or ``"same"`` between slices.
+    """
+    count = args[0].size(in_dims[0])
+    with _level(
+        lambda: _levels._vmap_increment_nesting(count, randomness), _levels._vmap_decrement_nesting
+    ) as level:
+        sliced = [_levels._add_batch_dim(arg, dim, level) for arg, dim in zip(args, in_dims, strict=False)]
+        results = body(*sliced, *args[len(in_dims) :])
+        return tuple(
+            value if dim is None else _levels._remove_batch_dim(value, level, count, dim)
+            for value, dim in zip(results, out_dims, strict=True)
+        )
+
+
+@contextmanager
+def _level(push: Callable[[], int], pop: Callable[[], Any]) -> Iterator[int]:
+    level = push()
+    try:
+        yield level
+    finally:
+        pop()
+
+
+@contextmanager
+def _requires_grad_allowed() -> Iterator[None]:
+    before = _levels.get_inplace_requires_grad_allowed()
+    _levels.set_inplace_requires_grad_allowed(True)
+    try:
+        yield
+    finally:
+        _levels.set_inplace_requires_grad_allowed(before)
+
+
+def _wrapped(value: Any, level: int) -> Any:
+    return _levels._wrap_for_grad(value, level) if isinstance(value, torch.Tensor) else value
+
+
+def _unwrapped(value: Any, level: int) -> Any:
+    return _levels._unwrap_for_grad(value, level) if isinstance(value, torch.Tensor) else value
