@@ -39,6 +39,11 @@ static Reader readers[] = {
     CONTEXT("cudnn_benchmark", "14benchmarkCuDNNEv"),
     CONTEXT("cudnn_deterministic", "18deterministicCuDNNEv"),
     CONTEXT("mkldnn_enabled", "17userEnabledMkldnnEv"),
+    CONTEXT("sdp_flash", "19userEnabledFlashSDPEv"),
+    CONTEXT("sdp_math", "18userEnabledMathSDPEv"),
+    CONTEXT("sdp_mem_efficient", "26userEnabledMemEfficientSDPEv"),
+    CONTEXT("sdp_cudnn", "19userEnabledCuDNNSDPEv"),
+    CONTEXT("sdp_overrideable", "26userEnabledOverrideableSDPEv"),
 };
 enum { N_READERS = sizeof readers / sizeof *readers };
 

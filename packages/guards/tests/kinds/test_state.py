@@ -73,6 +73,15 @@ CHANGES: dict[str, Callable[[], Any]] = {
     "cudnn_benchmark": lambda: torch.backends.cudnn.flags(benchmark=True),
     "cudnn_deterministic": lambda: torch.backends.cudnn.flags(deterministic=True),
     "mkldnn_enabled": lambda: torch.backends.mkldnn.flags(enabled=False),
+    "sdp_flash": lambda: toggled(torch._C._get_flash_sdp_enabled, torch._C._set_sdp_use_flash, False),
+    "sdp_math": lambda: toggled(torch._C._get_math_sdp_enabled, torch._C._set_sdp_use_math, False),
+    "sdp_mem_efficient": lambda: toggled(
+        torch._C._get_mem_efficient_sdp_enabled, torch._C._set_sdp_use_mem_efficient, False
+    ),
+    "sdp_cudnn": lambda: toggled(torch._C._get_cudnn_sdp_enabled, torch._C._set_sdp_use_cudnn, False),
+    "sdp_overrideable": lambda: toggled(
+        torch._C._get_overrideable_sdp_enabled, torch._C._set_sdp_use_overrideable, False
+    ),
     "num_threads": lambda: toggled(torch.get_num_threads, torch.set_num_threads, torch.get_num_threads() + 1),
 }
 

@@ -45,6 +45,11 @@ FACTS: dict[str, Callable[[], Any]] = {
     "cudnn_benchmark": torch._C._get_cudnn_benchmark,
     "cudnn_deterministic": torch._C._get_cudnn_deterministic,
     "mkldnn_enabled": torch._C._get_mkldnn_enabled,
+    "sdp_flash": torch._C._get_flash_sdp_enabled,
+    "sdp_math": torch._C._get_math_sdp_enabled,
+    "sdp_mem_efficient": torch._C._get_mem_efficient_sdp_enabled,
+    "sdp_cudnn": torch._C._get_cudnn_sdp_enabled,
+    "sdp_overrideable": torch._C._get_overrideable_sdp_enabled,
     "num_threads": torch.get_num_threads,
 }
 """Every fact by its stable name, with how it is read."""
