@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 import torch
 from torch import nn
-from torch.fx import GraphModule, symbolic_trace
+from torch.fx import Graph, GraphModule, symbolic_trace
 
-from aot_autograd import trace_joint
+from aot_autograd import compile_joint, trace_joint
+from fx_interface import modes
 from fx_interface.errors import UnsupportedProgramError, UserLocation
 
 
@@ -71,3 +72,70 @@ def test_graphs_are_traced_in_threads(library: Any) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(traced, range(20))) == [traced(k) for k in range(20)]
+
+
+def _compiled(build: Any, example: torch.Tensor, library: Any) -> Any:
+    graph = Graph()
+    graph.output(build(graph, graph.placeholder("x")))
+    return compile_joint(
+        GraphModule(nn.Module(), graph),
+        [example],
+        operators=library,
+        forward_compiler=lambda module: module.forward,
+    )
+
+
+def _in_inference_mode(graph: Graph, x: Any) -> Any:
+    block = graph.call_function(modes.enter_inference_mode, (True,))
+    inside = graph.call_function(torch.mul, (x, 2))
+    row = graph.call_function(torch.select, (inside, 0, 0))
+    shown = graph.call_function(torch.select, (x, 0, 0))
+    graph.call_function(modes.exit_inference_mode, (block,))
+    return inside, row, shown, graph.call_function(torch.mul, (x, 3))
+
+
+def test_what_is_made_in_inference_mode_is_an_inference_tensor(library: Any) -> None:
+    x = torch.ones(2, 3)
+    inside, row, shown, after = _compiled(_in_inference_mode, x, library)(x)
+    assert [t.is_inference() for t in (inside, row, shown, after)] == [True, True, False, False]
+    assert row.data_ptr() == inside.data_ptr()
+    assert shown.data_ptr() == x.data_ptr()
+    assert torch.equal(after, torch.full((2, 3), 3.0))
+
+
+def test_leaving_inference_mode_is_refused(library: Any) -> None:
+    def build(graph: Graph, x: Any) -> Any:
+        block = graph.call_function(modes.enter_inference_mode, (False,))
+        made = graph.call_function(torch.mul, (x, 2))
+        graph.call_function(modes.exit_inference_mode, (block,))
+        return (made,)
+
+    with torch.inference_mode(), pytest.raises(UnsupportedProgramError, match="AOT120"):
+        _compiled(build, torch.ones(2), library)
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_a_failing_trace_leaves_the_blocks_that_it_entered(library: Any) -> None:
+    def build(graph: Graph, x: Any) -> Any:
+        graph.call_function(modes.enter_inference_mode, (True,))
+        return (graph.call_function(torch.reshape, (x, (7,))),)
+
+    with pytest.raises(UnsupportedProgramError, match="AOT101"):
+        _compiled(build, torch.ones(2), library)
+    assert not torch.is_inference_mode_enabled()
+
+
+def test_a_program_that_turns_gradients_on(library: Any) -> None:
+    def build(graph: Graph, x: Any) -> Any:
+        before = graph.call_function(torch.mul, (x, 2))
+        graph.call_function(torch._C._set_grad_enabled, (True,))
+        return before, graph.call_function(torch.mul, (x, 3))
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        before, after = _compiled(build, x, library)(x)
+        assert not torch.is_grad_enabled()
+    assert not before.requires_grad
+    after.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [3.0, 3.0]

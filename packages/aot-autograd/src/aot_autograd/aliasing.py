@@ -14,7 +14,7 @@ from typing import Any
 import torch
 
 from aot_autograd.memory import read
-from aot_autograd.plan import Constant, FromGraph, FromInput, Recipe, Replay, SameAs, ViewOf
+from aot_autograd.plan import AsInference, Constant, FromGraph, FromInput, Recipe, Replay, SameAs, ViewOf
 from aot_autograd.record import Value
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
@@ -89,7 +89,26 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
         if isinstance(recipe, FromGraph) and recipe in found.recipes:
             recipe = ViewOf(recipe, (Replay("aten::alias.default", (), (), None, False),))  # another object
         found.recipes.append(recipe)
+    _mark_inference(found, outputs)
     return found
+
+
+def _mark_inference(found: Results, outputs: Sequence[Any]) -> None:
+    """Results that the program made in another mode of inference than it was called in."""
+    inside = torch.is_inference_mode_enabled()
+    for position, (recipe, output) in enumerate(zip(found.recipes, outputs, strict=True)):
+        if not isinstance(output, TracedTensor) or output.is_inference() is inside:
+            continue
+        if isinstance(recipe, (FromGraph, ViewOf)) and not _is_of_input(recipe):
+            if inside:
+                raise UnsupportedProgramError(
+                    "AOT120", "the program leaves inference mode by itself and returns what it makes there"
+                )
+            found.recipes[position] = AsInference(recipe)
+
+
+def _is_of_input(recipe: Recipe) -> bool:
+    return isinstance(recipe, ViewOf) and isinstance(recipe.base, FromInput)
 
 
 def _recipe(

@@ -6,7 +6,7 @@ A region is run as its target says, with its sub-graphs as callables; only a che
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from torch.fx import GraphModule, Node
@@ -18,7 +18,10 @@ from aot_autograd.record import Recorder
 from aot_autograd.trace import TracedTensor
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import location_of_node
+from fx_interface.modes import BLOCKS
 from fx_interface.regions import checkpointed
+
+_LEAVING: Final = frozenset(BLOCKS.values())
 
 
 def program_of(graph_module: GraphModule) -> Program:
@@ -27,6 +30,16 @@ def program_of(graph_module: GraphModule) -> Program:
     def run(recorder: Recorder, inputs: Sequence[Any]) -> Sequence[Any]:
         given = iter(inputs)
         values: dict[Node, Any] = {}
+        entered: dict[Node, Any] = {}
+        try:
+            return follow(recorder, given, values, entered)
+        finally:
+            for node, token in reversed(entered.items()):
+                _leaving(node)(token)
+
+    def follow(
+        recorder: Recorder, given: Iterator[Any], values: dict[Node, Any], entered: dict[Node, Any]
+    ) -> Sequence[Any]:
         for node in graph_module.graph.nodes:
             match node.op:
                 case "placeholder":
@@ -43,6 +56,10 @@ def program_of(graph_module: GraphModule) -> Program:
             args, kwargs = _fill_in(node.args, values), _fill_in(node.kwargs, values)
             rule = _REGIONS.get(node.target)
             values[node] = _call(node, args, kwargs) if rule is None else rule(recorder, *args)
+            if node.target in BLOCKS:
+                entered[node] = values[node]
+            elif node.target in _LEAVING:
+                entered.pop(node.args[0])
         raise AssertionError("a graph ends in an output node")
 
     return run
@@ -73,6 +90,12 @@ def _checkpointed(recorder: Recorder, body: Callable[..., Any], *args: Any) -> A
 
 
 _REGIONS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {checkpointed: _checkpointed}
+
+
+def _leaving(node: Node) -> Callable[..., Any]:
+    """What leaves the block that ``node`` enters."""
+    assert callable(node.target)
+    return BLOCKS[node.target]
 
 
 def _fill_in(arg: Any, values: dict[Node, Any]) -> Any:

@@ -18,6 +18,7 @@ from aot_autograd.storage import Storage
 from aot_autograd.symbolic_composites import symbolic_composites
 from aot_autograd.trace import Trace, TracedTensor, TraceMode
 from fx_interface.errors import StackError, UnsupportedProgramError
+from fx_interface.modes import restored
 from fx_interface.operators import OperatorLibrary
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.symbols import Expr, ShapeEnv
@@ -73,9 +74,8 @@ def trace_program(
     """
     trace = Trace(operators, env)
     arguments = _Arguments()
-    before = torch.is_grad_enabled()
     try:
-        with _without_hooks(), TraceMode(trace, handle), symbolic_composites(bool(env.symbols)):
+        with restored(), _without_hooks(), TraceMode(trace, handle), symbolic_composites(bool(env.symbols)):
             _make_inputs(trace, arguments, declared, example_inputs, training)
             outputs = list(program(trace.recorder, arguments.passed))
         joint = _finish_forward(trace, arguments, declared, outputs)
@@ -99,7 +99,6 @@ def trace_program(
             action="if the program runs without the compiler, report this as a missing operator",
         ) from error
     finally:
-        torch._C._set_grad_enabled(before)
         trace.close()
 
 

@@ -89,6 +89,15 @@ def trace_joint(
         operators=operators,
         env=ShapeEnv() if env is None else env,
         partition=partition,
+        opens_grad=_opens_grad(graph_module),
+    )
+
+
+def _opens_grad(graph_module: GraphModule) -> bool:
+    """Whether the graph turns gradients on somewhere."""
+    return any(
+        node.target is torch._C._set_grad_enabled and node.args[0] is True
+        for node in graph_module.graph.nodes
     )
 
 
@@ -100,12 +109,14 @@ def trace(
     operators: OperatorLibrary,
     env: ShapeEnv,
     partition: Partitioner = save_everything,
+    opens_grad: bool = False,
 ) -> TracedProgram:
-    """As ``trace_joint``, of any program."""
+    """As ``trace_joint``, of any program. ``opens_grad``: it may turn gradients on by itself."""
+    training = is_training(example_inputs)
+    if opens_grad and not training and not torch.is_inference_mode_enabled():
+        training = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
     with _collector_paused():
-        joint = trace_program(
-            program, declared, example_inputs, operators, env, training=is_training(example_inputs)
-        )
+        joint = trace_program(program, declared, example_inputs, operators, env, training=training)
         return split(joint, partition, _must_be_distinct(joint.mutated, declared, example_inputs))
 
 

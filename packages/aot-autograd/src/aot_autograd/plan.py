@@ -63,7 +63,14 @@ class ViewOf:
     steps: tuple[Replay, ...]
 
 
-Recipe: TypeAlias = FromGraph | FromInput | SameAs | Constant | ViewOf
+@dataclass(frozen=True, slots=True)
+class AsInference:
+    """What ``made`` makes, as a tensor made in inference mode: the program entered that mode by itself."""
+
+    made: FromGraph | FromInput | ViewOf
+
+
+Recipe: TypeAlias = FromGraph | FromInput | SameAs | Constant | ViewOf | AsInference
 """How one result of the program is made from the forward graph's results and the inputs."""
 
 
@@ -127,7 +134,7 @@ class JointPlan:
     the first two. ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but no
     result depends on them differentiably, so that the graph runs with gradients off. ``owned``: inputs that are a
     module's parameters and buffers. ``repeatable``: run again on the same inputs, in whatever state of autocast, the
-    program computes the same.
+    program computes the same. ``opens_grad``: called with gradients off, the program turns them on by itself.
     """
 
     inputs: int
@@ -141,6 +148,7 @@ class JointPlan:
     no_grad: bool
     owned: tuple[int, ...]
     repeatable: bool
+    opens_grad: bool
     backward: BackwardPlan | None
 
     @property

@@ -13,7 +13,7 @@ from aot_autograd.plan import JointPlan
 from fx_interface.encoding import corrupt, decode, decode_spec, encode, encode_spec
 from fx_interface.tensor_spec import TensorSpec
 
-FORMAT: Final = "aot-autograd plan 3"
+FORMAT: Final = "aot-autograd plan 4"
 """The value under ``"format"`` in every stored plan."""
 
 _RECORDS: Final[Mapping[str, type[Any]]] = {
@@ -25,6 +25,7 @@ _RECORDS: Final[Mapping[str, type[Any]]] = {
         records.Constant,
         records.Replay,
         records.ViewOf,
+        records.AsInference,
         records.MutatedInput,
         records.SavedInput,
         records.SavedOutput,

@@ -62,6 +62,7 @@ def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int],
             if decl.kind in (InputKind.PARAMETER, InputKind.BUFFER)
         ),
         repeatable=not random_calls(joint.trace.recorder.values, backward=False) and not _autocasts(),
+        opens_grad=joint.training and not torch.is_grad_enabled(),
         backward=backward_plan,
     )
     return TracedProgram(plan, _forward(joint, saved), backward_graph)

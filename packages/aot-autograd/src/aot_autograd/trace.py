@@ -8,6 +8,7 @@ operators run above it as always; a dispatch mode below them sees each remaining
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
 from typing import Any
 
 import torch
@@ -69,9 +70,11 @@ class Trace:
         if not all(type(n) is int for n in sizes) or not all(type(n) is int for n in strides):
             sizes = [self.sizes.to_torch(n) for n in sizes]
             strides = [self.sizes.to_torch(n) for n in strides]
-        made: TracedTensor = _make_wrapper(
-            TracedTensor, sizes, strides=strides, dtype=spec.dtype, device=spec.device
-        )
+        ordinary = step is not None and storage.base is not None and not storage.base.is_inference()
+        with torch.inference_mode(False) if ordinary and torch.is_inference_mode_enabled() else nullcontext():
+            made: TracedTensor = _make_wrapper(
+                TracedTensor, sizes, strides=strides, dtype=spec.dtype, device=spec.device
+            )
         made.storage_record = storage
         made.view_step = step
         made.value = value

@@ -33,12 +33,22 @@ def finish(
             assert not plan.backward.gradient_of, "a plan with gradients needs its compiled graph"
             backward = _no_gradients
         run = training_function(plan, plan.backward, forward, backward, make, fallback)
+        if plan.opens_grad:
+            run = _with_gradients(run)
     elif plan.is_plain:
         return forward
     else:
         run = _inference(plan, forward, make)
     views = tuple(m.input_index for m in plan.mutated if m.differentiable)
     return _checked(plan.distinct, views, run, fallback) if plan.distinct or views else run
+
+
+def _with_gradients(run: CompiledGraph) -> CompiledGraph:
+    def enabled(*inputs: Any) -> Sequence[Any]:
+        with torch.enable_grad():
+            return run(*inputs)
+
+    return enabled
 
 
 def _no_gradients() -> tuple[()]:

@@ -7,7 +7,17 @@ from typing import Any, TypeAlias
 
 import torch
 
-from aot_autograd.plan import Constant, FromGraph, FromInput, JointPlan, Recipe, Replay, SameAs, ViewOf
+from aot_autograd.plan import (
+    AsInference,
+    Constant,
+    FromGraph,
+    FromInput,
+    JointPlan,
+    Recipe,
+    Replay,
+    SameAs,
+    ViewOf,
+)
 from fx_interface.symbols import Expr, Symbol, evaluate
 
 Maker: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], tuple[Any, ...]]
@@ -19,14 +29,10 @@ def result_maker(plan: JointPlan) -> Maker | None:
     recipes = plan.recipes
     if all(recipe == FromGraph(index) for index, recipe in enumerate(recipes)):
         return None
-    dynamic = any(isinstance(recipe, ViewOf) and _is_dynamic(recipe) for recipe in recipes)
+    views = [r for r in map(_plain, recipes) if isinstance(r, ViewOf)]
+    dynamic = any(map(_is_dynamic, views))
     positions = [(Symbol(name), position) for name, position in plan.symbols] if dynamic else []
-    operators = {
-        step.op: _operator(step.op)
-        for recipe in recipes
-        if isinstance(recipe, ViewOf)
-        for step in recipe.steps
-    }
+    operators = {step.op: _operator(step.op) for view in views for step in view.steps}
 
     def make(inputs: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
         sizes = {atom: inputs[position] for atom, position in positions}
@@ -36,6 +42,10 @@ def result_maker(plan: JointPlan) -> Maker | None:
         return tuple(made)
 
     return make
+
+
+def _plain(recipe: Recipe) -> Recipe:
+    return recipe.made if isinstance(recipe, AsInference) else recipe
 
 
 def _make(
@@ -55,11 +65,19 @@ def _make(
             return made[index]
         case Constant(value):
             return value
+        case AsInference(plain):
+            return _as_inference(_make(plain, inputs, results, made, sizes, operators))
         case ViewOf(base, steps):
             value = results[base.index] if isinstance(base, FromGraph) else inputs[base.index]
             for step in steps:
                 value = _replay(value, step, sizes, operators[step.op])
             return value
+
+
+def _as_inference(value: torch.Tensor) -> torch.Tensor:
+    """A tensor made in inference mode in the memory of ``value``, which nobody else holds."""
+    with torch.inference_mode():
+        return torch.empty(0, dtype=value.dtype, device=value.device).set_(value.detach())  # type: ignore[call-overload,no-any-return]
 
 
 def _replay(value: Any, step: Replay, sizes: Mapping[Symbol, int], operator: Callable[..., Any]) -> Any:
