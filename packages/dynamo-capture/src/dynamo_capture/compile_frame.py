@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 from types import BuiltinFunctionType, CodeType
 from typing import Any
 
-import torch
 from torch.fx import GraphModule
 
 import guards
 from dynamo_capture import runtime
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.resume_code import ResumeCodes
-from dynamo_capture.calls.contexts import exit_autocast, leave_all
+from dynamo_capture.calls.modes import leave_all, switches
 from dynamo_capture.capturable import is_of_stock_compiler, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly, close_dropped
 from dynamo_capture.controls import Stance, current_stance
@@ -52,6 +51,7 @@ from dynamo_capture.surroundings import set_aside
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
+from fx_interface.modes import restored
 from fx_interface.operators import OperatorLibrary
 from fx_interface.signature import (
     DIALECT_KEY,
@@ -146,13 +146,12 @@ class _RootFrame(Frame):
 
 @contextlib.contextmanager
 def _modes_restored(tx: Trace) -> Iterator[None]:
-    enabled = torch.is_grad_enabled()
-    try:
-        yield
-    finally:
-        for block in reversed(tx.autocasts):
-            exit_autocast(block.entered.pop()[0])
-        torch._C._set_grad_enabled(enabled)
+    with restored():
+        try:
+            yield
+        finally:
+            for block in reversed(tx.blocks):
+                block.undo()
 
 
 def _is_own(frame: Frame) -> bool:
@@ -316,7 +315,7 @@ class FrameCompiler:
         tx: Trace,
     ) -> Any:
         session = self._session
-        entry_grad = torch.is_grad_enabled()
+        entry = switches()
         tx.guards.add(guards.global_state())
         tx.guards.add(forward_level_guard())
         with _modes_restored(tx):
@@ -334,11 +333,13 @@ class FrameCompiler:
                 done = frame.run_until(None if broken is None else broken.count)
                 if done is not None:
                     close_dropped(tx, frame, done.value)
-            exit_grad = torch.is_grad_enabled()
+            left = switches()
             if done is None and frame.exceptions:
                 raise GraphBreak("CAP241", "inside an exception handler")
+            if done is not None and tx.blocks:
+                raise GraphBreak("CAP241", "a block of a mode is entered and not left")
             blocks = leave_all(tx)
-        assembly = Assembly(tx, frame, prepared.body, entry_grad, exit_grad)
+        assembly = Assembly(tx, frame, prepared.body, entry, left)
         backend = _Backend(session, tx, view, report)
         if done is not None:
             code = assembly.for_return(done.value, backend.finish)

@@ -13,6 +13,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.sources import FloatTensorSource
 from fx_interface.errors import UserLocation
 from fx_interface.graph import LOCATION_KEY, materialize
+from fx_interface.modes import CHANGING
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol
@@ -21,11 +22,6 @@ from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
 if TYPE_CHECKING:
     from dynamo_capture.regions.body import Body
     from dynamo_capture.values import TensorValue
-
-
-_MODE_CHANGES: frozenset[Any] = frozenset(
-    {torch._C._set_grad_enabled, getattr(torch.amp, "_enter_autocast")}  # noqa: B009
-)
 
 
 @dataclass(slots=True, eq=False)
@@ -77,8 +73,8 @@ class GraphOutput:
 
     @property
     def changes_modes(self) -> bool:
-        """Whether a node turns gradients or autocast on or off, here or in a region."""
-        here = any(node.target in _MODE_CHANGES for node in self.graph.nodes)
+        """Whether a node changes a mode of torch, here or in a region."""
+        here = any(node.op == "call_function" and node.target in CHANGING for node in self.graph.nodes)
         return here or any(body.changes_modes for body in self.bodies.values())
 
     def placeholder(self, name: str, kind: InputKind, spec: ValueSpec, source: Source, example: Any) -> Node:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import random
+import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -13,6 +14,7 @@ import torch
 
 from dynamo_capture import _eval_frame
 from dynamo_capture.hook import region
+from fx_interface.modes import SWITCHES
 
 _log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()
@@ -222,12 +224,14 @@ def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
     """A graph that changes modes: they are put back if it raises."""
 
     def run(*inputs: Any) -> Any:
-        enabled = torch.is_grad_enabled()
+        before = [(setter, reader()) for setter, reader in SWITCHES.items()]
         casts = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in ("cpu", "cuda")]
         try:
             return compiled(*inputs)
-        except BaseException:
-            torch._C._set_grad_enabled(enabled)
+        except BaseException as error:
+            traceback.clear_frames(error.__traceback__)  # they hold what was entered
+            for setter, value in before:
+                setter(value)
             for device, cast, dtype in casts:
                 torch.set_autocast_enabled(device, cast)
                 torch.set_autocast_dtype(device, dtype)

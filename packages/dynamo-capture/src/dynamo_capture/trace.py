@@ -45,7 +45,7 @@ from fx_interface.source import Source
 from fx_interface.symbols import Relation, ShapeEnv
 
 if TYPE_CHECKING:
-    from dynamo_capture.calls.contexts import Autocast
+    from dynamo_capture.calls.modes import Block
     from dynamo_capture.frame import Frame, GeneratorValue
     from dynamo_capture.nesting import Stop
     from dynamo_capture.policy import Policy
@@ -65,7 +65,7 @@ class Trace:
         self.runs = 0
         self.resumes = resumes
         self.stop: Stop | None = None
-        self.autocasts: list[Autocast] = []
+        self.blocks: list[Block] = []
         self.generators: list[GeneratorValue] = []
         self.steps = 0
         self.size_bindings: list[tuple[Any, Source]] = []

@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture import numpy_types
+from dynamo_capture.calls.contexts import RecordFunction
+from dynamo_capture.calls.modes import Autocast, InferenceMode
 from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.runtime import Suspended
@@ -105,7 +107,13 @@ def is_known(value: Any) -> bool:
         return numpy_types.is_constant(value)
     if kind is tuple or kind is frozenset:
         return all(map(is_known, value))
-    return False
+    return _is_member_of_c(value)
+
+
+def _is_member_of_c(value: Any) -> bool:
+    """Whether a value is a member of an enumeration that C++ code declares through pybind11."""
+    kind = type(value)
+    return type(kind).__name__ == "pybind11_type" and hasattr(kind, "__members__")
 
 
 def wraps(*kinds: type) -> Callable[[Wrapper], Wrapper]:
@@ -198,6 +206,9 @@ class Wrapping:
         tx = self._tx
         if isinstance(real, (type, enum.Enum, types.ModuleType, logging.Logger)):
             tx.guards.is_object(source, real)
+            return Const(real, source)
+        if _is_member_of_c(real):
+            tx.guards.equals(source, real)
             return Const(real, source)
         if isinstance(real, torch.Tensor):
             return self.remember(real, tx.tensors.input(real, source))
@@ -374,6 +385,48 @@ def _cell(tx: Trace, real: Any, source: Source) -> Value:
     with contextlib.suppress(ValueError):
         content = Lazy(real.cell_contents, AttrSource(source, "cell_contents"))
     return tx.wrapping.remember(real, CellValue(content, real, source))
+
+
+@wraps(torch.autocast)
+def _autocast(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, torch.autocast)
+    names = ("device", "fast_dtype", "_enabled", "_cache_enabled")
+    for name in names:
+        tx.guards.equals(AttrSource(source, name), getattr(real, name))
+    made = Autocast(tuple(getattr(real, name) for name in names))
+    made.source = source
+    return tx.wrapping.remember(real, made)
+
+
+@wraps(torch.inference_mode)
+def _inference_mode(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, torch.inference_mode)
+    tx.guards.equals(AttrSource(source, "mode"), real.mode)
+    made = InferenceMode(real.mode)
+    made.source = source
+    return tx.wrapping.remember(real, made)
+
+
+@wraps(torch.autograd.profiler.record_function)
+def _record_function(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, torch.autograd.profiler.record_function)
+    made = RecordFunction()
+    made.source = source
+    return tx.wrapping.remember(real, made)
+
+
+@wraps(torch.profiler.profile, torch.autograd.profiler.profile)
+def _profiler(tx: Trace, real: Any, source: Source) -> Value:
+    raise GraphBreak("CAP236", "a profiler is used, which watches operations one by one")
 
 
 @wraps(torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)

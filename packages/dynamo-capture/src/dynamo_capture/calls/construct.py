@@ -108,7 +108,9 @@ def new_tuple(cls: type, items: list[Value]) -> Value:
 
 
 def _is_heap(cls: type) -> bool:
-    return bool(cls.__flags__ & (1 << 9)) and not cls.__module__.startswith("_")
+    return bool(cls.__flags__ & (1 << 9)) and (
+        cls.__module__ == "__main__" or not cls.__module__.startswith("_")
+    )
 
 
 def _is_generated(maker: Any) -> bool:

@@ -19,12 +19,14 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     drawing,
     library,
     methods,
+    modes,
     set_methods,
     torch_functions,
 )
 from dynamo_capture.calls.binding import by_position
 from dynamo_capture.calls.cached import call_cached
 from dynamo_capture.calls.construct import construct
+from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
 from dynamo_capture.calls.texts import REPR_WRAPPERS, text_of, wrapped_repr
@@ -136,6 +138,8 @@ class Calls:
         tx = self._tx
         if is_allowed_in_graph(function) or (is_leaf_function(function) and has_tensor(tx, args, kwargs)):
             return tx.tensors.call_function(function, args, kwargs)
+        if args and isinstance(args[0], ContextValue) and _is_method_of(args[0], function):
+            return args[0].call_method(tx, function.__name__, args[1:], kwargs)
         if function.__code__ in REPR_WRAPPERS:
             return tx.inliner.call_function(Const(wrapped_repr(function)), args, kwargs)
         substitute = substitute_for(function)
@@ -341,6 +345,8 @@ class Calls:
             return values.call_method(tx, name, args, kwargs)
         if isinstance(method, types.FunctionType):
             return tx.inliner.call_function(Const(method), [owner, *args], kwargs)
+        if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
+            return modes.device_block(tx, real, name)
         if isinstance(real, _FOLDED_RECEIVERS):
             return self._call_folded(getattr(real, name), args, kwargs)
         found = owner.get_attr(tx, name)
@@ -456,6 +462,12 @@ _BUILTIN_METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
 def is_constant_object(value: Any) -> bool:
     """Whether a method of the object may be called on it as on any constant: modules' functions are no methods."""
     return value is not None and is_known(value) and not isinstance(value, (types.ModuleType, type))
+
+
+def _is_method_of(manager: ContextValue, function: Any) -> bool:
+    """Whether ``function`` is what the class of a known context manager enters or leaves its block with."""
+    name = function.__name__
+    return name in ("__enter__", "__exit__") and getattr(manager.python_type(), name, None) is function
 
 
 def _is_none(value: Value) -> bool:

@@ -83,7 +83,10 @@ pure(
     torch._C._get_math_sdp_enabled,
     torch._C._get_mem_efficient_sdp_enabled,
     torch._C._get_cudnn_sdp_enabled,
+    torch._C._get_overrideable_sdp_enabled,
+    torch._C._get_sdp_priority_order,
     torch._C._len_torch_function_stack,
+    torch._C._is_multithreading_enabled,
     torch._C._get_deterministic_algorithms,
     torch.cuda.is_current_stream_capturing,
     torch._C._is_torch_function_enabled,
@@ -104,13 +107,13 @@ def _declare_states() -> None:
         torch.jit.is_scripting,  # type: ignore[attr-defined]
         torch.jit.is_tracing,  # type: ignore[attr-defined]
         torch.compiler.is_exporting,
-        torch._C._get_tracing_state,
         torch.overrides.has_torch_function,
         torch.overrides.has_torch_function_unary,
         torch.overrides.has_torch_function_variadic,
         torch.onnx.is_in_onnx_export,
         torch._jit_internal.is_scripting,
     )(_constantly(FALSE))
+    handles(torch._C._get_tracing_state)(_constantly(NONE))
     handles(torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling)(_constantly(TRUE))
     handles(is_compiling)(_constantly(TRUE))
 

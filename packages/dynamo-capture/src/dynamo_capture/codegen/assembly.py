@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 import guards
 from dynamo_capture import runtime
 from dynamo_capture.bytecode import CodeBody, Position, assemble, body_like, function_prologue
@@ -27,7 +25,7 @@ from dynamo_capture.codegen.replay import replay, visit_effects
 from dynamo_capture.codegen.second_run import second_run
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.frame import GeneratorValue
-from dynamo_capture.values import CellValue, Const, Lazy, SourcedConst, TensorValue, Value
+from dynamo_capture.values import CellValue, Lazy, SourcedConst, TensorValue, Value
 from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.source import (
     BuiltinSource,
@@ -39,7 +37,7 @@ from fx_interface.source import (
 )
 
 if TYPE_CHECKING:
-    from dynamo_capture.calls.contexts import Autocast
+    from dynamo_capture.calls.modes import Block, Switches
     from dynamo_capture.frame import Frame
     from dynamo_capture.output import GraphInput
     from dynamo_capture.trace import Trace
@@ -52,11 +50,11 @@ STATES = ".states"
 class Assembly:
     """Emits the replacement of one frame. ``finish`` is told the graph's outputs and gives back its compiled form."""
 
-    def __init__(self, tx: Trace, frame: Frame, body: CodeBody, entry_grad: bool, exit_grad: bool) -> None:
+    def __init__(self, tx: Trace, frame: Frame, body: CodeBody, entry: Switches, left: Switches) -> None:
         self._tx = tx
         self._frame = frame
         self._body = body
-        self._grad = (entry_grad, exit_grad)
+        self._switches = (entry, left)
         self._emitter = Emitter(Position(line=frame.code.co_firstlineno))
         self._free = {
             id(cell): name
@@ -76,7 +74,7 @@ class Assembly:
         self._call_graph(to, collector, finish, cellvars=())
         to.push(value)
         replay(self._tx, self._tx.effects, to)
-        self._set_exit_mode()
+        self._turn(*self._switches)
         self._emitter.return_value()
         body = body_like(self._body, [])
         body.cellvars = []
@@ -87,7 +85,7 @@ class Assembly:
     def for_break(
         self,
         frames: Sequence[Frame],
-        blocks: Sequence[Autocast],
+        blocks: Sequence[Block],
         resumes: ResumeCodes,
         finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]],
     ) -> CodeType:
@@ -131,10 +129,7 @@ class Assembly:
         for name, content in contents:
             if content is None and name in self._body.argument_names:
                 emitter.delete_deref(name)
-        self._set_exit_mode()
-        for block in blocks:
-            to.call(runtime.enter_block, functools.partial(to.push, block))
-            emitter.pop_top()
+        self._enter_again(blocks, to)
         to.forget()
         tail = resumes.is_resume_function(frame.code)
         if called is None:
@@ -152,18 +147,26 @@ class Assembly:
                 name = generator.frame.code.co_qualname
                 raise GraphBreak("CAP240", f"the generator {name} is dropped inside a try or with block")
 
-    def _set_exit_mode(self) -> None:
-        if self._grad[0] != self._grad[1]:
-            self._call_constant(torch._C._set_grad_enabled, [Const(self._grad[1])])
+    def _enter_again(self, blocks: Sequence[Block], to: Reconstruction) -> None:
+        """Enter the blocks that the graph has left, each in the modes in which it was entered."""
+        now, left = self._switches
+        for block in blocks:
+            self._turn(now, block.around)
+            to.call(runtime.enter_block, functools.partial(to.push, block))
             self._emitter.pop_top()
+            now = block.inside
+        self._turn(now, left)
 
-    def _call_constant(self, function: Any, arguments: list[Const]) -> None:
-        self._emitter.begin_call()
-        self._emitter.load_const(function)
-        self._emitter.end_callable()
-        for argument in arguments:
-            self._emitter.load_const(argument.value)
-        self._emitter.call(len(arguments))
+    def _turn(self, now: Switches, wanted: Switches) -> None:
+        """Set the switches that stand at something else."""
+        for setter, value in wanted.items():
+            if now[setter] != value:
+                self._emitter.begin_call()
+                self._emitter.load_const(setter)
+                self._emitter.end_callable()
+                self._emitter.load_const(value)
+                self._emitter.call(1)
+                self._emitter.pop_top()
 
     def _call_graph(
         self,

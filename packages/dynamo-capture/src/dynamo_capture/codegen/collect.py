@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx import Node
 
-from dynamo_capture.calls.contexts import Autocast, ContextFunction, GradMode, NullContext
+from dynamo_capture.calls.contexts import ContextFunction, ContextValue, NullContext
+from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, InferenceMode
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.frame import GeneratorValue
@@ -148,7 +149,7 @@ class Collector:
                 return [value.owner]
             case ArrayValue():
                 return [value.tensor] if value.tensor is not None else []
-            case GradMode() | Autocast():
+            case GradMode() | Autocast() | InferenceMode() | DeviceBlock():
                 return []
             case NullContext():
                 return [value.result]
@@ -188,6 +189,8 @@ def is_existing(value: Value) -> bool:
         return True
     if isinstance(value, (ListValue, DictValue, SetValue, ObjectValue, ArrayValue, CellValue)):
         return value.source is not None and getattr(value, "real", None) is not None
+    if isinstance(value, ContextValue):
+        return value.source is not None
     if isinstance(value, (TupleValue, MethodValue, BuiltinMethod, PartialValue, FunctionValue)):
         return value.source is not None
     return False

@@ -13,7 +13,8 @@ from torch.fx import Node
 
 from dynamo_capture import runtime
 from dynamo_capture.bytecode.emit import Emitter
-from dynamo_capture.calls.contexts import Autocast, ContextFunction, GradMode, NullContext
+from dynamo_capture.calls.contexts import ContextFunction, NullContext
+from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, InferenceMode
 from dynamo_capture.codegen.collect import Collector, is_existing, kept_attributes
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
@@ -347,9 +348,16 @@ class Reconstruction:
 
     def make_autocast(self, value: Autocast) -> None:
         """``torch.autocast``, not entered."""
-        self.call(
-            torch.autocast, lambda: self.push_all([Const(c) for c in value.settings]), len(value.settings)
-        )
+        settings = value.settings()
+        self.call(torch.autocast, lambda: self.push_all([Const(c) for c in settings]), len(settings))
+
+    def make_inference_mode(self, value: InferenceMode) -> None:
+        """``torch.inference_mode``, not entered."""
+        self.call(torch.inference_mode, lambda: self.push(Const(value.mode)))
+
+    def make_device(self, value: DeviceBlock) -> None:
+        """``torch.device``."""
+        self.push(Const(value.device))
 
     def make_sequence_iterator(self, value: SequenceIterator) -> None:
         """An iterator over a list, at its place; or over what is left of other items."""
@@ -468,6 +476,7 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     GeneratorValue: Reconstruction.make_generator,
     ObjectIterator: Reconstruction.make_object_iterator, CallIterator: Reconstruction.make_call_iterator,
     ContextFunction: Reconstruction.make_context_function, NullContext: Reconstruction.make_null_context,
-    Autocast: Reconstruction.make_autocast, ArrayValue: Reconstruction.make_array,
+    Autocast: Reconstruction.make_autocast, InferenceMode: Reconstruction.make_inference_mode,
+    DeviceBlock: Reconstruction.make_device, ArrayValue: Reconstruction.make_array,
     SymValue: Reconstruction.make_number, InstanceDictValue: Reconstruction.make_instance_dict,
 }  # fmt: skip

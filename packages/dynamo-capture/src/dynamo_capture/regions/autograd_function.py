@@ -17,7 +17,7 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.fx import Node
 
-from dynamo_capture.calls.contexts import set_grad
+from dynamo_capture.calls.modes import set_grad
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import GraphOutput, is_differentiable, with_grad

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import torch
-
+from dynamo_capture.calls.modes import switches
 from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.frame import break_of
 from dynamo_capture.output import GraphOutput
@@ -27,7 +26,7 @@ def trace_body(
     part may change nothing that ``passed`` (its arguments) or the frames around it know, and write to no tensor of
     theirs: it breaks with CAP242. Exceptions of the program leave it, unless tensors were changed before.
     """
-    outer, enabled, autocasts = tx.output, torch.is_grad_enabled(), len(tx.autocasts)
+    outer, modes, blocks = tx.output, switches(), list(tx.blocks)
     watched, first = tx.effects.watching, len(tx.effects.touched)
     tx.output, tx.effects.watching = body, True
     try:
@@ -40,8 +39,8 @@ def trace_body(
         raise
     finally:
         tx.output, tx.effects.watching = outer, watched
-    if torch.is_grad_enabled() != enabled or len(tx.autocasts) != autocasts:
-        raise GraphBreak("CAP242", f"{body.what} leaves gradients or autocast in another mode")
+    if switches() != modes or tx.blocks != blocks:
+        raise GraphBreak("CAP242", f"{body.what} leaves torch in another mode")
     if pure:
         _check_purity(tx, body, tx.effects.touched[first:], passed or [])
     if not watched:

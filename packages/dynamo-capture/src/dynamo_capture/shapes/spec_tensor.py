@@ -61,8 +61,13 @@ class Inference:
         self.read: list[SpecTensor] = []
         self._mode = _InferenceMode(self)
 
-    def tensor(self, spec: TensorSpec, requires_grad: bool, is_leaf: bool) -> SpecTensor:
+    def tensor(
+        self, spec: TensorSpec, requires_grad: bool, is_leaf: bool, is_inference: bool = False
+    ) -> SpecTensor:
         """A fresh tensor; one that requires grad and is no leaf gets a history."""
+        if is_inference is not torch.is_inference_mode_enabled():
+            with torch.inference_mode(is_inference):
+                return self.tensor(spec, requires_grad, is_leaf, is_inference)
         if not requires_grad:
             return self._wrap(spec)
         made = self._wrap(spec, True)
@@ -122,7 +127,11 @@ class Inference:
         spec = self.library.infer(
             func, [self._plain(a) for a in args], {k: self._plain(v) for k, v in kwargs.items()}, self.env
         )
-        made = self.results(func, spec)
+        if is_view(func) and torch.is_inference_mode_enabled() and not args[0].is_inference():
+            with torch.inference_mode(False):  # a view of an ordinary tensor is one
+                made = self.results(func, spec)
+        else:
+            made = self.results(func, spec)
         if is_view(func):
             for view in (made,) if isinstance(made, SpecTensor) else made:
                 self.memory[id(view)] = (view, args[0])

@@ -41,7 +41,9 @@ class Arguments:
             fake = fakes.get(id(value))
             if fake is None:
                 meta = value.meta
-                fake = self._tx.inference.tensor(meta.spec, meta.requires_grad, meta.is_leaf)
+                fake = self._tx.inference.tensor(
+                    meta.spec, meta.requires_grad, meta.is_leaf, meta.is_inference
+                )
                 content = value.content
                 fake.content = self.fake(content, fakes) if isinstance(content, SymValue) else content
                 fakes[id(value)] = fake

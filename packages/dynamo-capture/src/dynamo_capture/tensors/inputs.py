@@ -40,7 +40,7 @@ class Inputs:
             raise GraphBreak("CAP216", f"{source} is a wrapped or quantized tensor")
         sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
         spec = TensorSpec(sizes, strides, real.dtype, real.device)
-        meta = TensorMeta.of(spec, real.requires_grad, real.is_leaf, kind)
+        meta = TensorMeta.of(spec, real.requires_grad, real.is_leaf, kind, real.is_inference())
         tx.guards.add(
             guards.tensor_match(
                 source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()

@@ -47,6 +47,11 @@ def _dim(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Val
     return Const(len(owner.meta.spec.sizes))
 
 
+@method("is_inference")
+def _is_inference(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return Const(owner.meta.is_inference)
+
+
 @method("__len__")
 def _len(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return Const(owner.length(tx))

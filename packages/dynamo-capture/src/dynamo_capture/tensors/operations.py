@@ -11,7 +11,9 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch.utils import _device
 
+from dynamo_capture.calls.modes import default_device
 from dynamo_capture.errors import DataDependent, GraphBreak, UserRaise
 from dynamo_capture.floats import with_tensors
 from dynamo_capture.shapes import SpecTensor
@@ -19,7 +21,7 @@ from dynamo_capture.tensors import contents
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import Outcome
 from dynamo_capture.tensors.results import Results
-from dynamo_capture.values import TensorMeta, TensorValue, Value
+from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
 from fx_interface.errors import UnsupportedProgramError
 
 if TYPE_CHECKING:
@@ -31,7 +33,6 @@ _BLOCKED_METHODS = {
     "tolist": ("CAP201", "`tolist()` reads the tensor's content"),
     "__array__": ("CAP201", "a conversion to numpy reads the tensor's content"),
     "data_ptr": ("CAP204", "the address of a tensor is asked for"),
-    "is_inference": ("CAP208", "it is asked whether a tensor was made in inference mode"),
     "retain_grad": ("CAP208", "the gradient of an intermediate tensor is to be kept"),
     "register_hook": ("CAP205", "a hook is registered on a tensor"),
     "is_conj": ("CAP204", "the layout of a tensor's memory is asked for"),
@@ -57,6 +58,9 @@ class Operations(Results):
         self, function: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]
     ) -> Value:
         """A call of a torch function or operator."""
+        device = default_device(self._tx)
+        if device is not None and function in makers() and _is_none(kwargs.get("device")):
+            kwargs = {**kwargs, "device": Const(device)}
         return self.operation("call_function", function, function, list(args), kwargs)
 
     def call_method(
@@ -144,6 +148,8 @@ class Operations(Results):
     def _mode_key(self) -> Any:
         grad = torch.is_grad_enabled()
         inference = torch.is_inference_mode_enabled()
+        if torch._C._len_torch_function_stack():  # a default device, say
+            return (grad, inference, torch.get_default_dtype(), object())
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
             state = tuple(
                 (torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in ("cpu", "cuda")
@@ -158,7 +164,9 @@ class Operations(Results):
             root = tensor.root
             for other in (root, *root.views):
                 if not other.meta.requires_grad and other is not tensor:
-                    other.meta = TensorMeta.of(other.meta.spec, True, False, other.meta.cls)
+                    other.meta = TensorMeta.of(
+                        other.meta.spec, True, False, other.meta.cls, other.meta.is_inference
+                    )
 
     def _infer(
         self,
@@ -186,7 +194,7 @@ class Operations(Results):
             raise UserRaise(tx.exception(error)) from error
         order = [fakes[id(t)] for t in tensors]
         updates = [
-            (i, TensorMeta.of(fake.spec, fake.requires_grad, fake.is_leaf, t.meta.cls))
+            (i, TensorMeta.of(fake.spec, fake.requires_grad, fake.is_leaf, t.meta.cls, t.meta.is_inference))
             for i, (t, fake) in enumerate(zip(tensors, order, strict=True))
             if fake.spec is not t.meta.spec
             or (fake.requires_grad, fake.is_leaf) != (t.meta.requires_grad, t.meta.is_leaf)
@@ -214,6 +222,15 @@ def _keep_inputs(outcome: Outcome, tensors: list[TensorValue], function: Callabl
             raise GraphBreak(
                 "CAP206", f"{label_of(function)} changes the shape or the memory of a tensor in place"
             )
+
+
+def makers() -> Any:
+    """The functions that make tensors on the default device."""
+    return _device._device_constructors()
+
+
+def _is_none(value: Value | None) -> bool:
+    return value is None or (isinstance(value, Const) and value.value is None)
 
 
 def label_of(function: Any) -> str:

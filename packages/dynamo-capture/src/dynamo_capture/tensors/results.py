@@ -33,9 +33,10 @@ class Results(Arguments):
                 )
             owner = self._tx.inference.owner(result)
             memory_of = next((i for i, fake in enumerate(fakes) if fake is owner), None)
-            return NewTensor(
-                TensorMeta.of(result.spec, result.requires_grad, result.is_leaf), view_of, memory_of
+            meta = TensorMeta.of(
+                result.spec, result.requires_grad, result.is_leaf, is_inference=result.is_inference()
             )
+            return NewTensor(meta, view_of, memory_of)
         if isinstance(result, torch.Tensor):
             found[0] = True
             spec = TensorSpec(tuple(result.shape), tuple(result.stride()), result.dtype, result.device)

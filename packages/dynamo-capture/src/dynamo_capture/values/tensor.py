@@ -23,26 +23,34 @@ if TYPE_CHECKING:
 class TensorMeta:
     """What determines the metadata of an operation's result; interned, so that equal ones are one object."""
 
-    __slots__ = ("cls", "is_leaf", "requires_grad", "spec")
+    __slots__ = ("cls", "is_inference", "is_leaf", "requires_grad", "spec")
     _interned: ClassVar[dict[Any, TensorMeta]] = {}
 
-    def __init__(self, spec: TensorSpec, requires_grad: bool, is_leaf: bool, cls: type) -> None:
+    def __init__(
+        self, spec: TensorSpec, requires_grad: bool, is_leaf: bool, cls: type, is_inference: bool
+    ) -> None:
         self.spec = spec
         self.requires_grad = requires_grad
         self.is_leaf = is_leaf
         self.cls = cls
+        self.is_inference = is_inference
 
     @classmethod
     def of(
-        cls, spec: TensorSpec, requires_grad: bool, is_leaf: bool, kind: type = torch.Tensor
+        cls,
+        spec: TensorSpec,
+        requires_grad: bool,
+        is_leaf: bool,
+        kind: type = torch.Tensor,
+        is_inference: bool = False,
     ) -> TensorMeta:
         """The record; ``spec`` is kept without ``requires_grad``."""
-        key = (spec, requires_grad, is_leaf, kind)
+        key = (spec, requires_grad, is_leaf, kind, is_inference)
         found = cls._interned.get(key)
         if found is None:
             if len(cls._interned) > 100_000:
                 cls._interned = {}
-            found = cls._interned[key] = TensorMeta(spec, requires_grad, is_leaf, kind)
+            found = cls._interned[key] = TensorMeta(spec, requires_grad, is_leaf, kind, is_inference)
         return found
 
 
