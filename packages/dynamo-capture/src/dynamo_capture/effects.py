@@ -32,6 +32,11 @@ class Effects:
         """The existing objects that were changed."""
         return [entry[1] for entry in self.log.values() if entry[0] in ("content", "attr")]
 
+    def advances(self, iterator: Value) -> None:
+        """An iterator gives an item; iterators of before the trace tell the log themselves."""
+        if self.watching:
+            self.touched.append(iterator)
+
     def mutates(self, value: ListValue | DictValue | SetValue) -> None:
         """A container's content changes; what the trace itself made needs no replay."""
         if self.watching:

@@ -174,7 +174,12 @@ class GraphOutput:
     def module(self, results: Sequence[Any]) -> GraphModule:
         """The finished graph with the sub-graphs that it calls."""
         self.close(results)
-        return self._assemble()
+        made = self._assemble()
+        for part in made.modules():
+            if part is not made:
+                # A backward may run it in the middle of a compiled program: this frame is not the program's.
+                type(part).forward.__globals__["__name__"] = __name__
+        return made
 
     def _assemble(self) -> GraphModule:
         root = torch.nn.Module()

@@ -7,7 +7,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint, checkpoint_sequential
 
-from dynamo_capture import export
+from dynamo_capture import export, optimize
 
 X = torch.arange(6.0).reshape(2, 3) / 6
 BOTH = pytest.mark.parametrize("reentrant", [True, False])
@@ -209,6 +209,46 @@ def test_tensors_made_inside_are_written_to(whole):
         return (x * mask).sin_()
 
     whole(lambda x: checkpoint(block, x, use_reentrant=False), (given(),), (given(),))
+
+
+@pytest.mark.parametrize(
+    "wrap", [iter, enumerate, lambda it: zip(it, it, strict=False), lambda it: (i for i in it)]
+)
+def test_an_iterator_of_the_caller_moves_on_twice(same, wrap):
+    def f(x):
+        numbers = wrap(iter([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]))
+
+        def block(x):
+            return x.sin() * len(str(next(numbers)))
+
+        y = checkpoint(block, x, use_reentrant=False)
+        return y, str(next(numbers))
+
+    same(f, (given(),), (given(),))
+    assert "CAP242" in str(same.capture.report.replacements[0][1].stopped)
+
+
+def test_iterators_of_its_own_are_nobody_elses(whole):
+    def block(x):
+        found = []
+        found.extend(x * k for k in range(3))
+        total = 0
+        for index, value in enumerate(zip(found, reversed(found), strict=True)):
+            total = total + value[0] * value[1] * index
+        return total
+
+    whole(lambda x: checkpoint(block, x, use_reentrant=False), (given(),), (given(),))
+
+
+def test_a_backward_inside_captures_nothing_twice():
+    def f(x):
+        y = checkpoint(lambda x: torch.nn.functional.relu(x.sin()), x * 2, use_reentrant=False)
+        y.sum().backward()
+        return x.grad * 2
+
+    fast = optimize(lambda graph_module, _: graph_module.forward)(f)
+    fast(given())
+    assert len(fast.__fxstack_capture__.report.replacements) == 2
 
 
 def test_it_prints_again(same):

@@ -194,6 +194,7 @@ def next_item(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     try:
         if isinstance(value, IteratorValue):
+            tx.effects.advances(value)
             return value.next(tx)
         return tx.calls.special(value, "__next__", [])
     except IteratorStop as stop:

@@ -201,6 +201,7 @@ def unpack_exactly(tx: Trace, value: Value, count: int) -> list[Value]:
 
 def _at_most(tx: Trace, iterator: IteratorValue, count: int) -> list[Value]:
     items: list[Value] = []
+    tx.effects.advances(iterator)
     while len(items) < count:
         try:
             items.append(iterator.next(tx))

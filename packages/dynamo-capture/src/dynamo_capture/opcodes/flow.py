@@ -93,6 +93,7 @@ def send(frame: Frame, step: Step) -> None:
     tx = frame.tx
     value = frame.stack.pop()
     receiver = frame.stack[-1]
+    tx.effects.advances(receiver)
     try:
         if isinstance(receiver, GeneratorValue):
             item = receiver.send(tx, value)

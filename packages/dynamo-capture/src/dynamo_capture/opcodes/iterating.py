@@ -23,6 +23,7 @@ def for_iter(frame: Frame, step: Step) -> None:
     iterator = frame.stack[-1]
     if not isinstance(iterator, IteratorValue):
         iterator = frame.stack[-1] = ObjectIterator(iterator)
+    frame.tx.effects.advances(iterator)
     try:
         frame.stack.append(iterator.next(frame.tx))
     except IteratorStop:

@@ -5,30 +5,43 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.values import Const, Value
+from dynamo_capture.values import Const, IteratorValue, Value
 
 if TYPE_CHECKING:
+    from dynamo_capture.frame import GeneratorValue
     from dynamo_capture.trace import Trace
 
 
-def first_outside(tx: Trace, touched: Iterable[Any], passed: Iterable[Value]) -> Any:
+def first_outside(
+    tx: Trace, touched: Iterable[Any], passed: Iterable[Value], generators: Iterable[GeneratorValue]
+) -> Any:
     """The first of the changed objects that existed before the trace, or that the frames of the trace (all of them
-    outside of the region) or the region's arguments lead to; None if there is none.
+    outside of the region), the ``generators`` of before or the region's arguments lead to; None if there is none.
 
-    An entry of ``touched`` that is None stands for an effect on something that is always outside.
+    An entry of ``touched`` that is None stands for an effect on something that is always outside. An iterator that
+    moved on moved those that it draws from.
     """
-    touched = list(touched)
+    touched = [part for value in touched for part in _moved(value)]
     for value in touched:
         if value is None or getattr(value, "real", None) is not None:
             return value if value is not None else Const(None)
     if not touched:
         return None
-    known = _reachable([*_roots(tx), *passed])
+    known = _reachable([*_roots(tx, generators), *passed])
     return next((value for value in touched if id(value) in known), None)
 
 
-def _roots(tx: Trace) -> Iterator[Any]:
-    frames = [*tx.frames, *(generator.frame for generator in tx.generators)]
+def _moved(value: Any) -> list[Any]:
+    found = [value]
+    if isinstance(value, IteratorValue):
+        for part in _parts(value):
+            parts = part if isinstance(part, list) else [part]
+            found += [one for inner in parts if isinstance(inner, IteratorValue) for one in _moved(inner)]
+    return found
+
+
+def _roots(tx: Trace, generators: Iterable[GeneratorValue]) -> Iterator[Any]:
+    frames = [*tx.frames, *(generator.frame for generator in generators)]
     for frame in frames:
         yield from frame.variables.values()
         yield from frame.stack

@@ -28,6 +28,7 @@ def trace_body(
     """
     outer, modes, blocks = tx.output, switches(), list(tx.blocks)
     watched, first = tx.effects.watching, len(tx.effects.touched)
+    generators = list(tx.generators)
     tx.output, tx.effects.watching = body, True
     try:
         result = run()
@@ -42,7 +43,7 @@ def trace_body(
     if switches() != modes or tx.blocks != blocks:
         raise GraphBreak("CAP242", f"{body.what} leaves torch in another mode")
     if pure:
-        _check_purity(tx, body, tx.effects.touched[first:], passed or [])
+        _check_purity(tx, body, first_outside(tx, tx.effects.touched[first:], passed or [], generators))
     if not watched:
         tx.effects.touched.clear()
     return result
@@ -54,10 +55,9 @@ def _at_the_call(error: GraphBreak | NotConstant | DataDependent, what: str, tx:
     return found
 
 
-def _check_purity(tx: Trace, body: Body, touched: list[Any], passed: list[Value]) -> None:
+def _check_purity(tx: Trace, body: Body, changed: Any) -> None:
     if body.outside:
         raise GraphBreak("CAP242", f"{body.what} writes to {body.outside[0].node.name}")
-    changed = first_outside(tx, touched, passed)
     if changed is not None:
         what = "a global, a class or the outside world"
         if isinstance(changed, Value) and changed.python_type() is not type(None):

@@ -145,6 +145,7 @@ class IteratorValue(Value):
     def drain(self, tx: Trace) -> list[Value]:
         """All remaining items."""
         items = []
+        tx.effects.advances(self)
         while True:
             try:
                 items.append(self.next(tx))
@@ -165,6 +166,7 @@ class IteratorValue(Value):
         if name == "__iter__":
             return self
         if name == "__next__":
+            tx.effects.advances(self)
             try:
                 return self.next(tx)
             except IteratorStop as stop:

@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from fx_interface.regions.region import RegionCall, region, results_of
+from fx_interface.regions.region import RegionCall, code_of, region, results_of
 
 
 def _check(call: RegionCall) -> None:
@@ -25,11 +25,12 @@ def _check(call: RegionCall) -> None:
 @region("checkpointed", bodies=1, check=_check)
 def checkpointed(body: Callable[..., Sequence[Any]], *args: Any) -> Sequence[Any]:
     """``body(*args)``, of which autograd keeps only ``args``. ``body`` has no effects but drawing random numbers."""
+    run: Callable[..., Sequence[Any]] = code_of(body)
     if not torch.is_grad_enabled():
-        return body(*args)
-    again = _Recomputation(body, args)
+        return run(*args)
+    again = _Recomputation(run, args)
     with torch.autograd.graph.saved_tensors_hooks(again.pack, again.unpack):
-        return body(*args)
+        return run(*args)
 
 
 class _Recomputation:

@@ -10,7 +10,7 @@ import torch
 from torch.autograd.function import once_differentiable
 
 from fx_interface.dialects.dialect import broken
-from fx_interface.regions.region import RegionCall, region, results_of
+from fx_interface.regions.region import RegionCall, code_of, region, results_of
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 Body = Callable[..., Sequence[Any]]
@@ -56,7 +56,7 @@ def differentiable(
     no zeros are made for results that get no gradient, and a backward that gets none at all is not run. ``once``
     forbids second derivatives.
     """
-    call = _Call(forward, backward, results, dirty, non_differentiable, materialize)
+    call = _Call(code_of(forward), code_of(backward), results, dirty, non_differentiable, materialize)
     return _apply_once(call, *args) if once else _apply(call, *args)  # type: ignore[no-any-return]
 
 

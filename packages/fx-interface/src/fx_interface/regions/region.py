@@ -52,6 +52,14 @@ class RegionCall:
             )
 
 
+def code_of(body: Callable[..., Any]) -> Callable[..., Any]:
+    """What runs a sub-graph, without the hooks and the error texts that calling it as a module adds."""
+    if isinstance(body, GraphModule):
+        forward: Callable[..., Any] = body.forward
+        return forward
+    return body
+
+
 def results_of(body: GraphModule) -> tuple[Any, ...]:
     """The specs of what a sub-graph returns."""
     return tuple(spec_of_node(result) if isinstance(result, Node) else None for result in outputs(body.graph))
