@@ -45,6 +45,27 @@ model = nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Dropout(
 inputs = {"input": torch.randn(4, 8)}
 """
 
+REGIONS = """
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+class Double(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+    def forward(self, input):
+        x = Double.apply(self.linear(input))
+        return checkpoint(lambda x: nn.functional.dropout(self.linear(x).sin(), 0.1), x, use_reentrant=False)
+model = Model()
+inputs = {"input": torch.randn(4, 8)}
+"""
+
 WORKLOAD = """
 import importlib.util
 spec = importlib.util.spec_from_file_location("models", {models!r})
@@ -57,9 +78,9 @@ model(**inputs)
 
 
 @pytest.mark.parametrize("arguments", ["", ", dynamic=True"])
-@pytest.mark.parametrize("name", ["plain", "bert", "resnet"])
+@pytest.mark.parametrize("name", ["plain", "regions", "bert", "resnet"])
 def test_stock_compiler_is_not_loaded(name: str, arguments: str, tmp_path: Path) -> None:
-    prepare = PLAIN if name == "plain" else WORKLOAD.format(name=name, models=MODELS)
+    prepare = {"plain": PLAIN, "regions": REGIONS}.get(name) or WORKLOAD.format(name=name, models=MODELS)
     program = PROGRAM.format(prepare=prepare, arguments=arguments)
     environment = dict(os.environ, FXSTACK_CACHE_DIR=str(tmp_path), HF_HUB_OFFLINE="1")
     done = subprocess.run(
