@@ -127,3 +127,25 @@ def test_a_function_with_attributes_is_taken_as_it_is():
 
         marked.scale = n
         assert torch.equal(fast(X, marked), X * n)
+
+
+def _wide(width):
+    """Columns of a matrix that is ``width`` wide."""
+    return torch.arange(4.0 * width).reshape(4, width)[:, :3]
+
+
+@pytest.mark.parametrize(
+    ("name", "tensors"),
+    [
+        ("the rows of wider matrices", [_wide(n) for n in range(5, 20)]),
+        ("a batch of one that grows", [torch.ones(1, n, 3) for n in range(5, 20)]),
+        ("parts of a batch of one that grows", [torch.ones(1, n, 6)[..., :3] for n in range(5, 20)]),
+        ("transposed", [torch.ones(2, n, 3).transpose(1, 2) for n in range(5, 20)]),
+        ("expanded", [torch.ones(n, 1, 3).expand(n, 4, 3) for n in range(5, 20)]),
+    ],
+)
+def test_strides_that_vary_with_sizes_or_alone(name, tensors):
+    def f(x):
+        return [x.shape[0] + x.stride(0), x.stride(-1), x.dim()]
+
+    assert versions(f, *[(x,) for x in tensors]) == 2, name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.values import SymValue, Value
-from fx_interface.source import SizeSource, Source
+from fx_interface.source import SizeSource, Source, StrideSource
 from fx_interface.symbols import Expr, IntLike
 
 if TYPE_CHECKING:
@@ -26,19 +26,18 @@ class SizeHistory:
     """What one code's inputs looked like before, by the source's text. Mutable; lives as long as the code's cache."""
 
     sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    strides: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     integers: dict[str, set[int]] = field(default_factory=dict)
     floats: dict[str, float | None] = field(default_factory=dict)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
     def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
         """Remember these sizes; None stands for a size that has differed."""
-        known = self.sizes.get(key)
-        if known is None or len(known) != len(sizes):
-            merged: tuple[int | None, ...] = sizes
-        else:
-            merged = tuple(a if a == b else None for a, b in zip(known, sizes, strict=True))
-        self.sizes[key] = merged
-        return merged
+        return _merge(self.sizes, key, sizes)
+
+    def record_strides(self, key: str, strides: tuple[int, ...]) -> tuple[int | None, ...]:
+        """Remember these strides; None stands for one that has differed."""
+        return _merge(self.strides, key, strides)
 
     def record_integer(self, key: str, value: int) -> int:
         """Remember this integer; how many different ones there have been, as far as it matters."""
@@ -60,6 +59,18 @@ class SizeHistory:
         if known is not None and known[0]() is not function and known[1] is function.__code__:
             self.functions[key] = None
         return self.functions[key] is None
+
+
+def _merge(
+    table: dict[str, tuple[int | None, ...]], key: str, found: tuple[int, ...]
+) -> tuple[int | None, ...]:
+    known = table.get(key)
+    if known is None or len(known) != len(found):
+        merged: tuple[int | None, ...] = found
+    else:
+        merged = tuple(a if a == b else None for a, b in zip(known, found, strict=True))
+    table[key] = merged
+    return merged
 
 
 class Policy:
@@ -111,12 +122,15 @@ class Policy:
             if n >= 2 and d not in static
             and (d in marked or (seen[d] is None if self._dynamic is None else _is_argument(source)))
         ]  # fmt: skip
-        if not chosen:
+        known_strides = self._history.record_strides(source.expression, stride)
+        moved = [d for d, n in enumerate(stride) if n >= 2 and known_strides[d] is None]
+        if not chosen and not moved:
             return shape, stride, ((), ())
         sizes: list[IntLike] = list(shape)
         for dim in chosen:
             sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), *marked.get(dim, (None, None)))
-        return self._strides(tx, tuple(sizes), shape, stride, chosen)
+        strides, open_strides = self._strides(tx, source, sizes, shape, stride, moved)
+        return tuple(sizes), strides, (chosen, open_strides)
 
     def _symbol(self, tx: Trace, size: int, source: Source, low: int | None, high: int | None) -> Expr:
         """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so. ``low`` and
@@ -135,28 +149,29 @@ class Policy:
     def _strides(
         self,
         tx: Trace,
-        sizes: tuple[IntLike, ...],
+        source: Source,
+        sizes: Sequence[IntLike],
         shape: tuple[int, ...],
         stride: tuple[int, ...],
-        chosen: list[int],
-    ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
-        """Strides that are products of sizes follow the symbols; others stay constants."""
+        moved: Collection[int],
+    ) -> tuple[tuple[IntLike, ...], list[int]]:
+        """Strides, and which are left open: a stride that packs the dimensions within it follows their sizes; another
+        is a symbol if it has differed, else a constant."""
         strides: list[IntLike] = list(stride)
-        order = sorted(range(len(shape)), key=lambda d: (stride[d], -d), reverse=False)
-        expected: IntLike = 1
+        packed: IntLike = 1
         concrete = 1
-        dynamic = []
-        for dim in order:
-            if shape[dim] == 1:
-                continue
-            if stride[dim] != concrete:
-                break
-            strides[dim] = expected
-            if isinstance(expected, Expr):
-                dynamic.append(dim)
-            expected = expected * sizes[dim]
-            concrete *= shape[dim]
-        return sizes, tuple(strides), (chosen, dynamic)
+        left_open = []
+        for dim in sorted(range(len(shape)), key=lambda d: (stride[d], shape[d] != 1, -d)):
+            if stride[dim] == concrete:
+                strides[dim] = packed
+            elif dim in moved:
+                strides[dim] = self._symbol(tx, stride[dim], StrideSource(source, dim), None, None)
+            if isinstance(strides[dim], Expr):
+                left_open.append(dim)
+            if shape[dim] != 1 and stride[dim] != 0:
+                packed = strides[dim] * sizes[dim]
+                concrete = stride[dim] * shape[dim]
+        return tuple(strides), left_open
 
 
 def _is_argument(source: Source) -> bool:
