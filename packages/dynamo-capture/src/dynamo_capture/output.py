@@ -129,7 +129,13 @@ class GraphOutput:
             self.need(value)
             made = materialize(self.graph, value, self.symbol_nodes)
             if isinstance(made, Node) and made.op != "placeholder" and self._before_first_call(made):
-                self._first_call = made
+                first = made
+                while first.prev.op not in (
+                    "placeholder",
+                    "root",
+                ):  # what it is computed from was placed before it
+                    first = first.prev
+                self._first_call = first
             return made
         return value
 
@@ -204,7 +210,8 @@ class GraphOutput:
         for item in self.inputs:
             if item not in used:
                 self.graph.erase_node(item.node)
-        self.inputs = used
+        order = {node: position for position, node in enumerate(self.graph.find_nodes(op="placeholder"))}
+        self.inputs = sorted(used, key=lambda item: order[item.node])  # one may be placed before older ones
 
     def _symbols_in_specs(self) -> set[Node]:
         """Placeholders of the symbols that occur in a tensor's sizes or strides."""

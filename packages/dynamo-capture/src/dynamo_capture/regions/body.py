@@ -90,6 +90,8 @@ class Body(GraphOutput):
             if not place.users and outer not in self.pinned:
                 self.graph.erase_node(place)
                 del self.lifted[outer]
+        order = {node: position for position, node in enumerate(self.graph.find_nodes(op="placeholder"))}
+        self.lifted = dict(sorted(self.lifted.items(), key=lambda item: order[item[1]]))
 
     def need(self, value: Expr) -> None:
         for atom in value.symbols:
