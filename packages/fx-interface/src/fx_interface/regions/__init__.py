@@ -4,6 +4,7 @@ from fx_interface.regions import block  # noqa: F401  # declares call_block
 from fx_interface.regions.checkpoint import checkpointed
 from fx_interface.regions.differentiable import differentiable
 from fx_interface.regions.region import REGIONS, Region, RegionCall, bodies_of, region, region_of
+from fx_interface.regions.transforms import gradient, mapped
 
 __all__ = [
     "REGIONS",
@@ -12,6 +13,8 @@ __all__ = [
     "bodies_of",
     "checkpointed",
     "differentiable",
+    "gradient",
+    "mapped",
     "region",
     "region_of",
 ]

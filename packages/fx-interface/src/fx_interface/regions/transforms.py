@@ -22,34 +22,47 @@ _levels: Any = torch._C._functorch
 
 def _check_gradient(call: RegionCall) -> None:
     (body,) = call.bodies
-    count = call.node.kwargs.get("wrt")
-    if not isinstance(count, int) or not 0 < count <= len(call.arguments):
-        broken("FXI113", call.node, f"wrt={count!r} of {len(call.arguments)} arguments")
-    if not results_of(body):
-        broken("FXI113", call.node, "the sub-graph returns nothing to differentiate")
+    count, seeds = call.node.kwargs.get("wrt"), call.node.kwargs.get("seeds", 0)
+    if (
+        not isinstance(count, int)
+        or not isinstance(seeds, int)
+        or not 0 < count <= len(call.arguments) - seeds
+    ):
+        broken("FXI113", call.node, f"wrt={count!r} and seeds={seeds!r} of {len(call.arguments)} arguments")
+    if len(results_of(body)) < max(seeds, 1):
+        broken("FXI113", call.node, "the sub-graph returns too little to differentiate")
 
 
 @region("gradient", bodies=1, check=_check_gradient)
-def gradient(body: Body, *args: Any, wrt: int) -> tuple[Any, ...]:
+def gradient(body: Body, *args: Any, wrt: int, seeds: int = 0) -> tuple[Any, ...]:
     """The gradients of the first result of ``body(*args)``, a scalar, with respect to the first ``wrt`` arguments, and
-    then all results of ``body``. Zeros for an argument that the result does not depend on."""
+    then all results of ``body``. Zeros for an argument that the result does not depend on.
+
+    With ``seeds`` so many arguments follow the first ``wrt``, which ``body`` does not take: what the gradients of as
+    many first results, of any shape, are multiplied with.
+    """
     with _level(_levels._grad_increment_nesting, _levels._grad_decrement_nesting) as level:
         with torch.enable_grad(), _requires_grad_allowed():
-            given = [_wrapped(arg, level) for arg in args]
             leaves = [_levels._wrap_for_grad(arg, level).requires_grad_() for arg in args[:wrt]]
-            results = list(body(*leaves, *given[wrt:]))
-            found = _gradients(results[0], leaves)
+            given = [_wrapped(arg, level) for arg in args[wrt:]]
+            results = list(body(*leaves, *given[seeds:]))
+            found = _gradients(
+                results[: max(seeds, 1)], given[:seeds] or [torch.ones_like(results[0])], leaves
+            )
         return tuple(_unwrapped(value, level) for value in (*found, *results))
 
 
-def _gradients(value: torch.Tensor, leaves: list[torch.Tensor]) -> list[torch.Tensor]:
-    if not value.requires_grad:
+def _gradients(
+    values: list[torch.Tensor], seeds: list[torch.Tensor], leaves: list[torch.Tensor]
+) -> list[torch.Tensor]:
+    pairs = [(value, seed) for value, seed in zip(values, seeds, strict=True) if value.requires_grad]
+    if not pairs:
         return [torch.zeros_like(leaf) for leaf in leaves]
     with torch.autograd.set_multithreading_enabled(False):
         # The engine itself: torch.autograd.grad imports torch's symbolic shapes to check what holds by construction.
         found = torch.autograd.Variable._execution_engine.run_backward(
-            (value,),
-            (torch.ones_like(value),),
+            tuple(value for value, _ in pairs),
+            tuple(seed for _, seed in pairs),
             True,
             True,
             tuple(leaves),
