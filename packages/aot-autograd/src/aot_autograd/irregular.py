@@ -191,7 +191,17 @@ def _python_number(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: 
     )
 
 
+def _to_copy(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Under ``vmap`` a Python number is converted like a tensor."""
+    if isinstance(args[0], torch.Tensor):
+        return compute(trace, op, args, kwargs)
+    made = torch.tensor(args[0]).dtype if kwargs.get("dtype") is None else kwargs["dtype"]
+    options = {"dtype": made, "device": kwargs.get("device") or torch.device("cpu")}
+    return compute(trace, aten.scalar_tensor.default, args[:1], options)
+
+
 IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
+    aten._to_copy.default: _to_copy,
     aten.detach_.default: _keep,
     aten.clone.default: _clone,
     aten.copy_.default: _copy_into,
