@@ -248,6 +248,12 @@ _ENTRIES = (
         "what is inside of such a region exists only while it runs",
         "return the tensor",
     ),
+    BreakKind(
+        "CAP246",
+        "a function transform of a form that a graph does not hold",
+        "the transform is captured as one part of the graph, whose arguments and results are tensors",
+        "give it a function of tensors, without chunks, or call it outside of the compiled function",
+    ),
 )
 
 KINDS: dict[str, BreakKind] = {kind.code: kind for kind in _ENTRIES}

@@ -46,6 +46,7 @@ from dynamo_capture.nesting import Stop, Stopped, deepest
 from dynamo_capture.output import GraphInput
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
+from dynamo_capture.regions.transforms import register_loaded
 from dynamo_capture.report import Replacement, Report
 from dynamo_capture.surroundings import set_aside
 from dynamo_capture.trace import Trace
@@ -300,6 +301,7 @@ class FrameCompiler:
     ) -> Any:
         session = self._session
         history = session.histories.setdefault(id(view.code), SizeHistory())
+        register_loaded()
         tx = Trace(session.library, Policy(session.dynamic, history), session.memo, session.resumes)
         try:
             return self._capture(view, prepared, broken, report, tx)

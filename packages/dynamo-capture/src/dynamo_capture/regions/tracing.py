@@ -11,7 +11,7 @@ from dynamo_capture.frame import break_of
 from dynamo_capture.output import GraphOutput
 from dynamo_capture.regions.body import Body
 from dynamo_capture.regions.reachable import first_outside
-from dynamo_capture.values import Value
+from dynamo_capture.values import Const, DictValue, Lazy, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -27,7 +27,7 @@ def trace_body(
     theirs: it breaks with CAP242. Exceptions of the program leave it, unless tensors were changed before.
     """
     outer, modes, blocks = tx.output, switches(), list(tx.blocks)
-    watched, first = tx.effects.watching, len(tx.effects.touched)
+    watched, first, logged = tx.effects.watching, len(tx.effects.touched), set(tx.effects.log)
     generators = list(tx.generators)
     tx.output, tx.effects.watching = body, True
     try:
@@ -43,7 +43,8 @@ def trace_body(
     if switches() != modes or tx.blocks != blocks:
         raise GraphBreak("CAP242", f"{body.what} leaves torch in another mode")
     if pure:
-        _check_purity(tx, body, first_outside(tx, tx.effects.touched[first:], passed or [], generators))
+        touched = [value for value in tx.effects.touched[first:] if not _is_as_before(tx, value, logged)]
+        _check_purity(tx, body, first_outside(tx, touched, passed or [], generators))
     if not watched:
         tx.effects.touched.clear()
     return result
@@ -53,6 +54,30 @@ def _at_the_call(error: GraphBreak | NotConstant | DataDependent, what: str, tx:
     reason = break_of(error)
     found = GraphBreak(reason.code, f"{what}: {reason.reason}", reason.where)
     return found
+
+
+def _is_as_before(tx: Trace, value: Any, logged: set[Any]) -> bool:
+    """Whether an existing dict that nothing had changed before holds again what it held: a module's parameters, say,
+    that were replaced for one call."""
+    key = ("content", id(value))
+    if not isinstance(value, DictValue) or value.real is None or key in logged:
+        return False
+    entries = value.all_entries(tx)
+    if list(entries) != list(dict.keys(value.real)):
+        return False
+    if not all(_is(item, value.real[name]) for name, (_, item) in entries.items()):
+        return False
+    tx.effects.log.pop(key, None)
+    return True
+
+
+def _is(value: Value, real: Any) -> bool:
+    """Whether a value stands for this very object."""
+    if isinstance(value, Lazy) and value.value is not None:
+        value = value.value
+    if isinstance(value, Const):
+        return value.value is real
+    return getattr(value, "real", None) is real
 
 
 def _check_purity(tx: Trace, body: Body, changed: Any) -> None:

@@ -95,7 +95,19 @@ def _becomes_its_view(
     return tensor
 
 
+def _number_to_tensor(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """Under ``vmap`` a Python number is converted like a tensor."""
+    if isinstance(args[0], torch.Tensor):
+        return NotImplemented
+    made = torch.tensor(args[0]).dtype if kwargs.get("dtype") is None else kwargs["dtype"]
+    options = {"dtype": made, "device": kwargs.get("device") or torch.device("cpu")}
+    return inference.infer(aten.scalar_tensor.default, (args[0],), options)
+
+
 IRREGULAR: dict[OpOverload, Rule] = {
+    aten._to_copy.default: _number_to_tensor,
     **dict.fromkeys(
         (aten._local_scalar_dense.default, aten.equal.default, aten.is_nonzero.default, aten.item.default),
         _reads_content,

@@ -1,0 +1,47 @@
+"""Nested tuples, lists and dicts of tensors as values: their leaves, and the same structure around other leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import DictValue, ListValue, TensorValue, TupleValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+def mapped_leaves(tx: Trace, value: Value, change: Callable[[TensorValue], Value]) -> Value:
+    """``value`` with ``change(tensor)`` for each tensor, in order; what holds none stays as it is."""
+    value = tx.force(value)
+    match value:
+        case TensorValue():
+            return change(value)
+        case TupleValue():
+            return TupleValue([mapped_leaves(tx, item, change) for item in value.items], value.cls)
+        case ListValue() if value.cls is list:
+            return ListValue([mapped_leaves(tx, item, change) for item in value.items])
+        case DictValue():
+            entries = value.all_entries(tx).items()
+            made = {key: [name, mapped_leaves(tx, item, change)] for key, (name, item) in entries}
+            return DictValue(made, value.cls)
+    return value
+
+
+def leaves_of(tx: Trace, value: Value, *, only: bool = False) -> list[TensorValue]:
+    """The tensors of a structure, in order. ``only``: anything else is a graph break."""
+    value = tx.force(value)
+    match value:
+        case TensorValue():
+            return [value]
+        case TupleValue():
+            return [leaf for item in value.items for leaf in leaves_of(tx, item, only=only)]
+        case ListValue() if value.cls is list:
+            return [leaf for item in value.items for leaf in leaves_of(tx, item, only=only)]
+        case DictValue():
+            entries = value.all_entries(tx).values()
+            return [leaf for _, item in entries for leaf in leaves_of(tx, item, only=only)]
+    if only:
+        raise GraphBreak("CAP246", f"{value.describe()} stands where a function transform wants tensors")
+    return []

@@ -1,0 +1,269 @@
+"""``torch.func``: gradients, ``vmap`` and their compositions are parts of one graph."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.func import functional_call, grad, grad_and_value, hessian, jacrev, jvp, vjp, vmap
+
+from fx_interface.regions import gradient, mapped
+
+X = torch.arange(6.0).reshape(2, 3) + 1
+W = torch.linspace(0, 1, 3).requires_grad_()
+
+
+def given(shift=0.0):
+    return (X + shift).requires_grad_()
+
+
+def loss(x, factor=2.0):
+    return (x * factor).sin().sum()
+
+
+OUTSIDE = grad(loss)
+
+
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        torch.manual_seed(0)
+        self.a = nn.Linear(3, 4)
+        self.b = nn.Linear(4, 1)
+
+    def forward(self, x):
+        return self.b(torch.tanh(self.a(x))).squeeze(-1)
+
+
+def params(seed=0):
+    torch.manual_seed(seed)
+    return {name: torch.rand_like(value) for name, value in Net().named_parameters()}
+
+
+def test_grad(whole):
+    whole(lambda x: grad(loss)(x), (X,), (given(),), (given(1),), graphs=2)
+
+
+def test_grad_made_outside(whole):
+    whole(lambda x: OUTSIDE(x) + OUTSIDE(x, 3.0), (X,), (given(),))
+
+
+def test_grad_and_value(whole):
+    whole(lambda x: grad_and_value(loss)(x, 3.0), (X,), (given(),))
+
+
+def test_grad_of_closures(whole):
+    whole(lambda x: grad(lambda y: (y * x * W).sum() ** 2)(x), (X,), (given(),))
+
+
+def test_grad_of_several_arguments_and_structures(whole):
+    def f(x, y):
+        both = grad(lambda a, b: (a * b.sin()).sum(), argnums=(0, 1))(x, y)
+        inside = grad(lambda d: (d["x"] * d["y"][0]).sum())({"x": x, "y": [y]})
+        return both, inside, grad(lambda a, b: b.exp().sum(), argnums=-1)(x, y)
+
+    whole(f, (X, X + 1), (given(), X))
+
+
+def test_grad_with_aux(whole):
+    def f(x):
+        gradient, aux = grad(lambda y: (loss(y), {"twice": y * 2}), has_aux=True)(x)
+        more, (value, other) = grad_and_value(lambda y: (loss(y), (y, y + 1)), has_aux=True)(x)
+        return gradient, aux["twice"], more, value, other
+
+    whole(f, (X,), (given(),))
+
+
+def test_grad_of_what_does_not_depend_on_it(whole):
+    whole(lambda x, y: grad(lambda a, b: b.sum())(x, y), (X, X + 1), (X, given()))
+
+
+def test_grad_of_grad(whole):
+    whole(lambda x: grad(lambda y: grad(loss)(y).pow(2).sum())(x), (X,), (given(),))
+
+
+def test_grad_under_other_modes(whole):
+    def f(x):
+        with torch.no_grad():
+            quiet = grad(loss)(x)
+        inner = grad(lambda y: (y.detach() * y).sum())(x)
+
+        def partly(y):
+            with torch.no_grad():
+                z = y * 2
+            return (z * y).sum()
+
+        return quiet, inner, grad(partly)(x), torch.is_grad_enabled()
+
+    whole(f, (X,), (given(),))
+
+
+def test_grad_of_a_module(whole):
+    def make():
+        net = Net()
+
+        def f(p, x, target):
+            def error(p):
+                return F.mse_loss(functional_call(net, p, (x,)), target)
+
+            return grad(error)(p), net(x)
+
+        return f
+
+    whole.made(make, (params(), X, torch.ones(2)), (params(1), given(), torch.zeros(2)))
+
+
+def test_gradients_for_each_sample(whole):
+    def make():
+        net = Net()
+
+        def error(p, x, target):
+            return F.mse_loss(functional_call(net, p, (x.unsqueeze(0),)), target.unsqueeze(0))
+
+        return lambda p, x, target: vmap(grad(error), in_dims=(None, 0, 0))(p, x, target)
+
+    whole.made(make, (params(), X, torch.ones(2)), (params(1), X + 1, torch.zeros(2)))
+
+
+def test_vmap(whole):
+    whole(lambda x: vmap(lambda row: row * 2 + row.sum())(x), (X,), (given(),), graphs=2)
+
+
+def test_vmap_over_other_dimensions(whole):
+    def f(x):
+        a, b = vmap(lambda c: (c.sin(), c.shape[0] * c), in_dims=1, out_dims=(1, 0))(x)
+        return (
+            a,
+            b,
+            vmap(torch.dot)(x, x),
+            vmap(lambda d: d["x"] + d["y"], in_dims=({"x": 0, "y": None},))({"x": x, "y": x[0]}),
+        )
+
+    whole(f, (X,), (given(),))
+
+
+def test_vmap_nests_and_closes_over_tensors(whole):
+    def f(x):
+        outer = vmap(vmap(lambda a, b: a * b + W.sum(), in_dims=(0, None)), in_dims=(0, 0))
+        return outer(x, x[:, 0]), vmap(lambda row: (row[:, None] * x.T).sum(0))(x)
+
+    whole(f, (X,), (given(),))
+
+
+def test_vmap_of_layers(whole):
+    def f(x, w):
+        ensemble = vmap(lambda w, x: torch.relu(x @ w).sum(-1), in_dims=(0, None))
+        return (
+            ensemble(w, x),
+            vmap(F.linear, in_dims=(0, None))(x, w[0]),
+            vmap(lambda r: F.layer_norm(r, (3,)))(x),
+        )
+
+    whole(f, (X, torch.rand(4, 3, 3)), (given(), torch.rand(4, 3, 3).requires_grad_()))
+
+
+def test_vmap_and_random_numbers(same):
+    def f(x, how):
+        try:
+            return vmap(lambda row: row + torch.rand(3), randomness=how)(x)
+        except RuntimeError as error:
+            return str(error)[:40]
+
+    same(f, (X, "different"), (X, "same"), (X, "error"))
+
+
+def test_vmap_in_chunks(same):
+    same(lambda x: vmap(lambda row: row * 2, chunk_size=1)(x), (X,))
+
+
+def test_vjp(whole):
+    def f(x):
+        value, pull = vjp(lambda y: y.sin() * W, x)
+        both, pull_both = vjp(lambda a, b: (a * b, a + b), x, x + 1)
+        return value, pull(torch.ones_like(value)), both, pull_both((x, x))
+
+    whole(f, (X,), (given(),))
+
+
+def test_jacrev(whole):
+    whole(lambda x: jacrev(lambda y: y.sin() * y.sum())(x), (X,), (given(),))
+
+
+@pytest.mark.parametrize(
+    "what", [lambda f, x: jvp(f, (x,), (x,)), lambda f, x: hessian(lambda y: f(y).sum())(x)]
+)
+def test_forward_derivatives_break_with_a_reason(same, what):
+    same(lambda x: what(torch.sin, x) and x * 2 if False else what(torch.sin, x), (X,))
+
+
+def test_effects_inside_break(same):
+    def f(x):
+        log = []
+
+        def noting(row):
+            log.append(1)
+            return row * 2
+
+        return vmap(noting)(x), log
+
+    same(f, (X,), (given(),))
+
+
+def test_content_that_decides_inside_breaks(same):
+    def f(x):
+        def deciding(y):
+            return y.sum() if y.sum() > 5 else y.prod()
+
+        return grad(deciding)(x)
+
+    same(f, (X,), (X - 9,))
+
+
+def test_writing_to_an_argument_inside_breaks(same):
+    def f(x):
+        def writing(row):
+            row.add_(1)
+            return row * 2
+
+        return vmap(writing)(x), x
+
+    same(f, (X,))
+
+
+def test_errors_of_the_transforms_are_torchs(same):
+    def f(x, kind):
+        try:
+            if kind == 0:
+                return grad(lambda y: y * 2)(x)
+            if kind == 1:
+                return grad(lambda y: (y.sum(), 3), has_aux=True)(x)
+            return vmap(lambda a, b: a)(x, x[:, 0:1].T)
+        except (RuntimeError, ValueError, TypeError) as error:
+            return type(error).__name__
+
+    same(f, (X, 0), (X, 1), (X, 2))
+
+
+def test_state_that_a_transform_reads_is_guarded(whole):
+    def make():
+        state = {"factor": 2.0}
+
+        def f(x, factor):
+            state["factor"] = factor
+            return grad(lambda y: loss(y, state["factor"]))(x)
+
+        return f
+
+    whole.made(make, (X, 2.0), (X, 3.0), (given(), 3.0))
+
+
+def test_the_graph_holds_regions():
+    from dynamo_capture import optimize
+
+    seen = []
+    fast = optimize(lambda gm, ex: (seen.append(gm), gm.forward)[1], fullgraph=True)(
+        lambda x: vmap(grad(lambda r: r.sin().sum()))(x)
+    )
+    assert torch.equal(fast(X), vmap(grad(lambda r: r.sin().sum()))(X))
+    (outer,) = [node for node in seen[0].graph.nodes if node.op == "call_function" and node.target is mapped]
+    body = getattr(seen[0], outer.args[0].target)
+    assert any(node.target is gradient for node in body.graph.nodes)
