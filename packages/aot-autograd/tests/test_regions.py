@@ -87,6 +87,19 @@ def test_only_arguments_and_draws_are_kept(options: Any, library: Any) -> None:
     assert len(specs) <= 3  # and what the first layer gives the second
 
 
+def test_of_a_fused_dropout_only_the_mask_is_kept(
+    library: Any, interpreter: Any, outcome: Any, same: Any
+) -> None:
+    def body(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return (torch.native_dropout(x.sin(), 0.4, True)[0].exp().tanh(),)
+
+    args = (torch.randn(6, 6, dtype=torch.float64, requires_grad=True),)
+    graph = checkpoints(body)
+    same(outcome(graph, args), outcome(compiled(graph, library, interpreter), args))
+    (mask,) = kept(trace_joint(graph, list(args), operators=library))
+    assert mask.meta["spec"].dtype is torch.bool
+
+
 def test_less_is_kept_than_without() -> None:
     def chain(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         for _ in range(3):

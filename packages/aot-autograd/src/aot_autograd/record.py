@@ -75,7 +75,8 @@ class Value:
 
 
 _GIVEN_SEEDS: Final = frozenset({"philox_seed", "rng_state", "seed"})
-_ZERO_OR_ONE: Final = frozenset({torch.ops.aten.bernoulli.p, torch.ops.aten.bernoulli.default})
+aten = torch.ops.aten
+_ZERO_OR_ONE: Final = frozenset({aten.bernoulli.p, aten.bernoulli.default})
 _NO_KWARGS: Final[Mapping[str, Any]] = {}
 
 
@@ -153,7 +154,7 @@ class Recorder:
         drawn.recomputed = False
         if drawn.op not in _ZERO_OR_ONE or drawn.spec.dtype is torch.bool:
             return drawn
-        convert = torch.ops.aten._to_copy.default
+        convert = aten._to_copy.default
         kept = self.call(convert, (drawn,), {"dtype": torch.bool})
         kept.recomputed = False
         return self.call(convert, (kept,), {"dtype": drawn.spec.dtype})
@@ -169,11 +170,23 @@ class Recorder:
         """One result of a call that has several."""
         key = (value.number, index)
         found = self._calls.get(key)
+        if found is None and self.checkpoints and value.op is aten.native_dropout.default:
+            found = self._dropped(value, index)
+            if found is not None:
+                self._calls[key] = found
         if found is None:
             found = self._append(operator.getitem, (value, index), _NO_KWARGS, value.spec[index])
             found.backward, found.where, found.recomputed = value.backward, value.where, value.recomputed
             self._calls[key] = found
         return found
+
+    def _dropped(self, value: Value, index: int) -> Value | None:
+        """The result of a checkpoint's dropout as its mask makes it, so that only the mask is kept."""
+        data, probability, training = value.args
+        if index != 0 or training is False or not 0 < probability < 1:
+            return None
+        mask = self.call(aten._to_copy.default, (self.item(value, 1),), {"dtype": data.spec.dtype})
+        return self.call(aten.mul.Scalar, (self.call(aten.mul.Tensor, (data, mask)), 1 / (1 - probability)))
 
     def _append(self, op: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any], spec: ValueSpec) -> Value:
         recomputed = self.checkpoints > 0 and not self.backward
