@@ -14,6 +14,7 @@ import torch
 from torch._ops import OpOverload
 
 from fx_interface.symbols import Expr, IntLike, evaluate
+from inductor_codegen.codegen.wrapper.footprint import lifetimes, small_enough
 from inductor_codegen.ir.program import (
     Allocate,
     Argument,
@@ -49,6 +50,11 @@ class Placement:
 
     slots: tuple[Slot, ...]
     slot_of: dict[str, int]
+
+    @property
+    def nominal(self) -> int:
+        """The block's size in bytes with a nominal value for every symbol."""
+        return sum(slot.nominal for slot in self.slots)
 
 
 def byte_size(buffer: Buffer) -> IntLike:
@@ -101,37 +107,54 @@ def call_buffers(call: CallExtern) -> Iterator[str]:
 
 
 def place(program: Program, into_given_memory: frozenset[int]) -> Placement:
-    """Share out the scratch block.
+    """Share out the scratch block among the buffers that it may hold without raising the call's peak.
 
     ``into_given_memory`` has the positions of calls whose one result can be written into memory that is given to them.
     """
+    sizes = {name: nominal(byte_size(buffer)) for name, buffer in program.buffers().items()}
+    candidates = _candidates(program, into_given_memory)
+    pieces = lifetimes(program, sizes)
+    chosen = small_enough(
+        pieces, candidates, len(program.steps), lambda names: _share(program, names).nominal
+    )
+    return _share(program, chosen)
+
+
+def _candidates(program: Program, into_given_memory: frozenset[int]) -> frozenset[str]:
+    """The buffers that could live in the block."""
     bound = _bound_to_torch(program)
+    found: set[str] = set()
+    for position, step in enumerate(program.steps):
+        match step:
+            case Allocate(buffer, Storage.SCRATCH):
+                found.add(buffer.name)
+            case CallExtern(results=(Buffer() as buffer,)) if position in into_given_memory:
+                found.add(buffer.name)
+    return frozenset(found - bound)
+
+
+def _share(program: Program, chosen: frozenset[str]) -> Placement:
+    """The slots for ``chosen`` buffers and their successors."""
     slots: list[Slot] = []
     free: list[int] = []
     slot_of: dict[str, int] = {}
     owners: set[str] = set()
-    for position, step in enumerate(program.steps):
+    for step in program.steps:
         match step:
-            case Allocate(buffer, storage):
-                wanted = storage is Storage.SCRATCH
-            case CallExtern(results=(Buffer() as buffer,)):
-                wanted = position in into_given_memory
             case Reuse(buffer, of) | View(buffer, of):
                 if of in slot_of:
                     slot_of[buffer.name] = slot_of[of]
                     if isinstance(step, Reuse):
                         slots[slot_of[of]].sizes.append(byte_size(buffer))
                         owners.add(buffer.name)
-                continue
             case Free(name):
                 if name in owners:
                     free.append(slot_of[name])
-                continue
             case _:
-                continue
-        if wanted and buffer.name not in bound:
-            slot_of[buffer.name] = _take(slots, free, byte_size(buffer))
-            owners.add(buffer.name)
+                for buffer in program.defined(step):
+                    if buffer.name in chosen:
+                        slot_of[buffer.name] = _take(slots, free, byte_size(buffer))
+                        owners.add(buffer.name)
     return Placement(tuple(slots), slot_of)
 
 
