@@ -12,6 +12,7 @@ from primtorch_decomps import decomps as _families
 from primtorch_decomps.__about__ import __version__
 from primtorch_decomps.decompose import decompose_with
 from primtorch_decomps.errors import DuplicateDeclarationError
+from primtorch_decomps.exact import exact_table
 from primtorch_decomps.library import Library
 from primtorch_decomps.prims import PrimTensor
 from primtorch_decomps.registry import (
@@ -41,6 +42,9 @@ _DECLARED = (_families, *_RULES)
 DECOMPOSITIONS: OperatorTable = decomposition_table()
 """Decomposition of every operator that has one. ``DECOMPOSITIONS | {op: function}`` overrides, ``without`` removes."""
 
+STRICT: OperatorTable = exact_table(DECOMPOSITIONS)
+"""The decompositions that give eager's results to the last bit on a CPU; other operators stay torch's own kernels."""
+
 RULES: OperatorTable = rule_table()
 """Spec rule of every operator whose spec its decomposition does not imply."""
 
@@ -57,6 +61,7 @@ __all__ = [
     "DECOMPOSITIONS",
     "LIBRARY",
     "RULES",
+    "STRICT",
     "Decomposition",
     "DuplicateDeclarationError",
     "Library",
