@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from fxstack.bench.__main__ import measure
 from fxstack.bench.models import WORKLOADS
+from fxstack.bench.process import measure
 
 MODELS = ("bert", "gpt2", "resnet", "mlp")
 TOLERANCE = 1e-4

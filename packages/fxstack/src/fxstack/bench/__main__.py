@@ -5,10 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import os
 import platform
-import subprocess
-import sys
 import tempfile
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -19,30 +16,9 @@ from rich.progress import Progress
 from rich.table import Table
 
 from fxstack.bench.models import WORKLOADS
+from fxstack.bench.process import measure
 
 PHASES = ("inference", "training")
-
-
-def measure(request: dict[str, Any], cache: Path) -> dict[str, float]:
-    """Run one request in a fresh process whose caches, ours and stock's, lie in ``cache``."""
-    environment = dict(
-        os.environ,
-        FXSTACK_CACHE_DIR=str(cache / "fxstack"),
-        TORCHINDUCTOR_CACHE_DIR=str(cache / "stock"),
-        OMP_NUM_THREADS="1",
-        HF_HUB_OFFLINE="1",
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "fxstack.bench.worker", json.dumps(request)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(f"{request} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
-    result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
-    return result
 
 
 def measure_model(name: str, phase: str, rounds: int, repeats: int) -> dict[str, float]:

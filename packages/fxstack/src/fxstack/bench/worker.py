@@ -144,9 +144,21 @@ def import_time(system: str) -> dict[str, float]:
     return {"seconds": float(done.stdout)}
 
 
+def memory(model: str, system: str, options: dict[str, Any] | None = None) -> dict[str, float]:
+    """Bytes of live tensor memory before a training step, at its peak, and after it."""
+    from fxstack.bench.memory import as_figures, measure_step
+    from fxstack.bench.models import WORKLOADS
+
+    def make() -> Step:
+        built, inputs = WORKLOADS[model].build(training=True)
+        return _step(_compile(system, built, **({"options": options} if options else {})), inputs, True)
+
+    return as_figures(measure_step(make))
+
+
 MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
     function.__name__: function
-    for function in (first_call, steps, errors, call_overhead, guard_cost, import_time)
+    for function in (first_call, steps, errors, call_overhead, guard_cost, import_time, memory)
 }
 
 

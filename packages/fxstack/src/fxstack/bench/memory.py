@@ -1,0 +1,120 @@
+"""``python -m fxstack.bench.memory``: the peak memory of a training step under eager, stock and fxstack, in one run.
+
+Exact, and independent of the machine: torch's CPU allocator reports every block that it hands out and takes back, so
+that live bytes are known after each of them. Counted is all of the process's tensor memory, parameters and gradients
+included, from the model's construction on: also what a compiler keeps between calls.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from fxstack.bench.models import WORKLOADS
+from fxstack.bench.process import measure
+
+SYSTEMS: dict[str, dict[str, Any]] = {
+    "eager": {"system": "eager"},
+    "stock": {"system": "stock"},
+    "fxstack": {"system": "fxstack"},
+    "fxstack, budget 1": {"system": "fxstack", "options": {"activation_budget": 1.0}},
+}
+"""What is compared, as the worker's arguments."""
+
+_MARK = "fxstack.bench.memory: one step"
+
+
+@dataclass(frozen=True, slots=True)
+class StepMemory:
+    """Bytes of live tensor memory: ``before`` the step, at its ``peak``, and ``after`` it."""
+
+    before: int
+    peak: int
+    after: int
+
+
+def measure_step(make_step: Callable[[], Callable[[], Any]], warm_up: int = 2) -> StepMemory:
+    """The memory of one call of what ``make_step`` returns, after ``warm_up`` calls; all of them under the profiler.
+
+    Memory that was allocated before does not count.
+    """
+    from torch.profiler import ProfilerActivity, profile, record_function
+
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiler:
+        step = make_step()
+        for _ in range(warm_up):
+            step()
+        with record_function(_MARK):
+            step()
+        assert profiler.profiler is not None
+    events = list(_flat(profiler.profiler.kineto_results.experimental_event_tree()))
+    (mark,) = [event for event in events if event.name == _MARK]
+    changes = sorted(
+        (event.start_time_ns, event.extra_fields.alloc_size)
+        for event in events
+        if event.name == "[memory]" and event.extra_fields.device.type == "cpu"
+    )
+    before = sum(change for time, change in changes if time < mark.start_time_ns)
+    inside = [change for time, change in changes if mark.start_time_ns <= time <= mark.end_time_ns]
+    live = list(accumulate(inside, initial=before))
+    return StepMemory(before, max(live), live[-1])
+
+
+def _flat(events: Sequence[Any]) -> Iterator[Any]:
+    pending = list(events)
+    while pending:
+        event = pending.pop()
+        yield event
+        pending.extend(event.children)
+
+
+def measure_model(name: str) -> dict[str, dict[str, float]]:
+    """The bytes of one training step of a workload, under every system, each in a process of its own."""
+    found = {}
+    for title, request in SYSTEMS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            found[title] = measure({"measure": "memory", "model": name, **request}, Path(folder))
+    return found
+
+
+def show(console: Console, rows: dict[str, dict[str, dict[str, float]]]) -> None:
+    """A table of peaks in MiB, and beside eager's and stock's."""
+    table = Table("model", *SYSTEMS, "fxstack/eager", "fxstack/stock", title="peak of a training step (MiB)")
+    for name, row in rows.items():
+        peaks = {title: figures["peak"] for title, figures in row.items()}
+        ratios = [peaks["fxstack"] / peaks["eager"], peaks["fxstack"] / peaks["stock"]]
+        table.add_row(
+            name, *(f"{peak / 2**20:.2f}" for peak in peaks.values()), *(f"{ratio:.3f}" for ratio in ratios)
+        )
+    console.print(table)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Parse the command line, measure, print and write."""
+    parser = argparse.ArgumentParser(prog="python -m fxstack.bench.memory", description=__doc__)
+    parser.add_argument("--models", nargs="*", default=list(WORKLOADS), choices=list(WORKLOADS))
+    parser.add_argument("--output", type=Path, default=Path("bench-results/memory.json"))
+    arguments = parser.parse_args(argv)
+    console = Console()
+    rows = {name: measure_model(name) for name in arguments.models}
+    show(console, rows)
+    arguments.output.parent.mkdir(parents=True, exist_ok=True)
+    arguments.output.write_text(json.dumps(rows, indent=2))
+
+
+def as_figures(found: StepMemory) -> dict[str, float]:
+    """The record as the worker prints it."""
+    return dict(asdict(found))
+
+
+if __name__ == "__main__":
+    main()

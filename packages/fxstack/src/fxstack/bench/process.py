@@ -1,0 +1,32 @@
+"""A measurement in a process of its own, with caches of its own: what one system loads or keeps touches no other."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+
+def measure(request: dict[str, Any], cache: Path) -> dict[str, float]:
+    """Run a request of ``fxstack.bench.worker`` in a fresh process; its caches, ours and stock's, lie in ``cache``."""
+    environment = dict(
+        os.environ,
+        FXSTACK_CACHE_DIR=str(cache / "fxstack"),
+        TORCHINDUCTOR_CACHE_DIR=str(cache / "stock"),
+        OMP_NUM_THREADS="1",
+        HF_HUB_OFFLINE="1",
+    )
+    done = subprocess.run(
+        [sys.executable, "-m", "fxstack.bench.worker", json.dumps(request)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(f"{request} failed:\n{done.stdout[-2000:]}\n{done.stderr[-4000:]}")
+    result: dict[str, float] = json.loads(done.stdout.strip().splitlines()[-1])
+    return result
