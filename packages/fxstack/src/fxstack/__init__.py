@@ -6,14 +6,17 @@ from fxstack.backends import backend
 from fxstack.compile import compile, reset
 from fxstack.options import Options
 from fxstack.report import Explanation, explain
+from fxstack.verification import Verification, verify
 
 __all__ = [
     "Explanation",
     "Options",
+    "Verification",
     "__version__",
     "backend",
     "compile",
     "explain",
     "explain_recompiles",
     "reset",
+    "verify",
 ]

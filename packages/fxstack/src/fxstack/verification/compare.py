@@ -1,0 +1,77 @@
+"""Is a compiled result as good as eager's? Both are measured against float64."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+MARGIN = 8.0
+"""A compiled result may be this many times as far from float64 as eager's is."""
+ROUNDINGS = 32.0
+"""... or this many roundings of the result's dtype, at the size of its largest element."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One result that is not as good as eager's.
+
+    ``what`` names it. ``eager_error`` and ``compiled_error`` are the largest distances to float64, ``allowed`` what the
+    latter may be; all infinite where shape, dtype, or the places of NaN and infinity differ.
+    """
+
+    what: str
+    why: str
+    eager_error: float
+    compiled_error: float
+    allowed: float
+
+    def __str__(self) -> str:
+        if self.why:
+            return f"{self.what}: {self.why}"
+        return (
+            f"{self.what}: off by {self.compiled_error:.3g} from float64, eager by {self.eager_error:.3g} "
+            f"(allowed: {self.allowed:.3g})"
+        )
+
+
+def difference(what: str, eager: object, exact: object, compiled: object) -> Difference | None:
+    """None if ``compiled`` is as good as ``eager``; tensors by the margin above, other values if they are equal."""
+    if not isinstance(eager, Tensor) or not isinstance(compiled, Tensor):
+        same = type(eager) is type(compiled) and (eager == compiled or eager != eager)
+        return None if same else _differs(what, f"{compiled!r} instead of {eager!r}")
+    if eager.shape != compiled.shape or eager.dtype != compiled.dtype:
+        found, wanted = _kind(compiled), _kind(eager)
+        return _differs(what, f"{found} instead of {wanted}")
+    eager, compiled = eager.detach(), compiled.detach()
+    if not (eager.dtype.is_floating_point or eager.dtype.is_complex):
+        wrong = int((eager != compiled).sum())
+        return _differs(what, f"{wrong} of {eager.numel()} elements differ") if wrong else None
+    assert isinstance(exact, Tensor)
+    return _inexact(what, eager, exact, compiled)
+
+
+def _inexact(what: str, eager: Tensor, exact: Tensor, compiled: Tensor) -> Difference | None:
+    finite = eager.isfinite() & exact.isfinite()
+    if not torch.equal(compiled[~finite].isnan(), eager[~finite].isnan()):
+        return _differs(what, "NaN in other places")
+    if not bool(compiled[finite].isfinite().all()):
+        return _differs(what, "not finite where eager is")
+    if not bool(finite.any()):
+        return None
+    one, two, three = (x[finite].to(exact.dtype) for x in (eager, exact, compiled))
+    eager_error, compiled_error = float((one - two).abs().max()), float((three - two).abs().max())
+    rounding = torch.finfo(eager.dtype).eps * float(two.abs().max())
+    allowed = max(MARGIN * eager_error, ROUNDINGS * rounding)
+    if compiled_error <= allowed:
+        return None
+    return Difference(what, "", eager_error, compiled_error, allowed)
+
+
+def _differs(what: str, why: str) -> Difference:
+    return Difference(what, why, float("inf"), float("inf"), 0.0)
+
+
+def _kind(tensor: Tensor) -> str:
+    return f"{tensor.dtype} of {tuple(tensor.shape)}"

@@ -1,0 +1,133 @@
+"""The referee: eager, with every floating-point operator run a second time in float64 beside it.
+
+Below autograd, so backward passes are covered. Each storage that a floating-point tensor lies in has a float64 double;
+views of one are views of the other, and a write to one is a write to the other. Integers, booleans, random numbers and
+operators that torch cannot run in float64 are taken from the eager run, so that both follow the same path.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._ops import OpOverload
+from torch.utils import _pytree as pytree
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_EXACT = {True: torch.complex128, False: torch.float64}
+"""The dtype that stands in for a complex and for a real one."""
+
+
+class Referee(TorchDispatchMode):
+    """While it is active, operators run in float64 too; ``exact`` reads what came out."""
+
+    def __init__(self) -> None:
+        super().__init__()  # type: ignore[no-untyped-call]
+        self._doubles: dict[tuple[int, torch.dtype], Tensor] = {}
+        self._kept: list[Any] = []  # storages stay alive, so that an address means one of them
+        self.unreferred: set[str] = set()
+
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """Torch would otherwise wrap the handler so that the first operator imports its own compiler."""
+        return False
+
+    def exact(self, tensor: Tensor) -> Tensor:
+        """The float64 (complex128) counterpart of ``tensor``; ``tensor`` itself if it has no rounding."""
+        tensor = tensor.detach()
+        if not _rounds(tensor):
+            return tensor
+        key = _key(tensor)
+        if key not in self._doubles:
+            self._adopt(tensor, tensor)
+        return self._view(tensor)
+
+    def __torch_dispatch__(
+        self,
+        func: OpOverload,
+        types: Sequence[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        """Run ``func`` as it is, and on the doubles."""
+        given = dict(kwargs or {})
+        doubles = pytree.tree_map_only(Tensor, self.exact, (args, given))
+        result = func(*args, **given)
+        tensors = [t for t in pytree.tree_leaves(result) if isinstance(t, Tensor)]
+        written = [t for t in pytree.tree_leaves(_written(func, args, given)) if isinstance(t, Tensor)]
+        if not any(_rounds(t) for t in (*tensors, *written)):
+            return result
+        exact = None if torch.Tag.nondeterministic_seeded in func.tags else self._run(func, doubles)
+        if exact is None:
+            for tensor in written:
+                self._adopt(tensor, tensor)
+        news = [None] * len(tensors) if exact is None else exact
+        for tensor, new in zip(tensors, news, strict=True):
+            if _rounds(tensor) and _key(tensor) not in self._doubles:
+                self._adopt(tensor, tensor if new is None else new)
+        return result
+
+    def _run(self, func: OpOverload, doubles: Any) -> list[Tensor] | None:
+        args, kwargs = pytree.tree_map_only(torch.dtype, _exact_dtype, doubles)
+        try:
+            return [t for t in pytree.tree_leaves(func(*args, **kwargs)) if isinstance(t, Tensor)]
+        except (
+            RuntimeError,
+            NotImplementedError,
+            TypeError,
+            ValueError,
+        ):  # no such kernel: eager's word counts
+            self.unreferred.add(str(func))
+            return None
+
+    def _adopt(self, tensor: Tensor, values: Tensor) -> None:
+        """The double of the storage of ``tensor``, whose elements are ``values``; all else as eager has it."""
+        whole = _whole(tensor)
+        key = _key(tensor)
+        found = self._doubles.get(key)
+        if found is None:
+            self._kept.append(tensor.untyped_storage())
+            found = self._doubles[key] = whole.to(_EXACT[tensor.dtype.is_complex], copy=True)
+        target = self._view(tensor)
+        if values.shape == target.shape:
+            target.copy_(values)
+
+    def _view(self, tensor: Tensor) -> Tensor:
+        flat = self._doubles[_key(tensor)]
+        return flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+
+
+def _rounds(tensor: Tensor) -> bool:
+    return tensor.layout is torch.strided and (tensor.dtype.is_floating_point or tensor.dtype.is_complex)
+
+
+def _key(tensor: Tensor) -> tuple[int, torch.dtype]:
+    return tensor.untyped_storage()._cdata, tensor.dtype
+
+
+def _whole(tensor: Tensor) -> Tensor:
+    """The whole storage, flat."""
+    count = tensor.untyped_storage().nbytes() // tensor.dtype.itemsize
+    return tensor.detach().as_strided((count,), (1,), 0)
+
+
+def _exact_dtype(dtype: torch.dtype) -> torch.dtype:
+    return _EXACT[dtype.is_complex] if dtype.is_floating_point or dtype.is_complex else dtype
+
+
+def _written(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
+    """The arguments that ``func`` writes to, by its schema."""
+    found: list[Any] = []
+    for position, declared in enumerate(func._schema.arguments):
+        if declared.alias_info is not None and declared.alias_info.is_write:
+            value = kwargs.get(declared.name, args[position] if position < len(args) else None)
+            found.append(value)
+    return found
+
+
+def refereed(run: Callable[[], Any]) -> tuple[Any, Referee]:
+    """What ``run`` returns, and the referee that watched it."""
+    with Referee() as referee:
+        return run(), referee

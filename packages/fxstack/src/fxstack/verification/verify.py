@@ -1,0 +1,144 @@
+"""``fxstack.verify(fn)(*args)``: eager, eager in float64 as the referee, and compiled, on the same call."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from torch import Tensor, nn
+from torch.fx import GraphModule
+from torch.utils import _pytree as pytree
+
+import dynamo_capture
+from fx_interface import Backend, CompiledGraph
+from fxstack.backends import resolve
+from fxstack.compile import original
+from fxstack.options import Options
+from fxstack.verification.bisect import Case, find_culprit
+from fxstack.verification.report import Verification
+from fxstack.verification.repro import repro_script
+from fxstack.verification.trial import compare_trials, restored, snapshot
+from primtorch_decomps import LIBRARY
+
+_SEED = 20
+
+
+@dataclass(slots=True)
+class _Watched:
+    """A backend that compiles by another one, and notes each graph's first call."""
+
+    compile: Backend | Callable[..., Any]
+    cases: list[tuple[Case, CompiledGraph]] = field(default_factory=list)
+
+    def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
+        run = self.compile(graph_module, example_inputs)
+        noted = False
+
+        def call(*inputs: Any) -> Sequence[Any]:
+            nonlocal noted
+            if not noted:
+                noted = True
+                case = Case(graph_module, tuple(snapshot(inputs)), self.compile, _SEED)
+                self.cases.append((case, run))
+            return run(*inputs)
+
+        return call
+
+
+def verify(
+    function: Callable[..., Any],
+    *,
+    backend: str | Backend | Callable[..., Any] = "inductor",
+    dynamic: bool | None = None,
+    options: Options | Mapping[str, Any] | None = None,
+    repro: str | Path | None = None,
+) -> Callable[..., Verification]:
+    """A callable that runs ``function`` three times on its arguments (eager, in float64, compiled) and compares.
+
+    Results and the gradients of arguments, parameters and tensors that the function's closure holds may be as far from
+    float64 as eager's by a small factor (``compare.MARGIN``). On a difference, the first operator that differs is
+    looked for by compiling shorter and shorter graphs, and a script that shows it is written to ``repro``, if given.
+
+    The arguments, the module's parameters and buffers, and the random state are afterwards what they were.
+    """
+    plain = original(function)
+    compiler = resolve(backend, Options.make(options))
+
+    def run(*args: Any, **kwargs: Any) -> Verification:
+        watched = _Watched(compiler)
+        compiled = dynamo_capture.optimize(watched, dynamic=dynamic, operators=LIBRARY)(plain)
+        tensors = dict(_tensors(plain, args, kwargs))
+        leaves = [(name, t) for name, t in tensors.items() if t.requires_grad and t.is_leaf]
+        with restored(list(tensors.values())) as restore:
+
+            def set_up(call: Callable[..., Any]) -> tuple[Callable[[], Any], list[tuple[str, Tensor]]]:
+                restore()
+                return lambda: call(*args, **kwargs), leaves
+
+            found, referee = compare_trials(lambda: set_up(plain), lambda: set_up(compiled), _SEED)
+            made = Verification(
+                len(watched.cases), tuple(found), unreferred=tuple(sorted(referee.unreferred))
+            )
+            return made if made.ok else _blamed(made, watched, backend, repro)
+
+    return run
+
+
+def _blamed(
+    found: Verification, watched: _Watched, backend: str | Callable[..., Any], repro: str | Path | None
+) -> Verification:
+    """The verification with the first operator that differs, and a repro script."""
+    for case, compiled in watched.cases:
+        if not case.differences(compiled):
+            continue
+        culprit = find_culprit(case)
+        if culprit is None:
+            continue
+        script = repro_script(culprit, backend)
+        path = None if repro is None else Path(repro)
+        if path is not None:
+            path.write_text(script)
+        return Verification(
+            found.graphs,
+            found.differences,
+            culprit.operator,
+            culprit.stack,
+            culprit.difference,
+            script,
+            path,
+            found.unreferred,
+        )
+    return found
+
+
+def _tensors(function: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Tensor]]:
+    """The tensors that a call may read or write, by name: arguments, and what modules and closures hold; each once."""
+    seen: set[int] = set()
+    for name, value in _reachable(function, args, kwargs):
+        if isinstance(value, nn.Module):
+            named = [*value.named_parameters(), *value.named_buffers()]
+            pairs = [(f"{name}.{key}".lstrip("."), tensor) for key, tensor in named]
+        else:
+            pairs = [(name, value)] if isinstance(value, Tensor) else []
+        for key, tensor in pairs:
+            if id(tensor) not in seen:
+                seen.add(id(tensor))
+                yield key, tensor
+
+
+def _reachable(function: Any, args: Any, kwargs: Any) -> Iterator[tuple[str, Any]]:
+    flat, _ = pytree.tree_flatten_with_path((args, kwargs))
+    for path, leaf in flat:
+        yield "argument " + "".join(str(step) for step in path[1:]), leaf
+    if isinstance(function, nn.Module):
+        yield "", function
+        return
+    yield "self", getattr(function, "__self__", None)
+    held = inspect.unwrap(function)
+    if inspect.isfunction(held):
+        variables = inspect.getclosurevars(held)
+        for name, value in {**variables.nonlocals, **variables.globals}.items():
+            yield from ((name, item) for item in pytree.tree_leaves(value))

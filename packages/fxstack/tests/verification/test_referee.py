@@ -1,0 +1,56 @@
+"""The referee: float64 beside eager, through views, writes, backward passes, and operators without float64."""
+
+from __future__ import annotations
+
+import torch
+
+from fxstack.verification.referee import refereed
+
+
+def test_values_are_those_of_float64() -> None:
+    x = torch.randn(20, 20)
+    made, referee = refereed(lambda: (x @ x).softmax(-1))
+    exact = (x.double() @ x.double()).softmax(-1)
+    assert torch.allclose(referee.exact(made), exact, rtol=1e-13, atol=1e-15)
+    assert not torch.equal(made.double(), exact)
+
+
+def test_writes_through_views_reach_the_base() -> None:
+    x = torch.rand(6)
+
+    def run() -> torch.Tensor:
+        y = x / 3
+        y.view(2, 3)[1].mul_(1 / 7).add_(y[0])
+        return y
+
+    made, referee = refereed(run)
+    exact = x.double() / 3
+    exact[3:] = exact[3:] * (1 / 7) + exact[0]
+    assert torch.allclose(referee.exact(made), exact, rtol=1e-14, atol=0)
+
+
+def test_backward_passes_are_watched() -> None:
+    x = torch.rand(8, requires_grad=True)
+    twin = x.detach().double().requires_grad_()
+    made, referee = refereed(lambda: torch.autograd.grad(x.sin().exp().sum(), x)[0])
+    (exact,) = torch.autograd.grad(twin.sin().exp().sum(), twin)
+    assert torch.allclose(referee.exact(made), exact, rtol=1e-14, atol=0)
+
+
+def test_narrow_types_keep_their_doubles() -> None:
+    x = torch.rand(8)
+    made, referee = refereed(lambda: x.to(torch.bfloat16).mul(3).to(torch.float32))
+    assert torch.allclose(referee.exact(made), x.double() * 3, rtol=1e-14, atol=0)
+
+
+def test_random_numbers_are_eagers() -> None:
+    torch.manual_seed(3)
+    made, referee = refereed(lambda: torch.rand(5) * 2)
+    torch.manual_seed(3)
+    assert torch.equal(referee.exact(made), torch.rand(5).double() * 2)
+
+
+def test_integers_are_not_doubled() -> None:
+    made, referee = refereed(lambda: torch.tensor([3.0, 1.0]).argsort())
+    assert referee.exact(made) is not None
+    assert referee.exact(made).dtype == torch.int64
