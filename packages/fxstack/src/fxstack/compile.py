@@ -12,7 +12,7 @@ import dynamo_capture
 from fx_interface import Backend
 from fxstack.backends import resolve
 from fxstack.module import compile_module, original_of
-from fxstack.options import Options, check_mode
+from fxstack.options import Options
 from primtorch_decomps import LIBRARY
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -58,13 +58,13 @@ def compile(
 
     ``backend``: a name (``inductor``, ``aot_eager``, ``eager``, or any installed plug-in's) or a callable
     ``(graph_module, example_inputs) -> callable``. ``fullgraph``: a graph break is an error. ``dynamic``: True makes
-    sizes symbolic at once, False never, None when a size changes. Without ``function``, returns a decorator.
+    sizes symbolic at once, False never, None when a size changes. ``mode``: ``strict`` gives eager's results to the
+    last bit on a CPU (``fxstack.options.MODES``). Without ``function``, returns a decorator.
     A module's result is the module for all purposes but speed: same parameters, ``state_dict`` keys, hooks and class.
 
     Raises at once for an unknown backend, mode or option; later, whatever the function itself raises.
     """
-    check_mode(mode)
-    compiler = resolve(backend, Options.make(options))
+    compiler = resolve(backend, Options.make(options, mode))
     optimize = functools.partial(_optimize, compiler=compiler, fullgraph=fullgraph, dynamic=dynamic)
     if function is None:
         return lambda decorated: _apply(decorated, optimize)

@@ -12,8 +12,10 @@ from platformdirs import user_cache_path
 
 from fx_interface.errors import StackError
 
-MODES = ("default",)
-"""Known values of ``mode``."""
+MODES = ("default", "strict")
+"""Known values of ``mode``. ``default`` rounds each operator's result as eager does, and may keep more precision inside
+an operator, never less. ``strict`` gives eager's bits on a CPU: generated code computes only what IEEE 754
+fixes, everything else is done by the kernel that eager calls (``primtorch_decomps.STRICT``)."""
 
 
 class OptionError(StackError):
@@ -29,6 +31,7 @@ class Options:
     kernels. ``verify``: check every graph against its dialect between the passes. ``compiler``: the C++ compiler's
     command. ``activation_budget``: between 0 and 1, how much of what training keeps for the backward may be kept; what
     is not is computed again (``aot_autograd.partition.min_cut``). None keeps everything that the backward uses.
+    ``mode``: see ``MODES``; the argument of ``compile`` of that name goes before it.
     """
 
     cache_dir: Path | None = None
@@ -37,10 +40,11 @@ class Options:
     verify: bool = False
     compiler: str | None = None
     activation_budget: float | None = None
+    mode: str = "default"
 
     @classmethod
-    def make(cls, options: Options | Mapping[str, Any] | None) -> Options:
-        """Options from the user's argument; what it leaves out comes from the environment or a default."""
+    def make(cls, options: Options | Mapping[str, Any] | None, mode: str = "default") -> Options:
+        """Options from the user's arguments; what they leave out comes from the environment or a default."""
         if isinstance(options, Options):
             made = options
         else:
@@ -64,8 +68,10 @@ class Options:
             raise OptionError(
                 "FXS103", f"activation_budget is {budget!r}", action="use a number between 0 and 1, or None"
             )
+        chosen = check_mode(made.mode if mode == "default" else mode)
         directory = Path(made.cache_dir) if made.cache_dir is not None else default_cache_dir()
-        return replace(made, cache_dir=directory, compiler=made.compiler or os.environ.get("CXX"))
+        compiler = made.compiler or os.environ.get("CXX")
+        return replace(made, cache_dir=directory, compiler=compiler, mode=chosen)
 
 
 def default_cache_dir() -> Path:

@@ -27,7 +27,7 @@ from fxstack.programs import StoredProgram, load_program, program_key, store_pro
 from inductor_codegen import CodegenOptions, compile_graph
 from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.native_errors import MissingCompilerError
-from primtorch_decomps import LIBRARY, decompose
+from primtorch_decomps import DECOMPOSITIONS, LIBRARY, STRICT, decompose
 
 logger = logging.getLogger("fxstack")
 
@@ -69,7 +69,7 @@ def compile_captured(
 def _through_store(
     graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
 ) -> CompiledGraph:
-    key = program_key(graph_module, example_inputs, options.activation_budget)
+    key = program_key(graph_module, example_inputs, options.activation_budget, options.mode)
     env = graph_module.meta.get(SHAPE_ENV_KEY)
     stored = None if key is None else load_program(key, env, store)
     if stored is None:
@@ -106,7 +106,7 @@ def _partitioner(budget: float | None) -> Partitioner:
 def _compile_aten(graph_module: GraphModule, options: Options, store: ArtifactStore) -> CompiledGraph:
     if options.verify:
         verify(graph_module)
-    primitive = decompose(graph_module)
+    primitive = decompose(graph_module, STRICT if options.mode == "strict" else DECOMPOSITIONS)
     if options.verify:
         verify(primitive)
     return compile_graph(primitive, CodegenOptions(compiler=options.compiler), store=store)

@@ -41,7 +41,10 @@ class StoredProgram:
 
 
 def program_key(
-    graph_module: GraphModule, example_inputs: Sequence[Any], budget: float | None = None
+    graph_module: GraphModule,
+    example_inputs: Sequence[Any],
+    budget: float | None = None,
+    mode: str = "default",
 ) -> str | None:
     """The name under which the compiled program is kept; None for a graph that has no stable form."""
     try:
@@ -53,7 +56,8 @@ def program_key(
     declared = () if signature is None else signature.inputs
     names = " ".join(str(decl.spec.expr) for decl in declared if isinstance(decl.spec, SymSpec))
     trained = "".join(str(int(isinstance(x, torch.Tensor) and x.requires_grad)) for x in example_inputs)
-    return content_key("program", str(_FORMAT), form, names, trained, str(budget), _state(), _toolchain())
+    chosen = f"{budget} {mode}"
+    return content_key("program", str(_FORMAT), form, names, trained, chosen, _state(), _toolchain())
 
 
 def _state() -> str:
