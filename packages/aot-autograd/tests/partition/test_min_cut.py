@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from torch import nn
 
 from aot_autograd import aot_function, aot_module
@@ -147,6 +149,51 @@ def test_what_is_computed_again_is_computed_where_it_is_used(library: Any) -> No
     targets = [node.target for node in graphs[0].graph.nodes if node.op == "call_function"]
     first, second = (place for place, target in enumerate(targets) if target is aten.exp.default)
     assert aten.mul.Tensor in targets[first:second]
+
+
+STEPS: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    "exp": lambda x, y: (x * 0.1).exp(),
+    "mul": lambda x, y: x * y,
+    "matmul": lambda x, y: x @ y,
+    "softmax": lambda x, y: x.softmax(-1),
+    "transpose": lambda x, y: x.t().sin(),
+    "sum": lambda x, y: x - y.sum(0),
+    "dropout": lambda x, y: nn.functional.dropout(x, 0.3) + y,
+    "slice": lambda x, y: x * y[0],
+}
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    steps=st.lists(
+        st.tuples(st.sampled_from(sorted(STEPS)), st.integers(0, 9), st.integers(0, 9)),
+        min_size=2,
+        max_size=9,
+    ),
+    budgets=st.lists(st.floats(0, 1), min_size=2, max_size=4),
+)
+def test_budgets_behave_monotonically(
+    library: Any, steps: list[tuple[str, int, int]], budgets: list[float]
+) -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        made = [x]
+        for name, one, other in steps:
+            made.append(STEPS[name](made[one % len(made)], made[other % len(made)]))
+        return made[-1] + made[-2]
+
+    whole = kept(program, library, grad(5, 5), partition=save_everything).bytes
+    found = [
+        kept(program, library, grad(5, 5), partition=min_cut(budget)).bytes
+        for budget in sorted([*budgets, 1.0])
+    ]
+    assert found == sorted(found)
+    assert found[-1] <= whole
 
 
 @pytest.mark.parametrize("budget", [-0.1, 1.1])
