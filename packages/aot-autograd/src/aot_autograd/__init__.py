@@ -1,6 +1,7 @@
 """Forward and backward graphs ahead of time: tracing, functionalization, partitioning and their runtime."""
 
 from aot_autograd.__about__ import __version__
+from aot_autograd.decompositions import Decompositions
 from aot_autograd.functions import aot_function, aot_module
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.pipeline import compile_joint, compile_traced, trace_joint
@@ -10,6 +11,7 @@ from aot_autograd.runtime import finish
 from aot_autograd.split import TracedProgram
 
 __all__ = [
+    "Decompositions",
     "JointPlan",
     "Partitioner",
     "TracedProgram",

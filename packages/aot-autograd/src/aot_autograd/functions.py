@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from aot_autograd.decompositions import NOTHING, Decompositions
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.pipeline import GraphCompiler, compile_traced, trace
 from aot_autograd.record import Recorder
@@ -35,6 +36,7 @@ def aot_function(
     backward_compiler: GraphCompiler | None = None,
     inference_compiler: GraphCompiler | None = None,
     partition: Partitioner = save_everything,
+    decompositions: Decompositions = NOTHING,
 ) -> Callable[..., Any]:
     """``function`` of tensors (nested in tuples, lists, dicts), compiled for each kind of arguments it is called with.
 
@@ -72,7 +74,15 @@ def aot_function(
             InputDecl(f"arg_{i}", InputKind.USER, spec_of(tensor), LocalSource(f"arg_{i}"))
             for i, tensor in enumerate(tensors)
         ]
-        traced = trace(program, declared, tensors, operators=operators, env=ShapeEnv(), partition=partition)
+        traced = trace(
+            program,
+            declared,
+            tensors,
+            operators=operators,
+            env=ShapeEnv(),
+            partition=partition,
+            decompositions=decompositions,
+        )
         run = compile_traced(
             traced,
             forward_compiler=forward_compiler,

@@ -10,13 +10,14 @@ import torch
 
 from aot_autograd.aliasing import Results, add_mutation, classify, separate
 from aot_autograd.calls import values_of
+from aot_autograd.decompositions import NOTHING, Decompositions, decomposing
 from aot_autograd.functionalize import handle, handle_backward
 from aot_autograd.graphs import random_calls
 from aot_autograd.plan import MutatedInput, Tangent
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage
 from aot_autograd.symbolic_composites import symbolic_composites
-from aot_autograd.trace import Trace, TracedTensor, TraceMode
+from aot_autograd.trace import Handler, Trace, TracedTensor, TraceMode
 from fx_interface.errors import StackError, UnsupportedProgramError
 from fx_interface.modes import restored
 from fx_interface.operators import OperatorLibrary
@@ -66,6 +67,7 @@ def trace_program(
     env: ShapeEnv,
     *,
     training: bool,
+    decompositions: Decompositions = NOTHING,
 ) -> Joint:
     """Record ``program``. With ``training`` the backward is recorded too, for inputs that require grad.
 
@@ -75,12 +77,13 @@ def trace_program(
     trace = Trace(operators, env)
     arguments = _Arguments()
     try:
-        with restored(), _without_hooks(), TraceMode(trace, handle), symbolic_composites(bool(env.symbols)):
+        recording = TraceMode(trace, decomposing(handle, decompositions))
+        with restored(), _without_hooks(), recording, symbolic_composites(bool(env.symbols)):
             _make_inputs(trace, arguments, declared, example_inputs, training)
             outputs = list(program(trace.recorder, arguments.passed))
         joint = _finish_forward(trace, arguments, declared, outputs)
         if training:
-            _record_backward(joint, arguments)
+            _record_backward(joint, arguments, decomposing(handle_backward, decompositions))
         else:
             _check_inference(joint)
         _check_random_numbers(joint)
@@ -171,7 +174,7 @@ def _finish_forward(
     return Joint(trace, declared, inputs, results, user_results, training, mutated)
 
 
-def _record_backward(joint: Joint, arguments: _Arguments) -> None:
+def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> None:
     """Run the engine from the differentiable results to the leaves, recording what it computes."""
     trace = joint.trace
     trace.recorder.backward = True
@@ -196,7 +199,7 @@ def _record_backward(joint: Joint, arguments: _Arguments) -> None:
     if not outputs or not leaves:
         return
     with (
-        TraceMode(trace, handle_backward),
+        TraceMode(trace, handler),
         torch.autograd.set_multithreading_enabled(False),
         _without_autocast(),
     ):

@@ -10,6 +10,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
+from aot_autograd.decompositions import NOTHING, Decompositions
 from aot_autograd.interpret import program_of
 from aot_autograd.joint import Program, trace_program
 from aot_autograd.partition import Partitioner, save_everything
@@ -38,14 +39,22 @@ def compile_joint(
     backward_compiler: GraphCompiler | None = None,
     inference_compiler: GraphCompiler | None = None,
     partition: Partitioner = save_everything,
+    decompositions: Decompositions = NOTHING,
 ) -> CompiledGraph:
     """Compile a graph of dialect ``torch`` ahead of time; the result takes its inputs and returns its results.
 
     ``example_inputs`` are this call's tensors and integers; they are not changed. If gradients are on and an input
-    requires grad, forward and backward graphs are compiled, else one graph, by ``inference_compiler``.
+    requires grad, forward and backward graphs are compiled, else one graph, by ``inference_compiler``. Operators in
+    ``decompositions`` are traced as what the table says (``aot_autograd.decompositions``).
     UnsupportedProgramError (codes AOT1xx, AOT2xx) for what the caller must run eagerly.
     """
-    traced = trace_joint(graph_module, example_inputs, operators=operators, partition=partition)
+    traced = trace_joint(
+        graph_module,
+        example_inputs,
+        operators=operators,
+        partition=partition,
+        decompositions=decompositions,
+    )
     return compile_traced(
         traced,
         forward_compiler=forward_compiler,
@@ -79,6 +88,7 @@ def trace_joint(
     *,
     operators: OperatorLibrary,
     partition: Partitioner = save_everything,
+    decompositions: Decompositions = NOTHING,
 ) -> TracedProgram:
     """The plan and the aten graphs of a torch graph, compiled by nobody yet."""
     env = graph_module.meta.get(SHAPE_ENV_KEY)
@@ -90,6 +100,7 @@ def trace_joint(
         env=ShapeEnv() if env is None else env,
         partition=partition,
         opens_grad=_opens_grad(graph_module),
+        decompositions=decompositions,
     )
 
 
@@ -110,13 +121,22 @@ def trace(
     env: ShapeEnv,
     partition: Partitioner = save_everything,
     opens_grad: bool = False,
+    decompositions: Decompositions = NOTHING,
 ) -> TracedProgram:
     """As ``trace_joint``, of any program. ``opens_grad``: it may turn gradients on by itself."""
     training = is_training(example_inputs)
     if opens_grad and not training and not torch.is_inference_mode_enabled():
         training = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
     with _collector_paused():
-        joint = trace_program(program, declared, example_inputs, operators, env, training=training)
+        joint = trace_program(
+            program,
+            declared,
+            example_inputs,
+            operators,
+            env,
+            training=training,
+            decompositions=decompositions,
+        )
         return split(joint, partition, _must_be_distinct(joint.mutated, declared, example_inputs))
 
 
