@@ -1,7 +1,7 @@
 """Operators that the caller wants traced as other operators: a table of programs, passed in.
 
-They replace an operator where it is recorded, below autograd: derivatives stay torch's, and what the derivative formulas
-call is replaced as well.
+They replace an operator where it is recorded, below autograd: derivatives stay torch's, and operators that the
+derivative formulas call are replaced as well.
 """
 
 from __future__ import annotations

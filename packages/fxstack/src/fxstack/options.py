@@ -31,7 +31,9 @@ class Options:
     kernels. ``verify``: check every graph against its dialect between the passes. ``compiler``: the C++ compiler's
     command. ``activation_budget``: between 0 and 1, how much of what training keeps for the backward may be kept; what
     is not is computed again (``aot_autograd.partition.min_cut``). None keeps everything that the backward uses.
-    ``mode``: see ``MODES``; the argument of ``compile`` of that name goes before it.
+    ``mode``: see ``MODES``; the argument of ``compile`` of that name goes before it. ``rng``: ``"eager"`` draws eager's
+    random numbers; ``"counter"`` computes uniform numbers and dropout masks inside of kernels, from a seed drawn for
+    each (``fxstack.counter_random``).
     """
 
     cache_dir: Path | None = None
@@ -41,6 +43,7 @@ class Options:
     compiler: str | None = None
     activation_budget: float | None = None
     mode: str = "default"
+    rng: Literal["eager", "counter"] = "eager"
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None, mode: str = "default") -> Options:
@@ -63,6 +66,8 @@ class Options:
                 f"on_missing_compiler is {made.on_missing_compiler!r}",
                 action="use 'error' or 'eager'",
             )
+        if made.rng not in ("eager", "counter"):
+            raise OptionError("FXS103", f"rng is {made.rng!r}", action="use 'eager' or 'counter'")
         budget = made.activation_budget
         if budget is not None and not 0.0 <= budget <= 1.0:
             raise OptionError(

@@ -22,6 +22,7 @@ from aot_autograd import finish, trace_joint
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.plan import JointPlan
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
+from fxstack.counter_random import COUNTER
 from fxstack.options import Options
 from fxstack.programs import StoredProgram, load_program, program_key, store_program
 from inductor_codegen import CodegenOptions, compile_graph
@@ -69,7 +70,7 @@ def compile_captured(
 def _through_store(
     graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
 ) -> CompiledGraph:
-    key = program_key(graph_module, example_inputs, options.activation_budget, options.mode)
+    key = program_key(graph_module, example_inputs, _choices(options))
     env = graph_module.meta.get(SHAPE_ENV_KEY)
     stored = None if key is None else load_program(key, env, store)
     if stored is None:
@@ -89,10 +90,21 @@ def _compile(
     if options.verify:
         verify(graph_module)
     partition = _partitioner(options.activation_budget)
-    traced = trace_joint(graph_module, example_inputs, operators=LIBRARY, partition=partition)
+    traced = trace_joint(
+        graph_module,
+        example_inputs,
+        operators=LIBRARY,
+        partition=partition,
+        decompositions=COUNTER if options.rng == "counter" else {},
+    )
     forward = _compile_aten(traced.forward, options, store)
     backward = None if traced.backward is None else _compile_aten(traced.backward, options, store)
     return _Compiled(traced.plan, forward, backward)
+
+
+def _choices(options: Options) -> str:
+    """What the user chose that decides what is compiled."""
+    return f"{options.activation_budget} {options.mode} {options.rng}"
 
 
 def _partitioner(budget: float | None) -> Partitioner:

@@ -40,12 +40,7 @@ class StoredProgram:
     guards: tuple[ShapeGuard, ...]
 
 
-def program_key(
-    graph_module: GraphModule,
-    example_inputs: Sequence[Any],
-    budget: float | None = None,
-    mode: str = "default",
-) -> str | None:
+def program_key(graph_module: GraphModule, example_inputs: Sequence[Any], choices: str = "") -> str | None:
     """The name under which the compiled program is kept; None for a graph that has no stable form."""
     try:
         form = canonical_hash(graph_module)
@@ -56,8 +51,7 @@ def program_key(
     declared = () if signature is None else signature.inputs
     names = " ".join(str(decl.spec.expr) for decl in declared if isinstance(decl.spec, SymSpec))
     trained = "".join(str(int(isinstance(x, torch.Tensor) and x.requires_grad)) for x in example_inputs)
-    chosen = f"{budget} {mode}"
-    return content_key("program", str(_FORMAT), form, names, trained, chosen, _state(), _toolchain())
+    return content_key("program", str(_FORMAT), form, names, trained, choices, _state(), _toolchain())
 
 
 def _state() -> str:
