@@ -37,7 +37,8 @@ _NO_DATA = "data is not allocated yet"
 
 @dataclass(slots=True)
 class Joint:
-    """What was recorded. ``inputs`` holds a value for each tensor input, None for the others."""
+    """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``decomposed``: with a
+    table of decompositions."""
 
     trace: Trace
     declared: Sequence[InputDecl]
@@ -46,6 +47,7 @@ class Joint:
     user_results: int
     training: bool
     mutated: list[MutatedInput]
+    decomposed: bool = False
     tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
     gradients: list[tuple[int, Value]] = field(default_factory=list)
 
@@ -82,6 +84,7 @@ def trace_program(
             _make_inputs(trace, arguments, declared, example_inputs, training)
             outputs = list(program(trace.recorder, arguments.passed))
         joint = _finish_forward(trace, arguments, declared, outputs)
+        joint.decomposed = bool(decompositions)
         if training:
             _record_backward(joint, arguments, decomposing(handle_backward, decompositions))
         else:

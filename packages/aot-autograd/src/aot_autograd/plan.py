@@ -126,6 +126,18 @@ class BackwardPlan:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeat:
+    """How the program can be run again on the same inputs: not at all, if there is a ``why_not``.
+
+    ``draws``: from the random state that it began with. ``autocast``: under these devices' autocast, to these dtypes.
+    """
+
+    why_not: str
+    draws: bool
+    autocast: tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
 class JointPlan:
     """A traced program without its graphs.
 
@@ -133,8 +145,8 @@ class JointPlan:
     results and hidden bases, then new values of mutated inputs, then what only the backward needs; ``returned`` counts
     the first two. ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but no
     result depends on them differentiably, so that the graph runs with gradients off. ``owned``: inputs that are a
-    module's parameters and buffers. ``repeatable``: run again on the same inputs, in whatever state of autocast, the
-    program computes the same. ``opens_grad``: called with gradients off, the program turns them on by itself.
+    module's parameters and buffers. ``repeat``: for second derivatives. ``opens_grad``: called with gradients off, the
+    program turns them on by itself.
     """
 
     inputs: int
@@ -147,7 +159,7 @@ class JointPlan:
     distinct: tuple[tuple[int, int], ...]
     no_grad: bool
     owned: tuple[int, ...]
-    repeatable: bool
+    repeat: Repeat
     opens_grad: bool
     backward: BackwardPlan | None
 

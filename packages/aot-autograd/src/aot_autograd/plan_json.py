@@ -31,6 +31,7 @@ _RECORDS: Final[Mapping[str, type[Any]]] = {
         records.SavedOutput,
         records.Tangent,
         records.BackwardPlan,
+        records.Repeat,
         records.JointPlan,
     )
 }

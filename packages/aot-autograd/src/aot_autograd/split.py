@@ -13,6 +13,7 @@ from aot_autograd.joint import Joint
 from aot_autograd.partition import Partitioner
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
 from aot_autograd.record import Value
+from aot_autograd.repeat import repeat_of
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.signature import InputKind, OutputDecl, OutputKind
 from fx_interface.symbols import Symbol, symbol
@@ -61,15 +62,11 @@ def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int],
             for index, decl in enumerate(joint.declared)
             if decl.kind in (InputKind.PARAMETER, InputKind.BUFFER)
         ),
-        repeatable=not random_calls(joint.trace.recorder.values, backward=False) and not _autocasts(),
+        repeat=repeat_of(joint),
         opens_grad=joint.training and not torch.is_grad_enabled(),
         backward=backward_plan,
     )
     return TracedProgram(plan, _forward(joint, saved), backward_graph)
-
-
-def _autocasts() -> bool:
-    return any(torch.is_autocast_enabled(device) for device in ("cpu", "cuda"))
 
 
 def _symbol_positions(joint: Joint) -> dict[Symbol, int]:

@@ -48,7 +48,8 @@ def _bits(sizes: Sequence[Any], device: torch.device) -> Tensor:
 def _uniform(sizes: Sequence[Any], dtype: torch.dtype, device: torch.device) -> Tensor:
     """Numbers in [0, 1) with all digits that ``dtype`` has, in steps of 2^-digits."""
     digits = _DIGITS[dtype]
-    return _shifted(_bits(sizes, device), 64 - digits).to(dtype) * 2.0**-digits
+    step: float = 2.0**-digits
+    return _shifted(_bits(sizes, device), 64 - digits).to(dtype) * step
 
 
 def _below(sizes: Sequence[Any], probability: Any, device: torch.device) -> Tensor:

@@ -1,22 +1,23 @@
 """Second derivatives: a backward that will itself be differentiated runs the program again, as it was written.
 
 A compiled backward graph has no derivative of its own. Under ``create_graph=True`` torch's autograd differentiates the
-program's own operators instead, from the inputs that the forward was given, and the gradients depend on inputs and
-incoming gradients as eager's do, to any order. Where that is not possible (the program draws random numbers or writes
-to inputs, an input is gone or was changed since) the gradients are the compiled ones, and differentiating *them* raises
-AOT301: never a wrong or missing second derivative.
+program's own operators instead, from the inputs, the random state and the autocast that the forward had, and the
+gradients depend on inputs and incoming gradients as eager's do, to any order. Where that is not possible (results
+depend on an input that is overwritten, an input is gone or was changed since) the gradients are the compiled ones, and
+differentiating *them* raises AOT301: never a wrong or missing second derivative.
 """
 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput
+from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput, ViewOf
 
 Program = Callable[..., Sequence[Any]]
 _TWICE = (
@@ -30,12 +31,13 @@ class Remembered:
     """What the forward keeps so that it can be repeated, beside what it saves for the compiled backward.
 
     ``owned``: a module's tensors, with their ``versions``; ``loose``: other inputs, tensors by weak reference, so
-    that memory is freed when eager would free it.
+    that memory is freed when eager would free it. ``random``: the generators' states, if the program draws.
     """
 
     owned: tuple[Any, ...]
     versions: tuple[int, ...]
     loose: tuple[tuple[Any, int], ...]
+    random: tuple[torch.Tensor, ...]
 
     def alive(self) -> list[Any]:
         """What there still is of it."""
@@ -47,7 +49,11 @@ class Repetition:
 
     def __init__(self, plan: JointPlan, backward_plan: BackwardPlan, program: Program | None) -> None:
         self.program = program
-        self.why_not = _why_not(plan, program)
+        self.why_not = "its graph was not kept" if program is None else plan.repeat.why_not
+        self.draws = plan.repeat.draws and not self.why_not
+        self.autocast = plan.repeat.autocast
+        self.written = frozenset(m.input_index for m in plan.mutated)
+        self.place_of = _places(plan)
         self.saved = [s.index for s in backward_plan.saved if isinstance(s, SavedInput)]
         self.slots = [n for n, s in enumerate(backward_plan.saved) if isinstance(s, SavedInput)]
         rest = [index for index in range(plan.inputs) if index not in set(self.saved)]
@@ -64,6 +70,7 @@ class Repetition:
             owned,
             tuple([tensor._version for tensor in owned]),
             tuple([_loosely(inputs[index]) for index in self.loose]),
+            _random_state() if self.draws else (),
         )
 
     def inputs(self, remembered: Remembered, saved: Sequence[Any]) -> list[Any] | str:
@@ -74,7 +81,7 @@ class Repetition:
         for index, slot in zip(self.saved, self.slots, strict=True):
             made[index] = saved[slot]
         for index, tensor, version in zip(self.owned, remembered.owned, remembered.versions, strict=True):
-            if tensor._version != version:
+            if tensor._version != version and index not in self.written:
                 return "a parameter or buffer was changed in place since"
             made[index] = tensor
         for index, (value, version) in zip(self.loose, remembered.loose, strict=True):
@@ -82,20 +89,27 @@ class Repetition:
             if isinstance(value, weakref.ref):
                 if made[index] is None:
                     return "one of its inputs is gone"
-                if made[index]._version != version:
+                if made[index]._version != version and index not in self.written:
                     return "one of its inputs was changed in place since"
+        for index in self.written:  # their old content does not matter, and they are not to be written again
+            made[index] = made[index].detach().clone()
         return made
 
-    def gradients(self, inputs: Sequence[Any], arriving: Callable[[int], Any]) -> list[Any]:
-        """Differentiable gradients of the inputs; ``arriving(i)`` is the gradient of result ``i`` or None.
+    def gradients(
+        self, inputs: Sequence[Any], arriving: Callable[[int], Any], random: Sequence[torch.Tensor]
+    ) -> list[Any]:
+        """Differentiable gradients of the inputs; ``arriving(i)`` is the gradient of graph result ``i`` or None.
 
         Inputs are replaced by aliases first: one that was computed from another must not be differentiated through.
         """
         assert self.program is not None
         with torch.enable_grad():
             aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
-            results = self.program(*aliases)
-            pairs = [(results[i], g) for i in self.differentiable if (g := arriving(i)) is not None]
+            with _random_state_of(random), self._autocasting():
+                results = self.program(*aliases)
+            pairs = [
+                (self._result(results, i), g) for i in self.differentiable if (g := arriving(i)) is not None
+            ]
             wanted = [aliases[index] for index in self.wanted]
             made: list[Any] = [None] * self.count
             if not pairs or not wanted:
@@ -110,6 +124,24 @@ class Repetition:
         for index, gradient in zip(self.wanted, found, strict=True):
             made[index] = gradient
         return made
+
+    def _result(self, results: Sequence[Any], index: int) -> torch.Tensor:
+        """Graph result ``index`` among the program's results, or behind them as what they are views of."""
+        place, is_base = self.place_of[index]
+        found: torch.Tensor = results[place]
+        if is_base:
+            assert found._base is not None, "the program returned a view when it was traced"
+            found = found._base
+        return found
+
+    @contextmanager
+    def _autocasting(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for device in ("cpu", "cuda"):
+                dtype = dict(self.autocast).get(device)
+                if dtype is not None or torch.is_autocast_enabled(device):
+                    stack.enter_context(torch.autocast(device, dtype, enabled=dtype is not None))
+            yield
 
 
 def refuse(gradients: Sequence[Any], connected: Sequence[Any], why: str) -> tuple[Any, ...]:
@@ -136,16 +168,42 @@ class _Refusal(torch.autograd.Function):
         raise RuntimeError(ctx.text)
 
 
-def _why_not(plan: JointPlan, program: Program | None) -> str:
-    if program is None:
-        return "its graph was not kept"
-    if not plan.repeatable:
-        return "it draws random numbers, or ran under autocast"
-    if plan.mutated:
-        return "it writes to its inputs"
-    if any(recipe != FromGraph(index) for index, recipe in enumerate(plan.recipes)):
-        return "its results share memory with inputs or with each other"
-    return ""
+def _places(plan: JointPlan) -> dict[int, tuple[int, bool]]:
+    """For each graph result the program's result that it is, or (True) that is a view of it."""
+    found: dict[int, tuple[int, bool]] = {}
+    for place, recipe in enumerate(plan.recipes):
+        if isinstance(recipe, ViewOf) and isinstance(recipe.base, FromGraph):
+            found.setdefault(recipe.base.index, (place, True))
+    for place, recipe in enumerate(plan.recipes):
+        if isinstance(recipe, FromGraph):
+            found[recipe.index] = (place, False)
+    return found
+
+
+def _random_state() -> tuple[torch.Tensor, ...]:
+    """The state of the CPU's generator, and of the current GPU's if there is one."""
+    cpu = torch.get_rng_state()
+    return (cpu, torch.cuda.get_rng_state()) if torch.cuda.is_initialized() else (cpu,)
+
+
+@contextmanager
+def _random_state_of(states: Sequence[torch.Tensor]) -> Iterator[None]:
+    """The generators as they were, if there are ``states``; afterwards as they are now."""
+    if not states:
+        yield
+        return
+    now = _random_state()
+    try:
+        _set_random_state(states)
+        yield
+    finally:
+        _set_random_state(now)
+
+
+def _set_random_state(states: Sequence[torch.Tensor]) -> None:
+    torch.set_rng_state(states[0])
+    if len(states) > 1:
+        torch.cuda.set_rng_state(states[1])
 
 
 def _loosely(value: Any) -> tuple[Any, int]:

@@ -135,7 +135,9 @@ def _backward_method(
     def twice(ctx: Any, saved: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
         given = repetition.inputs(ctx.remembered, saved)
         if not isinstance(given, str):
-            return tuple(repetition.gradients(given, lambda index: grads[arrives[index]]))
+            return tuple(
+                repetition.gradients(given, lambda index: grads[arrives[index]], ctx.remembered.random)
+            )
         with torch.no_grad():
             gradients = once(ctx, saved, grads, False)
         return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
