@@ -49,12 +49,14 @@ def _uniform(sizes: Sequence[Any], dtype: torch.dtype, device: torch.device) -> 
     """Numbers in [0, 1) with all digits that ``dtype`` has, in steps of 2^-digits."""
     digits = _DIGITS[dtype]
     step: float = 2.0**-digits
-    return _shifted(_bits(sizes, device), 64 - digits).to(dtype) * step
+    made: Tensor = _shifted(_bits(sizes, device), 64 - digits).to(dtype) * step
+    return made
 
 
 def _below(sizes: Sequence[Any], probability: Any, device: torch.device) -> Tensor:
     """Bools that are True with ``probability``."""
-    return _uniform(sizes, torch.float32, device) < probability
+    made: Tensor = _uniform(sizes, torch.float32, device) < probability
+    return made
 
 
 def _rand(

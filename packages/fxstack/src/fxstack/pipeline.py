@@ -70,7 +70,7 @@ def compile_captured(
 def _through_store(
     graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
 ) -> CompiledGraph:
-    key = program_key(graph_module, example_inputs, _choices(options))
+    key = program_key(graph_module, example_inputs, options)
     env = graph_module.meta.get(SHAPE_ENV_KEY)
     stored = None if key is None else load_program(key, env, store)
     if stored is None:
@@ -100,11 +100,6 @@ def _compile(
     forward = _compile_aten(traced.forward, options, store)
     backward = None if traced.backward is None else _compile_aten(traced.backward, options, store)
     return _Compiled(traced.plan, forward, backward)
-
-
-def _choices(options: Options) -> str:
-    """What the user chose that decides what is compiled."""
-    return f"{options.activation_budget} {options.mode} {options.rng}"
 
 
 def _partitioner(budget: float | None) -> Partitioner:

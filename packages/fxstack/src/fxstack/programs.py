@@ -22,6 +22,7 @@ from aot_autograd.plan_json import plan_from_data, plan_to_data
 from fx_interface import CorruptArtifactError, SymSpec, UnsupportedProgramError, canonical_hash, signature_of
 from fx_interface.encoding import decode_expr, encode_expr
 from fx_interface.symbols import Relation, ShapeEnv, ShapeGuard
+from fxstack.options import Options
 from inductor_codegen.cache import ArtifactStore, content_key
 from inductor_codegen.native import load_graph
 from inductor_codegen.toolchain import processor
@@ -40,7 +41,9 @@ class StoredProgram:
     guards: tuple[ShapeGuard, ...]
 
 
-def program_key(graph_module: GraphModule, example_inputs: Sequence[Any], choices: str = "") -> str | None:
+def program_key(
+    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options | None = None
+) -> str | None:
     """The name under which the compiled program is kept; None for a graph that has no stable form."""
     try:
         form = canonical_hash(graph_module)
@@ -51,6 +54,8 @@ def program_key(graph_module: GraphModule, example_inputs: Sequence[Any], choice
     declared = () if signature is None else signature.inputs
     names = " ".join(str(decl.spec.expr) for decl in declared if isinstance(decl.spec, SymSpec))
     trained = "".join(str(int(isinstance(x, torch.Tensor) and x.requires_grad)) for x in example_inputs)
+    chosen = options or Options()
+    choices = f"{chosen.activation_budget} {chosen.mode} {chosen.rng}"
     return content_key("program", str(_FORMAT), form, names, trained, choices, _state(), _toolchain())
 
 

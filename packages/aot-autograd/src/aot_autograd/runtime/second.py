@@ -183,7 +183,8 @@ def _places(plan: JointPlan) -> dict[int, tuple[int, bool]]:
 def _random_state() -> tuple[torch.Tensor, ...]:
     """The state of the CPU's generator, and of the current GPU's if there is one."""
     cpu = torch.get_rng_state()
-    return (cpu, torch.cuda.get_rng_state()) if torch.cuda.is_initialized() else (cpu,)
+    started: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    return (cpu, torch.cuda.get_rng_state()) if started else (cpu,)
 
 
 @contextmanager
