@@ -7,6 +7,7 @@ environment costs seconds and no gigabytes. ``FXSTACK_TORCH`` names another requ
 from __future__ import annotations
 
 import os
+import random
 import shutil
 import sys
 from collections.abc import Callable
@@ -116,6 +117,25 @@ def bench(session: nox.Session) -> None:
     """Compare eager, stock torch.compile and fxstack; writes a table and a JSON file to bench-results/."""
     install_stack(session, "transformers>=4.50,<6")
     session.run("python", "-m", "fxstack.bench", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session(name="bench-memory")
+def bench_memory(session: nox.Session) -> None:
+    """Compare the peak memory of a training step under eager, stock torch.compile and fxstack."""
+    install_stack(session, "transformers>=4.50,<6")
+    session.run("python", "-m", "fxstack.bench.memory", *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def fuzz(session: nox.Session) -> None:
+    """Random programs, new ones in every run and many more than the tests try: `nox -s fuzz -- 20000`."""
+    install_stack(session)
+    count = session.posargs[0] if session.posargs else "10000"
+    seed = str(random.randrange(1 << 30))
+    environment = {"RANDOM_PROGRAMS": count, "DYNAMO_CAPTURE_FUZZ": count, "DYNAMO_CAPTURE_FUZZ_SEED": seed}
+    folders = ("packages/aot-autograd/tests/test_random_programs.py", "packages/dynamo-capture/tests/fuzz")
+    for folder in folders:
+        session.run("python", "-m", "pytest", "-q", folder, env=ONE_THREAD | environment)
 
 
 @nox.session(name="coverage-ops")

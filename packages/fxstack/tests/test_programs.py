@@ -10,6 +10,7 @@ import torch
 from torch.fx import GraphModule
 
 import fxstack
+from fxstack.options import Options
 from fxstack.programs import load_program, program_key
 from inductor_codegen.cache import ArtifactStore
 
@@ -71,6 +72,16 @@ def test_a_key_depends_on_torchs_state() -> None:
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert program_key(graph_module, inputs) != before
     assert program_key(graph_module, inputs) == before
+
+
+def test_a_key_depends_on_what_the_user_chose() -> None:
+    captured = _captured(lambda x: x.sin(), torch.ones(3))
+    chosen = (
+        None,
+        *(Options(**o) for o in ({"mode": "strict"}, {"rng": "counter"}, {"activation_budget": 1.0})),
+    )
+    assert len({program_key(*captured, options) for options in chosen}) == 4
+    assert program_key(*captured) == program_key(*captured, Options(verify=True))
 
 
 def test_a_program_with_missing_parts_is_compiled_again(
