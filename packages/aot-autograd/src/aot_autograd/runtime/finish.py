@@ -11,6 +11,7 @@ from aot_autograd.plan import JointPlan
 from aot_autograd.runtime.overlap import overlapping
 from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
+from aot_autograd.runtime.write_back import write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import StackError
 
@@ -64,14 +65,14 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
     def run(*inputs: Any) -> Sequence[Any]:
         results = forward(*inputs, *constants)
         for input_index, graph_index in mutated:
-            inputs[input_index].copy_(results[graph_index])
+            write_back(inputs[input_index], results[graph_index])
         return results[:returned] if make is None else make(inputs, results)
 
     def run_without_gradients(*inputs: Any) -> Sequence[Any]:
         with torch.no_grad():
             results = forward(*inputs, *constants)
             for input_index, graph_index in mutated:
-                inputs[input_index].copy_(results[graph_index])
+                write_back(inputs[input_index], results[graph_index])
         return results[:returned] if make is None else make(inputs, results)
 
     return run_without_gradients if plan.no_grad else run

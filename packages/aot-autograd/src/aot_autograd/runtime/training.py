@@ -14,6 +14,7 @@ import torch
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, Tangent
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.second import Program, Repetition, refuse
+from aot_autograd.runtime.write_back import write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.symbols import Expr, Symbol, evaluate
 
@@ -83,13 +84,13 @@ def _forward_method(
         if symbols:
             ctx.sizes = [inputs[position] for position in symbols]
         for input_index, graph_index in quiet:
-            inputs[input_index].copy_(results[graph_index])
+            write_back(inputs[input_index], results[graph_index])
         if constant:
             ctx.mark_non_differentiable(*[r for i in constant if isinstance(r := results[i], torch.Tensor)])
         if not dirty:
             return tuple(results[:returned])
         for input_index, graph_index in dirty:
-            inputs[input_index].copy_(results[graph_index])
+            write_back(inputs[input_index], results[graph_index])
         ctx.mark_dirty(*[inputs[input_index] for input_index, _ in dirty])
         return (*[inputs[input_index] for input_index, _ in dirty], *results[:returned])
 

@@ -13,7 +13,7 @@ from torch.fx import GraphModule, Node
 from fx_interface.dialects.prims import PrimKind, PrimOp
 from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.graph import SIZE_ARITHMETIC, block_of, call_block, location_of_node, spec_of_node
-from fx_interface.signature import SHAPE_ENV_KEY, InputKind, signature_of
+from fx_interface.signature import SHAPE_ENV_KEY, InputKind, OutputDecl, OutputKind, signature_of
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguous_strides
 from inductor_codegen.errors import unsupported
@@ -85,8 +85,16 @@ class Lowering:
                     self.result.passing.add(given.name)
             elif node.op == "output":
                 self._outputs(node, known)
+                self._mutations(() if signature is None else signature.outputs)
             elif node.op == "call_function":
                 known[node] = self._call(node, known, module)
+
+    def _mutations(self, declared: Sequence[OutputDecl]) -> None:
+        for position, told in enumerate(declared):
+            if told.kind is OutputKind.MUTATED_INPUT and told.input_index is not None:
+                given = self.result.inputs[told.input_index]
+                if isinstance(given, Buffer):
+                    self.result.mutated[position] = given
 
     def _inline(self, body: GraphModule, args: Sequence[Any]) -> Any:
         known: dict[Node, Any] = {}

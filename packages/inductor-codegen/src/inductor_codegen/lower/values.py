@@ -15,7 +15,7 @@ from torch._ops import OpOverload
 
 from fx_interface.errors import UserLocation
 from fx_interface.symbols import IntLike
-from inductor_codegen.ir.program import ProgramInput
+from inductor_codegen.ir.program import Buffer, ProgramInput
 from inductor_codegen.lower.views import Layout, Sizes, View
 
 
@@ -178,6 +178,7 @@ class Lowered:
     """A graph of values in topological order, with the library calls in the order of the graph.
 
     ``passing`` names the inputs that the caller may leave to the graph: what a forward kept for its backward.
+    ``mutated`` maps the position of an output that is an input's new content to that input.
     """
 
     inputs: list[ProgramInput] = field(default_factory=list)
@@ -185,6 +186,7 @@ class Lowered:
     values: list[Value] = field(default_factory=list)
     calls: list[ExternalCall] = field(default_factory=list)
     outputs: list[LoweredOutput] = field(default_factory=list)
+    mutated: dict[int, Buffer] = field(default_factory=dict)
 
 
 def operands_of(formula: Formula) -> tuple[Operand, ...]:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Hashable, Iterator
 
 from fx_interface.symbols import IntLike, ShapeEnv
-from inductor_codegen.ir.index import Index
-from inductor_codegen.ir.kernel import Access, BufferParameter, Kernel, Statement, Store
+from inductor_codegen.ir.kernel import Access, Kernel
 from inductor_codegen.ir.program import (
     Allocate,
     Argument,
@@ -23,8 +22,6 @@ from inductor_codegen.ir.program import (
     Storage,
     View,
 )
-from inductor_codegen.ir.scalar import Load
-from inductor_codegen.ir.traverse import postorder, roots_of
 from inductor_codegen.lower.values import (
     ExternalCall,
     Lowered,
@@ -37,6 +34,8 @@ from inductor_codegen.lower.values import (
 from inductor_codegen.lower.views import Layout, product
 from inductor_codegen.schedule.build import Launch, build_kernel
 from inductor_codegen.schedule.grouping import Group, Grouping
+from inductor_codegen.schedule.liveness import defines, in_place, last_uses, reads
+from inductor_codegen.schedule.mutation import written_in_place
 from inductor_codegen.schedule.repeats import GroupKey
 
 
@@ -65,6 +64,8 @@ class _Assembler:
             else:
                 self._launch(group)
         outputs = tuple(self._output(output) for output in self.lowered.outputs)
+        written = self.lowered.mutated
+        self.steps, outputs = written_in_place(self.steps, outputs, written, self.kernels, self.aliases)
         steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self._owners(), self.aliases)
         steps = list(_freed(steps, self._keeps(outputs), self.lowered.passing, self.aliases))
         draft = Program(tuple(self.lowered.inputs), tuple(self.kernels.values()), tuple(steps), outputs)
@@ -120,7 +121,7 @@ class _Assembler:
         if call.aliases:
             for result in results:
                 if result is not None:
-                    self.aliases[result.name] = set(_reads(step))
+                    self.aliases[result.name] = set(reads(step))
         self.steps.append(step)
 
     def _argument(self, arg: object) -> Argument:
@@ -173,67 +174,19 @@ def _is_empty(value: Value) -> bool:
     return any(isinstance(size, int) and size == 0 for size in value.sizes)
 
 
-def _names_in(argument: Argument) -> Iterator[str]:
-    if isinstance(argument, BufferRef):
-        yield argument.name
-    elif isinstance(argument, tuple):
-        for item in argument:
-            yield from _names_in(item)
-
-
-def _reads(step: Step) -> Iterator[str]:
-    """Names that a step needs alive, those it writes included."""
-    match step:
-        case Allocate() | Free():
-            return
-        case Reuse(of=of) | View(of=of):
-            yield of
-        case RunKernel(buffers=buffers):
-            yield from buffers
-        case CallExtern(args=args, kwargs=kwargs):
-            yield from _names_in(args)
-            yield from _names_in(tuple(value for _, value in kwargs))
-
-
-def _defines(step: Step) -> tuple[str, ...]:
-    match step:
-        case Allocate(buffer) | Reuse(buffer) | View(buffer):
-            return (buffer.name,)
-        case CallExtern(results=results):
-            return tuple(buffer.name for buffer in results if buffer is not None)
-    return ()
-
-
-def _last_uses(steps: list[Step], kept: set[str], aliases: dict[str, set[str]]) -> dict[str, int]:
-    """For each name the last step that needs its memory, through views too; ``len(steps)`` for what outputs
-    need.
-    """
-    last = dict.fromkeys(kept, len(steps))
-    for position in range(len(steps) - 1, -1, -1):
-        step = steps[position]
-        for name in _defines(step):
-            last.setdefault(name, position)
-            behind = (step.of,) if isinstance(step, View) else aliases.get(name, ())
-            for owner in behind:
-                last[owner] = max(last.get(owner, -1), last[name])
-        for name in _reads(step):
-            last.setdefault(name, position)
-    return last
-
-
 def _freed(
     steps: list[Step], kept: set[str], passing: set[str], aliases: dict[str, set[str]]
 ) -> Iterator[Step]:
     """The steps with a ``Free`` after the last use of everything, views before what they are views of; of inputs, those
     that are ``passing``.
     """
-    last = _last_uses(steps, kept, aliases)
+    last = last_uses(steps, kept, aliases)
     gone = {step.of for step in steps if isinstance(step, Reuse)}
     due: dict[int, list[str]] = {}
     for name in sorted(passing & last.keys()):
         due.setdefault(last[name], []).append(name)
     for step in steps:
-        for name in _defines(step):
+        for name in defines(step):
             due.setdefault(last[name], []).append(name)
     for position, step in enumerate(steps):
         yield step
@@ -252,7 +205,7 @@ def _reuse(
     """``Allocate`` replaced by ``Reuse`` where the kernel that follows reads a dying buffer only where it
     writes the new one.
     """
-    last = _last_uses(steps, kept, aliases)
+    last = last_uses(steps, kept, aliases)
     buffers = {
         buffer.name: buffer for step in steps for buffer in _buffers_of(step) if not isinstance(step, View)
     }
@@ -310,26 +263,3 @@ def _same_memory(one: Buffer, other: Buffer) -> bool:
     return (
         one.dtype == other.dtype and one.device == other.device and size == product(other.sizes) and size != 0
     )
-
-
-def in_place(kernel: Kernel, source: BufferParameter, target: BufferParameter) -> bool:
-    """Whether ``target`` may have ``source``'s memory: each point reads the source only where it writes the
-    target, never later.
-    """
-    loads: set[Index] = set()
-    stored: Index | None = None
-    for step in kernel.passes:
-        for statements in (step.points, step.row):  # a row is computed after all of its points are stored
-            own = _loads_from(source.name, statements)
-            if own and stored is not None:
-                return False
-            loads |= own
-            for statement in statements:
-                if isinstance(statement, Store) and statement.buffer == target.name:
-                    stored = statement.index
-    return stored is not None and loads <= {stored}
-
-
-def _loads_from(buffer: str, statements: Iterable[Statement]) -> set[Index]:
-    nodes = postorder(root for statement in statements for root in roots_of(statement))
-    return {node.index for node in nodes if isinstance(node, Load) and node.buffer == buffer}
