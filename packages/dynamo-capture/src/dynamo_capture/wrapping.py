@@ -387,16 +387,22 @@ def _cell(tx: Trace, real: Any, source: Source) -> Value:
     return tx.wrapping.remember(real, CellValue(content, real, source))
 
 
+def _settings(tx: Trace, real: Any, source: Source, names: tuple[str, ...]) -> tuple[Any, ...]:
+    """Attributes of a context manager, guarded; an object that was never initialized has none."""
+    if not all(hasattr(real, name) for name in names):
+        raise GraphBreak("CAP210", f"{source} is a {type(real).__name__} that was not initialized")
+    for name in names:
+        tx.guards.equals(AttrSource(source, name), getattr(real, name))
+    return tuple(getattr(real, name) for name in names)
+
+
 @wraps(torch.autocast)
 def _autocast(tx: Trace, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
     tx.guards.type_is(source, torch.autocast)
-    names = ("device", "fast_dtype", "_enabled", "_cache_enabled")
-    for name in names:
-        tx.guards.equals(AttrSource(source, name), getattr(real, name))
-    made = Autocast(tuple(getattr(real, name) for name in names))
+    made = Autocast(_settings(tx, real, source, ("device", "fast_dtype", "_enabled", "_cache_enabled")))
     made.source = source
     return tx.wrapping.remember(real, made)
 
@@ -407,8 +413,8 @@ def _inference_mode(tx: Trace, real: Any, source: Source) -> Value:
     if found is not None:
         return found
     tx.guards.type_is(source, torch.inference_mode)
-    tx.guards.equals(AttrSource(source, "mode"), real.mode)
-    made = InferenceMode(real.mode)
+    (mode,) = _settings(tx, real, source, ("mode",))
+    made = InferenceMode(mode)
     made.source = source
     return tx.wrapping.remember(real, made)
 

@@ -545,3 +545,12 @@ def test_associative_scan(whole, reverse):
         )
 
     whole(f, (torch.arange(12.0).reshape(3, 4) / 10,))
+
+
+def test_mode_objects_that_were_never_initialized(same):
+    half_made = [cls.__new__(cls) for cls in (torch.inference_mode, torch.autocast)]
+
+    def f(x):
+        return x * 2, [type(mode).__name__ for mode in half_made]
+
+    same(f, (X,), (X + 1,))

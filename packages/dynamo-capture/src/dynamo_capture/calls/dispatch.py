@@ -202,7 +202,7 @@ class Calls:
     ) -> Value:
         """A C method of ``object``, ``dict`` and so on, applied to an instance of a Python class."""
         tx = self._tx
-        if function in _HANDLED_METHODS:
+        if any(function is handled for handled in _HANDLED_METHODS):  # some C methods have no hash
             return HANDLERS[function](tx, [receiver, *args], kwargs)
         match name:
             case "__init__":
@@ -455,7 +455,7 @@ _FOLDED_RECEIVERS = (
 )  # fmt: skip
 
 
-_HANDLED_METHODS = frozenset({random.Random.random})
+_HANDLED_METHODS = (random.Random.random,)
 _BUILTIN_METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
 
 
