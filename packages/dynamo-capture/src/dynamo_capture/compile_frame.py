@@ -356,6 +356,7 @@ class FrameCompiler:
     def _entry(self, view: FrameView, tx: Trace, code: CodeType, backend: _Backend) -> Entry:
         if tx.output.mutates:
             tx.guards.distinct([value.source for value in tx.tensors.inputs if value.source is not None])
+        tx.guards.distinct([value.source for value in tx.keyed.values() if value.source is not None])
         tx.wrapping.guard_presence()
         for sources in tx.wrapping.possible_aliases(tx.effects.changed()):
             tx.guards.distinct(sources)

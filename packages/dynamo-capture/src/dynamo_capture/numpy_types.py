@@ -88,7 +88,9 @@ def is_constant(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A numpy number as the Python number that torch takes it for; anything else as it is."""
+    """A numpy number as the Python number that torch takes it for, also as a bound of a slice; others as they are."""
+    if type(value) is slice:
+        return slice(plain(value.start), plain(value.stop), plain(value.step))
     if isinstance(value, SCALARS) and not isinstance(value, (bool, str, bytes)) and value.dtype.kind in "iuf":  # type: ignore[attr-defined]
         return value.item()  # type: ignore[attr-defined]
     return value

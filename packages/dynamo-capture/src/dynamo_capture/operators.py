@@ -298,8 +298,18 @@ class Operators:
             return tx.arrays.binary(symbol, function, lhs, rhs)
         if isinstance(lhs, Const) and isinstance(rhs, Const):
             return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
+        if (
+            isinstance(rhs, TensorValue)
+            and isinstance(lhs, ObjectValue)
+            and tx.attributes.overrides(lhs, left)
+        ):
+            own = tx.calls.special(lhs, left, [rhs])
+            if not (isinstance(own, Const) and own.value is NotImplemented):
+                return own
         if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
             other = rhs if isinstance(lhs, TensorValue) else lhs
+            if isinstance(other, ObjectValue) and tx.attributes.overrides(other, right):
+                raise GraphBreak("CAP210", f"{symbol} between a tensor and {other.describe()}")
             if symbol in ("==", "!=") and _is_no_operand(other):
                 return boolean(symbol == "!=")
             return tx.tensors.call_function(function, [lhs, rhs], {})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import weakref
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -38,6 +39,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.floating import RuntimeFloat
+from dynamo_capture.values.opaque import NewReference, WeakReference
 from dynamo_capture.wrapping import Wrapping, is_known
 from fx_interface.errors import UserLocation
 from fx_interface.operators import OperatorLibrary
@@ -73,6 +75,7 @@ class Trace:
         self.guards = GuardLog(self.where)
         self.output = GraphOutput()
         self.effects = Effects()
+        self.keyed: dict[int, Value] = {}
         self.draws = Draws()
         self.inference = Inference(library, self.env)
         self.wrapping = Wrapping(self)
@@ -208,7 +211,19 @@ class Trace:
                 return self._hashed_key(value)
         if value.python_type() in (list, dict, set):
             raise self.raises(TypeError, f"unhashable type: {value.python_type().__name__!r}")
+        if isinstance(value, (NewReference, WeakReference)):
+            return self._referent_key(value)
+        self.keyed[id(value)] = value
         return IdentityKey(value)
+
+    def _referent_key(self, value: NewReference | WeakReference) -> Any:
+        """A weak reference is as a key what it refers to."""
+        target = value.target if isinstance(value, NewReference) else value
+        real = getattr(target, "real", None)
+        if real is None or target.source is None:
+            raise GraphBreak("CAP212", f"{value.describe()} is used as a key")
+        self.guards.is_object(target.source, real)
+        return weakref.ref(real) if isinstance(value, NewReference) else real
 
     def _hashed_key(self, value: ObjectValue) -> Any:
         """The key for an object whose class has its own ``__hash__``, which must be written in Python."""
@@ -232,6 +247,7 @@ class Trace:
         values = [arg if isinstance(arg, Value) else self.known(arg) for arg in args]
         made = ObjectValue(cls)
         made.attrs["args"] = TupleValue(values)
+        self.put_in_context(made)
         return UserRaise(made)
 
     def exception(self, error: BaseException) -> ObjectValue:
@@ -242,7 +258,22 @@ class Trace:
             made.attrs[name] = self.known(value)
         if isinstance(error, (AttributeError, NameError, ImportError)):
             made.attrs["name"] = self.known(error.name)
+        self.put_in_context(made)
         return made
+
+    def put_in_context(self, raised: Value) -> None:
+        """What is raised while another exception is handled has that as its ``__context__``."""
+        handled = self.handled()
+        if handled is None or handled is raised or not isinstance(raised, ObjectValue):
+            return
+        link: Value | None = handled
+        while isinstance(link, ObjectValue):
+            following = link.attrs.get("__context__")
+            if following is raised:
+                del link.attrs["__context__"]
+            link = following
+        raised.attrs["__context__"] = handled
+        self.effects.attribute(raised, "__context__")
 
     def handled(self) -> Value | None:
         """The exception that is being handled, in the innermost frame that handles one."""

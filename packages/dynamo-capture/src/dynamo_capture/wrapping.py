@@ -60,6 +60,10 @@ WRAPPERS: dict[type, Wrapper] = {}
 
 _PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
 _BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, range, slice)
+_TYPING_FORMS: tuple[Any, ...] = (
+    typing.List, typing.List[int], typing.Optional[int], typing.Union, typing.Tuple, typing.Callable,  # noqa: UP006, UP045
+    typing.Callable[[int], int], typing.Literal[1], typing.Annotated[int, 1], typing.NewType("_Int", int),
+)  # fmt: skip
 _BY_IDENTITY = (
     types.ModuleType,
     types.MethodDescriptorType,
@@ -85,8 +89,7 @@ _BY_IDENTITY = (
     torch._ops._OpNamespace,
     contextvars.ContextVar,
     typing.TypeVar,
-    type(typing.List[int]),  # noqa: UP006
-    type(typing.Optional[int]),  # noqa: UP045
+    *dict.fromkeys(map(type, _TYPING_FORMS)),
     torch.finfo,
     torch.iinfo,
     functools.cached_property,
@@ -219,6 +222,8 @@ class Wrapping:
             return self.remember(real, ArrayValue(real, source))
         if isinstance(real, tuple) and keeps_tuple_methods(type(real)):
             return self.remember(real, _tuple(tx, real, source))
+        if isinstance(real, collections.defaultdict):
+            raise GraphBreak("CAP213", f"{type(real).__name__} is a subclass of defaultdict")
         made = ObjectValue(type(real), real, source)
         if isinstance(real, dict):
             made.base = DictValue(None, dict, source, real)
@@ -366,7 +371,7 @@ def _suspended(tx: Trace, real: Any, source: Source) -> Value:
     return PartialValue(made, items, {}, source)
 
 
-@wraps(weakref.ReferenceType)
+@wraps(weakref.ReferenceType, weakref.KeyedRef)
 def _weak_reference(tx: Trace, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:

@@ -147,3 +147,15 @@ def test_pairs_read_and_write_in_order() -> None:
     assert reads_and_writes(Instruction("STORE_FAST_LOAD_FAST", argval=("a", "a"))) == ((), ("a",))
     assert reads_and_writes(Instruction("STORE_FAST_LOAD_FAST", argval=("a", "b"))) == (("b",), ("a",))
     assert reads_and_writes(Instruction("STORE_FAST_STORE_FAST", argval=("a", "b"))) == ((), ("a", "b"))
+
+
+def test_a_call_of_locals_reads_what_surely_is_assigned() -> None:
+    def f(a: int, b: int) -> dict[str, int]:
+        c = 1
+        print()
+        if a:
+            d = 2
+        return locals()
+
+    live, _ = _at(f)
+    assert live == {"a", "b", "c"}

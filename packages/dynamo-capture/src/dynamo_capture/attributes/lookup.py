@@ -76,6 +76,12 @@ class Lookup:
         found = self.in_class(value.python_type(), name)
         return found is not ABSENT and found is not None
 
+    def overrides(self, value: ObjectValue, name: str) -> bool:
+        """Whether the class has a special method of its own, not that of ``object``."""
+        return self.has_special(value, name) and self.in_class(value.cls, name) is not getattr(
+            object, name, None
+        )
+
     def guard_type(self, value: ObjectValue) -> None:
         """An existing object's class has been relied on."""
         if not value.type_guarded:

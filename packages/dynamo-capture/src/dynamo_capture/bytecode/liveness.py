@@ -54,7 +54,7 @@ def live_variables(body: CodeBody) -> list[frozenset[str]]:
         if handler is not None:
             protected[handler].append(index)
     not_locals = frozenset(body.cellvars) | frozenset(body.freevars)
-    effects = [reads_and_writes(instruction) for instruction in body.instructions]
+    effects = _effects(body)
     live: list[frozenset[str]] = [frozenset()] * count
     pending = list(range(count))
     waiting = set(pending)
@@ -69,6 +69,32 @@ def live_variables(body: CodeBody) -> list[frozenset[str]]:
                     waiting.add(earlier)
                     pending.append(earlier)
     return live
+
+
+_SHOW_VARIABLES = frozenset({"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"})
+
+
+def _effects(body: CodeBody) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+    """What each instruction reads and writes. Where code names a function that shows the caller's variables, each of
+    its calls may read all that surely are assigned."""
+    plain = [reads_and_writes(instruction) for instruction in body.instructions]
+    named = {
+        str(i.argval)
+        for i in body.instructions
+        if i.opname.startswith(("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"))
+    }
+    if not named & _SHOW_VARIABLES:
+        return plain
+    assigned, unbound = assigned_variables(body), _possibly_unbound(body)
+    return [
+        (
+            (*reads, *(assigned[index] - unbound[index]))
+            if body.instructions[index].opname.startswith("CALL")
+            else reads,
+            writes,
+        )
+        for index, (reads, writes) in enumerate(plain)
+    ]
 
 
 def _live_before(
@@ -100,6 +126,17 @@ def assigned_variables(body: CodeBody) -> list[frozenset[str]]:
         return True if restored is None else restored
 
     return _Forward(body, transfer).solve(frozenset(body.argument_names))
+
+
+def _possibly_unbound(body: CodeBody) -> list[frozenset[str]]:
+    """The locals that on some way to each instruction have no value."""
+
+    def transfer(instruction: Instruction, name: str, before: bool, restored: bool | None) -> bool:
+        if instruction.opname in ("LOAD_FAST_AND_CLEAR", "DELETE_FAST"):
+            return True
+        return False if restored is None else restored
+
+    return _Forward(body, transfer).solve(frozenset(body.varnames) - frozenset(body.argument_names))
 
 
 def displaced_cells(body: CodeBody) -> list[frozenset[str]]:

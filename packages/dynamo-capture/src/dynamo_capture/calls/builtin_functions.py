@@ -339,14 +339,24 @@ def local_names(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
     raise GraphBreak("CAP234", "locals()")
 
 
+@handles(dir)
+def names_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak(*(("CAP230", "dir() of an object") if args else ("CAP234", "dir()")))
+
+
+@handles(exec, eval)
+def runs_code(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP234", "exec() or eval()")
+
+
 @handles(print)
 def print_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP236", "print() writes to the terminal")
 
 
-@handles(input, open, exec, eval, compile, breakpoint)
+@handles(input, open, compile, breakpoint)
 def interacts(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP236", "a builtin that talks to the outside world or runs code")
+    raise GraphBreak("CAP236", "a builtin that talks to the outside world")
 
 
 @handles(object.__new__)

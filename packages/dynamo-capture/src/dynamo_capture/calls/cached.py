@@ -27,7 +27,11 @@ def call_cached(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Va
     if tx.effects or not tx.output.is_repeatable:
         return _after_changes(tx, owner, args, kwargs)
     source = _source(tx, function, args, kwargs)
-    return tx.wrap(tx.fold(lambda: source.step(function)), source)
+    try:
+        real = source.step(function)
+    except Exception as error:  # the program's own: nothing of it is kept
+        raise GraphBreak("CAP230", f"{owner.describe()} has a cache, and raises {error!r}") from None
+    return tx.wrap(real, source)
 
 
 def _source(tx: Trace, function: Any, args: list[Value], kwargs: dict[str, Value]) -> CallSource:

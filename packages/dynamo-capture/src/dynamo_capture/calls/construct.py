@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import collections
 import enum
 import inspect
+import sys
 import types
 from typing import TYPE_CHECKING, Any
 
 import torch
 
+import guards
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import NONE, Const, DictValue, ListValue, ObjectValue, SetValue, TupleValue, Value
 from dynamo_capture.values.sequences import keeps_tuple_methods
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
+
+
+_EXTENSIONS = frozenset(name for name in sys.stdlib_module_names if name.startswith("_"))
 
 
 def construct(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -75,6 +81,10 @@ def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
     base = next(b for b in cls.__mro__ if not _is_heap(b))
     if inspect.isabstract(cls):
         tx.fold(lambda: object.__new__(cls))
+    if tx.attributes.in_class(cls, "__del__") is not guards.ABSENT:
+        raise GraphBreak("CAP233", f"an instance of {cls.__qualname__} is made, which has a finalizer")
+    if issubclass(cls, collections.defaultdict):
+        raise GraphBreak("CAP213", f"{cls.__qualname__} is a subclass of defaultdict")
     if issubclass(cls, torch.Tensor):
         raise GraphBreak("CAP233", f"a tensor of the class {cls.__name__} is made")
     if issubclass(cls, type):
@@ -108,9 +118,8 @@ def new_tuple(cls: type, items: list[Value]) -> Value:
 
 
 def _is_heap(cls: type) -> bool:
-    return bool(cls.__flags__ & (1 << 9)) and (
-        cls.__module__ == "__main__" or not cls.__module__.startswith("_")
-    )
+    """Whether a class is written in Python: not in C, in a module of CPython's such as ``_random``."""
+    return bool(cls.__flags__ & (1 << 9)) and cls.__module__ not in _EXTENSIONS
 
 
 def _is_generated(maker: Any) -> bool:

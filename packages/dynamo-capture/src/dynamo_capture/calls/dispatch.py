@@ -16,6 +16,7 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     builtin_functions,
     constructors,
     contexts,
+    copying,
     drawing,
     library,
     methods,
@@ -28,6 +29,7 @@ from dynamo_capture.calls.cached import call_cached
 from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
+from dynamo_capture.calls.references import DISPATCH, call_dispatch
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
 from dynamo_capture.calls.texts import REPR_WRAPPERS, text_of, wrapped_repr
 from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin
@@ -152,6 +154,8 @@ class Calls:
             return Const(None)
         if function.__module__ == "torch._dynamo.decorators" and function.__name__ == "graph_break":
             raise GraphBreak("CAP231", "torch._dynamo.graph_break() was called")
+        if function.__code__ is DISPATCH:
+            return call_dispatch(tx, function, args)
         reason = skip_reason(function)
         if reason is not None:
             raise GraphBreak("CAP231", reason)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import copy
 import dataclasses
 import functools
 import importlib
@@ -25,14 +24,9 @@ from dynamo_capture.sources import CallSource, known_object
 from dynamo_capture.values import (
     NONE,
     Const,
-    DictValue,
     FunctionValue,
-    Lazy,
-    ListValue,
     MethodValue,
     ObjectValue,
-    SetValue,
-    SymValue,
     TupleValue,
     Value,
     boolean,
@@ -51,6 +45,7 @@ pure(
     inspect.unwrap,
     inspect.iscoroutinefunction,
     inspect.getmro,
+    inspect.getfullargspec,
     typing.get_origin,
     typing.get_args,
     typing.cast,
@@ -231,93 +226,6 @@ def lru_cache(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def import_module(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     names = [tx.constant(arg) for arg in args]
     return Const(tx.fold(lambda: importlib.import_module(*names)))
-
-
-@handles(copy.copy)
-def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    value = args[0]
-    if isinstance(value, (Const, TupleValue)):
-        return value
-    if isinstance(value, ListValue):
-        return value.like(list(value.items))
-    if isinstance(value, DictValue):
-        return tx.calls.copy_dict(value)
-    if isinstance(value, SetValue):
-        return tx.calls.as_set(value, value.cls)
-    if isinstance(value, ObjectValue):
-        custom = tx.attributes.in_class(value.cls, "__copy__")
-        if isinstance(custom, types.FunctionType):
-            return tx.inliner.call_function(Const(custom), [value], {})
-    if (
-        isinstance(value, ObjectValue)
-        and not tx.attributes.has_special(value, "__copy__")
-        and value.base is None
-    ):
-        made = ObjectValue(value.cls)
-        members = value.get_attr(tx, "__dict__")
-        assert isinstance(members, DictValue)
-        made.attrs.update({name: tx.force(entry[1]) for name, entry in members.all_entries(tx).items()})
-        return made
-    raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
-
-
-@handles(copy.deepcopy)
-def deep_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return _deep_copy(tx, args[0], {})
-
-
-def _deep_copy(tx: Trace, value: Value, memo: dict[int, Value]) -> Value:
-    """A deep copy of what consists of constants, containers and plain objects."""
-    if isinstance(value, Lazy):
-        if value.real is None or type(value.real) in (bool, int, float, str):
-            return value
-        value = tx.force(value)
-    known = memo.get(id(value))
-    if known is not None:
-        return known
-    match value:
-        case Const() | SymValue() | FunctionValue():
-            return value
-        case TupleValue():
-            return TupleValue([_deep_copy(tx, item, memo) for item in value.items], value.cls)
-        case ListValue():
-            memo[id(value)] = made_list = value.like([])
-            made_list.items = [_deep_copy(tx, item, memo) for item in value.items]
-            return made_list
-        case SetValue():
-            return tx.calls.set_of([_deep_copy(tx, v, memo) for v in value.unpack(tx)], value.cls)
-        case DictValue():
-            memo[id(value)] = made_dict = DictValue({}, value.cls)
-            made_dict.factory = value.factory
-            for key, (name, item) in value.all_entries(tx).items():
-                made_dict.all_entries(tx)[key] = [_deep_copy(tx, name, memo), _deep_copy(tx, item, memo)]
-            return made_dict
-        case ObjectValue() if value.base is None:
-            return _deep_copy_object(tx, value, memo)
-    raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
-
-
-def _copies_by_dict(cls: Any) -> bool:
-    """Whether copying an instance means copying its ``__dict__``."""
-    if cls.__reduce_ex__ is not object.__reduce_ex__ or cls.__reduce__ is not object.__reduce__:
-        return False
-    return not isinstance(getattr(cls, "__getstate__", None), types.FunctionType) and hasattr(cls, "__dict__")
-
-
-def _deep_copy_object(tx: Trace, value: ObjectValue, memo: dict[int, Value]) -> Value:
-    tx.attributes.guard_type(value)
-    custom = tx.attributes.in_class(value.cls, "__deepcopy__")
-    if isinstance(custom, types.FunctionType):
-        memo[id(value)] = copied = tx.inliner.call_function(Const(custom), [value, DictValue({})], {})
-        return copied
-    if not _copies_by_dict(value.cls):
-        raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
-    memo[id(value)] = made = ObjectValue(value.cls)
-    members = value.get_attr(tx, "__dict__")
-    assert isinstance(members, DictValue)
-    for name, (_, item) in members.all_entries(tx).items():
-        made.attrs[name] = _deep_copy(tx, item, memo)
-    return made
 
 
 @handles(warnings.warn)

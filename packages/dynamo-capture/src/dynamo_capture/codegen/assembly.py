@@ -131,6 +131,9 @@ class Assembly:
                 emitter.delete_deref(name)
         self._enter_again(blocks, to)
         to.forget()
+        for name in self._body.argument_names:
+            if name.startswith(".") and name not in live and name not in cells.values():
+                emitter.delete_fast(name)  # a resume function's, which only its first instructions read
         tail = resumes.is_resume_function(frame.code)
         if called is None:
             exits = exits_after(

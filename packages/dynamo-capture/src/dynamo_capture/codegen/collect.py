@@ -46,7 +46,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
-from dynamo_capture.values.opaque import TracebackValue
+from dynamo_capture.values.opaque import NewReference, TracebackValue
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol
 
@@ -147,6 +147,8 @@ class Collector:
                 return list(value.bounds)
             case DictView() | DictIterator():
                 return [value.owner]
+            case NewReference():
+                return [value.target]
             case ArrayValue():
                 return [value.tensor] if value.tensor is not None else []
             case GradMode() | Autocast() | InferenceMode() | DeviceBlock():

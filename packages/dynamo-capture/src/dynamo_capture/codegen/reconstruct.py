@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import functools
 import types
+import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -52,6 +53,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
+from dynamo_capture.values.opaque import NewReference
 from fx_interface.source import LocalSource, Source
 from fx_interface.symbols import Apply, Expr, IntLike, Symbol
 
@@ -416,6 +418,10 @@ class Reconstruction:
         """``contextlib.nullcontext``."""
         self.call(value.python_type(), lambda: self.push(value.result))
 
+    def make_reference(self, value: NewReference) -> None:
+        """Weak references."""
+        self.call(weakref.ref, lambda: self.push(value.target))
+
     def make_array(self, value: ArrayValue) -> None:
         """Arrays of numpy: over a tensor's memory, or with the numbers that the trace knows."""
         if value.tensor is None:
@@ -478,5 +484,6 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     ContextFunction: Reconstruction.make_context_function, NullContext: Reconstruction.make_null_context,
     Autocast: Reconstruction.make_autocast, InferenceMode: Reconstruction.make_inference_mode,
     DeviceBlock: Reconstruction.make_device, ArrayValue: Reconstruction.make_array,
+    NewReference: Reconstruction.make_reference,
     SymValue: Reconstruction.make_number, InstanceDictValue: Reconstruction.make_instance_dict,
 }  # fmt: skip

@@ -53,6 +53,7 @@ def raise_varargs(frame: Frame, step: Step) -> None:
             cause = _instance(frame, cause, "exception causes must derive from BaseException")
         raised.attrs["__cause__"] = cause
         raised.attrs["__suppress_context__"] = boolean(True)
+    frame.tx.put_in_context(raised)
     raise UserRaise(raised)
 
 

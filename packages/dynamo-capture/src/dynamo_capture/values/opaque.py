@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+import weakref
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak
@@ -39,6 +40,25 @@ class WeakReference(OpaqueValue):
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         assert self.source is not None
         return tx.wrap(self.real(), ReferentSource(self.source))
+
+    def truth(self, tx: Trace) -> bool:
+        return True
+
+
+class NewReference(Value):
+    """``weakref.ref(target)``, made by the trace, of an object that existed before and is held by its owner."""
+
+    __slots__ = ("source", "target")
+
+    def __init__(self, target: Value) -> None:
+        self.target = target
+        self.source = None
+
+    def python_type(self) -> type:
+        return weakref.ReferenceType
+
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return self.target
 
     def truth(self, tx: Trace) -> bool:
         return True

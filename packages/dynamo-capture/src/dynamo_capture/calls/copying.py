@@ -1,0 +1,135 @@
+"""``copy.copy`` and ``copy.deepcopy`` of what consists of constants, containers, tensors and plain objects."""
+
+from __future__ import annotations
+
+import copy
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.calls.registry import handles
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import (
+    Const,
+    DictValue,
+    FunctionValue,
+    Lazy,
+    ListValue,
+    ObjectValue,
+    SetValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    is_opaque,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+@handles(copy.copy)
+def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, (Const, TupleValue)):
+        return value
+    if isinstance(value, TensorValue) and not value.meta.requires_grad and not value.attrs:
+        return value.call_method(tx, "detach", [], {})
+    if isinstance(value, ListValue):
+        return value.like(list(value.items))
+    if isinstance(value, DictValue):
+        return tx.calls.copy_dict(value)
+    if isinstance(value, SetValue):
+        return tx.calls.as_set(value, value.cls)
+    if isinstance(value, ObjectValue):
+        custom = tx.attributes.in_class(value.cls, "__copy__")
+        if isinstance(custom, types.FunctionType):
+            return tx.inliner.call_function(Const(custom), [value], {})
+        if tx.attributes.has_special(value, "__copy__") or not _copies_by_dict(value.cls):
+            raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
+    if isinstance(value, ObjectValue) and value.base is None:
+        made = ObjectValue(value.cls)
+        members = value.get_attr(tx, "__dict__")
+        assert isinstance(members, DictValue)
+        made.attrs.update({name: tx.force(entry[1]) for name, entry in members.all_entries(tx).items()})
+        return made
+    raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
+
+
+@handles(copy.deepcopy)
+def deep_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _deep_copy(tx, args[0], {})
+
+
+def _deep_copy(tx: Trace, value: Value, memo: dict[int, Value]) -> Value:
+    """A deep copy of what consists of constants, containers and plain objects."""
+    if isinstance(value, Lazy):
+        if value.real is None or type(value.real) in (bool, int, float, str):
+            return value
+        value = tx.force(value)
+    known = memo.get(id(value))
+    if known is not None:
+        return known
+    match value:
+        case Const() | SymValue() | FunctionValue():
+            return value
+        case TupleValue():
+            return TupleValue([_deep_copy(tx, item, memo) for item in value.items], value.cls)
+        case ListValue():
+            memo[id(value)] = made_list = value.like([])
+            made_list.items = [_deep_copy(tx, item, memo) for item in value.items]
+            return made_list
+        case SetValue():
+            return tx.calls.set_of([_deep_copy(tx, v, memo) for v in value.unpack(tx)], value.cls)
+        case DictValue():
+            memo[id(value)] = made_dict = DictValue({}, value.cls)
+            made_dict.factory = value.factory
+            for key, (name, item) in value.all_entries(tx).items():
+                copied = _deep_copy(tx, name, memo)
+                place = tx.hash_key(copied) if is_opaque(key) else key
+                made_dict.all_entries(tx)[place] = [copied, _deep_copy(tx, item, memo)]
+            return made_dict
+        case TensorValue() if _is_plain_tensor(value):
+            memo[id(value)] = clone = value.call_method(tx, "clone", [], {})
+            return clone
+        case ObjectValue() if value.base is None:
+            return _deep_copy_object(tx, value, memo)
+    raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
+
+
+def _copies_by_dict(cls: Any) -> bool:
+    """Whether copying an instance means copying its ``__dict__``."""
+    if cls.__reduce_ex__ is not object.__reduce_ex__ or cls.__reduce__ is not object.__reduce__:
+        return False
+    if isinstance(getattr(cls, "__getstate__", None), types.FunctionType) or not hasattr(cls, "__dict__"):
+        return False
+    return not hasattr(cls, "__setstate__") and not any("__slots__" in vars(base) for base in cls.__mro__)
+
+
+def _is_plain_tensor(value: TensorValue) -> bool:
+    """Whether a deep copy is a clone: outside of autograd, without attributes, filling its memory."""
+    spec, real = value.meta.spec, value.real
+    if value.meta.requires_grad or value.attrs or value.meta.cls is not torch.Tensor:
+        return False
+    if not spec.is_contiguous:
+        return False
+    return real is None or (
+        not vars(real) and real.untyped_storage().nbytes() == real.nbytes and real.grad is None
+    )
+
+
+def _deep_copy_object(tx: Trace, value: ObjectValue, memo: dict[int, Value]) -> Value:
+    tx.attributes.guard_type(value)
+    custom = tx.attributes.in_class(value.cls, "__deepcopy__")
+    if isinstance(custom, types.FunctionType):
+        memo[id(value)] = copied = tx.inliner.call_function(Const(custom), [value, DictValue({})], {})
+        return copied
+    if not _copies_by_dict(value.cls):
+        raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
+    memo[id(value)] = made = ObjectValue(value.cls)
+    members = value.get_attr(tx, "__dict__")
+    assert isinstance(members, DictValue)
+    for name, (_, item) in members.all_entries(tx).items():
+        made.attrs[name] = _deep_copy(tx, item, memo)
+    return made
