@@ -14,6 +14,7 @@ import inspect
 import logging
 import operator
 import re
+import threading
 import types
 import typing
 import weakref
@@ -222,6 +223,8 @@ class Wrapping:
             return self.remember(real, ArrayValue(real, source))
         if isinstance(real, tuple) and keeps_tuple_methods(type(real)):
             return self.remember(real, _tuple(tx, real, source))
+        if isinstance(real, threading.local):
+            raise GraphBreak("CAP214", f"{source} is local to threads")
         if isinstance(real, collections.defaultdict):
             raise GraphBreak("CAP213", f"{type(real).__name__} is a subclass of defaultdict")
         made = ObjectValue(type(real), real, source)

@@ -7,9 +7,11 @@ import functools
 import heapq
 import inspect
 import sys
+import threading
 import typing
 import weakref
 
+import numpy
 import torch
 from torch import nn
 
@@ -395,5 +397,54 @@ def test_what_functions_take(whole):
     def f(x):
         found = inspect.getfullargspec(inner)
         return x + len(found.args), found.kwonlyargs, isinstance(inner, typing.Callable)
+
+    whole(f, (X,))
+
+
+def test_errors_name_the_class_of_tensors(whole):
+    def f(x):
+        try:
+            return x + None
+        except TypeError as error:
+            return x, str(error)
+
+    whole(f, (X,))
+
+
+def test_objects_that_are_local_to_threads(same):
+    def make():
+        state = threading.local()
+        state.depth = 0
+
+        def f(x):
+            state.depth += 1
+            return x * state.depth, hasattr(state, "depth"), getattr(state, "depth", None)
+
+        return f
+
+    same.made(make, (X,), (X,))
+
+
+def test_a_function_with_a_cache_that_raises(same):
+    @functools.lru_cache(None)
+    def checked(k):
+        if k > 1:
+            raise ValueError(k)
+        return k
+
+    def f(x, k):
+        try:
+            return x * checked(k)
+        except ValueError as error:
+            return x, str(error)
+
+    same(f, (X, 1), (X, 2), (X, 2), (X, 1))
+
+
+def test_numbers_of_numpy_as_bounds(whole):
+    n = numpy.int32(2)
+
+    def f(x):
+        return x[:, :n], x[n - 1], [1, 2, 3][n], range(n)[1], x.view(n, -1)
 
     whole(f, (X,))

@@ -191,6 +191,7 @@ class Operations(Results):
         except NotImplementedError as error:
             raise GraphBreak("CAP206", f"{label_of(function)}: {error}") from None
         except Exception as error:
+            error.args = tuple(_in_terms_of_the_program(part) for part in error.args)
             raise UserRaise(tx.exception(error)) from error
         order = [fakes[id(t)] for t in tensors]
         updates = [
@@ -215,6 +216,7 @@ class Operations(Results):
         )
 
 
+
 def _keep_inputs(outcome: Outcome, tensors: list[TensorValue], function: Callable[..., Any]) -> None:
     """A graph may change what is in its inputs, not their sizes."""
     for index, meta in outcome.updates:
@@ -231,6 +233,11 @@ def makers() -> Any:
 
 def _is_none(value: Value | None) -> bool:
     return value is None or (isinstance(value, Const) and value.value is None)
+
+
+def _in_terms_of_the_program(part: Any) -> Any:
+    """A part of an operation's error; where it names the class of its arguments, that of the tensors they stand for."""
+    return part.replace(SpecTensor.__name__, torch.Tensor.__name__) if isinstance(part, str) else part
 
 
 def label_of(function: Any) -> str:
