@@ -216,7 +216,6 @@ class Operations(Results):
         )
 
 
-
 def _keep_inputs(outcome: Outcome, tensors: list[TensorValue], function: Callable[..., Any]) -> None:
     """A graph may change what is in its inputs, not their sizes."""
     for index, meta in outcome.updates:
