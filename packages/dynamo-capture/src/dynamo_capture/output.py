@@ -36,11 +36,13 @@ class GraphInput:
 
 
 class GraphOutput:
-    """Owner of one graph. ``mutates``: some node may write into a tensor; ``draws``: one takes random numbers."""
+    """Owner of one graph. ``mutates``: some node may write into a tensor; ``draws``: one takes random numbers;
+    ``checks``: a tensor's content is checked after the graph has run."""
 
     def __init__(self) -> None:
         self.graph = Graph()
         self.inputs: list[GraphInput] = []
+        self.checks = False
         self.symbol_nodes: dict[Symbol, Node] = {}
         self.mutates = False
         self.draws = False
@@ -70,6 +72,8 @@ class GraphOutput:
     def write(self, written: Sequence[TensorValue]) -> None:
         """An operation changes the content of these tensors."""
         self.mutates = True
+        if self.checks and any(tensor.memory.real is not None for tensor in written):
+            raise GraphBreak("CAP201", "an existing tensor is written to after a check of a tensor's content")
 
     @property
     def changes_modes(self) -> bool:

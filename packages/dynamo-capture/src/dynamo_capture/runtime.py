@@ -55,6 +55,15 @@ def builtin_base(cls: type) -> type:
     return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
 
 
+def joined(*parts: Any) -> str:
+    """The text of ``TextValue`` pieces: each followed by its conversion."""
+    texts = [
+        piece if conversion is None else (format, str, repr, ascii)[conversion](piece)
+        for piece, conversion in zip(parts[::2], parts[1::2], strict=True)
+    ]
+    return "".join(texts)
+
+
 def new_object(cls: type) -> Any:
     """An empty instance, without running the class's own ``__new__`` or ``__init__``."""
     base: Any = builtin_base(cls)

@@ -554,3 +554,34 @@ def test_mode_objects_that_were_never_initialized(same):
         return x * 2, [type(mode).__name__ for mode in half_made]
 
     same(f, (X,), (X + 1,))
+
+
+def test_check_of_content(whole):
+    def f(x):
+        count = (x > 2).sum()
+        message = f"{count} of {x.numel()}: {x[0]!r} {count!s}"
+        torch._check_tensor_all(x > 0, lambda: message)
+        return x * 2, message
+
+    whole(f, (X,), (X - 3,), (X + 1,))
+
+
+def test_check_of_content_comes_before_what_is_written(same):
+    def f(x, items):
+        items.append(1)
+        torch._check_tensor_all_with(ValueError, x > 0, lambda: "too small")
+        x += 1
+        items.append(2)
+        return x * 2
+
+    same(f, (X.clone(), []), (X - 3, []), (X + 1, []))
+
+
+def test_text_of_tensors_is_not_compared(same):
+    def f(x):
+        text = f"<{x[0, 0]}>"
+        y = x * 2
+        x[0, 0] = 9
+        return text == "<1.0>", {text: y}, len(text), text + "!", text
+
+    same(f, (X.clone(),), (X + 3,))

@@ -229,6 +229,14 @@ for _class in _LEGACY:
     handles(_class)(_make_legacy(_class))
 
 
+@handles(torch._check_tensor_all_with)
+def check_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Checked after the graph has run; what the program writes to existing tensors from here on ends the graph."""
+    tx.output.checks = True
+    tx.effects.deferred(torch._check_tensor_all_with, args, kwargs)
+    return NONE
+
+
 @handles(torch.nn.Parameter)
 def parameter(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP233", "a parameter is made")

@@ -39,6 +39,7 @@ from dynamo_capture.values import (
     SymRange,
     SymValue,
     TensorValue,
+    TextValue,
     TupleValue,
     Value,
     ZipIterator,
@@ -143,6 +144,8 @@ class Collector:
                 return [*value.defaults, *value.kwdefaults.values(), *value.closure, *value.attrs.values()]
             case CellValue():
                 return [value.content] if value.content is not None else []
+            case TextValue():
+                return [piece for piece, _ in value.pieces]
             case SliceValue() | SymRange():
                 return list(value.bounds)
             case DictView() | DictIterator():

@@ -46,6 +46,7 @@ from dynamo_capture.values import (
     SymRange,
     SymValue,
     TensorValue,
+    TextValue,
     TupleValue,
     Value,
     ZipIterator,
@@ -315,6 +316,11 @@ class Reconstruction:
             content = value.content
             self.call(runtime.make_cell, lambda: self.push(content))
 
+    def make_text(self, value: TextValue) -> None:
+        """Strings that tensors are part of."""
+        parts = [part for piece, conversion in value.pieces for part in (piece, Const(conversion))]
+        self.call(runtime.joined, lambda: self.push_all(parts), len(parts))
+
     def make_slice(self, value: SliceValue) -> None:
         """Slices."""
         self.push_all(list(value.bounds))
@@ -473,6 +479,7 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     SetValue: Reconstruction.make_set, MethodValue: Reconstruction.make_method,
     BuiltinMethod: Reconstruction.make_builtin_method, SuperValue: Reconstruction.make_super,
     PartialValue: Reconstruction.make_partial, FunctionValue: Reconstruction.make_function,
+    TextValue: Reconstruction.make_text,
     CellValue: Reconstruction.make_cell, SliceValue: Reconstruction.make_slice, SymRange: Reconstruction.make_range,
     DictView: Reconstruction.make_view, DictIterator: Reconstruction.make_dict_iterator,
     GradMode: Reconstruction.make_grad_mode,

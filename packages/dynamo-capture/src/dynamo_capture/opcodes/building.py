@@ -19,6 +19,8 @@ from dynamo_capture.values import (
     ObjectValue,
     SequenceValue,
     SetValue,
+    TensorValue,
+    TextValue,
     TupleValue,
     Value,
     make_slice,
@@ -63,7 +65,12 @@ def build_const_key_map(frame: Frame, step: Step) -> None:
 
 @opcode("BUILD_STRING")
 def build_string(frame: Frame, step: Step) -> None:
-    parts = [frame.tx.constant(part) for part in frame.pop_n(step.arg)]
+    values = frame.pop_n(step.arg)
+    if any(isinstance(value, TextValue) for value in values):
+        pieces = [value.pieces if isinstance(value, TextValue) else [(value, None)] for value in values]
+        frame.stack.append(TextValue([piece for part in pieces for piece in part]))
+        return
+    parts = [frame.tx.constant(part) for part in values]
     frame.stack.append(Const("".join(parts)))
 
 
@@ -248,9 +255,18 @@ def format_with_spec(frame: Frame, step: Step) -> None:
 
 def _format(frame: Frame, value: Value, conversion: int, spec: str) -> None:
     tx = frame.tx
+    if isinstance(value, TensorValue) and not spec and _has_plain_text(value, conversion):
+        kept = value.call_method(tx, "detach", [], {}).call_method(tx, "clone", [], {})
+        frame.stack.append(TextValue([(kept, conversion)]))
+        return
     if conversion:
         value = Const((None, str, repr, ascii)[conversion]).call(tx, [value], {})
     frame.stack.append(Const(format).call(tx, [value, Const(spec)], {}))
+
+
+def _has_plain_text(tensor: TensorValue, conversion: int) -> bool:
+    """Whether the text says nothing of the tensor's history."""
+    return not tensor.meta.requires_grad or (not conversion and not tensor.meta.spec.sizes)
 
 
 @opcode("MAKE_FUNCTION")

@@ -43,6 +43,7 @@ from dynamo_capture.values.sequences import (
 )
 from dynamo_capture.values.sets import SetValue
 from dynamo_capture.values.tensor import TensorMeta, TensorValue
+from dynamo_capture.values.text import TextValue
 
 __all__ = [
     "ELLIPSIS",
@@ -84,6 +85,7 @@ __all__ = [
     "SymValue",
     "TensorMeta",
     "TensorValue",
+    "TextValue",
     "TupleValue",
     "Value",
     "ZipIterator",
