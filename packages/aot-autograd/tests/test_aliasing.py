@@ -10,7 +10,7 @@ from torch.fx import symbolic_trace
 from torch.utils.checkpoint import checkpoint
 
 from aot_autograd import JointPlan, trace_joint
-from aot_autograd.plan import Constant, FromGraph, FromInput, MutatedInput, SameAs, ViewOf
+from aot_autograd.plan import Apart, Constant, FromGraph, FromInput, MutatedInput, SameAs, ViewOf
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import TensorSpec
 
@@ -50,7 +50,7 @@ def test_results_that_share_memory_share_a_base(library: Any) -> None:
 def test_mutation_is_a_result_of_the_graph(library: Any) -> None:
     plan = plan_of(lambda x, y: x.add_(y) * 2, library, torch.ones(3), torch.ones(3))
     assert plan.mutated == (MutatedInput(0, 1, False),)
-    assert plan.distinct == ((0, 1),)
+    assert plan.apart == Apart((0,), (1,))
 
 
 def test_a_write_that_is_undone_is_no_mutation(library: Any) -> None:

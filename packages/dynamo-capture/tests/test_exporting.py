@@ -36,7 +36,7 @@ def test_modules_and_dynamic_sizes():
 
 def test_every_break_is_listed_with_its_line():
     def inner(x):
-        return x + x.max().item()
+        return x + x.max().tolist()
 
     def f(x):
         y = inner(x)

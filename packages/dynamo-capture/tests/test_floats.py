@@ -104,7 +104,7 @@ def test_attributes_that_change():
 
 def test_what_a_break_read_does_not_compile_again():
     def f(x):
-        n = x.sum().item()
+        n = x.sum().tolist()
         return x + n, n * 2
 
     fast = optimize(run_graph)(f)

@@ -104,7 +104,7 @@ def test_many_functions_and_options_at_once():
         def f(x, n):
             y = x * (i + 1)
             for _ in range(n):
-                y = torch.sin(y) + y.sum().item() * 0
+                y = torch.sin(y) + y.sum().tolist() * 0
             return y, i
 
         return f, optimize(run_graph, dynamic=[None, True, False][i % 3])
@@ -127,7 +127,7 @@ def test_many_functions_and_options_at_once():
 def test_one_function_on_many_inputs():
     def inner(x, log):
         log.append("in")
-        n = x.sum().item()
+        n = x.sum().tolist()
         log.append(n)
         return x + n
 
@@ -160,7 +160,7 @@ def test_gradients_and_modes_belong_to_their_thread():
 
     def f(x):
         with torch.no_grad():
-            y = linear(x) + x.sum().item()
+            y = linear(x) + x.sum().tolist()
         return linear(y), torch.is_grad_enabled()
 
     fast = optimize(run_graph)(f)
@@ -178,7 +178,7 @@ def test_gradients_and_modes_belong_to_their_thread():
 
 def test_reset_while_others_run():
     optimizer = optimize(run_graph)
-    fast = optimizer(lambda x: x.sum().item() + x)
+    fast = optimizer(lambda x: x.sum().tolist() + x)
     stop = threading.Event()
 
     def work(i):
@@ -243,7 +243,7 @@ def test_fork_after_compiling():
 @pytest.mark.parametrize("limit", [300, 3000])
 def test_endless_recursion_with_breaks_is_a_recursion_error(limit):
     def down(x, n):
-        y = x + x.sum().item() * 0
+        y = x + x.sum().tolist() * 0
         return down(y, n + 1) + 1
 
     fast = optimize(run_graph)(down)
@@ -260,7 +260,7 @@ def test_endless_recursion_with_breaks_is_a_recursion_error(limit):
 
 def test_many_breaks_in_a_loop_need_no_deep_stack():
     def inner(x):
-        return x + x.sum().item() * 0
+        return x + x.sum().tolist() * 0
 
     def f(x, n):
         count = 0

@@ -14,10 +14,10 @@ from aot_autograd.decompositions import NOTHING, Decompositions
 from aot_autograd.interpret import program_of
 from aot_autograd.joint import Program, trace_program
 from aot_autograd.partition import Partitioner, save_everything
-from aot_autograd.plan import MutatedInput
+from aot_autograd.plan import Apart, MutatedInput
 from aot_autograd.runtime import finish
 from aot_autograd.runtime.finish import is_training
-from aot_autograd.runtime.overlap import overlapping
+from aot_autograd.runtime.overlap import OverlapCheck
 from aot_autograd.split import TracedProgram, split
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import UnsupportedProgramError
@@ -137,7 +137,7 @@ def trace(
             training=training,
             decompositions=decompositions,
         )
-        return split(joint, partition, _must_be_distinct(joint.mutated, declared, example_inputs))
+        return split(joint, partition, _must_be_apart(joint.mutated, declared, example_inputs))
 
 
 @contextmanager
@@ -167,30 +167,28 @@ def declared_inputs(graph_module: GraphModule, example_inputs: Sequence[Any]) ->
     return declared
 
 
-def _must_be_distinct(
+def _must_be_apart(
     mutated: Sequence[MutatedInput], declared: Sequence[InputDecl], example_inputs: Sequence[Any]
-) -> tuple[tuple[int, int], ...]:
-    """Pairs of inputs that may not overlap, to be checked at every call; AOT201 if they overlap in this one.
+) -> Apart:
+    """Inputs that may not overlap, to be checked at every call; AOT201 if they overlap in this one.
 
-    Parameters and buffers are checked now only: they are the same tensors at every call.
+    Parameters and buffers among themselves are checked now only: they are the same tensors at every call.
     """
-    pairs: list[tuple[int, int]] = []
-    written = {m.input_index for m in mutated}
+    written = tuple(sorted({m.input_index for m in mutated}))
+    if not written:
+        return Apart()
+    tensors = [i for i, example in enumerate(example_inputs) if isinstance(example, torch.Tensor)]
+    everything = Apart(written, tuple(i for i in tensors if i not in set(written)))
+    found = OverlapCheck(everything, fixed_sizes=False).first(example_inputs)
+    if found is not None:
+        one, other = found
+        raise UnsupportedProgramError(
+            "AOT201",
+            f"{declared[one].name} and {declared[other].name} share memory and one of them is written",
+            action="pass a copy of one of them (.clone())",
+        )
     fixed = (InputKind.PARAMETER, InputKind.BUFFER)
-    for index in written:
-        for other, example in enumerate(example_inputs):
-            if (
-                other == index
-                or not isinstance(example, torch.Tensor)
-                or (other in written and other < index)
-            ):
-                continue
-            if overlapping(example_inputs[index], example):
-                raise UnsupportedProgramError(
-                    "AOT201",
-                    f"{declared[index].name} and {declared[other].name} share memory and one of them is written",
-                    action="pass a copy of one of them (.clone())",
-                )
-            if declared[index].kind not in fixed or declared[other].kind not in fixed:
-                pairs.append((index, other))
-    return tuple(pairs)
+    if any(declared[index].kind not in fixed for index in written):
+        return everything
+    changing = tuple(index for index in everything.others if declared[index].kind not in fixed)
+    return Apart(written, changing) if changing else Apart()

@@ -84,6 +84,14 @@ class MutatedInput:
 
 
 @dataclass(frozen=True, slots=True)
+class Apart:
+    """The inputs ``written`` may not share memory with each other or with the inputs ``others``."""
+
+    written: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SavedInput:
     """The backward graph takes the forward's input number ``index``."""
 
@@ -156,7 +164,7 @@ class JointPlan:
     differentiable: tuple[int, ...]
     mutated: tuple[MutatedInput, ...]
     constants: tuple[torch.Tensor, ...]
-    distinct: tuple[tuple[int, int], ...]
+    apart: Apart
     no_grad: bool
     owned: tuple[int, ...]
     repeat: Repeat

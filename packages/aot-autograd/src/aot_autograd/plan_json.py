@@ -27,6 +27,7 @@ _RECORDS: Final[Mapping[str, type[Any]]] = {
         records.ViewOf,
         records.AsInference,
         records.MutatedInput,
+        records.Apart,
         records.SavedInput,
         records.SavedOutput,
         records.Tangent,

@@ -11,7 +11,7 @@ from torch.fx import GraphModule
 from aot_autograd.graphs import GraphInput, build_graph, live_values, operands, random_calls, symbols_in
 from aot_autograd.joint import Joint
 from aot_autograd.partition import Partitioner
-from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
+from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
 from aot_autograd.record import Value
 from aot_autograd.repeat import repeat_of
 from fx_interface.errors import UnsupportedProgramError
@@ -31,7 +31,7 @@ class TracedProgram:
     backward: GraphModule | None
 
 
-def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int], ...]) -> TracedProgram:
+def split(joint: Joint, partition: Partitioner, apart: Apart) -> TracedProgram:
     """The forward and backward graphs of a joint recording, and its plan."""
     symbols = _symbol_positions(joint)
     backward_graph: GraphModule | None = None
@@ -55,7 +55,7 @@ def split(joint: Joint, partition: Partitioner, distinct: tuple[tuple[int, int],
         ),
         mutated=tuple(joint.mutated),
         constants=tuple(tensor for _, tensor in joint.trace.constants),
-        distinct=distinct,
+        apart=apart,
         no_grad=joint.training and backward_plan is None,
         owned=tuple(
             index

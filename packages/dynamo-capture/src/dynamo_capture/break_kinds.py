@@ -29,7 +29,7 @@ _ENTRIES = (
         "CAP201",
         "a tensor's content decides",
         "the graph is made before the tensor has content, and is used again with other content",
-        "use torch.where or masks instead of Python control flow; keep .item() outside",
+        "use torch.where or masks instead of Python control flow; keep .tolist() outside",
     ),
     BreakKind(
         "CAP202",

@@ -28,6 +28,7 @@ from dynamo_capture.errors import (
     NotConstant,
     UserRaise,
 )
+from dynamo_capture.float_guard import float_facts
 from dynamo_capture.foreign import foreign_interpreter, forward_level_guard
 from dynamo_capture.frame import MOST_STEPS, Frame, Return, break_of, too_long
 from dynamo_capture.graph_breaks import KINDS, BreakReport
@@ -360,6 +361,8 @@ class FrameCompiler:
         tx.wrapping.guard_presence()
         for sources in tx.wrapping.possible_aliases(tx.effects.changed()):
             tx.guards.distinct(sources)
+        if tx.facts:
+            tx.guards.add(float_facts(tx.facts, tx.tensors.followed.written))
         bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]
         shapes = guards.shape_relations(tx.env, bindings) if tx.env.symbols else None
         if shapes is not None:

@@ -1,22 +1,16 @@
-"""A guard on which side of a number a float lies."""
+"""Guards on which side of a number a float lies, and on floats that follow from others."""
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from guards import GuardRecord, guard_kind
+import torch
 
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+from dynamo_capture.formulas import COMPARISONS, Facts, single
+from fx_interface.source import Source
+from guards import GuardRecord, guard_kind
 
 
 @guard_kind
@@ -34,3 +28,85 @@ class FloatCompares(GuardRecord):
 
     def explain(self, value: Any) -> str:
         return f"expected x {self.symbol} {self.number!r} to be {self.answer}, got {value!r}"
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class FloatFacts(GuardRecord):
+    """What follows from floats and from the content of tensors of one element.
+
+    The values are the first ``count`` sources'; ``programs`` are Python functions of them, each with the positions of
+    its arguments, call by call. Such tensors must own their memory, and none of the other sources, tensors that the
+    code writes to, may share it: else their content when the code gets there would not be the content now.
+    """
+
+    kind: ClassVar[str] = "float_facts"
+    takes_tuple: ClassVar[bool] = True
+    others: tuple[Source, ...]
+    count: int
+    programs: tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]
+    _functions: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        functions = [(_compiled(text), calls) for text, calls in self.programs]
+        object.__setattr__(self, "_functions", functions)
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        return (self.source, *self.others)
+
+    def holds(self, value: Any) -> bool:
+        numbers, tensors = [], [v for v in value[self.count :] if isinstance(v, torch.Tensor)]
+        for read in value[: self.count]:
+            if type(read) is float:
+                numbers.append(read)
+                continue
+            if not _owns_one_element(read):
+                return False
+            tensors.append(read)
+            numbers.append(read.item())
+        if len({tensor.data_ptr() for tensor in tensors}) < len(tensors):
+            return False
+        return self._first_refusal(numbers) is None
+
+    def _first_refusal(self, numbers: list[float]) -> str | None:
+        for (function, calls), (text, _) in zip(self._functions, self.programs, strict=True):
+            for arguments in {tuple([numbers[place] for place in places]) for places in calls}:
+                try:
+                    if not function(*arguments):
+                        return text
+                except (ArithmeticError, TypeError, ValueError):
+                    return text
+        return None
+
+    def explain(self, value: Any) -> str:
+        numbers = [v if type(v) is float else v.item() for v in value[: self.count] if not _is_odd(v)]
+        refusal = self._first_refusal(numbers) if len(numbers) == self.count else None
+        if refusal is None:
+            return "expected floats and tensors of one element that share no memory"
+        return f"expected these facts to hold of what is read: {' ; '.join(refusal.splitlines()[1:])}"
+
+
+def float_facts(facts: Facts, written: Iterable[Source]) -> FloatFacts:
+    """The guard of a trace's facts; ``written``: tensors of one element that the code writes to."""
+    read = list(facts.read)
+    others = [source for source in written if source not in facts.read]
+    return FloatFacts(read[0], (*read[1:], *others), len(read), facts.programs())
+
+
+def _owns_one_element(value: Any) -> bool:
+    if _is_odd(value):
+        return False
+    size: int = value.untyped_storage().nbytes()
+    return size == value.element_size()
+
+
+def _is_odd(value: Any) -> bool:
+    return type(value) is not float and not (isinstance(value, torch.Tensor) and value.numel() == 1)
+
+
+def _compiled(text: str) -> Callable[..., bool]:
+    space: dict[str, Any] = {"single": single}
+    exec(compile(text, "<facts about floats>", "exec"), space)  # noqa: S102  # made from the trace's own formulas
+    made: Callable[..., bool] = space["holds"]
+    return made

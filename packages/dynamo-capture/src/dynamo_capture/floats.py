@@ -1,4 +1,4 @@
-"""Arithmetic with floats that are read when the code runs: with each other, with numbers and with tensors."""
+"""Arithmetic with floats that are known only when the code runs: with each other, with numbers and with tensors."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.formulas import Formula, apply, number
 from dynamo_capture.values import Const, TensorValue, Value
-from dynamo_capture.values.floating import ComputedFloat, RuntimeFloat
+from dynamo_capture.values.floating import SPEC, ComputedFloat, RuntimeFloat
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -19,12 +20,10 @@ _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "-": operator.sub,
     "*": operator.mul,
     "/": operator.truediv,
+    "**": torch.pow,
 }
 _EXACT_INTEGERS = 1 << 53
-_PLAIN = ("add", "sub", "mul", "div", "truediv", "true_divide", "lt", "le", "gt", "ge", "eq", "ne")
-_WITH_TENSORS = frozenset((*_PLAIN, "iadd", "isub", "imul", "itruediv", "add_", "sub_", "mul_", "div_"))
-"""Names of functions and methods of two operands whose result is the same for a number and for a tensor without
-dimensions."""
+_FOLLOWED = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 
 
 def is_open(value: Value) -> bool:
@@ -32,82 +31,127 @@ def is_open(value: Value) -> bool:
     return isinstance(value, RuntimeFloat) and value.is_unread
 
 
+def of_tensor(tx: Trace, owner: TensorValue) -> RuntimeFloat | None:
+    """``owner.item()`` of a tensor of floats with one element; None for other tensors."""
+    spec = owner.meta.spec
+    if spec.dtype not in _FOLLOWED or not spec.is_static or any(size != 1 for size in spec.sizes):
+        return None
+    if spec.device.type != "cpu":
+        return None
+    formula = tx.tensors.followed.of(owner)
+    taken = tx.tensors.call_method(owner, "detach", [], {}) if owner.meta.requires_grad else owner
+    shape = tx.tensors.call_method(taken, "reshape", [Const(())], {}) if spec.sizes else taken
+    copied = tx.tensors.call_method(
+        shape, "to", [Const(SPEC.device), Const(SPEC.dtype)], {"copy": Const(True)}
+    )
+    assert isinstance(copied, TensorValue)
+    return ComputedFloat(tx, formula, (), copied)
+
+
 def binary(tx: Trace, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     """``lhs symbol rhs`` of two numbers, one of them an open float; None where the values must be known."""
     function = _ARITHMETIC.get(symbol)
-    if function is None or (symbol == "/" and not _surely_nonzero(rhs)):
+    if function is None or not (_is_number(lhs) and _is_number(rhs)):
         return None
-    hints = [_hint(lhs), _hint(rhs)]
-    if None in hints:
+    if symbol == "/" and not _is_nonzero(rhs):
+        return None
+    formula = apply(symbol, _formula(lhs), _formula(rhs))
+    if symbol == "**" and (formula is None or not _is_real_power(tx, lhs, rhs)):
         return None
     arguments = [value.tensor() if isinstance(value, RuntimeFloat) else value for value in (lhs, rhs)]
     tensor = tx.tensors.call_function(function, arguments, {})
     assert isinstance(tensor, TensorValue)
-    return ComputedFloat(tx, function(*hints), _operands(lhs, rhs), tensor)
+    return ComputedFloat(tx, formula, _operands(lhs, rhs), tensor)
 
 
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
 def compare(symbol: str, lhs: Value, rhs: Value) -> bool | None:
-    """``lhs symbol rhs`` of an open float and a known number; None for anything else."""
-    if not isinstance(lhs, RuntimeFloat):
+    """``lhs symbol rhs`` of an open float and a number; None for anything else."""
+    if not is_open(lhs):
         lhs, rhs, symbol = rhs, lhs, _MIRRORED[symbol]
-    if not isinstance(lhs, RuntimeFloat) or isinstance(rhs, RuntimeFloat):
-        return None
+    assert isinstance(lhs, RuntimeFloat)
+    if isinstance(rhs, RuntimeFloat):
+        return lhs.compare(symbol, rhs)
     if not isinstance(rhs, Const) or type(rhs.value) not in (int, float):
         return None
     return lhs.compare(symbol, rhs.value)
+
+
+def extreme(tx: Trace, symbol: str, best: Value, candidate: Value) -> Value | None:
+    """Of two floats the greater (``>``) or smaller (``<``), the first of equals, where only the run says which it is;
+    None where the trace can compare them."""
+    values = (best, candidate)
+    if not any(isinstance(value, RuntimeFloat) and value.formula is None for value in values):
+        return None
+    if not all(isinstance(value, RuntimeFloat) or _is_float(value) for value in values):
+        return None
+    first, second = (_as_tensor(tx, value) for value in values)
+    function = operator.gt if symbol == ">" else operator.lt
+    better = tx.tensors.call_function(function, [second, first], {})
+    chosen = tx.tensors.call_function(torch.where, [better, second, first], {})
+    assert isinstance(chosen, TensorValue)
+    is_positive = all(map(_is_positive, values)) or (symbol == ">" and _is_positive(best))
+    return ComputedFloat(tx, None, _operands(*values), chosen, is_positive)
 
 
 def negated(tx: Trace, value: RuntimeFloat) -> Value:
     """``-value``."""
     tensor = tx.tensors.call_function(operator.neg, [value.tensor()], {})
     assert isinstance(tensor, TensorValue)
-    return ComputedFloat(tx, -value.hint, (value,), tensor)
+    return ComputedFloat(tx, apply("neg", value.formula), (value,), tensor)
+
+
+def _as_tensor(tx: Trace, value: Value) -> TensorValue:
+    if isinstance(value, RuntimeFloat):
+        return value.tensor()
+    made = tx.tensors.call_function(torch.full, [Const(()), value], {"dtype": Const(SPEC.dtype)})
+    assert isinstance(made, TensorValue)
+    return made
 
 
 def _operands(*values: Value) -> tuple[RuntimeFloat, ...]:
     return tuple(value for value in values if isinstance(value, RuntimeFloat))
 
 
-def _surely_nonzero(value: Value) -> bool:
-    return isinstance(value, Const) and not isinstance(value, RuntimeFloat) and value.value not in (0, None)
+def _is_float(value: Value) -> bool:
+    return isinstance(value, Const) and type(value.value) is float
 
 
-def _hint(value: Value) -> Any:
-    """A number in this call; None for anything that float arithmetic is not done with here."""
+def _is_positive(value: Value) -> bool:
+    """Whether a number is greater than zero, whatever the program reads; NaN is not."""
     if isinstance(value, RuntimeFloat):
-        return value.hint
-    if not isinstance(value, Const) or type(value.value) not in (int, float):
-        return None
-    number = value.value
-    return number if isinstance(number, float) or abs(number) < _EXACT_INTEGERS else None
+        return value.is_positive
+    return isinstance(value, Const) and value.value > 0
 
 
-def with_tensors(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> list[Value]:
-    """The arguments of a tensor operation, open floats replaced by tensors where the result is the same."""
-    if len(args) != 2 or kwargs or name not in _WITH_TENSORS or not any(map(is_open, args)):
-        return args
-    tensor = next((value for value in args if isinstance(value, TensorValue)), None)
-    if tensor is None:
-        return args
-    return [_operand(tx, value, tensor) if is_open(value) else value for value in args]
+def _is_nonzero(value: Value) -> bool:
+    """Whether Python may divide by a number; the trace depends on it where that follows from what is read."""
+    if isinstance(value, RuntimeFloat):
+        return value.is_positive or (value.formula is not None and value.compare("!=", 0))
+    return isinstance(value, Const) and value.value not in (0, None)
 
 
-def _operand(tx: Trace, value: Value, beside: TensorValue) -> Value:
-    """The tensor that stands for a float beside another tensor: promotion must go as with a Python number."""
-    assert isinstance(value, RuntimeFloat)
-    spec = beside.meta.spec
-    if spec.device.type != "cpu":
-        return value
-    if spec.dtype in (torch.float32, torch.float64):
-        made = value.tensor()
-        return made if spec.rank or spec.dtype is torch.float64 else _cast(tx, made, spec.dtype)
-    if spec.dtype.is_floating_point or spec.dtype.is_complex:
-        return value
-    return _cast(tx, value.tensor(), torch.get_default_dtype())
+def _is_real_power(tx: Trace, base: Value, exponent: Value) -> bool:
+    """Whether the power is a float, and computed without an exception: facts that the trace then depends on."""
+    known, power = _formula(base), apply("**", _formula(base), _formula(exponent))
+    if known is None or power is None:
+        return False
+    return tx.facts.decide(known, ">", number(0)) and tx.facts.decide(power, ">=", number(0))
 
 
-def _cast(tx: Trace, tensor: TensorValue, dtype: torch.dtype) -> Value:
-    return tx.tensors.call_method(tensor, "to", [Const(dtype)], {})
+def _is_number(value: Value) -> bool:
+    """Whether float arithmetic is done with a value here."""
+    if isinstance(value, RuntimeFloat):
+        return True
+    if not isinstance(value, Const):
+        return False
+    known = value.value
+    return type(known) is float or (type(known) is int and abs(known) < _EXACT_INTEGERS)
+
+
+def _formula(value: Value) -> Formula | None:
+    if isinstance(value, RuntimeFloat):
+        return value.formula
+    return number(value.as_constant())

@@ -15,6 +15,7 @@ from dynamo_capture.calls.dispatch import Calls
 from dynamo_capture.calls.drawing import Draws
 from dynamo_capture.effects import Effects
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.formulas import Facts
 from dynamo_capture.guarding import GuardLog
 from dynamo_capture.inlining import Inliner
 from dynamo_capture.operators import Operators
@@ -73,6 +74,7 @@ class Trace:
         self.size_bindings: list[tuple[Any, Source]] = []
         self._locations: dict[tuple[CodeType, int | None], UserLocation] = {}
         self.guards = GuardLog(self.where)
+        self.facts = Facts()
         self.output = GraphOutput()
         self.effects = Effects()
         self.keyed: dict[int, Value] = {}

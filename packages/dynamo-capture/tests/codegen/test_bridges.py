@@ -56,7 +56,7 @@ def test_the_bridges_of_a_break_are_made_once():
     asked = []
 
     def inner(x):
-        return x + x.sum().item()
+        return x + x.sum().tolist()
 
     def outer(x):
         return inner(x) * 2
@@ -75,7 +75,7 @@ def test_the_bridges_of_a_break_are_made_once():
 
 def test_traceback_names_the_users_functions_and_lines():
     def inner(x):
-        n = x.sum().item()
+        n = x.sum().tolist()
         return torch.ones(3)[int(n)]
 
     def outer(x):
@@ -94,7 +94,7 @@ def test_traceback_names_the_users_functions_and_lines():
 def test_partial_functions_and_bound_methods_are_bridged():
     class Thing:
         def method(self, x, n):
-            return x * n + x.sum().item()
+            return x * n + x.sum().tolist()
 
     bound = functools.partial(Thing().method, n=2)
     fast = optimize(run_graph)(lambda x: bound(x) + 1)

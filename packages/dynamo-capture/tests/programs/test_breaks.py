@@ -14,7 +14,7 @@ LOG = []
 
 def unknown(value):
     """Something that no graph expresses."""
-    return value.item()
+    return value.tolist()
 
 
 def scaled(x):
@@ -574,7 +574,7 @@ def test_through_a_decorator_of_torch(same):
 def test_fullgraph_names_the_line_in_the_called_function():
     def inner(x):
         y = x + 1
-        return y.item()
+        return y.tolist()
 
     def f(x):
         return inner(x.sum()) + 1

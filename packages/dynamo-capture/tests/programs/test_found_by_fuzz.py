@@ -143,7 +143,7 @@ def test_a_range_that_is_too_long_to_be_listed(same):
             if i == 3:
                 break
         n = next(steps)
-        y = x + n + x.sum().item()
+        y = x + n + x.sum().tolist()
         for i in range(n, 10**12, 5):
             if i > 20:
                 return y + i + next(steps)

@@ -47,7 +47,7 @@ def test_locals_are_freed_when_a_frame_has_broken(same):
         g = numbers(log)
         first = next(g)
         doubled = [i * 2 for i in iter(items)]
-        log.append(x.sum().item())
+        log.append(x.sum().tolist())
         return log, doubled, first
 
     same(f, (X, [1]), (X, [2, 3]), (X, [1]))

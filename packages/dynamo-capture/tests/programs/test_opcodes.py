@@ -89,7 +89,7 @@ def test_comprehensions_over_cells(same):
 def test_a_break_inside_a_comprehension(same):
     def f(x, n):
         i = "kept"
-        found = [x.sum().item() + i for i in range(n)]
+        found = [x.sum().tolist() + i for i in range(n)]
         return found, i, x + 1
 
     same(f, (X, 2))

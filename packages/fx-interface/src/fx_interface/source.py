@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+import torch
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -161,7 +163,14 @@ class ItemSource(_Derived):
 
     @property
     def expression(self) -> str:
-        return f"{self.parent.expression}[{self.key!r}]"
+        return f"{self.parent.expression}[{_key_text(self.key)}]"
+
+
+def _key_text(key: Any) -> str:
+    """A key as text. Of a key that is a tensor or a module only its identity counts, and its content is long."""
+    if isinstance(key, (torch.Tensor, torch.nn.Module)):
+        return f"<{type(key).__name__} at {id(key):#x}>"
+    return repr(key)
 
 
 @dataclass(frozen=True, slots=True)

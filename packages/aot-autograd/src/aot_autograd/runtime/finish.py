@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from aot_autograd.plan import JointPlan
-from aot_autograd.runtime.overlap import overlapping
+from aot_autograd.runtime.overlap import OverlapCheck
 from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
 from aot_autograd.runtime.write_back import write_back
@@ -41,7 +41,9 @@ def finish(
     else:
         run = _inference(plan, forward, make)
     views = tuple(m.input_index for m in plan.mutated if m.differentiable)
-    return _checked(plan.distinct, views, run, fallback) if plan.distinct or views else run
+    if not plan.apart.written and not views:
+        return run
+    return _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, fallback)
 
 
 def _with_gradients(run: CompiledGraph) -> CompiledGraph:
@@ -79,21 +81,23 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
 
 
 def _checked(
-    distinct: Sequence[tuple[int, int]],
+    overlaps: OverlapCheck,
     written: Sequence[int],
     run: CompiledGraph,
     fallback: Callable[..., Sequence[Any]] | None,
 ) -> CompiledGraph:
     """Calls that the plan does not fit take the fallback.
 
-    Inputs that the program writes to must not share memory with others (``distinct``), and where autograd follows the
+    Inputs that the program writes to must not share memory with others, and where autograd follows the
     write they must not be views: it cannot put a function's result in the place of a part of another tensor.
     """
 
     def checked(*inputs: Any) -> Sequence[Any]:
-        for one, other in distinct:
-            if overlapping(inputs[one], inputs[other]):
-                return instead(f"inputs {one} and {other} share memory and one of them is written", inputs)
+        found = overlaps.first(inputs)
+        if found is not None:
+            return instead(
+                f"inputs {found[0]} and {found[1]} share memory and one of them is written", inputs
+            )
         for index in written:
             if inputs[index]._is_view():
                 return instead(f"input {index} is a view and is written", inputs)

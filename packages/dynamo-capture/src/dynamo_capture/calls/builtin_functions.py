@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dynamo_capture import floats
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
@@ -251,7 +252,10 @@ def _extreme(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str
     ranked = [(item if is_none(key) else key.call(tx, [item], {}), item) for item in items]
     best = ranked[0]
     for candidate in ranked[1:]:
-        if tx.truth(tx.operators.compare(symbol, candidate[0], best[0])):
+        chosen = floats.extreme(tx, symbol, best[1], candidate[1]) if is_none(key) else None
+        if chosen is not None:
+            best = (chosen, chosen)
+        elif tx.truth(tx.operators.compare(symbol, candidate[0], best[0])):
             best = candidate
     return best[1]
 

@@ -13,6 +13,7 @@ import torch
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.floats import is_open
 from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.values import (
     NONE,
@@ -126,7 +127,9 @@ def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const(0.0)
     if isinstance(args[0], TensorValue):
-        args = [tx.tensors.number(args[0], "float() of a tensor reads its content")]
+        args = [args[0].call_method(tx, "item", [], {})]
+        if is_open(args[0]):
+            return args[0]
     if isinstance(args[0], ObjectValue):
         return tx.calls.special(args[0], "__float__", [])
     number = tx.index(args[0])

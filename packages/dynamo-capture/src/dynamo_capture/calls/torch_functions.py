@@ -11,6 +11,7 @@ from dynamo_capture.calls.arrays import tensor_of
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import is_compiling
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.floats import is_open
 from dynamo_capture.values import (
     FALSE,
     NONE,
@@ -24,7 +25,9 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
     boolean,
+    is_none,
 )
+from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource, Source
 
 if TYPE_CHECKING:
@@ -61,6 +64,7 @@ def is_torch_builtin(function: Any) -> bool:
 
 
 pure(
+    torch._C._get_privateuse1_backend_name,
     torch.finfo,
     torch.iinfo,
     torch.device,
@@ -173,6 +177,8 @@ def global_state(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
 
 def _make_tensor(function: Any) -> Any:
     def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if args and is_open(args[0]):
+            return _tensor_of_float(tx, args[0], kwargs)
         of_numpy = tensor_of(tx, function, args[0], kwargs) if len(args) == 1 else None
         if of_numpy is not None:
             return of_numpy
@@ -185,6 +191,16 @@ def _make_tensor(function: Any) -> Any:
         return tx.tensors.call_function(function, args, kwargs)
 
     return make
+
+
+def _tensor_of_float(tx: Trace, value: Value, kwargs: dict[str, Value]) -> Value:
+    """A tensor of a float that is known only when the code runs."""
+    assert isinstance(value, RuntimeFloat)
+    options = {name: item for name, item in kwargs.items() if name in ("dtype", "device") and not is_none(item)}
+    options.setdefault("dtype", Const(torch.get_default_dtype()))
+    if len(options) < len([item for item in kwargs.values() if not is_none(item)]):
+        raise GraphBreak("CAP211", "a tensor with these options is made of a float that is not known while tracing")
+    return value.tensor().call_method(tx, "to", [], {**options, "copy": TRUE})
 
 
 def _nested_tensor(tx: Trace, value: Value) -> bool:

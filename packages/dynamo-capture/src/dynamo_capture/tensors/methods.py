@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dynamo_capture import floats
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value, size_value
 
@@ -62,7 +63,15 @@ def _iter(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Va
     return owner.iterate(tx)
 
 
-@method("__bool__", "__int__", "__float__", "__index__", "__contains__", "is_nonzero")
+@method("item", "__float__")
+def _item(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    number = None if args or kwargs else floats.of_tensor(tx, owner)
+    if number is None:
+        raise GraphBreak("CAP201", "`item()` reads the tensor's content")
+    return number
+
+
+@method("__bool__", "__int__", "__index__", "__contains__", "is_nonzero")
 def _content(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     raise GraphBreak("CAP201", "the content of a tensor decides what Python does")
 

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.utils import _device
 
+from dynamo_capture import floats
 from dynamo_capture.calls.modes import default_device
 from dynamo_capture.errors import DataDependent, GraphBreak, UserRaise
-from dynamo_capture.floats import with_tensors
 from dynamo_capture.shapes import SpecTensor
-from dynamo_capture.tensors import contents
+from dynamo_capture.tensors import contents, foreach, scalars
+from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import Outcome
 from dynamo_capture.tensors.results import Results
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 _BLOCKED_METHODS = {
     "backward": ("CAP203", "`backward()` runs the autograd engine"),
-    "item": ("CAP201", "`item()` reads the tensor's content"),
     "tolist": ("CAP201", "`tolist()` reads the tensor's content"),
     "__array__": ("CAP201", "a conversion to numpy reads the tensor's content"),
     "data_ptr": ("CAP204", "the address of a tensor is asked for"),
@@ -49,6 +49,7 @@ class Operations(Results):
         super().__init__(tx)
         self._static_memo = memo
         self._symbolic_memo: dict[Any, Outcome] = {}
+        self.followed = Followed()
 
     def get_attr(self, owner: TensorValue, name: str) -> Value:
         """``tensor.name``."""
@@ -102,9 +103,15 @@ class Operations(Results):
         kwargs: dict[str, Value],
     ) -> Value:
         tx = self._tx
-        args = with_tensors(
-            tx, target if isinstance(target, str) else getattr(target, "__name__", ""), args, kwargs
-        )
+        name = target if isinstance(target, str) else getattr(target, "__name__", "")
+        if name.startswith(foreach.PREFIX):
+            apart = foreach.taken_apart(tx, name, args, kwargs)
+            if apart is not None:
+                return apart
+        replaced = scalars.without_open_floats(tx, name, args, kwargs)
+        if isinstance(replaced, Value):
+            return replaced
+        args = replaced
         tensors: list[TensorValue] = []
         key = (target, self._mode_key(), self.frozen(args, tensors), self.frozen(kwargs, tensors))
         memo = self._symbolic_memo if tx.env.symbols else self._static_memo
@@ -139,11 +146,14 @@ class Operations(Results):
         result = self.result_of(node, outcome.result, tensors)
         if outcome.is_determined:
             contents.computed(tx, function, args, kwargs, result)
+        self.followed.follow(name, args, outcome.writes, tensors, result)
         return result
 
     def number(self, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
         """The only element of a tensor, where it is known; the graph break ``what`` otherwise."""
-        return contents.number(self._tx, tensor, what, code)
+        followed = tensor.content is None and self.followed.of(tensor) is not None
+        taken = floats.of_tensor(self._tx, tensor) if followed else None
+        return taken if taken is not None else contents.number(self._tx, tensor, what, code)
 
     def _mode_key(self) -> Any:
         grad = torch.is_grad_enabled()

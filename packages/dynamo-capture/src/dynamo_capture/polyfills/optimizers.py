@@ -1,0 +1,43 @@
+"""Substitutes for what ``torch.optim`` asks C for, or does in another way when torch's own compiler looks.
+
+The substitutes keep what it does in plain Python: a step counter is read as a float, so that bias corrections are
+computed in the precision in which the uncompiled optimizer computes them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch.optim import optimizer
+
+from dynamo_capture.polyfills.registry import substitutes
+
+
+@substitutes(optimizer._get_value)
+def get_value(x: Any) -> Any:
+    """A hyperparameter or counter as a number."""
+    return x.item() if isinstance(x, torch.Tensor) else x
+
+
+@substitutes(optimizer._stack_if_compiling)
+def stack_if_compiling(x: Any) -> Any:
+    """A list of numbers stays one."""
+    return x
+
+
+@substitutes(optimizer.Optimizer._group_tensors_by_device_and_dtype)
+def group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> Any:
+    """Lists of equal length, split by the device and dtype of the first list's tensors."""
+    groups: dict[Any, Any] = {}
+    for index, first in enumerate(tensorlistlist[0]):
+        key = (first.device, first.dtype)
+        if key not in groups:
+            groups[key] = ([[] for _ in tensorlistlist], [])
+        lists, indices = groups[key]
+        for made, given in zip(lists, tensorlistlist, strict=True):
+            if given:
+                made.append(given[index])
+        if with_indices:
+            indices.append(index)
+    return groups
