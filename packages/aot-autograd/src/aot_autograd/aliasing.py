@@ -54,7 +54,7 @@ def _root(value: Value, hidden: Collection[Any]) -> Value:
         if isinstance(value.op, torch._ops.OpOverload):
             if not (is_view(value.op) or value.op in hidden):
                 return value
-        elif not is_view(parent.op):
+        elif not (isinstance(parent.op, torch._ops.OpOverload) and is_view(parent.op)):
             return value
         value = parent
     return value

@@ -119,6 +119,8 @@ class Recorder:
         """The one object that stands for all specs equal to this one, so that specs are compared by identity."""
         if isinstance(spec, tuple):
             spec = tuple(self.canonical(part) for part in spec)
+            if any(isinstance(part, list) for part in spec):
+                return spec  # of an operator with several results, some of them lists
         elif isinstance(spec, list):
             return [self.canonical(part) for part in spec]
         return self._specs.setdefault(spec, spec)

@@ -27,10 +27,10 @@ def write_by_twin(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: M
         {name: values_of(trace, arg) for name, arg in kwargs.items() if name not in twin.dropped},
     )
     returned = [value] if type(value.spec) is TensorSpec else _items(trace, value)
-    if len(returned) == len(targets) + twin.plain or not isinstance(targets[0], (list, tuple)):
-        news = returned[twin.plain :]
-    else:
+    if len(targets) == 1 and isinstance(targets[0], (list, tuple)) and type(value.spec) is list:
         news, targets = returned, list(targets[0])
+    else:
+        news = returned[twin.plain :]
     for target, new in zip(targets, news, strict=True):
         _assign(trace, op, target, new)
     if twin.returns_written:

@@ -98,7 +98,7 @@ def _owns_one_element(value: Any) -> bool:
     if _is_odd(value):
         return False
     size: int = value.untyped_storage().nbytes()
-    return size == value.element_size()
+    return size == int(value.element_size())
 
 
 def _is_odd(value: Any) -> bool:
@@ -107,6 +107,6 @@ def _is_odd(value: Any) -> bool:
 
 def _compiled(text: str) -> Callable[..., bool]:
     space: dict[str, Any] = {"single": single}
-    exec(compile(text, "<facts about floats>", "exec"), space)  # noqa: S102  # made from the trace's own formulas
+    exec(compile(text, "<facts about floats>", "exec"), space)  # made from the trace's own formulas
     made: Callable[..., bool] = space["holds"]
     return made

@@ -39,11 +39,12 @@ def of_tensor(tx: Trace, owner: TensorValue) -> RuntimeFloat | None:
     if spec.device.type != "cpu":
         return None
     formula = tx.tensors.followed.of(owner)
-    taken = tx.tensors.call_method(owner, "detach", [], {}) if owner.meta.requires_grad else owner
-    shape = tx.tensors.call_method(taken, "reshape", [Const(())], {}) if spec.sizes else taken
-    copied = tx.tensors.call_method(
-        shape, "to", [Const(SPEC.device), Const(SPEC.dtype)], {"copy": Const(True)}
-    )
+    taken: Value = owner
+    if owner.meta.requires_grad:
+        taken = taken.call_method(tx, "detach", [], {})
+    if spec.sizes:
+        taken = taken.call_method(tx, "reshape", [Const(())], {})
+    copied = taken.call_method(tx, "to", [Const(SPEC.device), Const(SPEC.dtype)], {"copy": Const(True)})
     assert isinstance(copied, TensorValue)
     return ComputedFloat(tx, formula, (), copied)
 

@@ -83,7 +83,9 @@ class Facts:
     """Answers that one trace relies on. Facts about the same values read are one program."""
 
     def __init__(self) -> None:
-        self._groups: dict[tuple[int, ...], tuple[list[Formula], list[tuple[Formula, str, Formula, bool]]]] = {}
+        self._groups: dict[
+            tuple[int, ...], tuple[list[Formula], list[tuple[Formula, str, Formula, bool]]]
+        ] = {}
         self._leaves: dict[int, tuple[int, ...]] = {}
         self._kept: list[Formula] = []
         self.read: dict[Source, Formula] = {}

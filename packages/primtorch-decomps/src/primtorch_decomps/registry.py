@@ -43,6 +43,11 @@ _DECOMPOSITIONS: dict[str, Decomposition] = {}
 _RULES: dict[str, SpecRule] = {}
 
 
+def declared(name: str) -> Decomposition | None:
+    """The decomposition declared for the operator called ``name``, if any."""
+    return _DECOMPOSITIONS.get(name)
+
+
 def overload(name: str) -> OpOverload | None:
     """The operator called ``name`` (``"aten.add.Tensor"``), or None where this version of torch has none."""
     namespace, packet_name, overload_name = name.split(".")

@@ -70,7 +70,7 @@ def is_instance(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
     value, wanted = args[0], tx.constant(args[1])
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
-    if isinstance(value, Const):
+    if isinstance(value, Const) and not floats.is_open(value):
         tx.attributes.guard_bases(type(value.value))
         return boolean(tx.fold(lambda: isinstance(value.value, wanted)))
     cls = value.python_type()

@@ -153,7 +153,7 @@ class Calls:
             # where stock's compiler has run, it counts new modules; one that only the trace has made does not count
             return Const(None)
         if function.__module__ == "torch._dynamo.decorators" and function.__name__ == "graph_break":
-            if str(tx.frames[-1].globals.real.get("__name__")).partition(".")[0] == "torch":
+            if self._is_in_torch():
                 return Const(None)
             raise GraphBreak("CAP231", "torch._dynamo.graph_break() was called")
         if function.__code__ is DISPATCH:
@@ -164,6 +164,11 @@ class Calls:
         if has_constant_result(function):
             return self._call_constant(function, args, kwargs)
         return tx.inliner.call_function(owner, args, kwargs)
+
+    def _is_in_torch(self) -> bool:
+        """Whether torch's own code is being traced. A break that it asks for works around a limit of torch's own
+        compiler; it means nothing to the program, and what follows is captured or breaks by itself."""
+        return str(self._tx.frames[-1].globals.real.get("__name__")).partition(".")[0] == "torch"
 
     def _call_constant(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """A function whose result the user says is always the same: run now."""

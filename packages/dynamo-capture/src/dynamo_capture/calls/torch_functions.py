@@ -196,10 +196,14 @@ def _make_tensor(function: Any) -> Any:
 def _tensor_of_float(tx: Trace, value: Value, kwargs: dict[str, Value]) -> Value:
     """A tensor of a float that is known only when the code runs."""
     assert isinstance(value, RuntimeFloat)
-    options = {name: item for name, item in kwargs.items() if name in ("dtype", "device") and not is_none(item)}
+    options = {
+        name: item for name, item in kwargs.items() if name in ("dtype", "device") and not is_none(item)
+    }
     options.setdefault("dtype", Const(torch.get_default_dtype()))
     if len(options) < len([item for item in kwargs.values() if not is_none(item)]):
-        raise GraphBreak("CAP211", "a tensor with these options is made of a float that is not known while tracing")
+        raise GraphBreak(
+            "CAP211", "a tensor with these options is made of a float that is not known while tracing"
+        )
     return value.tensor().call_method(tx, "to", [], {**options, "copy": TRUE})
 
 

@@ -6,7 +6,7 @@ It matters where the program takes the number out (``step.item()``) and asks som
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -122,9 +122,11 @@ def _made(name: str, args: Sequence[Value], result: TensorValue) -> Formula | No
     if name not in _FILLED or is_rounded is None:
         return None
     given = _FILLED[name]
-    value = given if isinstance(given, float) else args[given] if given < len(args) else None
-    if isinstance(value, Const) and not isinstance(value, RuntimeFloat):
-        value = value.value
+    if isinstance(given, float):
+        value: Any = given
+    else:
+        value = args[given] if given < len(args) else None
+        value = value.value if isinstance(value, Const) and not isinstance(value, RuntimeFloat) else None
     if type(value) not in (int, float):
         return None
     return apply("single", number(value)) if is_rounded else number(value)

@@ -44,9 +44,7 @@ def taken_apart(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value
     return args[0] if writes else TupleValue(results)
 
 
-def _single(
-    tx: Trace, base: str, writes: bool, args: list[Value], kwargs: dict[str, Value]
-) -> Value | None:
+def _single(tx: Trace, base: str, writes: bool, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     position, named = _LAST_BY_NAME.get(base, (len(args), ""))
     if len(args) > position:
         kwargs[named] = args.pop()
@@ -74,7 +72,9 @@ def _has_open(lists: list[list[Value] | None], args: list[Value], kwargs: dict[s
 
 def _all_small(lists: list[list[Value] | None]) -> bool:
     """Whether all tensors have no dimensions, and are in the CPU's memory."""
-    tensors = [item for items in lists if items is not None for item in items if isinstance(item, TensorValue)]
+    tensors = [
+        item for items in lists if items is not None for item in items if isinstance(item, TensorValue)
+    ]
     return bool(tensors) and all(
         not tensor.meta.spec.sizes and tensor.meta.spec.device.type == "cpu" for tensor in tensors
     )

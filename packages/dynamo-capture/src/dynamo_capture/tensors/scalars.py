@@ -1,4 +1,4 @@
-"""Open floats as arguments of tensor operations: the operation is put in terms of tensors, where the result is the same.
+"""Open floats as arguments of tensor operations: put in terms of tensors, where the result is the same.
 
 ``param.addcdiv_(a, b, value=-step_size)`` becomes ``param.add_(a * t / b)`` with ``t`` the float as a tensor without
 dimensions. Where there is no such form, the float's value is asked for.
@@ -6,6 +6,7 @@ dimensions. Where there is no such form, the float's value is asked for.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,14 @@ _WITH_TENSORS = frozenset((*_PLAIN, "iadd", "isub", "imul", "itruediv", "add_", 
 """Names of functions and methods of two operands whose result is the same for a number and for a tensor without
 dimensions."""
 _NUMBERS = frozenset({"alpha", "value"})
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    **{
+        name: getattr(operator, name)
+        for name in ("add", "sub", "mul", "truediv", "lt", "le", "gt", "ge", "eq", "ne")
+    },
+    "div": operator.truediv,
+    "true_divide": operator.truediv,
+}
 _REDUCED = (torch.float16, torch.bfloat16)
 
 
@@ -48,7 +57,21 @@ def without_open_floats(
     tensor = next((value for value in args if isinstance(value, TensorValue)), None)
     if tensor is None:
         return args
+    if tensor.meta.spec.dtype in _REDUCED and tensor.meta.spec.device.type == "cpu":
+        return _in_single(tx, name, args, tensor)
     return [_operand(tx, value, tensor) if is_open(value) else value for value in args]
+
+
+def _in_single(tx: Trace, name: str, args: list[Value], tensor: TensorValue) -> Value:
+    """A plain operation of a tensor of less precision and a number: torch computes it in float32, and rounds once."""
+    wide = [_cast(tx, arg, torch.float32) if isinstance(arg, TensorValue) else arg for arg in args]
+    writes = name.endswith("_") or name.startswith("i")
+    function = _FUNCTIONS[name.removesuffix("_").removeprefix("i")]
+    made = tx.tensors.call_function(function, wide, {})
+    if writes:
+        return tensor.call_method(tx, "copy_", [made], {})
+    assert isinstance(made, TensorValue)
+    return made if made.meta.spec.dtype is torch.bool else _cast(tx, made, tensor.meta.spec.dtype)
 
 
 def _operand(tx: Trace, value: Value, beside: TensorValue) -> Value:
@@ -113,10 +136,10 @@ def _by_form(
         return None
     owner, wide = args[0], args
     if dtype in _REDUCED:
-        wide = [_cast(tx, value, torch.float32) if isinstance(value, TensorValue) else value for value in args]
+        wide = [
+            _cast(tx, value, torch.float32) if isinstance(value, TensorValue) else value for value in args
+        ]
     made = tx.inliner.call_function(Const(form), wide, kwargs)
     if name.endswith("_"):
         return owner.call_method(tx, "copy_", [made], {})
     return _cast(tx, made, dtype) if dtype in _REDUCED and isinstance(made, TensorValue) else made
-
-
