@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import torch
-
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -167,8 +165,10 @@ class ItemSource(_Derived):
 
 
 def _key_text(key: Any) -> str:
-    """A key as text. Of a key that is a tensor or a module only its identity counts, and its content is long."""
-    if isinstance(key, (torch.Tensor, torch.nn.Module)):
+    """A key as text. Of an object that is known by identity, a tensor or a module, the content may be long."""
+    cls: Any = type(key)
+    by_identity = cls.__hash__ is object.__hash__ or hasattr(cls, "__torch_function__")
+    if by_identity and not isinstance(key, type):
         return f"<{type(key).__name__} at {id(key):#x}>"
     return repr(key)
 
