@@ -166,8 +166,7 @@ class Calls:
         return tx.inliner.call_function(owner, args, kwargs)
 
     def _is_in_torch(self) -> bool:
-        """Whether torch's own code is being traced. A break that it asks for works around a limit of torch's own
-        compiler; it means nothing to the program, and what follows is captured or breaks by itself."""
+        """Whether torch's own code is being traced: a break that it asks for works around a limit of its compiler."""
         return str(self._tx.frames[-1].globals.real.get("__name__")).partition(".")[0] == "torch"
 
     def _call_constant(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -5,7 +5,16 @@ the substitute where the original is called with values that it only knows symbo
 plain bytecode, so that they work on whatever the translator works on; they keep the original's exceptions.
 """
 
-from dynamo_capture.polyfills import builtins, containers, functools, heapq, itertools, operator, optimizers, scans
+from dynamo_capture.polyfills import (
+    builtins,
+    containers,
+    functools,
+    heapq,
+    itertools,
+    operator,
+    optimizers,
+    scans,
+)
 from dynamo_capture.polyfills.registry import SUBSTITUTES, substitute_for, substitutes
 
 __all__ = [
