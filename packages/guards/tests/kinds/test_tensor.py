@@ -165,3 +165,20 @@ def test_without_native_reading_the_record_answers(monkeypatch: pytest.MonkeyPat
         torch_bridge.calibration.cache_clear()
         assert torch_bridge.calibration() is not None
     assert _native.tensor_metadata(tensor)[6] == (2, 3)
+
+
+def test_a_subclass_is_not_asked() -> None:
+    asked = []
+
+    class Watching(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            asked.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    tensor = torch.ones(2).as_subclass(Watching)
+    with torch._C.DisableTorchFunctionSubclass():
+        guard = guards.tensor_match(LocalSource("x"), tensor)
+    assert guard.holds(tensor)
+    assert not guard.holds(torch.ones(2))
+    assert not asked

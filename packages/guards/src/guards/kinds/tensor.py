@@ -44,7 +44,8 @@ class TensorMatch(GuardRecord):
 
     def _difference(self, tensor: Any) -> str | None:
         try:
-            return self._first_difference(tensor)
+            with torch._C.DisableTorchFunctionSubclass():  # reading is no operation of the program
+                return self._first_difference(tensor)
         except Exception as error:
             return f"the tensor's metadata cannot be read: {error}"
 
