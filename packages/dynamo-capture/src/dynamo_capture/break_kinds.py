@@ -202,8 +202,8 @@ _ENTRIES = (
     BreakKind(
         "CAP238",
         "a tensor subclass takes over",
-        "its __torch_function__ replaces the operations that the graph would record",
-        "pass plain tensors",
+        "its __torch_function__ is traced, but not where torch or the program asks for it in a way of its own",
+        "keep to calls of torch's functions and methods on it, or pass plain tensors",
     ),
     BreakKind(
         "CAP239",

@@ -339,6 +339,8 @@ class FrameCompiler:
             left = switches()
             if done is None and frame.exceptions:
                 raise GraphBreak("CAP241", "inside an exception handler")
+            if tx.tensors.disabled:
+                raise GraphBreak("CAP241", "where __torch_function__ is disabled")
             if done is not None and tx.blocks:
                 raise GraphBreak("CAP241", "a block of a mode is entered and not left")
             blocks = leave_all(tx)

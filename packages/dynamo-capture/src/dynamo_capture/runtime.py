@@ -70,6 +70,12 @@ def new_object(cls: type) -> Any:
     return base.__new__(cls)
 
 
+def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
+    """The tensor as an instance of a subclass, past what the class makes of operations."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return value.as_subclass(cls)
+
+
 def new_tuple(cls: type, items: tuple[Any, ...]) -> Any:
     """An instance of a subclass of tuple."""
     return tuple.__new__(cls, items)

@@ -20,6 +20,7 @@ __all__ = [
     "ContentSource",
     "FloatTensorSource",
     "KnownObjectSource",
+    "PlainTensorSource",
     "ReferentSource",
     "item_source",
     "known_object",
@@ -123,6 +124,25 @@ class FloatTensorSource(Source):
     @property
     def expression(self) -> str:
         return f"torch.tensor({self.parent.expression}, dtype=torch.float64)"
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTensorSource(Source):
+    """A tensor of a subclass as a plain tensor in the same memory."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return value.as_subclass(torch.Tensor)
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}.as_subclass(torch.Tensor)"
 
 
 @functools.cache

@@ -78,7 +78,9 @@ def is_instance(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
     if isinstance(value, ObjectValue) and value.real is not None:
         return boolean(tx.fold(lambda: isinstance(value.real, wanted)))
     if isinstance(value, TensorValue):
-        real = value.real if value.real is not None else _SAMPLE
+        real = value.real
+        if real is None:
+            real = _SAMPLE if cls is torch.Tensor else _SAMPLE.as_subclass(cls)
         return boolean(tx.fold(lambda: isinstance(real, wanted)))
     return boolean(tx.fold(lambda: issubclass(cls, wanted)))
 

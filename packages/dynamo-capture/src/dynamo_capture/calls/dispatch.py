@@ -29,6 +29,7 @@ from dynamo_capture.calls.cached import call_cached
 from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
+from dynamo_capture.calls.participants import takes_part
 from dynamo_capture.calls.references import DISPATCH, call_dispatch
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
 from dynamo_capture.calls.texts import REPR_WRAPPERS, text_of, wrapped_repr
@@ -45,7 +46,6 @@ from dynamo_capture.values import (
     ListValue,
     MethodValue,
     ObjectValue,
-    SequenceValue,
     SetValue,
     TensorValue,
     TupleValue,
@@ -93,6 +93,8 @@ class Calls:
             return tx.tensors.call_function(function, args, kwargs)
         if substitute is not None and not self._all_known(args, kwargs):
             return tx.inliner.call_function(Const(substitute), args, kwargs)
+        if kind is types.MethodWrapperType and _is_tensor_getter(function) and len(args) == 1:
+            return tx.tensors.get_attr(args[0], function.__self__.__name__)  # type: ignore[arg-type]
         if kind is functools._lru_cache_wrapper:
             return call_cached(tx, owner, args, kwargs)
         if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
@@ -138,7 +140,7 @@ class Calls:
         self, owner: Const, function: Any, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
         tx = self._tx
-        if is_allowed_in_graph(function) or (is_leaf_function(function) and has_tensor(tx, args, kwargs)):
+        if is_allowed_in_graph(function) or (is_leaf_function(function) and takes_part(tx, args, kwargs)):
             return tx.tensors.call_function(function, args, kwargs)
         if args and isinstance(args[0], ContextValue) and _is_method_of(args[0], function):
             return args[0].call_method(tx, function.__name__, args[1:], kwargs)
@@ -474,6 +476,15 @@ def is_constant_object(value: Any) -> bool:
     return value is not None and is_known(value) and not isinstance(value, (types.ModuleType, type))
 
 
+def _is_tensor_getter(function: Any) -> bool:
+    """Whether a function is how torch names the reading of a tensor's attribute to ``__torch_function__``."""
+    owner = function.__self__
+    return (
+        function.__name__ == "__get__"
+        and getattr(torch.Tensor, getattr(owner, "__name__", ""), None) is owner
+    )
+
+
 def _is_method_of(manager: ContextValue, function: Any) -> bool:
     """Whether ``function`` is what the class of a known context manager enters or leaves its block with."""
     name = function.__name__
@@ -482,19 +493,3 @@ def _is_method_of(manager: ContextValue, function: Any) -> bool:
 
 def _is_none(value: Value) -> bool:
     return isinstance(value, Const) and value.value is None
-
-
-def has_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> bool:
-    """Whether a tensor is among the arguments, also inside lists, tuples and dicts."""
-    return any(_holds_tensor(tx, value) for value in (*args, *kwargs.values()))
-
-
-def _holds_tensor(tx: Trace, value: Value) -> bool:
-    value = tx.force(value)
-    if isinstance(value, TensorValue):
-        return True
-    if isinstance(value, SequenceValue):
-        return any(_holds_tensor(tx, item) for item in value.items)
-    if isinstance(value, DictValue) and value.entries is not None:
-        return any(_holds_tensor(tx, entry[1]) for entry in value.entries.values())
-    return False

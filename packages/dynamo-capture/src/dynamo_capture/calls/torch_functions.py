@@ -48,7 +48,10 @@ _C_MODULES = (
 
 def is_leaf_function(function: types.FunctionType) -> bool:
     """Whether a Python function of torch is one operation of the graph."""
-    return function.__module__ in _LEAF_MODULES and not function.__name__.startswith("_get_")
+    name = function.__name__
+    return function.__module__ in _LEAF_MODULES and not name.startswith(
+        ("_get_", "_convert", "__torch_function__")
+    )
 
 
 def is_torch_builtin(function: Any) -> bool:
@@ -111,9 +114,6 @@ def _declare_states() -> None:
         torch.jit.is_scripting,  # type: ignore[attr-defined]
         torch.jit.is_tracing,  # type: ignore[attr-defined]
         torch.compiler.is_exporting,
-        torch.overrides.has_torch_function,
-        torch.overrides.has_torch_function_unary,
-        torch.overrides.has_torch_function_variadic,
         torch.onnx.is_in_onnx_export,
         torch._jit_internal.is_scripting,
     )(_constantly(FALSE))

@@ -20,6 +20,7 @@ from dynamo_capture.codegen.collect import Collector, is_existing, kept_attribut
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.frame import GeneratorValue
+from dynamo_capture.tensors.overrides import overrides
 from dynamo_capture.values import (
     BuiltinMethod,
     CallIterator,
@@ -45,6 +46,7 @@ from dynamo_capture.values import (
     SuperValue,
     SymRange,
     SymValue,
+    TensorMeta,
     TensorValue,
     TextValue,
     TupleValue,
@@ -159,6 +161,11 @@ class Reconstruction:
     def _push_tensor(self, value: TensorValue) -> None:
         if value.source is not None:
             self.push_source(value.source)
+            return
+        if overrides(value.meta.cls):
+            plain = TensorValue(value.node, TensorMeta.of(value.meta.spec, False, True))
+            self.call(runtime.as_class, lambda: self.push_all([plain, Const(value.meta.cls)]), 2)
+            self._remember(value)
             return
         self.emitter.load_fast(GRAPH)
         self.emitter.load_const(self._nodes[self._tx.output.use(value.node)])

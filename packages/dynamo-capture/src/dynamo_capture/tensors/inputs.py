@@ -5,10 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nn.parameter import is_lazy
 
 import guards
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import with_grad
+from dynamo_capture.sources import PlainTensorSource
+from dynamo_capture.tensors.overrides import overrides
 from dynamo_capture.values import TensorMeta, TensorValue
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
@@ -25,17 +28,38 @@ class Inputs:
         self._tx = tx
         self.inputs: list[TensorValue] = []
 
-    def input(self, real: torch.Tensor, source: Source) -> TensorValue:
-        """An existing tensor as an input of the graph."""
-        tx = self._tx
+    def _of_subclass(self, real: torch.Tensor, source: Source) -> TensorValue:
+        """A tensor of a class with its own ``__torch_function__`` is passed as what it is to torch."""
         kind = type(real)
-        if (
-            kind not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
-            or real.layout is not torch.strided
-        ):
+        is_torchs = (
+            kind.__module__.partition(".")[0] == "torch"
+        )  # uninitialized parameters, fake tensors and so on
+        dispatches = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+        if is_torchs or dispatches or is_lazy(real) or real.layout is not torch.strided:
             raise GraphBreak(
                 "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
             )
+        self._tx.attributes.in_class(kind, "__torch_function__")
+        if not overrides(kind):
+            return self._input(real, source, source, real)
+        passed = PlainTensorSource(source)
+        return self._input(real, source, passed, passed.step(real))
+
+    def input(self, real: torch.Tensor, source: Source) -> TensorValue:
+        """An existing tensor as an input of the graph."""
+        kind = type(real)
+        if kind not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            with torch._C.DisableTorchFunctionSubclass():
+                return self._of_subclass(real, source)
+        if real.layout is not torch.strided:
+            raise GraphBreak(
+                "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
+            )
+        return self._input(real, source, source, real)
+
+    def _input(self, real: torch.Tensor, source: Source, passed: Source, plain: torch.Tensor) -> TensorValue:
+        """``passed`` leads to ``plain``, what the graph takes for ``real``."""
+        tx, kind = self._tx, type(real)
         if torch._C._functorch.is_functorch_wrapped_tensor(real) or real.is_quantized:
             raise GraphBreak("CAP216", f"{source} is a wrapped or quantized tensor")
         sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
@@ -47,7 +71,7 @@ class Inputs:
             )
         )
         node = tx.output.placeholder(
-            _name_of(source), _kind_of(real, source), with_grad(spec, real.requires_grad), source, real
+            _name_of(source), _kind_of(real, source), with_grad(spec, real.requires_grad), passed, plain
         )
         made = TensorValue(node, meta, source, real)
         self.inputs.append(made)

@@ -53,6 +53,11 @@ def _is_inference(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict
     return Const(owner.meta.is_inference)
 
 
+@method("as_subclass")
+def _as_subclass(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return tx.tensors.as_class(owner, tx.constant(args[0])) if len(args) == 1 else None
+
+
 @method("__len__")
 def _len(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return Const(owner.length(tx))

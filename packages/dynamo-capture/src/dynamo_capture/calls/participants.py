@@ -1,0 +1,31 @@
+"""Which arguments make a function of torch an operation of the graph."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamo_capture.values import DictValue, SequenceValue, TensorValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+def takes_part(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether an argument makes a function of torch an operation: a tensor, or what has ``__torch_function__``."""
+    return has_tensor(tx, args, kwargs) or bool(tx.tensors.overriding([tx.force(value) for value in args]))
+
+
+def has_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> bool:
+    """Whether a tensor is among the arguments, also inside lists, tuples and dicts."""
+    return any(_holds_tensor(tx, value) for value in (*args, *kwargs.values()))
+
+
+def _holds_tensor(tx: Trace, value: Value) -> bool:
+    value = tx.force(value)
+    if isinstance(value, TensorValue):
+        return True
+    if isinstance(value, SequenceValue):
+        return any(_holds_tensor(tx, item) for item in value.items)
+    if isinstance(value, DictValue) and value.entries is not None:
+        return any(_holds_tensor(tx, entry[1]) for entry in value.entries.values())
+    return False

@@ -1,0 +1,303 @@
+"""``__torch_function__``: operations on tensor subclasses, and on objects that take part in torch's functions.
+
+What torch would hand to ``__torch_function__`` is learnt from torch itself: the operation runs once on stand-ins, whose
+own ``__torch_function__`` notes what it is given. The program's is then traced like any function of the program.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.attributes.lookup import ABSENT
+from dynamo_capture.calls.contexts import ContextValue
+from dynamo_capture.calls.registry import handles, pure
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.tensors.attributes import TensorAttributes
+from dynamo_capture.values import (
+    NONE,
+    Const,
+    DictValue,
+    ListValue,
+    MethodValue,
+    ObjectValue,
+    TensorMeta,
+    TensorValue,
+    TupleValue,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+_DISABLED = torch._C._disabled_torch_function_impl
+
+
+@cache
+def overrides(cls: type) -> bool:
+    """Whether a class of tensors takes over the operations on its instances."""
+    return cls is not torch.Tensor and cls.__torch_function__ is not _DISABLED  # type: ignore[attr-defined]
+
+
+class _Reached(BaseException):
+    """Torch has come to a stand-in's ``__torch_function__``."""
+
+    def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
+        self.func = func
+        self.args = args
+        self.kwargs = kwargs
+
+
+class _StandIn:
+    """For an object that is no tensor."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise _Reached(func, args, kwargs)
+
+
+class _StandInTensor(torch.Tensor):
+    """For a tensor of a subclass."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise _Reached(func, args, kwargs)
+
+
+class OverriddenTensors(TensorAttributes):
+    """Operations that may belong to a class of the program. ``disabled``: in so many blocks that turn that off."""
+
+    disabled = 0
+
+    def operation(
+        self, op: str, target: Any, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """One operation, or what the program makes of it."""
+        if not self.disabled:
+            classes = self.overriding([*args, *kwargs.values()])
+            answer = self._overridden(function, classes, args, kwargs) if classes else None
+            if answer is not None:
+                return answer
+        return super().operation(op, target, function, args, kwargs)
+
+    def call_method(
+        self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """``tensor.name(...)``."""
+        cls = owner.meta.cls
+        if overrides(cls):
+            if name not in (owner.attrs or ()) and self._is_own(cls, name):
+                return self.get_attr(owner, name).call(self._tx, args, kwargs)
+            function = getattr(torch.Tensor, name, None)
+            if not self.disabled and callable(function):
+                answer = self._overridden(function, [cls], [owner, *args], kwargs)
+                if answer is not None:
+                    return answer
+        return super().call_method(owner, name, args, kwargs)
+
+    def get_attr(self, owner: TensorValue, name: str) -> Value:
+        """``tensor.name``."""
+        cls = owner.meta.cls
+        if cls is torch.Tensor or not overrides(cls) or name in (owner.attrs or ()):
+            return super().get_attr(owner, name)
+        if self._is_own(cls, name):
+            return self._own_attribute(owner, name)
+        found = getattr(torch.Tensor, name, None)
+        if (
+            not self.disabled
+            and isinstance(found, (property, types.GetSetDescriptorType))
+            and name[:2] != "__"
+        ):
+            answer = self._overridden(lambda tensor: getattr(tensor, name), [cls], [owner], {})
+            if answer is not None:
+                return answer
+        return super().get_attr(owner, name)
+
+    def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
+        """``tensor.name = value``."""
+        if overrides(owner.meta.cls) and (hasattr(torch.Tensor, name) or self._is_own(owner.meta.cls, name)):
+            raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
+        super().set_attr(owner, name, value)
+
+    def as_class(self, owner: TensorValue, cls: type) -> TensorValue:
+        """The same tensor as an instance of another class."""
+        meta = owner.meta
+        made = TensorValue(
+            owner.node,
+            TensorMeta.of(meta.spec, meta.requires_grad, not meta.requires_grad, cls, meta.is_inference),
+        )
+        made.root, made.memory = owner.root, owner.memory
+        made.root.views.append(made)
+        return made
+
+    def _is_own(self, cls: type, name: str) -> bool:
+        """Whether a class of the program, not torch's, defines the attribute."""
+        self._tx.attributes.in_class(cls, name)
+        owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
+        return owner is not None and owner is not object and owner not in torch.Tensor.__mro__
+
+    def _own_attribute(self, owner: TensorValue, name: str) -> Value:
+        tx, cls = self._tx, owner.meta.cls
+        found = tx.attributes.in_class(cls, name)
+        if isinstance(found, types.FunctionType):
+            return MethodValue(Const(found), owner)
+        if type(found) is property and found.fget is not None:
+            return tx.calls.call_known(Const(found.fget), [owner], {})
+        if hasattr(type(found), "__set__"):
+            raise GraphBreak("CAP214", f"the descriptor {name} of a tensor subclass")
+        if owner.real is not None and name in vars(owner.real):
+            return self._instance_attribute(owner, name)
+        return Const(cls).get_attr(tx, name)
+
+    def overriding(self, values: list[Value]) -> list[type]:
+        """The classes that take over an operation, in torch's order: subclasses before their bases."""
+        found: list[type] = []
+        for value in values:
+            kind = type(value)
+            if kind is TensorValue:
+                cls = value.meta.cls  # type: ignore[attr-defined]
+                inner = [cls] if cls is not torch.Tensor and overrides(cls) else ()
+            elif kind is TupleValue or kind is ListValue:
+                inner = self.overriding([self._tx.force(item) for item in value.items])  # type: ignore[attr-defined]
+            elif kind is ObjectValue and hasattr(value.python_type(), "__torch_function__"):
+                inner = [value.python_type()]
+            else:
+                continue
+            for cls in inner:
+                if cls not in found:
+                    place = next((i for i, known in enumerate(found) if issubclass(cls, known)), len(found))
+                    found.insert(place, cls)
+        return found
+
+    def _overridden(
+        self, function: Callable[..., Any], classes: list[type], args: list[Value], kwargs: dict[str, Value]
+    ) -> Value | None:
+        """What the program makes of an operation; None for one that torch does not ask it about."""
+        tx = self._tx
+        classes = self.overriding([*args, *kwargs.values()]) or classes
+        given = _Given(tx)
+        reached = given.run(function, args, kwargs)
+        if reached is None:
+            return None
+        passed = [Const(reached.func), TupleValue([Const(cls) for cls in classes]), given.back(reached.args)]
+        if reached.kwargs is not None:
+            passed.append(given.back(reached.kwargs))
+        for cls in classes:
+            override = Const(cls).get_attr(tx, "__torch_function__")
+            answer = tx.force(override.call(tx, list(passed), {}))
+            if not (isinstance(answer, Const) and answer.value is NotImplemented):
+                return answer
+        raise GraphBreak("CAP238", "no __torch_function__ takes the operation")
+
+
+class _Given:
+    """The stand-ins of one operation, and what each stands for."""
+
+    def __init__(self, tx: Trace) -> None:
+        self._tx = tx
+        self._values: dict[int, Value] = {}
+        self._kept: list[Any] = []
+
+    def run(
+        self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+    ) -> _Reached | None:
+        """What torch hands to ``__torch_function__``; None if it does not get there."""
+        given = [self._real(value) for value in args]
+        options = {name: self._real(value) for name, value in kwargs.items()}
+        try:
+            function(*given, **options)
+        except _Reached as reached:
+            return reached
+        except Exception as error:
+            raise GraphBreak("CAP238", f"a call on a tensor subclass fails: {error}") from None
+        return None
+
+    def _real(self, value: Value) -> Any:
+        value = self._tx.force(value)
+        match value:
+            case TensorValue():
+                made: Any = torch.empty(0)
+                if overrides(value.meta.cls):
+                    made = made.as_subclass(_StandInTensor)
+                return self._stands(made, value)
+            case TupleValue() if value.cls in (tuple, torch.Size):
+                return tuple(self._real(item) for item in value.items)
+            case ListValue() if value.cls is list:
+                return [self._real(item) for item in value.items]
+            case ObjectValue() if self._tx.attributes.in_class(value.cls, "__torch_function__") is not ABSENT:
+                return self._stands(_StandIn(), value)
+            case _ if self._tx.is_constant(value):
+                return self._tx.constant(value)
+        raise GraphBreak("CAP238", f"{value.describe()} is passed along with a tensor subclass")
+
+    def _stands(self, made: Any, value: Value) -> Any:
+        self._kept.append(made)
+        self._values[id(made)] = value
+        return made
+
+    def back(self, real: Any) -> Value:
+        """The values that the stand-ins in ``real`` stand for."""
+        known = self._values.get(id(real))
+        if known is not None:
+            return known
+        if type(real) is tuple:
+            return TupleValue([self.back(item) for item in real])
+        if type(real) is list:
+            return ListValue([self.back(item) for item in real])
+        if type(real) is dict:
+            return DictValue({key: [Const(key), self.back(item)] for key, item in real.items()})
+        return self._tx.known(real)
+
+
+class _Disabling(ContextValue):
+    """``DisableTorchFunctionSubclass``: operations inside are torch's own."""
+
+    __slots__ = ()
+
+    def python_type(self) -> type:
+        cls: Any = torch._C.DisableTorchFunctionSubclass
+        return cls  # type: ignore[no-any-return]
+
+    def enter(self, tx: Trace) -> Value:
+        tx.tensors.disabled += 1
+        return NONE
+
+    def leave(self, tx: Trace, raised: Value) -> Value:
+        tx.tensors.disabled -= 1
+        return NONE
+
+
+@handles(torch._C.DisableTorchFunctionSubclass)
+def disabling(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _Disabling()
+
+
+@handles(_DISABLED)
+def without_override(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``__torch_function__`` of classes that leave operations as they are: ``func, types, args, kwargs``."""
+    function, _, given = args[:3]
+    options = tx.force(args[3]) if len(args) > 3 else DictValue({})
+    named = options.all_entries(tx).values() if isinstance(options, DictValue) else []
+    tx.tensors.disabled += 1
+    try:
+        return function.call(tx, given.unpack(tx), {tx.constant(name): tx.force(v) for name, v in named})
+    finally:
+        tx.tensors.disabled -= 1
+
+
+@handles(
+    torch.overrides.has_torch_function,
+    torch.overrides.has_torch_function_unary,
+    torch.overrides.has_torch_function_variadic,
+)
+def has_torch_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not tx.tensors.disabled and tx.tensors.overriding([tx.force(value) for value in args]):
+        raise GraphBreak("CAP238", "a function of torch looks for __torch_function__ by itself")
+    return Const(False)
+
+
+pure(torch.overrides.get_default_nowrap_functions)
