@@ -201,6 +201,21 @@ def _with_setitem() -> GraphModule:
     return GraphModule(torch.nn.Module(), graph)
 
 
+def test_a_function_keeps_what_it_saves_and_no_more(library: Any) -> None:
+    def forward(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return x * torch.sigmoid(x), x
+
+    def backward(gradient: torch.Tensor, x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        s = torch.sigmoid(x)
+        return (gradient * (s + x * s * (1 - s)),)
+
+    graph = function(forward, backward)
+    program = trace_joint(graph, [torch.randn(4, requires_grad=True)], operators=library)
+    assert kept(program) == []
+    assert program.backward is not None
+    assert aten.sigmoid.default in [node.target for node in program.backward.graph.nodes]
+
+
 def test_an_argument_that_is_written_to(library: Any, interpreter: Any, outcome: Any, same: Any) -> None:
     body = symbolic_trace(lambda x: (x.add_(1),))
     gradient = symbolic_trace(lambda g: (g * 5,))

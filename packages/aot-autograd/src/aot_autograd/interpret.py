@@ -19,7 +19,7 @@ from aot_autograd.trace import TracedTensor
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import location_of_node
 from fx_interface.modes import BLOCKS
-from fx_interface.regions import checkpointed
+from fx_interface.regions import checkpointed, differentiable
 
 _LEAVING: Final = frozenset(BLOCKS.values())
 
@@ -55,7 +55,7 @@ def program_of(graph_module: GraphModule) -> Program:
             recorder.at(location_of_node(node))
             args, kwargs = _fill_in(node.args, values), _fill_in(node.kwargs, values)
             rule = _REGIONS.get(node.target)
-            values[node] = _call(node, args, kwargs) if rule is None else rule(recorder, *args)
+            values[node] = _call(node, args, kwargs) if rule is None else rule(recorder, *args, **kwargs)
             if node.target in BLOCKS:
                 entered[node] = values[node]
             elif node.target in _LEAVING:
@@ -89,7 +89,15 @@ def _checkpointed(recorder: Recorder, body: Callable[..., Any], *args: Any) -> A
     return results
 
 
-_REGIONS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {checkpointed: _checkpointed}
+def _differentiable(recorder: Recorder, forward: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    """A function saves what its author chose: what its backward computes again is not kept because it is known."""
+    return differentiable(lambda *inputs: _checkpointed(recorder, forward, *inputs), *args, **options)
+
+
+_REGIONS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
+    checkpointed: _checkpointed,
+    differentiable: _differentiable,
+}
 
 
 def _leaving(node: Node) -> Callable[..., Any]:
