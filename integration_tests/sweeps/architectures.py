@@ -111,7 +111,8 @@ def main(argv: Sequence[str]) -> int:
     if arguments.worker:
         work(arguments.names, arguments.ways.split(","), arguments.limit)
         return 0
-    found = [Outcome(**record) for path in arguments.merge for record in json.loads(path.read_text())]
+    records = [record for path in arguments.merge for record in json.loads(path.read_text())]
+    found = list({(r["name"], r["capture"]): Outcome(**r) for r in records}.values())  # the later file counts
     if not arguments.merge:
         names = (arguments.names or architectures())[arguments.offset :: arguments.every]
         ways = ["fxstack", *(["stack"] if arguments.stack else []), *(["stock"] if arguments.stock else [])]
