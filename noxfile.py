@@ -148,6 +148,14 @@ def coverage_ops(session: nox.Session) -> None:
     )
 
 
+@nox.session(name="shape-rules")
+def shape_rules(session: nox.Session) -> None:
+    """Every shape rule against eager, in several layouts and with symbolic sizes; what each costs."""
+    install_stack(session)
+    arguments = session.posargs or ["--layouts"]
+    session.run("python", "tools/shape_rules.py", *arguments, env=ONE_THREAD | {"PYTHONPATH": "tools"})
+
+
 @nox.session(name="sweep-architectures")
 def sweep_architectures(session: nox.Session) -> None:
     """Capture tiny models of the architectures in transformers; compare with eager and stock's capture."""

@@ -2,6 +2,7 @@
 
 python -m operator_sweep --jobs 2 --state build/operator-sweep     # everything; goes on where it was stopped
 python -m operator_sweep --only add,nn.functional.gelu --dtypes float32
+python -m operator_sweep --kernels --samples 1                     # generated C++ instead of interpreted primitives
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from typing import Any
 
 import torch
 
-from operator_sweep import report
+from inductor_codegen.cache import ArtifactStore
+from operator_sweep import page, report
 from operator_sweep.cases import DTYPES, Case, cases
 from operator_sweep.verdict import Status, Verdict, verdict_of
 
@@ -30,12 +32,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     if options.worker:
         number, workers = map(int, options.worker.split("/"))
-        _work(_chosen(options)[number::workers], options.samples, options.state / f"{number}.jsonl")
+        _work(_chosen(options)[number::workers], options, options.state / f"{number}.jsonl")
         return 0
     started = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         records = _run_workers(options, options.state or Path(folder))
     print("\n".join(report.lines(records)))
+    if options.page:
+        options.page.write_text(page.markdown(records, options.samples))
     print(f"\n{len(records)} pairs in {time.perf_counter() - started:.0f} s with {options.jobs} processes")
     failed = report.failures(records)
     return 1 if failed or 100 * report.share_passed(records) < options.at_least else 0
@@ -51,6 +55,10 @@ def _parser() -> argparse.ArgumentParser:
         "--state", type=Path, help="folder that keeps the verdicts, to go on after an interruption"
     )
     parser.add_argument("--at-least", type=float, default=0.0, help="percentage of pairs that must pass")
+    parser.add_argument("--kernels", action="store_true", help="run generated kernels, as users do")
+    parser.add_argument(
+        "--page", type=Path, help="write what does not compile as a whole to this Markdown file"
+    )
     parser.add_argument("--worker", default="", help=argparse.SUPPRESS)
     return parser
 
@@ -60,18 +68,19 @@ def _chosen(options: argparse.Namespace) -> list[Case]:
     return list(cases([name for name in options.only.split(",") if name], dtypes))
 
 
-def _work(chosen: Sequence[Case], count: int, file: Path) -> None:
+def _work(chosen: Sequence[Case], options: argparse.Namespace, file: Path) -> None:
     """Append the verdicts that the file does not hold yet; a pair that killed an earlier process is an error."""
     torch.set_num_threads(1)
     logging.getLogger("dynamo_capture").setLevel(logging.ERROR)  # that a program breaks is in the verdict
     known = {record["key"] for record in _records(file)}  # among them those that an earlier process died of
-    with file.open("a") as stream:
+    with tempfile.TemporaryDirectory() as folder, file.open("a") as stream:
+        store = ArtifactStore(Path(folder)) if options.kernels else None
         for case in chosen:
             if case.key in known:
                 continue
             stream.write(json.dumps({"started": case.key}) + "\n")
             stream.flush()
-            stream.write(json.dumps(verdict_of(case, count).as_data()) + "\n")
+            stream.write(json.dumps(verdict_of(case, options.samples, store).as_data()) + "\n")
             stream.flush()
 
 
@@ -106,6 +115,7 @@ def _run_workers(options: argparse.Namespace, state: Path) -> list[dict[str, Any
 def _worker(options: argparse.Namespace, state: Path, number: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "operator_sweep", "--worker", f"{number}/{options.jobs}"]
     command += ["--only", options.only, "--dtypes", options.dtypes, "--samples", str(options.samples)]
+    command += ["--kernels"] if options.kernels else []
     folder = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])
     return subprocess.Popen([*command, "--state", str(state)], env=os.environ | {"PYTHONPATH": path})

@@ -1,7 +1,8 @@
-"""The operator through the stack: traced ahead of time, decomposed, and the primitives run one by one.
+"""The operator through the stack: traced ahead of time, decomposed, and then interpreted or compiled to kernels.
 
-The interpreter keeps the contract of a code generator: results and operands of library calls have the strides that
-their specs tell. It also holds each library call to its spec, so that a wrong rule is found where it is.
+The interpreter runs the primitives one by one and keeps the contract of a code generator: results and operands of
+library calls have the strides that their specs tell. It also holds each library call to its spec, so that a wrong rule
+is found where it is. With kernels, what a user's program would run is run.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from torch.fx import GraphModule, Interpreter, Node
 from aot_autograd import aot_function, compile_joint
 from fx_interface import verify
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
+from inductor_codegen import compile_graph
+from inductor_codegen.cache import ArtifactStore
 from primtorch_decomps import LIBRARY, decompose
 
 
@@ -25,9 +28,13 @@ class SpecMismatchError(AssertionError):
 
 
 class Stack:
-    """Compiles functions and counts, for each ATen operator, calls that were decomposed and calls that were not."""
+    """Compiles functions and counts, for each ATen operator, calls that were decomposed and calls that were not.
 
-    def __init__(self) -> None:
+    ``store`` keeps the kernels that are generated; without one the primitives are interpreted.
+    """
+
+    def __init__(self, store: ArtifactStore | None = None) -> None:
+        self.store = store
         self.decomposed: Counter[str] = Counter()
         self.left: Counter[str] = Counter()
         self.left_complex: Counter[str] = Counter()
@@ -45,7 +52,7 @@ class Stack:
         prims = decompose(aten)
         verify(prims, "prims")
         self._count(aten, prims)
-        return _Checked(prims).run
+        return _Checked(prims).run if self.store is None else compile_graph(prims, store=self.store)
 
     def _count(self, aten: GraphModule, prims: GraphModule) -> None:
         called = Counter(str(node.target) for node in _operators(aten))

@@ -12,6 +12,7 @@ from typing import Any
 
 import fxstack
 from fx_interface.errors import UnsupportedProgramError
+from inductor_codegen.cache import ArtifactStore
 from operator_sweep.cases import Case, Sample, samples
 from operator_sweep.comparison import NoGradientError, Outcome, difference, in_float64, outcome
 from operator_sweep.stack import Stack
@@ -58,10 +59,10 @@ class Verdict:
         }
 
 
-def verdict_of(case: Case, count: int) -> Verdict:
-    """Run the first ``count`` samples of a pair."""
+def verdict_of(case: Case, count: int, store: ArtifactStore | None = None) -> Verdict:
+    """Run the first ``count`` samples of a pair, through generated kernels if there is a store for them."""
     found = Verdict(case.key)
-    stack = Stack()
+    stack = Stack(store)
     with warnings.catch_warnings(), _limited(SECONDS):
         warnings.simplefilter("ignore")
         try:

@@ -13,6 +13,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 pytest.importorskip("torch.testing._internal.common_methods_invocations", exc_type=ImportError)
 
+from inductor_codegen.cache import ArtifactStore
 from operator_sweep import report
 from operator_sweep.__main__ import main
 from operator_sweep.cases import Case, Sample, cases, copy_arguments
@@ -129,3 +130,21 @@ def test_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "breaks: AOT118" in text
     assert "matrix products: 1" in text
     assert report.share_passed([]) == 0.0
+
+
+def test_the_page_of_exceptions(tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    options = ["--only", "add,nonzero,item", "--dtypes", "float32", "--samples", "1", "--page", str(file)]
+    assert main(options) == 0
+    text = file.read_text()
+    assert "| as eager, through a reported break | 2 (50.00%) |" in text
+    assert "`nonzero` (float32)" in text
+    assert "Not as eager" not in text
+
+
+@pytest.mark.parametrize("name", ["mul", "nn.functional.gelu"])
+def test_generated_kernels(name: str, tmp_path: Path) -> None:
+    (case,) = (case for case in cases([name], (torch.float32,)) if not case.in_place)
+    found = verdict_of(case, 1, ArtifactStore(tmp_path))
+    assert found.status is Status.PASS, found.detail
+    assert any(tmp_path.rglob("*.so"))

@@ -15,7 +15,7 @@ def test_lists_every_family() -> None:
     assert "| activations | " in page
     assert "`aten.gelu.default`" in page
     assert "| matrix products | " in page
-    assert "| pointwise | `where(" in page
+    assert "| `where(Tensor(bool) c, Tensor" in page
 
 
 def test_check(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

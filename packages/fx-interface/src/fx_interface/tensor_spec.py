@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TypeAlias, Union
 
 import torch
@@ -97,6 +98,11 @@ ValueSpec: TypeAlias = Union[
 
 def contiguous_strides(sizes: Sequence[IntLike]) -> tuple[IntLike, ...]:
     """Row-major strides; a dimension of size 0 counts as 1, as torch has it."""
+    return _row_major(tuple(sizes))
+
+
+@lru_cache(maxsize=16384)
+def _row_major(sizes: tuple[IntLike, ...]) -> tuple[IntLike, ...]:
     strides: list[IntLike] = []
     running: IntLike = 1
     for size in reversed(sizes):

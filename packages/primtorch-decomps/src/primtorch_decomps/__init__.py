@@ -26,16 +26,20 @@ from primtorch_decomps.registry import (
 from primtorch_decomps.rules import attention as _attention
 from primtorch_decomps.rules import convolution as _convolution
 from primtorch_decomps.rules import cuda_attention as _cuda_attention
+from primtorch_decomps.rules import losses as _losses
 from primtorch_decomps.rules import matmul as _matmul
 from primtorch_decomps.rules import normalization as _normalization
 from primtorch_decomps.rules import pointwise as _pointwise
+from primtorch_decomps.rules import reductions as _reductions
 from primtorch_decomps.rules import resampling as _resampling
 from primtorch_decomps.rules import scatter as _scatter
 from primtorch_decomps.rules import segments as _segments
+from primtorch_decomps.rules import vectors as _vectors
+from primtorch_decomps.rules import view_gradients as _view_gradients
 
 _RULES = (
-    *(_attention, _convolution, _cuda_attention, _matmul, _normalization, _pointwise, _resampling, _scatter),
-    _segments,
+    *(_attention, _convolution, _cuda_attention, _losses, _matmul, _normalization, _pointwise, _reductions),
+    *(_resampling, _scatter, _segments, _vectors, _view_gradients),
 )
 _DECLARED = (_families, *_RULES)
 

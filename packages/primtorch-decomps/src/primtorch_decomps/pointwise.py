@@ -10,13 +10,13 @@ from typing import Any, TypeVar
 import torch
 
 from fx_interface.symbols import Expr, ShapeEnv
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
 from primtorch_decomps.registry import decomposes
-from primtorch_decomps.shapes import broadcast
-from primtorch_decomps.strides import pointwise_strides
+from primtorch_decomps.shapes import Sizes, broadcast
+from primtorch_decomps.strides import pointwise_strides, preserved_strides
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,19 +30,46 @@ class Kind(Enum):
     BOOLEAN = "computed in the common dtype; the result is bool"
 
 
+LayoutRule = Callable[[Sequence[TensorSpec], Sizes, ShapeEnv], Sizes]
+"""Strides of a result, from the tensors among the operands and its sizes."""
+
+
+def row_major(tensors: Sequence[TensorSpec], sizes: Sizes, env: ShapeEnv) -> Sizes:
+    """The layout of results that eager makes without looking at its operands."""
+    return contiguous_strides(sizes)
+
+
+def as_first(tensors: Sequence[TensorSpec], sizes: Sizes, env: ShapeEnv) -> Sizes:
+    """The layout of results that eager makes by ``empty_like`` of the first operand."""
+    first = tensors[0]
+    if first.sizes == sizes:
+        return preserved_strides(sizes, first.strides, env)
+    return pointwise_strides(tensors, sizes, env)
+
+
+def second_first(tensors: Sequence[TensorSpec], sizes: Sizes, env: ShapeEnv) -> Sizes:
+    """The layout where eager's loop names the first two operands in the other order."""
+    return pointwise_strides([tensors[1], tensors[0], *tensors[2:]], sizes, env)
+
+
 def pointwise(
-    *names: str, kind: Kind = Kind.ARITHMETIC, operands: int = 1, unary: bool = False
+    *names: str,
+    kind: Kind = Kind.ARITHMETIC,
+    operands: int = 1,
+    unary: bool = False,
+    layout: LayoutRule | None = None,
 ) -> Callable[[Function], Function]:
     """Declare a formula over operands of one dtype and shape as the decomposition of pointwise operators.
 
     The first ``operands`` positional arguments take part in promotion, as do all positional tensors; Python numbers
     among them arrive cast to the computing dtype's category. The rest is passed as it is. ``unary`` says that eager
-    does not count a number as an operand when it chooses the result's layout.
+    does not count a number as an operand when it chooses the result's layout; ``layout`` is the rule for it where it is
+    not that of TensorIterator.
     """
 
     def declare(formula: Function) -> Function:
         function = decomposition_of(formula, kind, operands)
-        decomposes(*names, rule=pointwise_rule(kind, operands, formula, unary=unary))(function)
+        decomposes(*names, rule=pointwise_rule(kind, operands, formula, unary=unary, layout=layout))(function)
         return formula
 
     return declare
@@ -130,7 +157,12 @@ def move_scalar(x: PrimTensor, device: torch.device) -> PrimTensor:
 
 
 def pointwise_rule(
-    kind: Kind, operands: int, formula: Callable[..., Any] | None = None, *, unary: bool = False
+    kind: Kind,
+    operands: int,
+    formula: Callable[..., Any] | None = None,
+    *,
+    unary: bool = False,
+    layout: LayoutRule | None = None,
 ) -> Callable[..., Any]:
     names = () if formula is None else _parameter_names(formula)[:operands]
 
@@ -139,6 +171,9 @@ def pointwise_rule(
             args = _positional(args, kwargs, names)
         tensors, numbers = _split(args, operands, TensorSpec)
         dtype = torch.bool if kind is Kind.BOOLEAN else _common_dtype(kind, tensors, numbers)
+        if layout is not None:
+            sizes = broadcast([t.sizes for t in tensors], env)
+            return TensorSpec(sizes, layout(tensors, sizes, env), dtype, common_device(tensors))
         return pointwise_spec(tensors, dtype, env, numbers=bool(numbers) and not unary)
 
     rule.formula = formula  # type: ignore[attr-defined]

@@ -101,3 +101,10 @@ def cast_number(number: Any, dtype: torch.dtype) -> Any:
         case 2:
             return float(number)
     return complex(number)
+
+
+def statistics_dtype(x: Any, weight: Any, bias: Any = None) -> torch.dtype:
+    """The dtype in which normalisations return statistics: on a CPU the input's, unless parameters are of float32."""
+    mixed = any(p is not None and p.dtype is not x.dtype for p in (weight, bias))
+    own: torch.dtype = x.dtype
+    return compute_dtype(own) if mixed or x.device.type != "cpu" else own

@@ -154,6 +154,13 @@ def pointwise_strides(
     (``numbers``: a Python number takes part, so the shapes are not all one). Else dimensions are sorted by the
     operands' strides, the first operand that tells two dimensions apart decides, and the result is dense in that order.
     """
+    row_major = contiguous_strides(sizes)
+    for operand in operands:
+        if operand.strides != row_major or operand.sizes != sizes:
+            break
+    else:
+        if not numbers or not any_zero(sizes):
+            return row_major
     if not numbers and all(operand.sizes == sizes for operand in operands):
         if all(is_contiguous(o.sizes, o.strides) for o in operands):
             return contiguous_strides(sizes)

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fx_interface.dialects.prims import PRIMS
-from primtorch_decomps import DECOMPOSITIONS, RULES
+from primtorch_decomps import DECOMPOSITIONS, RULES, primitives_page
 from primtorch_decomps.library_calls import library_reason
 
 _HEAD = """# Operators
@@ -31,18 +31,11 @@ def markdown() -> str:
             rules[library_reason(str(op)) or f"spec of {rule.__module__.rpartition('.')[2]}"].append(str(op))
     library = sum(map(len, rules.values()))
     head = _HEAD.format(decomposed=len(DECOMPOSITIONS), primitives=len(PRIMS), library=library)
-    lines = [head, "## Primitives", "", *_primitives(), "", "## Decomposed", ""]
+    lines = [head, "## Primitives", "", *primitives_page.rows(), "", "## Decomposed", ""]
     lines += _rows(families, "family")
     lines += ["", "## Library calls with a spec rule", ""]
     lines += _rows(rules, "why")
     return "\n".join(lines) + "\n"
-
-
-def _primitives() -> list[str]:
-    rows = ["| kind | primitive |", "|---|---|"]
-    for op in PRIMS.values():
-        rows.append(f"| {op.kind.value} | `{op.schema.replace('|', chr(92) + '|')}` |")
-    return rows
 
 
 def _rows(groups: dict[str, list[str]], title: str) -> list[str]:

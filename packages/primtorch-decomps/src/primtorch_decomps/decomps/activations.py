@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from fx_interface.symbols import floordiv, mod
+from fx_interface.symbols import ShapeEnv, floordiv, mod
+from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps import promotion
 from primtorch_decomps.decomps.views import cut
 from primtorch_decomps.errors import RuleMismatchError
-from primtorch_decomps.pointwise import Kind, pointwise
+from primtorch_decomps.pointwise import Kind, as_first, pointwise, pointwise_spec
 from primtorch_decomps.prims import PrimTensor, current_trace, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import canonical_dim, same
@@ -30,7 +31,7 @@ def relu6(x: PrimTensor) -> PrimTensor:
     return hardtanh(x, 0.0, 6.0)
 
 
-@pointwise("aten.hardtanh.default", kind=Kind.EXACT)
+@pointwise("aten.hardtanh.default", kind=Kind.EXACT, layout=as_first)
 def hardtanh(x: PrimTensor, min_val: Any = -1.0, max_val: Any = 1.0) -> PrimTensor:
     low, high = promotion.cast_number(min_val, x.dtype), promotion.cast_number(max_val, x.dtype)
     return ops.minimum(ops.maximum(x, low), high)
@@ -105,12 +106,22 @@ def threshold(x: PrimTensor, threshold: Any, value: Any) -> PrimTensor:
     return ops.where(ops.le(x, threshold), promotion.cast_number(value, x.dtype), x)
 
 
-@pointwise("aten._prelu_kernel.default", operands=2)
+@pointwise("aten._prelu_kernel.default", operands=2, layout=as_first)
 def prelu(x: PrimTensor, weight: PrimTensor) -> PrimTensor:
     return ops.where(ops.gt(x, 0.0), x, weight * x)
 
 
-@decomposes("aten.glu.default")
+def _glu_spec(x: TensorSpec, dim: int = -1, *, env: ShapeEnv) -> TensorSpec:
+    """Pointwise over two halves of the input, which lie in memory as it does."""
+    axis = canonical_dim(dim, x.rank)
+    if not x.rank or not same(mod(x.sizes[axis], 2), 0, env):
+        raise RuleMismatchError("glu needs an even size")
+    sizes = (*x.sizes[:axis], floordiv(x.sizes[axis], 2), *x.sizes[axis + 1 :])
+    half = TensorSpec(sizes, x.strides, x.dtype, x.device)
+    return pointwise_spec([half, half], x.dtype, env)
+
+
+@decomposes("aten.glu.default", rule=_glu_spec)
 def glu(x: PrimTensor, dim: int = -1) -> PrimTensor:
     """The first half of ``dim``, gated by the second."""
     value, gate = halves(x, dim)

@@ -6,11 +6,11 @@ import math
 from typing import Any
 
 from fx_interface.symbols import ShapeEnv
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
 from primtorch_decomps.decomps.activations import SQRT_HALF, TANH_CUBIC, TANH_SCALE, halves
 from primtorch_decomps.decomps.normalization import wide
-from primtorch_decomps.pointwise import Kind, pointwise, pointwise_spec
+from primtorch_decomps.pointwise import Kind, as_first, pointwise, pointwise_spec, second_first
 from primtorch_decomps.prims import PrimTensor, broadcast_all, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import canonical_dim
@@ -18,7 +18,7 @@ from primtorch_decomps.shapes import canonical_dim
 _DENSITY_SCALE = 1.0 / math.sqrt(2.0 * math.pi)
 
 
-@pointwise("aten.threshold_backward.default", kind=Kind.EXACT, operands=2)
+@pointwise("aten.threshold_backward.default", kind=Kind.EXACT, operands=2, layout=second_first)
 def threshold_backward(grad: PrimTensor, x: PrimTensor, threshold: Any) -> PrimTensor:
     zero = 0.0 if grad.dtype.is_floating_point else 0
     return ops.where(ops.le(x, threshold), zero, grad)
@@ -56,7 +56,12 @@ def _gelu_tanh_slope(x: PrimTensor) -> PrimTensor:
     return 0.5 * (1.0 + bend) + 0.5 * x * ((1.0 - bend * bend) * inner_slope)
 
 
-@decomposes("aten.glu_backward.default")
+def _glu_backward_spec(grad: TensorSpec, x: TensorSpec, dim: int, *, env: ShapeEnv) -> TensorSpec:
+    canonical_dim(dim, x.rank)
+    return TensorSpec(x.sizes, contiguous_strides(x.sizes), x.dtype, x.device)
+
+
+@decomposes("aten.glu_backward.default", rule=_glu_backward_spec)
 def glu_backward(grad: PrimTensor, x: PrimTensor, dim: int) -> PrimTensor:
     wide = promotion.compute_dtype(x.dtype)
     value, gate = (ops.convert_dtype(half, wide) for half in halves(x, dim))
@@ -71,7 +76,7 @@ def native_dropout_backward(grad: PrimTensor, mask: PrimTensor, scale: float) ->
     return grad * mask * scale
 
 
-@pointwise("aten.leaky_relu_backward.default", operands=2)
+@pointwise("aten.leaky_relu_backward.default", operands=2, layout=second_first)
 def leaky_relu_backward(
     grad: PrimTensor, x: PrimTensor, negative_slope: float, self_is_result: bool
 ) -> PrimTensor:
@@ -133,7 +138,7 @@ def logit_backward(grad: PrimTensor, x: PrimTensor, eps: float | None = None) ->
     return ops.where(ops.lt(x, eps) | ops.gt(x, 1.0 - eps), 0.0, slope)
 
 
-@pointwise("aten.log_sigmoid_backward.default", operands=2)
+@pointwise("aten.log_sigmoid_backward.default", operands=2, layout=as_first)
 def log_sigmoid_backward(grad: PrimTensor, x: PrimTensor, buffer: PrimTensor | None = None) -> PrimTensor:
     return grad * ops.sigmoid(-x)
 

@@ -8,7 +8,7 @@ import torch
 
 from primtorch_decomps import promotion
 from primtorch_decomps.errors import RuleMismatchError
-from primtorch_decomps.pointwise import Kind, pointwise
+from primtorch_decomps.pointwise import Kind, pointwise, row_major
 from primtorch_decomps.prims import PrimTensor, ops
 
 
@@ -177,7 +177,8 @@ def shift_right(x: Any, y: Any) -> PrimTensor:
     return ops.shift_right(x, y)
 
 
-@pointwise("aten.pow.Tensor_Tensor", "aten.pow.Scalar", operands=2)
+@pointwise("aten.pow.Scalar", operands=2, layout=row_major)
+@pointwise("aten.pow.Tensor_Tensor", operands=2)
 def pow(x: Any, y: Any) -> PrimTensor:
     return ops.pow(x, y)
 

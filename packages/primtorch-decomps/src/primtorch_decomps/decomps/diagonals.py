@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
-from fx_interface.symbols import IntLike
+from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
 from primtorch_decomps.decomps.indexing import overwritten_spec
 from primtorch_decomps.decomps.reductions import accumulate
@@ -72,14 +74,26 @@ def diagonal_backward(
     return _diagonal_of(grad, zero, _axes(dim1, dim2, len(sizes)), offset)
 
 
-@decomposes("aten.diag_embed.default")
-def diag_embed(x: PrimTensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> PrimTensor:
-    first, second = _axes(dim1, dim2, x.rank + 1)
+def _embedded_sizes(x: Any, offset: int, dims: tuple[int, int]) -> tuple[IntLike, ...]:
     length = x.sizes[-1] + abs(offset)
     sizes: list[IntLike] = list(x.sizes[:-1])
-    for axis in sorted((first, second)):
+    for axis in sorted(dims):
         sizes.insert(axis, length)
-    zero = ops.full(tuple(sizes), promotion.cast_number(0, x.dtype), x.dtype, x.device)
+    return tuple(sizes)
+
+
+def _embedded_spec(
+    x: TensorSpec, offset: int = 0, dim1: int = -2, dim2: int = -1, *, env: ShapeEnv
+) -> TensorSpec:
+    sizes = _embedded_sizes(x, offset, _axes(dim1, dim2, x.rank + 1))
+    return TensorSpec(sizes, contiguous_strides(sizes), x.dtype, x.device)
+
+
+@decomposes("aten.diag_embed.default", rule=_embedded_spec)
+def diag_embed(x: PrimTensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> PrimTensor:
+    first, second = _axes(dim1, dim2, x.rank + 1)
+    sizes = _embedded_sizes(x, offset, (first, second))
+    zero = ops.full(sizes, promotion.cast_number(0, x.dtype), x.dtype, x.device)
     return _diagonal_of(x, zero, (first, second), offset)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from primtorch_decomps import promotion
 from primtorch_decomps.errors import RuleMismatchError
-from primtorch_decomps.pointwise import Kind, pointwise
+from primtorch_decomps.pointwise import Kind, pointwise, row_major
 from primtorch_decomps.prims import PrimTensor, ops
 
 
@@ -37,7 +37,7 @@ def xlog1py(x: Any, y: Any) -> PrimTensor:
     return ops.where(ops.eq(x, 0.0), zero, x * ops.log1p(y))
 
 
-@pointwise("aten.mvlgamma.default", kind=Kind.FLOAT)
+@pointwise("aten.mvlgamma.default", kind=Kind.FLOAT, layout=row_major)
 def mvlgamma(x: PrimTensor, p: int) -> PrimTensor:
     """The logarithm of the gamma function of p-dimensional matrices: a sum of p shifted ones."""
     total = ops.lgamma(x)

@@ -16,6 +16,7 @@ from primtorch_decomps.prims import PrimTensor, current_trace, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import Sizes, below, canonical_dim, canonical_dims, same, same_sizes
 from primtorch_decomps.strides import (
+    any_zero,
     channels_last_order,
     is_strided_channels_last,
     ordered_strides,
@@ -63,7 +64,16 @@ def cat(tensors: Sequence[PrimTensor], dim: int = 0) -> PrimTensor:
     return used[0] if len(used) == 1 else ops.cat(used, canonical_dim(dim, used[0].rank))
 
 
-@decomposes("aten.stack.default")
+def _stack_spec(tensors: Sequence[TensorSpec], dim: int = 0, *, env: ShapeEnv) -> TensorSpec:
+    first = tensors[0]
+    if not all(same_sizes(t.sizes, first.sizes, env) for t in tensors):
+        raise RuleMismatchError("stack needs tensors of one shape")
+    axis = canonical_dim(dim, first.rank + 1)
+    sizes = (*first.sizes[:axis], len(tensors), *first.sizes[axis:])
+    return TensorSpec(sizes, contiguous_strides(sizes), promotion.result_type(tensors), first.device)
+
+
+@decomposes("aten.stack.default", rule=_stack_spec)
 def stack(tensors: Sequence[PrimTensor], dim: int = 0) -> PrimTensor:
     first = tensors[0]
     if not all(same_sizes(t.sizes, first.sizes, current_trace().env) for t in tensors):
@@ -85,6 +95,9 @@ def _pad_spec(x: TensorSpec, pad: Sequence[IntLike], value: Any = 0, *, env: Sha
         sizes[axis] = sizes[axis] + pad[2 * place] + pad[2 * place + 1]
         if below(sizes[axis], 0, env):
             raise RuleMismatchError("padding makes a size negative")
+    if all(isinstance(width, int) and width <= 0 for width in pad):  # eager copies what is left
+        strides = preserved_strides(tuple(sizes), x.strides, env)
+        return TensorSpec(tuple(sizes), strides, x.dtype, x.device)
     return TensorSpec(tuple(sizes), joined_strides([x], tuple(sizes), env), x.dtype, x.device)
 
 
@@ -118,7 +131,18 @@ def flip(x: PrimTensor, dims: Sequence[int]) -> PrimTensor:
     return ops.flip(x, axes) if axes else ops.clone(x)
 
 
-@decomposes("aten.roll.default")
+def _roll_spec(x: TensorSpec, shifts: Any, dims: Any = (), *, env: ShapeEnv) -> TensorSpec:
+    moves, axes = ([v] if isinstance(v, int) else list(v) for v in (shifts, dims))
+    if len(moves) != len(axes) and (axes or len(moves) != 1):
+        raise RuleMismatchError("roll needs a shift for each dimension")
+    for axis in axes:
+        canonical_dim(axis, x.rank)
+    if any_zero(x.sizes):
+        return TensorSpec(x.sizes, preserved_strides(x.sizes, x.strides, env), x.dtype, x.device)
+    return TensorSpec(x.sizes, contiguous_strides(x.sizes), x.dtype, x.device)
+
+
+@decomposes("aten.roll.default", rule=_roll_spec)
 def roll(x: PrimTensor, shifts: int | Sequence[int], dims: int | Sequence[int] = ()) -> PrimTensor:
     moves = [shifts] if isinstance(shifts, int) else list(shifts)
     axes = [dims] if isinstance(dims, int) else list(dims)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
@@ -12,7 +11,7 @@ from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.decomps.reductions import moments
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
-from primtorch_decomps.promotion import compute_dtype
+from primtorch_decomps.promotion import compute_dtype, statistics_dtype
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import same_sizes
 
@@ -22,13 +21,6 @@ Optional = PrimTensor | None
 def wide(x: PrimTensor) -> PrimTensor:
     """``x`` in the dtype that it is computed in."""
     return ops.convert_dtype(x, compute_dtype(x.dtype))
-
-
-def statistics_dtype(x: Any, weight: Any, bias: Any = None) -> torch.dtype:
-    """The dtype in which normalisations return statistics: on a CPU the input's, unless parameters are of float32."""
-    mixed = any(p is not None and p.dtype is not x.dtype for p in (weight, bias))
-    own: torch.dtype = x.dtype
-    return compute_dtype(own) if mixed or x.device.type != "cpu" else own
 
 
 def _inner_dims(x: PrimTensor, normalized_shape: Sequence[IntLike]) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.rules.pooling import native_strides, suggested_strides
+from primtorch_decomps.strides import any_zero
 
 
 def _single(value: float) -> float:
@@ -148,6 +149,8 @@ def _unshuffled_spec(x: TensorSpec, factor: int, *, env: ShapeEnv) -> TensorSpec
     *outer, channels, height, width = x.sizes
     if factor < 1 or height % factor != 0 or width % factor != 0:
         raise RuleMismatchError("sizes that do not divide")
+    if any_zero(x.sizes):
+        raise RuleMismatchError("the layout of no elements")
     sizes = (*outer, channels * factor * factor, height // factor, width // factor)
     return TensorSpec(sizes, native_strides(sizes, x, env), x.dtype, x.device)
 

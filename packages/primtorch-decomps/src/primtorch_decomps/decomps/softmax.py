@@ -58,7 +58,12 @@ def softmax(x: PrimTensor, dim: int, half_to_float: bool) -> PrimTensor:
     )
 
 
-@decomposes("aten._safe_softmax.default")
+def _safe_spec(x: TensorSpec, dim: int, dtype: torch.dtype | None = None, *, env: ShapeEnv) -> TensorSpec:
+    canonical_dim(dim, x.rank)
+    return TensorSpec(x.sizes, contiguous_strides(x.sizes), dtype or x.dtype, x.device)
+
+
+@decomposes("aten._safe_softmax.default", rule=_safe_spec)
 def safe_softmax(x: PrimTensor, dim: int, dtype: torch.dtype | None = None) -> PrimTensor:
     """Softmax whose rows of nothing but -inf give zeros."""
     axis = canonical_dim(dim, x.rank)

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 
 from fx_interface.symbols import ShapeEnv
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
 from primtorch_decomps.pointwise import Kind, common_device, move_scalar, pointwise, pointwise_spec
 from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
@@ -50,7 +50,8 @@ def where(condition: PrimTensor, x: Any, y: Any) -> PrimTensor:
 
 
 def _masked_fill_spec(x: TensorSpec, mask: TensorSpec, value: Any, *, env: ShapeEnv) -> TensorSpec:
-    return pointwise_spec([x, mask], x.dtype, env)
+    sizes = broadcast([x.sizes, mask.sizes], env)  # eager copies into a row-major tensor first
+    return TensorSpec(sizes, contiguous_strides(sizes), x.dtype, x.device)
 
 
 @decomposes("aten.masked_fill.Scalar", "aten.masked_fill.Tensor", rule=_masked_fill_spec)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import torch
 
 from primtorch_decomps import promotion
-from primtorch_decomps.pointwise import Kind, pointwise
+from primtorch_decomps.pointwise import Kind, as_first, pointwise
 from primtorch_decomps.prims import PrimTensor, ops
 
 _ELEMENTARY = (
@@ -128,7 +128,7 @@ def logit(x: PrimTensor, eps: float | None = None) -> PrimTensor:
     return ops.log(x / (1.0 - x))
 
 
-@pointwise("aten.nan_to_num.default", kind=Kind.EXACT)
+@pointwise("aten.nan_to_num.default", kind=Kind.EXACT, layout=as_first)
 def nan_to_num(
     x: PrimTensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> PrimTensor:

@@ -48,12 +48,36 @@ def convolved_sizes(
     return tuple(result)
 
 
-def _convolution_strides(x: TensorSpec, weight: TensorSpec, sizes: Sizes, env: ShapeEnv) -> Sizes:
+def _convolution_strides(
+    x: TensorSpec, weight: TensorSpec, transposed: bool, sizes: Sizes, env: ShapeEnv
+) -> Sizes:
     """Channels-last if the input or the weight suggests it, else row-major."""
-    order = channels_last_order(len(sizes))
-    if order is not None and any(is_strided_channels_last(t.sizes, t.strides, env) for t in (x, weight)):
-        return ordered_strides(sizes, order)
+    if any(_suggests_channels_last(t, env) for t in _deciding(x, weight, transposed)):
+        return _channels_last(sizes)
     return contiguous_strides(sizes)
+
+
+def _deciding(x: TensorSpec, weight: TensorSpec, transposed: bool) -> Sequence[TensorSpec]:
+    """Whose layouts decide: input's and weight's.
+
+    Of three dimensions the weight's alone, since eager makes the input row-major there; of five nobody's where the
+    convolution is transposed and runs on a CPU, whose kernel for that knows one layout.
+    """
+    if len(x.sizes) == 5 and transposed and x.device.type == "cpu":
+        return ()
+    return (weight,) if len(x.sizes) == 3 else (x, weight)
+
+
+def _suggests_channels_last(x: TensorSpec, env: ShapeEnv) -> bool:
+    """Whether the layout is channels-last; that of three dimensions as eager sees them, with a height of 1."""
+    sizes, strides = x.sizes, x.strides
+    if len(sizes) == 3:
+        sizes, strides = (*sizes[:2], 1, sizes[2]), (*strides[:2], strides[2] * sizes[2], strides[2])
+    return channels_last_order(len(sizes)) is not None and is_strided_channels_last(sizes, strides, env)
+
+
+def _channels_last(sizes: Sizes) -> Sizes:
+    return ordered_strides(sizes, (0, 2, 1) if len(sizes) == 3 else channels_last_order(len(sizes)) or ())
 
 
 @spec_rule("aten.convolution.default")
@@ -81,15 +105,12 @@ def convolution(
     )
     if any(isinstance(n, int) and n < 1 for n in sizes):
         raise RuleMismatchError("convolution's kernel is larger than its input")
-    return TensorSpec(sizes, _convolution_strides(x, weight, sizes, env), x.dtype, x.device)
+    return TensorSpec(sizes, _convolution_strides(x, weight, transposed, sizes, env), x.dtype, x.device)
 
 
 def _like_input(x: TensorSpec, layouts: Sequence[TensorSpec], env: ShapeEnv) -> TensorSpec:
-    order = channels_last_order(x.rank)
-    channels_last = order is not None and any(
-        is_strided_channels_last(t.sizes, t.strides, env) for t in layouts
-    )
-    strides = ordered_strides(x.sizes, order or ()) if channels_last else contiguous_strides(x.sizes)
+    channels_last = any(_suggests_channels_last(t, env) for t in layouts)
+    strides = _channels_last(x.sizes) if channels_last else contiguous_strides(x.sizes)
     return TensorSpec(x.sizes, strides, x.dtype, x.device)
 
 
@@ -111,7 +132,7 @@ def convolution_backward(
 ) -> tuple[TensorSpec | None, ...]:
     if x.rank not in (3, 4, 5) or 0 in x.sizes:
         raise RuleMismatchError("layout of this convolution's gradient")
-    layouts = (x, weight)
+    layouts = _deciding(x, weight, transposed)
     pointlike = all(is_one(n) for n in weight.sizes[2:]) and is_contiguous(weight.sizes, weight.strides)
     one_pixel = all(is_one(n) for n in x.sizes[2:])
     weight_grad = _like_input(weight, (x,) if pointlike and one_pixel else layouts, env)

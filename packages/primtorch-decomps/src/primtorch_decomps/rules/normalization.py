@@ -10,6 +10,7 @@ import torch
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.promotion import statistics_dtype
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.matmul import fresh
 from primtorch_decomps.shapes import canonical_dims, reduced_sizes, same, same_sizes
@@ -49,6 +50,24 @@ def native_layer_norm_backward(
 def _grouped(x: TensorSpec, images: IntLike, channels: IntLike, pixels: IntLike, env: ShapeEnv) -> None:
     if not same(x.numel, images * channels * pixels, env):
         raise RuleMismatchError("group norm over other sizes than its input's")
+
+
+@spec_rule("aten.native_group_norm.default")
+def native_group_norm(
+    x: TensorSpec,
+    weight: Optional,
+    bias: Optional,
+    N: IntLike,
+    C: IntLike,
+    HxW: IntLike,
+    group: int,
+    eps: float,
+    *,
+    env: ShapeEnv,
+) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    _grouped(x, N, C, HxW, env)
+    statistics = _as(fresh((N, group), x), statistics_dtype(x, weight, bias))
+    return fresh(x.sizes, x), statistics, statistics
 
 
 @spec_rule("aten.native_group_norm_backward.default")

@@ -1,0 +1,58 @@
+"""Specs of products and distances of vectors, and of rows cut down to a largest norm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.pointwise import pointwise_spec
+from primtorch_decomps.promotion import category, result_type
+from primtorch_decomps.registry import spec_rule
+from primtorch_decomps.rules.matmul import fresh
+from primtorch_decomps.shapes import broadcast, canonical_dim, same
+
+
+@spec_rule("aten.linalg_cross.default")
+def cross(x: TensorSpec, y: TensorSpec, *, dim: int = -1, env: ShapeEnv) -> TensorSpec:
+    if x.rank != y.rank or x.dtype is not y.dtype or x.device != y.device:
+        raise RuleMismatchError("a cross product of unlike tensors")
+    sizes = broadcast([x.sizes, y.sizes], env)
+    if not same(sizes[canonical_dim(dim, x.rank)], 3, env):
+        raise RuleMismatchError("a cross product needs vectors of three numbers")
+    return fresh(sizes, x)
+
+
+@spec_rule("aten.renorm.default")
+def renorm(x: TensorSpec, p: Any, dim: int, maxnorm: Any, *, env: ShapeEnv) -> TensorSpec:
+    if category(x.dtype) != 2 or x.rank < 2:
+        raise RuleMismatchError("renorm of integers or vectors")
+    canonical_dim(dim, x.rank)
+    return fresh(x.sizes, x)
+
+
+@spec_rule("aten.addr.default")
+def addr(
+    x: TensorSpec, column: TensorSpec, row: TensorSpec, *, beta: Any = 1, alpha: Any = 1, env: ShapeEnv
+) -> TensorSpec:
+    if column.rank != 1 or row.rank != 1:
+        raise RuleMismatchError("an outer product of vectors")
+    standing = TensorSpec((*column.sizes, 1), (*column.strides, 1), column.dtype, column.device)
+    spec = pointwise_spec([x, standing, row], result_type([x, column, row]), env)
+    if (
+        spec.rank != 2
+        or not same(spec.sizes[0], column.sizes[0], env)
+        or not same(spec.sizes[1], row.sizes[0], env)
+    ):
+        raise RuleMismatchError("a matrix that an outer product cannot be added to")
+    return spec
+
+
+@spec_rule("aten.dist.default")
+def dist(x: TensorSpec, y: TensorSpec, p: Any = 2, *, env: ShapeEnv) -> TensorSpec:
+    dtype = result_type([x, y])
+    if category(dtype) != 2:
+        raise RuleMismatchError("the distance of integers or complex numbers")
+    broadcast([x.sizes, y.sizes], env)
+    return TensorSpec((), (), dtype, x.device)
