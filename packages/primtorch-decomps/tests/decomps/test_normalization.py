@@ -17,7 +17,8 @@ ATEN = torch.ops.aten
 def test_layer_norm(shape: list[int], dtype: torch.dtype, affine: bool) -> None:
     x, grad = torch.randn(3, 4, 5).to(dtype) * 3 + 7, torch.randn(3, 4, 5).to(dtype)
     weight, bias = (torch.randn(shape).to(dtype) if affine else None for _ in range(2))
-    check_operator("aten.native_layer_norm.default", x, shape, weight, bias, 1e-5)
+    # the mean's own rounding grows where values cancel in the difference to it
+    check_operator("aten.native_layer_norm.default", x, shape, weight, bias, 1e-5, slack=16)
     _, mean, rstd = ATEN.native_layer_norm.default(x, shape, weight, bias, 1e-5)
     for mask in ([True, True, True], [True, False, False], [False, True, True]):
         if affine or mask[0]:
