@@ -11,7 +11,7 @@ import torch
 from dynamo_capture import floats, numpy_types
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.floats import is_open
-from dynamo_capture.polyfills import substitute_for
+from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     FALSE,
     TRUE,

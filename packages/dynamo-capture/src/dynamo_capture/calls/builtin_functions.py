@@ -12,7 +12,7 @@ from dynamo_capture import floats
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
-from dynamo_capture.polyfills import substitute_for
+from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,

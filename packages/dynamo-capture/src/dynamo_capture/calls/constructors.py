@@ -14,7 +14,7 @@ from dynamo_capture.calls.registry import handles
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.floats import is_open
-from dynamo_capture.polyfills import substitute_for
+from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     NONE,
     CellValue,

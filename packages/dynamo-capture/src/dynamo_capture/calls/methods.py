@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.calls.binding import by_position
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.opcodes.building import mapping_entries
-from dynamo_capture.polyfills import substitute_for
+from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,

@@ -12,8 +12,6 @@ from dynamo_capture.polyfills import (
     heapq,
     itertools,
     operator,
-    optimizers,
-    scans,
 )
 from dynamo_capture.polyfills.registry import SUBSTITUTES, substitute_for, substitutes
 
@@ -25,8 +23,6 @@ __all__ = [
     "heapq",
     "itertools",
     "operator",
-    "optimizers",
-    "scans",
     "substitute_for",
     "substitutes",
 ]

@@ -1,0 +1,6 @@
+"""Substitutes for functions of torch, beside those of ``polyfills``, which are tested without torch."""
+
+from dynamo_capture.polyfills import substitute_for
+from dynamo_capture.torch_polyfills import optimizers, scans
+
+__all__ = ["optimizers", "scans", "substitute_for"]
