@@ -17,6 +17,8 @@ class GuardLog:
 
     def __init__(self, where: Callable[[], UserLocation | None]) -> None:
         self.records: list[guards.GuardRecord] = []
+        self.told: set[Source] = set()
+        """Values of which all that matters has been said, by whoever would say it again and again."""
         self._where = where
 
     def add(self, record: guards.GuardRecord) -> None:

@@ -210,9 +210,11 @@ class GraphOutput:
             if not node.users and (node in self._pure or _is_size(node)):
                 self.graph.erase_node(node)
         needed = self._symbols_in_specs()
-        used = [i for i in self.inputs if i.node.users or (i.kind is InputKind.SYMBOL and i.node in needed)]
+        used: list[GraphInput] = []
         for item in self.inputs:
-            if item not in used:
+            if item.node.users or (item.kind is InputKind.SYMBOL and item.node in needed):
+                used.append(item)
+            else:
                 self.graph.erase_node(item.node)
         order = {node: position for position, node in enumerate(self.graph.find_nodes(op="placeholder"))}
         self.inputs = sorted(used, key=lambda item: order[item.node])  # one may be placed before older ones

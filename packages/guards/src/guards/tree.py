@@ -37,7 +37,7 @@ class GuardSet:
         self.relations: list[tuple[int, Guard]] = []
         self.slots: dict[Source, int] = {}
         self._nodes: dict[tuple[Any, ...], TreeNode] = {}
-        self._known: dict[int, TreeNode] = {}
+        self._known: dict[int, tuple[Source, TreeNode]] = {}
         self._seen_relations: set[Guard] = set()
         kept: list[Guard] = []
         for guard in guards:
@@ -75,8 +75,8 @@ class GuardSet:
     def node(self, source: Source) -> TreeNode:
         """The node that reads ``source``, made with all its prefixes if there is none yet."""
         known = self._known.get(id(source))
-        if known is not None and known.source is source:
-            return known
+        if known is not None:
+            return known[1]
         base = source.base
         parent = None if base is None else self.node(base)
         key = _step_key(source, parent)
@@ -84,7 +84,7 @@ class GuardSet:
         if found is None:
             found = self._nodes[key] = TreeNode(source)
             (self.roots if parent is None else parent.children).append(found)
-            self._known[id(source)] = found
+        self._known[id(source)] = (source, found)  # held, so that its id stays its own
         return found
 
 

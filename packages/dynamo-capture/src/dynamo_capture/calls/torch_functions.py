@@ -28,7 +28,7 @@ from dynamo_capture.values import (
     is_none,
 )
 from dynamo_capture.values.floating import RuntimeFloat
-from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource, Source
+from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -288,18 +288,21 @@ def has_no_hooks(tx: Trace, module: ObjectValue) -> bool:
     if "__call__" not in module.reads:
         module.reads["__call__"] = NONE
         if module.source is not None:
+            own = InstanceDictSource(module.source)
             for name, table in zip(_HOOKS, tables, strict=True):
-                tx.guards.length(_entry(module, name), table or ())
-            space = InstanceDictSource(ImportedModuleSource("torch.nn.modules.module"))
-            for name, table in zip(_GLOBAL_HOOKS, _global_hooks(), strict=True):
-                tx.guards.length(ItemSource(space, name), table)
+                tx.guards.length(ItemSource(own, name), table or ())
+            _guard_global_hooks(tx)
     return True
 
 
-def _entry(module: ObjectValue, name: str) -> Source:
-    """Where an entry of a module's instance dictionary is read."""
-    assert module.source is not None
-    return ItemSource(InstanceDictSource(module.source), name)
+def _guard_global_hooks(tx: Trace) -> None:
+    """How many hooks are registered for all modules; once in a trace."""
+    space = InstanceDictSource(ImportedModuleSource("torch.nn.modules.module"))
+    if space in tx.guards.told:
+        return
+    tx.guards.told.add(space)
+    for name, table in zip(_GLOBAL_HOOKS, _global_hooks(), strict=True):
+        tx.guards.length(ItemSource(space, name), table)
 
 
 def _global_hooks() -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import torch
@@ -19,6 +20,8 @@ from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
+
+_NOT_IN_NAMES = re.compile(r"\W")
 
 
 class Inputs:
@@ -90,7 +93,7 @@ def _name_of(source: Source) -> str:
             parts.append(str(step))
         current = current.base
     text = "_".join(reversed(parts)) or "x"
-    text = "".join(c if c.isalnum() or c == "_" else "_" for c in text).strip("_") or "x"
+    text = _NOT_IN_NAMES.sub("_", text).strip("_") or "x"
     return text if not text[0].isdigit() else f"x_{text}"
 
 

@@ -7,6 +7,7 @@ hashing costs nothing.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from math import gcd
@@ -77,6 +78,10 @@ Monomial: TypeAlias = tuple[Atom, ...]
 """A product of atoms, sorted; the empty product is the constant 1."""
 
 
+_REMEMBERED = 4096
+"""Of so many sums and products each the results are kept: a compilation asks for the same strides again and again."""
+
+
 def _monomial_key(monomial: Monomial) -> tuple[int, tuple[tuple[str, str], ...]]:
     return (-len(monomial), tuple(atom._key for atom in monomial))
 
@@ -120,21 +125,21 @@ class Expr:
         raise TypeError(f"the truth of the symbolic integer {self} is not known; ask a ShapeEnv")
 
     def __add__(self, other: IntLike) -> IntLike:
-        return _add(self, other, 1)
+        return _add(self, other, 1) if isinstance(other, (int, Expr)) else NotImplemented
 
     __radd__ = __add__
 
     def __sub__(self, other: IntLike) -> IntLike:
-        return _add(self, other, -1)
+        return _add(self, other, -1) if isinstance(other, (int, Expr)) else NotImplemented
 
     def __rsub__(self, other: int) -> IntLike:
-        return _add(-self, other, 1)
+        return _add(-self, other, 1) if isinstance(other, int) else NotImplemented
 
     def __neg__(self) -> IntLike:
         return Expr(tuple((m, -c) for m, c in self.terms))
 
     def __mul__(self, other: IntLike) -> IntLike:
-        return _mul(self, other)
+        return _mul(self, other) if isinstance(other, (int, Expr)) else NotImplemented
 
     __rmul__ = __mul__
 
@@ -213,18 +218,16 @@ def _from_terms(terms: Iterable[tuple[Monomial, int]]) -> IntLike:
     return Expr(ordered)
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _add(lhs: IntLike, rhs: IntLike, sign: int) -> IntLike:
-    if not isinstance(rhs, (int, Expr)):
-        return NotImplemented
     total = dict(_terms(lhs))
     for monomial, coefficient in _terms(rhs):
         total[monomial] = total.get(monomial, 0) + sign * coefficient
     return _from_terms(total.items())
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _mul(lhs: IntLike, rhs: IntLike) -> IntLike:
-    if not isinstance(rhs, (int, Expr)):
-        return NotImplemented
     total: dict[Monomial, int] = {}
     for left, a in _terms(lhs):
         for right, b in _terms(rhs):

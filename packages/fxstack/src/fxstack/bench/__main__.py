@@ -19,6 +19,15 @@ from fxstack.bench.models import WORKLOADS
 from fxstack.bench.process import measure
 
 PHASES = ("inference", "training")
+_SMALL_TABLES = {
+    "geomeans": "ratio",
+    "dynamic": "first call, dynamic / static",
+    "stages": "s",
+    "call_overhead": "us",
+    "guard_cost": "us",
+    "import_time": "s",
+}
+"""The tables after the models', with the unit of their figures."""
 
 
 def measure_model(name: str, phase: str, rounds: int, repeats: int) -> dict[str, float]:
@@ -36,6 +45,30 @@ def measure_model(name: str, phase: str, rounds: int, repeats: int) -> dict[str,
             for system, seconds in measure(request, cache).items():
                 samples.setdefault(f"step_{system}", []).append(seconds)
     return {key: sorted(values)[len(values) // 2] for key, values in samples.items()}
+
+
+def measure_stages(cache: Path) -> dict[str, float]:
+    """Seconds of capturing a 12-layer transformer and of tracing its joint graph: stock's and ours."""
+    found: dict[str, float] = {}
+    for system in ("stock", "fxstack"):
+        stages = measure({"measure": "compile_stages", "system": system}, cache)
+        found |= {f"{stage}, {system}": seconds for stage, seconds in stages.items()}
+    return found
+
+
+def measure_dynamic(names: Sequence[str], repeats: int) -> dict[str, float]:
+    """A cold first call with every size symbolic against one with none: the ratio of each model's best times."""
+    found: dict[str, float] = {}
+    for name in names:
+        best: dict[bool, float] = {}
+        for _ in range(repeats):
+            for dynamic in (False, True):
+                request = {"measure": "first_call", "model": name, "training": True, "dynamic": dynamic}
+                with tempfile.TemporaryDirectory() as folder:
+                    seconds = measure(request | {"system": "fxstack"}, Path(folder))["seconds"]
+                best[dynamic] = min(seconds, best.get(dynamic, seconds))
+        found[name] = best[True] / best[False]
+    return found
 
 
 def geomean(values: Iterable[float]) -> float:
@@ -75,9 +108,8 @@ def show(console: Console, report: dict[str, Any]) -> None:
         cells = [f"{row[c] * 1e3:.2f}" if c.startswith("step") else f"{row[c]:.2f}" for c in columns]
         table.add_row(name, *cells)
     console.print(table)
-    for title in ("geomeans", "call_overhead", "guard_cost", "import_time"):
-        unit = 1.0 if title in ("geomeans", "import_time") else 1e6
-        suffix = {"geomeans": "ratio", "import_time": "s"}.get(title, "us")
+    for title, suffix in _SMALL_TABLES.items():
+        unit = 1e6 if suffix == "us" else 1.0
         small = Table(title=f"{title} ({suffix})")
         for key in report[title]:
             small.add_column(key)
@@ -102,7 +134,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     }
     pairs = [(name, phase) for name in arguments.models for phase in arguments.phases]
     with Progress(console=console) as progress, tempfile.TemporaryDirectory() as folder:
-        task = progress.add_task("measuring", total=len(pairs) + 4)
+        task = progress.add_task("measuring", total=len(pairs) + 6)
         for name, phase in pairs:
             progress.update(task, description=f"{name} {phase}")
             report["models"][f"{name} {phase}"] = measure_model(
@@ -113,6 +145,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             progress.update(task, description=what)
             report[what] = measure({"measure": what, "rounds": 50}, Path(folder))
             progress.advance(task)
+        progress.update(task, description="stages of compiling")
+        report["stages"] = measure_stages(Path(folder))
+        progress.advance(task)
+        report["dynamic"] = measure_dynamic(
+            [name for name in arguments.models if WORKLOADS[name].lengths], max(arguments.repeats, 2)
+        )
+        progress.advance(task)
         report["import_time"] = {}
         for system in ("stock", "fxstack"):
             found = measure({"measure": "import_time", "system": system}, Path(folder))

@@ -46,15 +46,26 @@ def _step(model: Any, inputs: dict[str, Any], training: bool) -> Step:
     return train if training else infer
 
 
-def first_call(model: str, training: bool, system: str) -> dict[str, float]:
+def first_call(model: str, training: bool, system: str, dynamic: bool | None = None) -> dict[str, float]:
     """Seconds from asking for compilation to the end of the first step."""
     from fxstack.bench.models import WORKLOADS
 
     built, inputs = WORKLOADS[model].build(training=training)
     _step(built, inputs, training)()  # torch's own lazy initialisation is nobody's compile time
     started = time.perf_counter()
-    _step(_compile(system, built), inputs, training)()
+    _step(_compile(system, built, dynamic=dynamic), inputs, training)()
     return {"seconds": time.perf_counter() - started}
+
+
+def compile_stages(system: str, layers: int = 12) -> dict[str, float]:
+    """Seconds of capturing a transformer's graph (guards included), and of tracing the joint graph of its training step."""
+    from fxstack.bench import stages
+
+    capture, joint = {
+        "stock": (stages.stock_capture, stages.stock_joint),
+        "fxstack": (stages.fxstack_capture, stages.fxstack_joint),
+    }[system]
+    return {"capture": capture(*stages.transformer(layers)), "joint": joint(*stages.transformer(layers))}
 
 
 def steps(model: str, training: bool, rounds: int, stock: bool = True) -> dict[str, float]:
@@ -158,7 +169,7 @@ def memory(model: str, system: str, options: dict[str, Any] | None = None) -> di
 
 MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
     function.__name__: function
-    for function in (first_call, steps, errors, call_overhead, guard_cost, import_time, memory)
+    for function in (first_call, compile_stages, steps, errors, call_overhead, guard_cost, import_time, memory)
 }
 
 
