@@ -8,10 +8,15 @@
 /* Set by the self-test at import; 0 makes every check a full one. */
 extern int dict_versions_work;
 
-/* A number that no other dict has had, and that this dict will never have again once it changes; 0: not available.
- * 3.12 keeps dict watchers in the low byte. 3.13 has no version that outlives a change of layout: always 0. */
-static inline uint64_t dict_version(PyObject *dict) {
 #if PY_VERSION_HEX < 0x030D0000
+#define DICT_VERSIONS_IN_DICTS 1
+#endif
+
+/* A number that no other dict has had, and that this dict will never have again once it changes; 0: not available.
+ * 3.11 and 3.12 keep one in the dict (3.12 with dict watchers in the low byte). From 3.13 on the dict is watched and has
+ * a cell, whose number is 0 from the first change on: see dict_watch.c. */
+#ifdef DICT_VERSIONS_IN_DICTS
+static inline uint64_t dict_version(PyObject *dict) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wdeprecated-declarations"
     uint64_t tag = ((PyDictObject *)dict)->ma_version_tag;
@@ -20,15 +25,34 @@ static inline uint64_t dict_version(PyObject *dict) {
     tag >>= 8;
 #endif
     return dict_versions_work ? tag : 0;
-#else
-    (void)dict;
-    return 0;
-#endif
 }
+#else
+typedef struct DictCell {
+    uint64_t version; /* 0: the dict has changed, or the cell is nobody's */
+    PyObject *dict;
+    struct DictCell *next;
+} DictCell;
+
+extern int dicts_need_tables;
+int dict_watch_start(void); /* 0: no watcher is left */
+
+/* The cell of a dict, with a version; NULL: this dict cannot be watched. Cells are never freed: one that is given to
+ * another dict has a version that it never had before. */
+const DictCell *dict_cell(PyObject *dict);
+
+static inline uint64_t dict_version(PyObject *dict) {
+    const DictCell *cell = dict_versions_work ? dict_cell(dict) : NULL;
+    return cell == NULL ? 0 : cell->version;
+}
+#endif
 
 /* The type's version; 0: none assigned, or the type has changed since. */
 static inline unsigned int type_version(PyTypeObject *type) {
+#if PY_VERSION_HEX >= 0x030D0000 /* the flag is no longer kept: the tag is 0 itself */
+    return type->tp_version_tag;
+#else
     return (type->tp_flags & Py_TPFLAGS_VALID_VERSION_TAG) ? type->tp_version_tag : 0;
+#endif
 }
 
 /* The instance dict (new reference) of an object whose type is known to have the standard one; NULL without exception
@@ -45,14 +69,7 @@ static inline PyObject *instance_dict(PyObject *obj) {
 #endif
 }
 
-/* Where an object keeps its instance dict, or NULL where that is not a fixed place. */
-static inline PyObject **instance_dict_place(PyObject *obj) {
-#if PY_VERSION_HEX < 0x030D0000
-    return _PyObject_GetDictPtr(obj);
-#else
-    (void)obj;
-    return NULL;
-#endif
-}
+/* Where an object keeps its instance dict (made if its attributes are still inline), or NULL: nowhere. */
+static inline PyObject **instance_dict_place(PyObject *obj) { return _PyObject_GetDictPtr(obj); }
 
 #endif

@@ -48,8 +48,24 @@ static PyObject *use_dict_versions(PyObject *module, PyObject *flag) {
     (void)module;
     int on = PyObject_IsTrue(flag);
     if (on < 0) return NULL;
+#ifndef DICT_VERSIONS_IN_DICTS
+    on = on && dict_watch_start();
+#endif
     dict_versions_work = on;
     Py_RETURN_NONE;
+}
+
+/* give_dicts_tables(flag): see dict_watch.c; False where dicts have versions of their own. */
+static PyObject *give_dicts_tables(PyObject *module, PyObject *flag) {
+    (void)module;
+    int on = PyObject_IsTrue(flag);
+    if (on < 0) return NULL;
+#ifdef DICT_VERSIONS_IN_DICTS
+    on = 0;
+#else
+    dicts_need_tables = on;
+#endif
+    return PyBool_FromLong(on);
 }
 
 static PyObject *version_of(PyObject *module, PyObject *dict) {
@@ -92,6 +108,7 @@ static PyMethodDef methods[] = {
     {"bind_state", bind_state, METH_NOARGS, "Find torch's state functions: name -> reader."},
     {"read_state", read_state, METH_O, "The number that a reader sees now, in this thread."},
     {"use_dict_versions", use_dict_versions, METH_O, "Turn skipping by dict versions on or off."},
+    {"give_dicts_tables", give_dicts_tables, METH_O, "Give each dict that gets a version a table of its own."},
     {"dict_version", version_of, METH_O, "A dict's version, or 0 where there is none."},
     {"constants_equal", (PyCFunction)(void (*)(void))same_constant, METH_FASTCALL, "guards.kinds.constants, natively."},
     {"candidates", (PyCFunction)(void (*)(void))candidates, METH_FASTCALL,

@@ -24,6 +24,8 @@
 
 #include "native.h"
 
+#include "dict_version.h"
+
 typedef enum {
     ROOT_IS, ROOT_NODE, NAMESPACE_IS, MODULE_HAS, CLASS, OWNER, DICT, NAMES, LOOKUPS, ITEM_IS, ITEM_AT, HAS_TYPE, NUMBER, CHECK,
     ENTRY_KINDS
@@ -38,6 +40,9 @@ typedef struct {
     PyObject **place; /* OWNER: where the object keeps its dict */
     PyObject *dict;   /* OWNER, MODULE_HAS, ITEM_IS: the dict */
     uint64_t version; /* OWNER, DICT, NAMES: the dict's, OWNER's 0: does not matter; CLASS, LOOKUPS: the class's */
+#ifndef DICT_VERSIONS_IN_DICTS
+    const DictCell *cell; /* where the dict's version stands; NULL: the version is 0, or has not been compared yet */
+#endif
 } Entry;
 
 /* One name that matters in a dict, or (value NULL) all that was settled about the dict that is `node`'s value. */

@@ -209,7 +209,9 @@ static int record_class_value(Plan *plan, Node *child, PyObject *value) {
     } else {
         if (!record_owner(plan, child, value, &dict)) return 0;
         if (!PyUnicode_CheckExact(child->key) || _PyDict_GetItem_KnownHash(dict, child->key, child->hash) != NULL) return 0;
-        never_again(plan, add_dict(plan, dict, dict_version(dict)));
+        uint64_t version = dict_version(dict);
+        if (version == 0) return 0;
+        never_again(plan, add_dict(plan, dict, version));
     }
     record_value(plan, child, child->class_value, 1);
     return 1;

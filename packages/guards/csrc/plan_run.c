@@ -33,6 +33,30 @@ static int lasting_checks_hold(const Node *node, PyObject *value) {
     return 1;
 }
 
+/* Whether the dict that an entry is about has the version it had, and noting one that will do. */
+#ifdef DICT_VERSIONS_IN_DICTS
+static inline int dict_keeps_version(Entry *entry, PyObject *dict) { return dict_version(dict) == entry->version; }
+
+static inline void note_version(Entry *entry, PyObject *dict, uint64_t version) {
+    (void)dict;
+    entry->version = version;
+}
+#else
+static inline int dict_keeps_version(Entry *entry, PyObject *dict) {
+    if (entry->cell == NULL) {
+        const DictCell *cell = dict_cell(dict);
+        if (cell == NULL || cell->version != entry->version) return 0;
+        entry->cell = cell;
+    }
+    return entry->cell->version == entry->version;
+}
+
+static inline void note_version(Entry *entry, PyObject *dict, uint64_t version) {
+    entry->cell = dict_cell(dict);
+    entry->version = version;
+}
+#endif
+
 /* All that was found out about a dict that has changed since. */
 static int still_settled(const Node *node, PyObject *dict) {
     for (int i = node->n_value_checks; i < node->n_checks; i++)
@@ -55,12 +79,12 @@ static int holds_again(Plan *plan, Entry *entry, PyObject *dict) {
             return 0;
     }
     uint64_t version = dict_version(dict);
-    if (version != 0) entry->version = version;
+    if (version != 0) note_version(entry, dict, version);
     return version != 0;
 }
 
 static inline int has_version(Plan *plan, Entry *entry, PyObject *dict) {
-    return dict_version(dict) == entry->version || holds_again(plan, entry, dict);
+    return dict_keeps_version(entry, dict) || holds_again(plan, entry, dict);
 }
 
 static inline int stays(Plan *plan, Entry *entry) {
@@ -93,9 +117,10 @@ static PlanOutcome run_entry(Plan *plan, Entry *entry, const Roots *roots, Run *
     return holds ? PLAN_HOLDS : PLAN_STALE;
 }
 
-/* The version of what a block of entries is about; while it is the recorded one, they hold. */
-static inline uint64_t block_version(const Entry *entry) {
-    return entry->kind == NAMES ? dict_version(entry->object) : type_version((PyTypeObject *)entry->object);
+/* While what a block of entries is about has the recorded version, they hold. */
+static inline int block_keeps_version(Entry *entry) {
+    if (entry->kind == NAMES) return dict_keeps_version(entry, entry->object);
+    return type_version((PyTypeObject *)entry->object) == entry->version;
 }
 
 /* The entries of a block whose dict or class has changed; if they hold all the same, its version now will do. */
@@ -104,8 +129,10 @@ static PlanOutcome run_block(Plan *plan, Entry *block, const Roots *roots, Run *
         PlanOutcome outcome = run_entry(plan, entry, roots, run);
         if (outcome != PLAN_HOLDS) return outcome;
     }
-    uint64_t version = block_version(block);
-    if (version != 0) block->version = version;
+    uint64_t version =
+        block->kind == NAMES ? dict_version(block->object) : type_version((PyTypeObject *)block->object);
+    if (version != 0 && block->kind == NAMES) note_version(block, block->object, version);
+    else if (version != 0) block->version = version;
     return PLAN_HOLDS;
 }
 
@@ -118,7 +145,7 @@ static PlanOutcome run_entries(Plan *plan, const Roots *roots, Run *run) {
         } else if (entry->kind == DICT) {
             if (!has_version(plan, entry, entry->object)) return PLAN_STALE;
         } else if (entry->kind == NAMES || entry->kind == LOOKUPS) {
-            if (block_version(entry) != entry->version) outcome = run_block(plan, entry, roots, run);
+            if (!block_keeps_version(entry)) outcome = run_block(plan, entry, roots, run);
             entry += entry->guard;
         } else
             outcome = run_entry(plan, entry, roots, run);

@@ -13,7 +13,7 @@ from guards.torch_bridge import calibration, use_dict_versions_if_sound
 from guards.tree import GuardSet, TreeNode
 
 SKIPS_BY_DICT_VERSION = use_dict_versions_if_sound()
-"""Whether unchanged dicts are recognised (CPython 3.11 and 3.12), which makes most of a check unnecessary."""
+"""Whether unchanged dicts are recognised, which makes most of a check unnecessary."""
 
 
 def build(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
@@ -74,41 +74,48 @@ def native_readers() -> Mapping[str, int]:
 def use_dict_versions_if_sound() -> bool:
     """Turn on skipping by dict versions if every kind of change to a dict is seen to change its version."""
     _native.use_dict_versions(True)
-    sound = _native.dict_version({}) != 0 and _every_change_shows()
+    sound = _native.dict_version({}) != 0
+    if sound and not _every_change_shows():
+        sound = _native.give_dicts_tables(True) and _every_change_shows()
     _native.use_dict_versions(sound)
     return sound
 
 
 class _Holder:
-    pass
+    def __init__(self) -> None:
+        self.a = 0
+        self.b = 0
 
 
 def _every_change_shows() -> bool:
-    holder = _Holder()
-    holder.__dict__["a"] = 0
+    holder, other = _Holder(), _Holder()
     table: dict[Any, Any] = {"a": 1, "b": 2, "c": 3, "d": 4, "e": 5}
 
     def store_attribute() -> None:
-        for number in range(40):
-            holder.a = number  # type: ignore[attr-defined]
+        for number in range(40):  # often enough for the interpreter to specialise it
+            holder.a = number
 
-    changes = (
-        lambda: table.__setitem__("a", 7),
-        lambda: table.__delitem__("a"),
-        lambda: table.update(b=8),
-        lambda: table.__ior__({"c": 9}),
-        lambda: table.setdefault("new", 1),
-        lambda: table.pop("b"),
-        table.popitem,
-        table.clear,
+    def delete_attribute() -> None:
+        del holder.b
+
+    changes: tuple[tuple[dict[Any, Any], Callable[[], Any]], ...] = (
+        (table, lambda: table.__setitem__("a", 7)),
+        (table, lambda: table.__delitem__("a")),
+        (table, lambda: table.update(b=8)),
+        (table, lambda: table.__ior__({"c": 9})),
+        (table, lambda: table.setdefault("new", 1)),
+        (table, lambda: table.pop("b")),
+        (table, table.popitem),
+        (table, table.clear),
+        (vars(holder), store_attribute),
+        (vars(holder), lambda: setattr(holder, "a", -1)),
+        (vars(holder), lambda: object.__setattr__(holder, "new", -1)),
+        (vars(holder), delete_attribute),
+        (vars(other), lambda: vars(other).update(a=1)),
     )
-    for change in changes:
-        before = _native.dict_version(table)
+    for changed, change in changes:
+        before = _native.dict_version(changed)
         change()
-        if _native.dict_version(table) == before:
+        if _native.dict_version(changed) == before:
             return False
-    before = _native.dict_version(vars(holder))
-    store_attribute()
-    return _native.dict_version(vars(holder)) != before and _native.dict_version({}) != _native.dict_version(
-        {}
-    )
+    return _native.dict_version(table) == _native.dict_version(table) != _native.dict_version({})

@@ -40,7 +40,7 @@ def _as_captured(graph_module: GraphModule, inputs: Sequence[Any]) -> Callable[.
 
 
 def fxstack_capture(model: nn.Module, inputs: Inputs) -> float:
-    """Seconds of a first call under ``dynamo_capture`` with a backend that runs the graph as it is, less a second call."""
+    """Seconds of a first call with a backend that runs the graph as it is, less a second call."""
     import dynamo_capture
     from primtorch_decomps import LIBRARY
 

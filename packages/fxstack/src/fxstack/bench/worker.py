@@ -58,7 +58,7 @@ def first_call(model: str, training: bool, system: str, dynamic: bool | None = N
 
 
 def compile_stages(system: str, layers: int = 12) -> dict[str, float]:
-    """Seconds of capturing a transformer's graph (guards included), and of tracing the joint graph of its training step."""
+    """Seconds of capturing a transformer's graph with its guards, and of tracing its joint graph."""
     from fxstack.bench import stages
 
     capture, joint = {
