@@ -135,6 +135,11 @@ def replace_list(target: Any, items: Iterable[Any]) -> None:
     target.extend(items)
 
 
+def extend_list(target: list[Any], items: list[Any]) -> None:
+    """The target holds these items too, after what it held."""
+    list.extend(target, items)
+
+
 def replace_dict(target: dict[Any, Any], content: Mapping[Any, Any]) -> None:
     """The target holds exactly these entries, in this order. Where the keys stay, iterators over it stay valid."""
     base: Any = builtin_base(type(target))
@@ -143,6 +148,13 @@ def replace_dict(target: dict[Any, Any], content: Mapping[Any, Any]) -> None:
     ):
         base.clear(target)
     for key, value in content.items():
+        base.__setitem__(target, key, value)
+
+
+def update_dict(target: dict[Any, Any], content: list[tuple[Any, Any]]) -> None:
+    """The target holds these entries too; those with new keys come last."""
+    base: Any = builtin_base(type(target))
+    for key, value in content:
         base.__setitem__(target, key, value)
 
 

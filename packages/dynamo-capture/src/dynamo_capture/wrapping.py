@@ -462,11 +462,15 @@ def _list(tx: Trace, real: Any, source: Source) -> Value:
     if found is not None:
         return found
     tx.guards.type_is(source, type(real))
-    tx.guards.length(source, real)
+
+    def read() -> list[Value]:
+        tx.guards.length(source, real)
+        return [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
+
     if isinstance(real, collections.deque):
         tx.guards.equals(AttrSource(source, "maxlen"), real.maxlen)
-    items: list[Value] = [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
-    return tx.wrapping.remember(real, ListValue(items, type(real), source, real))
+        return tx.wrapping.remember(real, ListValue(read(), type(real), source, real))
+    return tx.wrapping.remember(real, ListValue([], list, source, real, read))
 
 
 @wraps(dict, collections.OrderedDict, collections.defaultdict)

@@ -25,7 +25,7 @@ class ModuleAttributes(InstanceAttributes):
             if isinstance(members, DictValue):
                 found = members.find(self._tx, name, guard=False)
                 if found is not None:
-                    if members.entries is None and module.real is not None:
+                    if not members.is_changed and module.real is not None:
                         module.reads[name] = found
                     return found
         if module.real is not None and module.source is not None:
@@ -39,7 +39,7 @@ class ModuleAttributes(InstanceAttributes):
         if module.real is None or kind in module.attrs or "__dict__" in module.attrs:
             return False
         table = module.reads.get(kind)
-        if isinstance(table, DictValue) and table.entries is not None:
+        if isinstance(table, DictValue) and table.is_changed:
             return False
         real = vars(module.real).get(kind)
         return isinstance(real, dict) and name not in real

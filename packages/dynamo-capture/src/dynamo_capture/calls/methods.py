@@ -126,10 +126,7 @@ _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
 
 @method(list.append, collections.deque.append)
 def list_append(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    tx.effects.mutates(owner)
-    owner.items.append(args[0])
-    if owner.maxlen is not None and len(owner.items) > owner.maxlen:
-        del owner.items[0]
+    owner.append(tx, [args[0]])
     return NONE
 
 

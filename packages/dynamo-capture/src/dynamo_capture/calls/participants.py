@@ -26,6 +26,7 @@ def _holds_tensor(tx: Trace, value: Value) -> bool:
         return True
     if isinstance(value, SequenceValue):
         return any(_holds_tensor(tx, item) for item in value.items)
-    if isinstance(value, DictValue) and value.entries is not None:
-        return any(_holds_tensor(tx, entry[1]) for entry in value.entries.values())
+    if isinstance(value, DictValue):
+        held = [*value.stored.values(), *value.late] if value.entries is None else value.entries.values()
+        return any(_holds_tensor(tx, entry[1]) for entry in held)
     return False

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture import runtime
 from dynamo_capture.effects import Effects
-from dynamo_capture.values import Const, DictValue, ListValue, SetValue, Value
+from dynamo_capture.values import Const, DictValue, ListValue, SetValue, TupleValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.codegen.collect import Collector
@@ -43,11 +43,11 @@ def _values(tx: Trace, entry: tuple[Any, ...]) -> list[Value]:
 
 def _content(tx: Trace, owner: Value) -> list[Value]:
     if isinstance(owner, DictValue):
-        return [part for pair in owner.all_entries(tx).values() for part in pair]
+        return [part for pair in _entries(tx, owner) for part in pair]
     if isinstance(owner, SetValue):
         return list(owner.items.values())
     assert isinstance(owner, ListValue)
-    return list(owner.items)
+    return owner.appended if owner.is_unread else list(owner.items)
 
 
 def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
@@ -81,13 +81,24 @@ def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
 def _replay_content(tx: Trace, owner: Any, to: Reconstruction) -> None:
     content: Value
     if isinstance(owner, DictValue):
-        content, function = DictValue(owner.all_entries(tx)), runtime.replace_dict
+        pairs: list[Value] = [TupleValue(pair) for pair in _entries(tx, owner)]
+        function = runtime.update_dict if owner.entries is None else runtime.replace_dict
+        content = ListValue(pairs) if owner.entries is None else DictValue(owner.entries)
     elif isinstance(owner, SetValue):
         content, function = ListValue(list(owner.items.values())), runtime.replace_set  # type: ignore[assignment]
+    elif owner.is_unread:
+        content, function = ListValue(owner.appended), runtime.extend_list  # type: ignore[assignment]
     else:
         content, function = ListValue(owner.items), runtime.replace_list  # type: ignore[assignment]
     to.call(function, lambda: to.push_all([owner, content]), 2)
     to.emitter.pop_top()
+
+
+def _entries(tx: Trace, owner: DictValue) -> list[list[Value]]:
+    """What is put into a changed dict: only what was stored where nothing asked for more."""
+    if owner.entries is None:
+        return [*owner.stored.values(), *owner.late]
+    return list(owner.entries.values())
 
 
 def _replay_attribute(owner: Any, name: str, to: Reconstruction) -> None:

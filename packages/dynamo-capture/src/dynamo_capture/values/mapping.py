@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.sources import item_source
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
+from dynamo_capture.values.number import SymValue
 from fx_interface.source import DictKeySource
 
 if TYPE_CHECKING:
@@ -18,9 +19,11 @@ _MISSING: Any = object()
 
 
 class DictValue(Value):
-    """A dict of class ``cls``. ``entries`` maps a hashable key to ``[key, value]``; None: still as ``real`` has it."""
+    """A dict of class ``cls``. ``entries`` maps a hashable key to ``[key, value]``; None: as ``real`` has it, except for
+    what was ``stored`` since, whatever else there is, and after that under keys that are not known (``late``).
+    """
 
-    __slots__ = ("cls", "entries", "factory", "keys_guarded", "reads", "real", "source")
+    __slots__ = ("cls", "entries", "factory", "keys_guarded", "late", "reads", "real", "source", "stored")
 
     def __init__(
         self,
@@ -34,6 +37,8 @@ class DictValue(Value):
         self.source = source
         self.real = real
         self.reads: dict[Any, Value] = {}
+        self.stored: dict[Any, list[Value]] = {}
+        self.late: list[list[Value]] = []
         self.factory: Value | None = None
         self.keys_guarded = False
 
@@ -43,12 +48,25 @@ class DictValue(Value):
     def python_type(self) -> type:
         return self.cls
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether the trace has made or changed the dict, or read all of it."""
+        return self.entries is not None or bool(self.stored or self.late)
+
+    def _settle(self, tx: Trace) -> None:
+        """Something is asked for, so that it matters under which keys was stored."""
+        late, self.late = self.late, []
+        for key, value in late:
+            self.stored.setdefault(tx.hash_key(key), [key, value])[1] = value
+
     def find(self, tx: Trace, key: Any, *, guard: bool = True) -> Value | None:
         """The value under a hashable key, or None. What was looked for is guarded."""
         if self.entries is not None:
             entry = self.entries.get(key)
             return None if entry is None else tx.force(entry[1])
-        found = self.reads.get(key)
+        self._settle(tx)
+        entry = self.stored.get(key)
+        found = self.reads.get(key) if entry is None else tx.force(entry[1])
         if found is not None:
             return found
         assert self.real is not None
@@ -77,6 +95,7 @@ class DictValue(Value):
         if self.entries is None:
             assert self.real is not None
             assert self.source is not None
+            self._settle(tx)
             self.guard_keys(tx)
             entries: dict[Any, list[Value]] = {}
             for index, (key, real) in enumerate(dict.items(self.real)):
@@ -93,6 +112,8 @@ class DictValue(Value):
                         Lazy(real, item_source(self.source, key, type(self.real))),
                     ]
             self.entries = entries
+            for key, (name, value) in self.stored.items():
+                entries.setdefault(key, [name, value])[1] = value
         return self.entries
 
     def guard_keys(self, tx: Trace) -> None:
@@ -102,19 +123,22 @@ class DictValue(Value):
             tx.guard_keys(self.source, self.real)
 
     def length(self, tx: Trace) -> int:
-        if self.entries is None:
+        if not self.is_changed:
             assert self.real is not None
             assert self.source is not None
             if not self.keys_guarded:
                 tx.guard_length(self.source, self.real)
             return dict.__len__(self.real)
-        return len(self.entries)
+        return len(self.all_entries(tx))
 
     def truth(self, tx: Trace) -> bool:
         return self.length(tx) > 0
 
     def contains(self, tx: Trace, item: Value) -> bool:
         key = tx.hash_key(item)
+        self._settle(tx)
+        if self.entries is None and key in self.stored:
+            return True
         if self.entries is None and self.real is not None and not is_opaque(key):
             present = dict.__contains__(self.real, key)
             if present and key not in self.reads:
@@ -135,9 +159,15 @@ class DictValue(Value):
         raise tx.raises(KeyError, key)
 
     def set_item(self, tx: Trace, key: Value, value: Value) -> None:
-        entries = self.all_entries(tx)
-        tx.effects.mutates(self)
+        if self.entries is None and isinstance(key, SymValue):
+            tx.effects.mutates(self)
+            self.late.append([key, value])
+            return
+        self._settle(tx)
         hashed = tx.hash_key(key)
+        unread = self.entries is None and is_plain_key(hashed)
+        entries = self.stored if unread else self.all_entries(tx)
+        tx.effects.mutates(self)
         entry = entries.get(hashed)
         if entry is None:
             entries[hashed] = [key, value]

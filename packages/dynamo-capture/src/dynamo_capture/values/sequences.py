@@ -6,6 +6,7 @@ import collections
 import contextlib
 import functools
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -123,16 +124,56 @@ class TupleValue(SequenceValue):
 
 
 class ListValue(SequenceValue):
-    """A list or deque; ``real`` is the object itself if it existed before the trace."""
+    """A list or deque; ``real`` is the object itself if it existed before the trace.
 
-    __slots__ = ("maxlen", "real")
+    Such a list may be ``unread``: a function that gives its items, with the guard on how many there are. It is called
+    when something asks for ``items``; until then the trace has only ``appended`` to whatever the list holds.
+    """
+
+    __slots__ = ("_items", "_unread", "appended", "maxlen", "real")
 
     def __init__(
-        self, items: list[Value], cls: type = list, source: Source | None = None, real: Any = None
+        self,
+        items: list[Value],
+        cls: type = list,
+        source: Source | None = None,
+        real: Any = None,
+        unread: Callable[[], list[Value]] | None = None,
     ) -> None:
+        self._unread = unread
+        self.appended: list[Value] = []
         super().__init__(items, cls, source)
         self.real = real
         self.maxlen: int | None = real.maxlen if isinstance(real, collections.deque) else None
+
+    def __repr__(self) -> str:
+        return f"ListValue({self._items if self._unread is None else self.source})"
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing of what the list held before the trace has mattered."""
+        return self._unread is not None
+
+    @property
+    def items(self) -> list[Value]:
+        """All items; from now on it matters how many there were."""
+        if self._unread is not None:
+            read, self._unread = self._unread, None
+            self._items = [*read(), *self.appended]
+        return self._items
+
+    @items.setter
+    def items(self, items: list[Value]) -> None:
+        self._items = items
+
+    def append(self, tx: Trace, items: list[Value]) -> None:
+        """Put items at the end."""
+        tx.effects.mutates(self)
+        if self._unread is not None:
+            self.appended.extend(items)
+            return
+        self.items.extend(items)
+        self.trim()
 
     def like(self, items: list[Value]) -> ListValue:
         """A new list or deque with the same limit."""
@@ -150,10 +191,7 @@ class ListValue(SequenceValue):
                     self.items.append(source.next(tx))
                     self.trim()
             return
-        items = source.unpack(tx)
-        tx.effects.mutates(self)
-        self.items.extend(items)
-        self.trim()
+        self.append(tx, source.unpack(tx))
 
     def trim(self) -> None:
         """A deque that has got too long loses items at its left end."""
