@@ -160,7 +160,7 @@ _ENTRIES = (
     BreakKind(
         "CAP231",
         "a break was asked for",
-        "graph_break() or a function marked by disable() was called",
+        "graph_break(), a function marked by disable() or one optimized with other options was called",
         "remove it to capture more",
     ),
     BreakKind(

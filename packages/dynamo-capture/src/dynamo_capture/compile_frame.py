@@ -48,6 +48,7 @@ from dynamo_capture.output import GraphInput
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
 from dynamo_capture.regions.transforms import register_loaded
+from dynamo_capture.refusals import Refusals
 from dynamo_capture.report import Replacement, Report
 from dynamo_capture.surroundings import set_aside
 from dynamo_capture.trace import Trace
@@ -86,6 +87,19 @@ class Session:
     targets: dict[int, CodeType] = field(default_factory=dict)
     waits: bool = True
     locks: dict[int, threading.RLock] = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=Refusals)
+
+    def takes_in(self, function: RegionFunction) -> bool:
+        """Whether an optimized function would be captured as here: same backend, operators and options."""
+        other = getattr(function, "__fxstack_capture__", None)
+        return isinstance(other, Session) and (
+            other is self
+            or (
+                other.library is self.library
+                and _options(other) == _options(self)
+                and other.waits == self.waits
+            )
+        )
 
     def reset(self) -> None:
         """Forget reports, resume functions and which sizes vary."""
@@ -93,6 +107,11 @@ class Session:
         self.report = Report()
         self.histories.clear()
         self.failures.clear()
+        self.refusals.clear()
+
+
+def _options(session: Session) -> tuple[Any, bool, bool | None]:
+    return session.backend, session.fullgraph, session.dynamic
 
 
 class _Broken(Exception):
@@ -173,6 +192,8 @@ class FrameCompiler:
         foreign = foreign_interpreter()
         if foreign is not None:
             return self._leave_to(foreign, view)
+        if session.refusals.makes_pointless(view.code):
+            return SKIP
         stance = current_stance()
         if stance in ("force_eager", "eager_on_recompile"):
             return None
@@ -216,7 +237,8 @@ class FrameCompiler:
         except UnsupportedProgramError as error:
             if session.fullgraph and id(view.code) in session.targets:
                 raise propagate(error) from None
-            _log.warning("%s runs uncompiled: %s", view.code.co_qualname, error)
+            level = logging.WARNING if session.refusals.is_news(error) else logging.INFO
+            _log.log(level, "%s runs uncompiled: %s", view.code.co_qualname, error)
             session.report.eager.append((view.code, str(error)))
             return SKIP
         except RecursionError:
@@ -303,7 +325,8 @@ class FrameCompiler:
         session = self._session
         history = session.histories.setdefault(id(view.code), SizeHistory())
         register_loaded()
-        tx = Trace(session.library, Policy(session.dynamic, history), session.memo, session.resumes)
+        policy = Policy(session.dynamic, history)
+        tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in)
         try:
             return self._capture(view, prepared, broken, report, tx)
         finally:
@@ -411,9 +434,14 @@ class _Backend:
         return self.compiled, output.inputs
 
     def _call_backend(self, module: GraphModule, inputs: list[Any]) -> Any:
+        refusals = self._session.refusals
+        earlier = refusals.earlier(module)
+        if earlier is not None:
+            raise earlier
         try:
             compiled = self._session.backend(module, inputs)
-        except UnsupportedProgramError:
+        except UnsupportedProgramError as error:
+            refusals.note(module, error.with_traceback(None))
             raise
         except StackError as error:
             raise propagate(error) from error.__cause__

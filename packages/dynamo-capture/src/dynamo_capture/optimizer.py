@@ -84,7 +84,7 @@ def _entry(function: Callable[..., Any]) -> FunctionType:
         if isinstance(function, nn.Module)
         else getattr(function, "__qualname__", "call")
     )
-    call.__code__ = call.__code__.replace(co_name=name)
+    call.__code__ = call.__code__.replace(co_name=name, co_qualname=name)
     return call  # type: ignore[return-value]
 
 

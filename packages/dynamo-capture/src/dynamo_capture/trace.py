@@ -60,8 +60,15 @@ class Trace:
     """Shared state and the questions that values ask each other."""
 
     def __init__(
-        self, library: OperatorLibrary, policy: Policy, memo: dict[Any, Any], resumes: ResumeCodes
+        self,
+        library: OperatorLibrary,
+        policy: Policy,
+        memo: dict[Any, Any],
+        resumes: ResumeCodes,
+        takes_in: Callable[[Any], bool] = lambda function: False,
     ) -> None:
+        self.takes_in = takes_in
+        """Whether an optimized function that is called has the options of this trace, so that it is traced into."""
         self.env = ShapeEnv()
         self.policy = policy
         self.frames: list[Frame] = []

@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture import numpy_types
+from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.calls.contexts import RecordFunction
 from dynamo_capture.calls.modes import Autocast, InferenceMode
 from dynamo_capture.controls import is_allowed_in_graph
@@ -97,6 +98,7 @@ _BY_IDENTITY = (
     operator.itemgetter,
     operator.attrgetter,
     operator.methodcaller,
+    RegionFunction,
 )
 _BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
 _KNOWN = frozenset((*_PLAIN, *_BY_EQUALITY, *_BY_IDENTITY, *_BUILTIN_METHODS, torch.Size, types.FunctionType))

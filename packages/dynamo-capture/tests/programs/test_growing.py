@@ -120,8 +120,7 @@ def _rounds_with_item(x, items):
 
 
 def _numbers():
-    for number in range(50):
-        yield number
+    yield from range(50)
 
 
 ITERABLES = {

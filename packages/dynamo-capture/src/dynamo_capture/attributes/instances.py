@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 import guards
+from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.attributes.lookup import (
     ABSENT,
     C_METHODS,
@@ -203,7 +204,7 @@ class InstanceAttributes(Lookup):
         """A class attribute read through an instance."""
         tx = self._tx
         kind = type(found)
-        if kind is types.FunctionType:
+        if kind is types.FunctionType or kind is RegionFunction:
             return MethodValue(Const(found), receiver)
         if kind is staticmethod:
             return tx.known(found.__func__)

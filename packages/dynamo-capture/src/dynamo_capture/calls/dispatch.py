@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture import numpy_types
+from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     builtin_functions,
     constructors,
@@ -84,6 +85,8 @@ class Calls:
             return tx.arrays.call_function(function, args, kwargs)
         if kind is types.FunctionType:
             return self._call_function(owner, function, args, kwargs)
+        if kind is RegionFunction:
+            return self._call_region(function, args, kwargs)
         substitute = substitute_for(function)
         if isinstance(function, type):
             if substitute is not None:
@@ -170,6 +173,16 @@ class Calls:
     def _is_in_torch(self) -> bool:
         """Whether torch's own code is being traced: a break that it asks for works around a limit of its compiler."""
         return str(self._tx.frames[-1].globals.real.get("__name__")).partition(".")[0] == "torch"
+
+    def _call_region(self, function: RegionFunction, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """A function that is optimized itself: traced into, or left to be captured with its own options."""
+        reason = skip_reason(function)
+        if reason is None and not self._tx.takes_in(function):
+            name = getattr(function, "__qualname__", "a function")
+            reason = f"{name} is a region with options of its own"
+        if reason is not None:
+            raise GraphBreak("CAP231", reason)
+        return Const(function.function).call(self._tx, args, kwargs)
 
     def _call_constant(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """A function whose result the user says is always the same: run now."""

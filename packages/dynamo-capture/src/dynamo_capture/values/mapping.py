@@ -19,7 +19,7 @@ _MISSING: Any = object()
 
 
 class DictValue(Value):
-    """A dict of class ``cls``. ``entries`` maps a hashable key to ``[key, value]``; None: as ``real`` has it, except for
+    """A dict of class ``cls``. ``entries`` maps a hashable key to ``[key, value]``; None: as ``real`` has it, save for
     what was ``stored`` since, whatever else there is, and after that under keys that are not known (``late``).
     """
 

@@ -1,0 +1,88 @@
+"""A backend that refuses graphs is asked once for each, and the user is told once."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+import torch
+from torch import nn
+
+from dynamo_capture import optimize
+from fx_interface.errors import UnsupportedProgramError
+
+
+class Block(nn.Module):
+    """A module that calls a method and another module."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(2, 2)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return torch.relu(self.linear(x)) + self.twice(x)
+
+    def twice(self, x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+
+class Net(nn.Module):
+    """Three blocks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.ModuleList(Block() for _ in range(3))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        for block in self.blocks:
+            x = block(x)
+        return x
+
+
+def test_each_graph_is_offered_once_and_the_reason_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    offered: list[list[str]] = []
+
+    def backend(graph_module: Any, example_inputs: Any) -> Any:
+        offered.append([str(node.target) for node in graph_module.graph.nodes if node.op != "placeholder"])
+        raise UnsupportedProgramError("TST001", "not here")
+
+    net = Net()
+    optimizer = optimize(backend)
+    compiled = optimizer(net)
+    x = torch.ones(2, 2)
+    with caplog.at_level(logging.WARNING, "dynamo_capture"):
+        for _ in range(3):
+            assert torch.equal(compiled(x), net(x))
+    assert len(offered) == 4  # the net's, a block's, the layer's and the method's
+    assert len(set(map(tuple, offered))) == 4
+    assert [record.getMessage() for record in caplog.records] == ["Net runs uncompiled: [TST001] not here"]
+    assert {code.co_name for code, _ in optimizer.report.eager} >= {"Net", "forward", "twice"}
+    optimizer.reset()
+    compiled(x)
+    assert len(offered) == 8
+
+
+def test_other_graphs_and_other_reasons_are_not_held_back(caplog: pytest.LogCaptureFixture) -> None:
+    def backend(graph_module: Any, example_inputs: Any) -> Any:
+        found = [node for node in graph_module.graph.nodes if node.target is torch.sin]
+        if found:
+            raise UnsupportedProgramError("TST002", f"{len(found)} sines")
+        return graph_module.forward
+
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        return x.cos() + 1
+
+    def outer(x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(inner(x))
+
+    def other(x: torch.Tensor) -> torch.Tensor:
+        return torch.sin(torch.sin(x))
+
+    optimizer = optimize(backend)
+    x = torch.ones(2)
+    with caplog.at_level(logging.WARNING, "dynamo_capture"):
+        assert torch.equal(optimizer(outer)(x), outer(x))
+        assert torch.equal(optimizer(other)(x), other(x))
+    assert [code.co_name for code, _ in optimizer.report.replacements] == ["inner"]
+    assert sorted("2 sines" in record.getMessage() for record in caplog.records) == [False, True]
