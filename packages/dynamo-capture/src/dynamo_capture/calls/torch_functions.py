@@ -314,7 +314,7 @@ def _global_hooks() -> list[Any]:
 def _has_entries(tx: Trace, table: Any) -> bool:
     """Whether a dictionary has entries at this point of the trace, which may have changed it."""
     known = tx.wrapping.value_of(table)
-    if isinstance(known, DictValue) and known.entries is not None:
+    if isinstance(known, DictValue) and known.is_changed:
         return bool(known.all_entries(tx))
     return bool(table)
 
