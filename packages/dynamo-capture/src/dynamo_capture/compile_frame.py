@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from types import BuiltinFunctionType, CodeType
@@ -41,6 +42,7 @@ from dynamo_capture.hook import (
     FrameView,
     RegionFunction,
     entries,
+    is_skipped,
     propagate,
 )
 from dynamo_capture.nesting import Stop, Stopped, deepest
@@ -199,10 +201,7 @@ class FrameCompiler:
             return None
         lock = session.locks.setdefault(id(view.code), threading.RLock())
         if not lock.acquire(blocking=False):
-            if session.waits:
-                with lock:
-                    return AGAIN
-            return None
+            return _wait_for_entry(lock, view.code) if session.waits else None
         try:
             return self._answer(view, count, stance)
         finally:
@@ -360,8 +359,6 @@ class FrameCompiler:
                 if done is not None:
                     close_dropped(tx, frame, done.value)
             left = switches()
-            if done is None and frame.exceptions:
-                raise GraphBreak("CAP241", "inside an exception handler")
             if tx.tensors.disabled:
                 raise GraphBreak("CAP241", "where __torch_function__ is disabled")
             if done is not None and tx.blocks:
@@ -460,6 +457,18 @@ class _Backend:
                 BackendError("CAP302", f"the backend returned {compiled!r}, which cannot be called")
             )
         return compiled if isinstance(compiled, BuiltinFunctionType) else RegionFunction(compiled, None)
+
+
+def _wait_for_entry(lock: threading.RLock, code: CodeType) -> Any:
+    """Wait for the thread that compiles ``code``. The hook caches what it made right after the lock is free."""
+    known = len(entries(code))
+    with lock:
+        pass
+    for _ in range(50):
+        if len(entries(code)) > known or is_skipped(code):
+            break
+        time.sleep(0.0001)
+    return AGAIN
 
 
 def _variables(tx: Trace, view: FrameView) -> dict[str, Value]:

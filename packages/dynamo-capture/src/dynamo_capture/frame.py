@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import guards
 from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
@@ -134,14 +134,25 @@ class Yield:
         self.value = value
 
 
+class Handling(NamedTuple):
+    """An exception that a frame handles: how high the stack was where it was caught, whether the interpreter keeps
+    there which instruction raised, and that instruction's line."""
+
+    depth: int
+    lasti: bool
+    line: int | None
+
+
 class Frame:
     """One call: variables by name (cells for shared ones), a value stack, the next step."""
 
     __slots__ = (
         "callee",
+        "caught",
         "code",
         "exceptions",
         "globals",
+        "handling",
         "is_generator",
         "kw_names",
         "line",
@@ -165,6 +176,8 @@ class Frame:
         self.next = 0
         self.line: int | None = prepared.code.co_firstlineno
         self.exceptions: list[Value] = []
+        self.handling: list[Handling] = []
+        self.caught = Handling(0, False, None)
         self.kw_names: tuple[str, ...] = ()
         self.is_generator = prepared.body.is_generator
         self.callee: Value | None = None
@@ -216,6 +229,7 @@ class Frame:
         if step.handler < 0:
             raise raised
         del self.stack[step.depth :]
+        self.caught = Handling(step.depth, step.lasti, step.line)
         if step.lasti:
             self.stack.append(Const(step.index))
         self.stack.append(raised.value)

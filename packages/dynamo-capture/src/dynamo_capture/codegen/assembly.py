@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import guards
 from dynamo_capture import runtime
-from dynamo_capture.bytecode import CodeBody, Position, assemble, body_like, function_prologue
+from dynamo_capture.bytecode import CodeBody, Instruction, Position, assemble, body_like, function_prologue
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import live_variables
 from dynamo_capture.bytecode.resume_code import ResumeCodes
@@ -20,6 +20,7 @@ from dynamo_capture.bytecode.splice import splice, splice_call
 from dynamo_capture.calls.drawing import MODULE_GENERATOR, Draw
 from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots, unbound
 from dynamo_capture.codegen.collect import Collector, is_existing
+from dynamo_capture.codegen.handled import exits_of_handler, push_stack
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, visit_effects
 from dynamo_capture.codegen.second_run import second_run
@@ -108,7 +109,12 @@ class Assembly:
         contents = [(name, value) for name, value in contents if value is None or not _stays(name, value)]
         collector = Collector(self._tx, cells)
         stack = frame.stack if called is None else [*frame.stack, called]
-        for value in (*stack, *(v for _, v in variables), *(v for _, v in contents if v is not None)):
+        for value in (
+            *stack,
+            *frame.exceptions,
+            *(v for _, v in variables),
+            *(v for _, v in contents if v is not None),
+        ):
             collector.visit(value)
         for block in blocks:
             collector.visit(block)
@@ -118,7 +124,7 @@ class Assembly:
         to = Reconstruction(self._tx, emitter, collector, plain, cells)
         self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
         filled = [(name, value) for name, value in contents if value is not None]
-        to.push_all(stack)
+        push_stack(to, frame, stack)
         to.push_all([value for _, value in variables])
         to.push_all([value for _, value in filled])
         replay(self._tx, self._tx.effects, to)
@@ -136,12 +142,20 @@ class Assembly:
                 emitter.delete_fast(name)  # a resume function's, which only its first instructions read
         tail = resumes.is_resume_function(frame.code)
         if called is None:
-            exits = exits_after(
-                frame.code, self._body, frame.next, slots(frame), unbound(frame), resumes, tail=tail
-            )
+            exits = self._exits(resumes, tail)
             return assemble(splice(self._body, emitter.instructions, enter, exits))
         leave = exit_of_call(frame, enter, resumes, tail=tail)
         return assemble(splice_call(self._body, emitter.instructions, enter, leave))
+
+    def _exits(self, resumes: ResumeCodes, tail: bool) -> dict[int, list[Instruction]]:
+        """Where the outermost frame goes on compiled, after the instruction before which the graph ends."""
+        frame, stack = self._frame, slots(self._frame)
+        state = (frame.code, self._body, frame.next)
+        if not frame.handling:
+            return exits_after(*state, stack, unbound(frame), resumes, tail=tail)
+        below = stack[: frame.handling[0].depth]
+        handled = len(frame.handling)
+        return exits_of_handler(*state, below, unbound(frame), resumes, handled=handled, tail=tail)
 
     def _check_generators(self, collector: Collector) -> None:
         """A generator that nothing refers to any more is closed by Python, at a moment that the trace does not know."""

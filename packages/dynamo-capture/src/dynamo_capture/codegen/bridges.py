@@ -7,7 +7,7 @@ stood, and returns its own rest, which begins with what it got. See docs/decisio
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -116,35 +116,50 @@ def exits_after(
     """Where control goes after instruction ``index``, which runs in Python: into resume functions. ``before`` is the
     stack before it, ``missing`` the unbound locals."""
     flow = ControlFlow(body.instructions)
-    depths = stack_depths(body)
-    exits: dict[int, list[Instruction]] = {}
     successors = [past_loop_end(body.instructions, found) for found in flow.normal_successors(index)]
-    stored, deleted = _touched_by_handlers(body, flow, index, successors)
+    handler = flow.handler(index)
+    passed = set() if handler is None else flow.reachable((handler,), successors)
+    kept = before[: len(before) - consumed_by_call(body.instructions[index])]
+    return {
+        at: resume_at(code, body, at, kept, missing, passed, resumes, tail=tail, via=via)
+        for at in successors
+        if body.instructions[at].opname not in _RETURNS
+    }
+
+
+def resume_at(
+    code: CodeType,
+    body: CodeBody,
+    index: int,
+    kept: Sequence[StackSlot],
+    missing: Sequence[str],
+    passed: Collection[int],
+    resumes: ResumeCodes,
+    *,
+    tail: bool,
+    via: Callable[..., Any] | None = None,
+) -> list[Instruction]:
+    """The exit before instruction ``index`` into its resume function. ``kept`` is what may still be on the stack,
+    ``missing`` the locals that were unbound before the ``passed`` instructions, some of which have run."""
+    stored, deleted = _touched_by(body, passed)
+    depth = stack_depths(body)[index]
+    assert depth is not None
+    known = min(len(kept), depth)
+    stack = [*kept[:known], *[VALUE] * (depth - known)]
     known_missing = [name for name in missing if name not in stored]
     perhaps = [name for name in body.varnames if name in (stored if name in missing else deleted)]
-    for successor in successors:
-        if body.instructions[successor].opname in _RETURNS:
-            continue
-        depth = depths[successor]
-        assert depth is not None
-        kept = min(len(before) - consumed_by_call(body.instructions[index]), depth)
-        stack = [*before[:kept], *[VALUE] * (depth - kept)]
-        plan = resumes.make(code, successor, stack, unbound=known_missing, maybe=perhaps)
-        emitter = Emitter(body.instructions[successor].position)
-        emit_resume_call(emitter, plan, tail=tail, via=via)
-        exits[successor] = emitter.instructions
-    return exits
+    plan = resumes.make(code, index, stack, unbound=known_missing, maybe=perhaps)
+    emitter = Emitter(body.instructions[index].position)
+    emit_resume_call(emitter, plan, tail=tail, via=via)
+    return emitter.instructions
 
 
-def _touched_by_handlers(
-    body: CodeBody, flow: ControlFlow, index: int, exits: Sequence[int]
-) -> tuple[set[str], set[str]]:
-    """Locals that the handlers of instruction ``index``, and what they lead to, store and delete before an exit."""
-    handler = flow.handler(index)
+def _touched_by(body: CodeBody, passed: Collection[int]) -> tuple[set[str], set[str]]:
+    """Locals that these instructions store and delete."""
     stored: set[str] = set()
     deleted: set[str] = set()
-    for reached in () if handler is None else flow.reachable((handler,), exits):
-        instruction = body.instructions[reached]
+    for index in passed:
+        instruction = body.instructions[index]
         (deleted if instruction.opname == "DELETE_FAST" else stored).update(reads_and_writes(instruction)[1])
     return stored, deleted
 

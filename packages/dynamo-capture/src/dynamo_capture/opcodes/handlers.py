@@ -19,6 +19,7 @@ def push_exc_info(frame: Frame, step: Step) -> None:
     raised = frame.stack.pop()
     frame.stack.extend((frame.exceptions[-1] if frame.exceptions else NONE, raised))
     frame.exceptions.append(raised)
+    frame.handling.append(frame.caught)
 
 
 @opcode("POP_EXCEPT")
@@ -26,6 +27,7 @@ def pop_except(frame: Frame, step: Step) -> None:
     frame.stack.pop()
     if frame.exceptions:
         frame.exceptions.pop()
+        frame.handling.pop()
 
 
 @opcode("CHECK_EXC_MATCH")

@@ -1,0 +1,115 @@
+"""A break inside an ``except`` or ``finally`` block of the outermost frame.
+
+The exception that is being handled is part of the frame's state: ``sys.exc_info()``, a bare ``raise`` and the context
+of further exceptions depend on it. So the replacement raises it, at the line where the program did, and catches it as
+the program did; then it goes on in the block:
+
+    y = x * 2            the graph
+    e = ValueError()     made
+    raise e              under a handler of the program's stack depth, which leads to PUSH_EXC_INFO
+    print(y)             the instruction that broke, and the rest of the block, in Python
+    return rest(y)       where control leaves the block, a resume function takes over
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import CodeType
+from typing import TYPE_CHECKING
+
+from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end
+from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.instruction import CodeBody, Instruction, Position
+from dynamo_capture.bytecode.resume_code import ResumeCodes, StackSlot
+from dynamo_capture.codegen.bridges import resume_at
+
+if TYPE_CHECKING:
+    from dynamo_capture.codegen.reconstruct import Reconstruction
+    from dynamo_capture.frame import Frame, Handling
+    from dynamo_capture.values import Value
+
+_DEPTH_AFTER = {"PUSH_EXC_INFO": 1, "POP_EXCEPT": -1}
+
+
+def push_stack(to: Reconstruction, frame: Frame, stack: Sequence[Value]) -> None:
+    """Put ``stack``, the frame's and perhaps more, onto the real one, and let the frame's exceptions be handled."""
+    position = 0
+    for exception, caught in zip(frame.exceptions, frame.handling, strict=True):
+        to.push_all(list(stack[position : caught.depth]))
+        _raise(to, exception, caught)
+        position = caught.depth + caught.lasti + 1  # what was handled before is restored from there
+        if position < len(stack) and stack[position] is exception:
+            position += 1
+        else:  # the block has bound it to a name, or dropped it
+            to.emitter.pop_top()
+    to.push_all(list(stack[position:]))
+
+
+def _raise(to: Reconstruction, exception: Value, caught: Handling) -> None:
+    emitter = to.emitter
+    handler, before = emitter.label(), emitter.position
+    if caught.line is not None:
+        emitter.position = Position(line=caught.line)
+    with emitter.protected(handler, caught.depth, push_lasti=caught.lasti):
+        to.push(exception)
+        emitter.raise_value()
+    emitter.place(handler)
+    emitter.emit("PUSH_EXC_INFO")
+    emitter.position = before
+
+
+def exits_of_handler(
+    code: CodeType,
+    body: CodeBody,
+    index: int,
+    before: Sequence[StackSlot],
+    missing: Sequence[str],
+    resumes: ResumeCodes,
+    *,
+    handled: int,
+    tail: bool,
+) -> dict[int, list[Instruction]]:
+    """Where control leaves the blocks that handle ``handled`` exceptions, instruction ``index`` being in them: into
+    resume functions. ``before`` is the stack below the outermost of them, ``missing`` the unbound locals."""
+    flow = ControlFlow(body.instructions)
+    block, leaving = _block(flow, index, handled)
+
+    def exit_at(place: int) -> list[Instruction]:
+        return resume_at(code, body, place, before, missing, block, resumes, tail=tail)
+
+    places: set[int] = set()
+    pending = list(leaving)
+    while pending:
+        place = past_loop_end(body.instructions, pending.pop())
+        if place in places or place in block or body.instructions[place].opname.startswith("RETURN"):
+            continue
+        try:
+            exit_at(place)
+            places.add(place)
+        except UnsupportedBytecodeError:  # the end of a ``with`` block takes the manager's method away
+            block.add(place)
+            pending.extend(flow.normal_successors(place))
+    return {place: exit_at(place) for place in sorted(places)}
+
+
+def _block(flow: ControlFlow, index: int, handled: int) -> tuple[set[int], set[int]]:
+    """The instructions of the blocks, and those to which control goes from there without an exception."""
+    seen: set[tuple[int, int]] = set()
+    leaving: set[int] = set()
+    pending = [(index, handled)]
+    while pending:
+        place = pending.pop()
+        if place in seen:
+            continue
+        seen.add(place)
+        at, depth = place
+        handler = flow.handler(at)
+        if handler is not None and flow.instructions[handler].opname == "PUSH_EXC_INFO":
+            pending.append((handler, depth))
+        depth += _DEPTH_AFTER.get(flow.instructions[at].opname, 0)
+        following = flow.normal_successors(at)
+        if depth == 0:
+            leaving.update(following)
+        else:
+            pending.extend((found, depth) for found in following)
+    return {at for at, _ in seen}, leaving
