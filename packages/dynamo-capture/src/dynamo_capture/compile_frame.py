@@ -49,8 +49,8 @@ from dynamo_capture.nesting import Stop, Stopped, deepest
 from dynamo_capture.output import GraphInput
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
-from dynamo_capture.regions.transforms import register_loaded
 from dynamo_capture.refusals import Refusals
+from dynamo_capture.regions.transforms import register_loaded
 from dynamo_capture.report import Replacement, Report
 from dynamo_capture.surroundings import set_aside
 from dynamo_capture.trace import Trace

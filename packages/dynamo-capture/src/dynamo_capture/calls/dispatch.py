@@ -32,6 +32,7 @@ from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
 from dynamo_capture.calls.participants import takes_part
 from dynamo_capture.calls.references import DISPATCH, call_dispatch
+from dynamo_capture.calls.optimized import call_optimized
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
 from dynamo_capture.calls.texts import REPR_WRAPPERS, text_of, wrapped_repr
 from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin
@@ -86,7 +87,7 @@ class Calls:
         if kind is types.FunctionType:
             return self._call_function(owner, function, args, kwargs)
         if kind is RegionFunction:
-            return self._call_region(function, args, kwargs)
+            return call_optimized(tx, function, args, kwargs)
         substitute = substitute_for(function)
         if isinstance(function, type):
             if substitute is not None:
@@ -173,16 +174,6 @@ class Calls:
     def _is_in_torch(self) -> bool:
         """Whether torch's own code is being traced: a break that it asks for works around a limit of its compiler."""
         return str(self._tx.frames[-1].globals.real.get("__name__")).partition(".")[0] == "torch"
-
-    def _call_region(self, function: RegionFunction, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """A function that is optimized itself: traced into, or left to be captured with its own options."""
-        reason = skip_reason(function)
-        if reason is None and not self._tx.takes_in(function):
-            name = getattr(function, "__qualname__", "a function")
-            reason = f"{name} is a region with options of its own"
-        if reason is not None:
-            raise GraphBreak("CAP231", reason)
-        return Const(function.function).call(self._tx, args, kwargs)
 
     def _call_constant(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """A function whose result the user says is always the same: run now."""
