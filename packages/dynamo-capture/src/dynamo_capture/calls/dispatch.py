@@ -30,9 +30,9 @@ from dynamo_capture.calls.cached import call_cached
 from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
+from dynamo_capture.calls.optimized import call_optimized
 from dynamo_capture.calls.participants import takes_part
 from dynamo_capture.calls.references import DISPATCH, call_dispatch
-from dynamo_capture.calls.optimized import call_optimized
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
 from dynamo_capture.calls.texts import REPR_WRAPPERS, text_of, wrapped_repr
 from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin

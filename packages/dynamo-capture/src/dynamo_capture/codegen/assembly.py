@@ -20,7 +20,7 @@ from dynamo_capture.bytecode.splice import splice, splice_call
 from dynamo_capture.calls.drawing import MODULE_GENERATOR, Draw
 from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots, unbound
 from dynamo_capture.codegen.collect import Collector, is_existing
-from dynamo_capture.codegen.handled import exits_of_handler, push_stack
+from dynamo_capture.codegen.handled import HandlingStack, exits_of_handler
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, visit_effects
 from dynamo_capture.codegen.second_run import second_run
@@ -124,7 +124,11 @@ class Assembly:
         to = Reconstruction(self._tx, emitter, collector, plain, cells)
         self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
         filled = [(name, value) for name, value in contents if value is not None]
-        push_stack(to, frame, stack)
+        held = HandlingStack(to, frame) if frame.handling else None
+        if held is None:
+            to.push_all(stack)
+        else:
+            held.make()
         to.push_all([value for _, value in variables])
         to.push_all([value for _, value in filled])
         replay(self._tx, self._tx.effects, to)
@@ -140,6 +144,8 @@ class Assembly:
         for name in self._body.argument_names:
             if name.startswith(".") and name not in live and name not in cells.values():
                 emitter.delete_fast(name)  # a resume function's, which only its first instructions read
+        if held is not None:
+            held.put()
         tail = resumes.is_resume_function(frame.code)
         if called is None:
             exits = self._exits(resumes, tail)

@@ -13,45 +13,86 @@ the program did; then it goes on in the block:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING
 
+from dynamo_capture import runtime
 from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end
+from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction, Position
 from dynamo_capture.bytecode.resume_code import ResumeCodes, StackSlot
 from dynamo_capture.codegen.bridges import resume_at
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import NullValue, ObjectValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.codegen.reconstruct import Reconstruction
     from dynamo_capture.frame import Frame, Handling
-    from dynamo_capture.values import Value
 
 _DEPTH_AFTER = {"PUSH_EXC_INFO": 1, "POP_EXCEPT": -1}
 
 
-def push_stack(to: Reconstruction, frame: Frame, stack: Sequence[Value]) -> None:
-    """Put ``stack``, the frame's and perhaps more, onto the real one, and let the frame's exceptions be handled."""
-    position = 0
-    for exception, caught in zip(frame.exceptions, frame.handling, strict=True):
-        to.push_all(list(stack[position : caught.depth]))
-        _raise(to, exception, caught)
-        position = caught.depth + caught.lasti + 1  # what was handled before is restored from there
-        if position < len(stack) and stack[position] is exception:
-            position += 1
-        else:  # the block has bound it to a name, or dropped it
-            to.emitter.pop_top()
-    to.push_all(list(stack[position:]))
+class HandlingStack:
+    """The stack of a frame that handles exceptions: made like any other, kept in locals while the replacement does what
+    else it has to do, and put in place last, by instructions that cannot fail."""
+
+    def __init__(self, to: Reconstruction, frame: Frame) -> None:
+        self._to = to
+        self._frame = frame
+        for exception in frame.exceptions:
+            _check(exception)
+
+    def make(self) -> None:
+        """Leave nothing on the stack."""
+        for number, value in enumerate((*self._frame.stack, *self._frame.exceptions)):
+            if type(value) is not NullValue:
+                self._to.push(value)
+                self._to.emitter.store_fast(f".held{number}")
+
+    def put(self) -> None:
+        """Put the stack in place, the frame's exceptions being handled."""
+        frame, emitter = self._frame, self._to.emitter
+        first = len(frame.stack)
+        position = 0
+        for number, caught in enumerate(frame.handling):
+            self._load(range(position, caught.depth))
+            _raise(emitter, f".held{first + number}", caught)
+            position = caught.depth + caught.lasti + 1  # what was handled before is restored from there
+            if position < first and frame.stack[position] is frame.exceptions[number]:
+                position += 1
+            else:  # the block has bound it to a name, or dropped it
+                emitter.pop_top()
+        self._load(range(position, first))
+        for number, value in enumerate((*frame.stack, *frame.exceptions)):
+            if type(value) is not NullValue:
+                emitter.delete_fast(f".held{number}")
+
+    def _load(self, places: Iterable[int]) -> None:
+        for place in places:
+            if type(self._frame.stack[place]) is NullValue:
+                self._to.emitter.push_null()
+            else:
+                self._to.emitter.load_fast(f".held{place}")
 
 
-def _raise(to: Reconstruction, exception: Value, caught: Handling) -> None:
-    emitter = to.emitter
+def _check(exception: Value) -> None:
+    """That an exception which the trace has made can be made again."""
+    if isinstance(exception, ObjectValue) and exception.real is None:
+        try:
+            runtime.new_object(exception.cls)
+        except TypeError:
+            reason = f"{exception.cls.__name__} is handled, which cannot be made in parts"
+            raise GraphBreak("CAP241", reason) from None
+
+
+def _raise(emitter: Emitter, name: str, caught: Handling) -> None:
     handler, before = emitter.label(), emitter.position
     if caught.line is not None:
         emitter.position = Position(line=caught.line)
     with emitter.protected(handler, caught.depth, push_lasti=caught.lasti):
-        to.push(exception)
+        emitter.load_fast(name)
         emitter.raise_value()
     emitter.place(handler)
     emitter.emit("PUSH_EXC_INFO")

@@ -169,7 +169,16 @@ def memory(model: str, system: str, options: dict[str, Any] | None = None) -> di
 
 MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
     function.__name__: function
-    for function in (first_call, compile_stages, steps, errors, call_overhead, guard_cost, import_time, memory)
+    for function in (
+        first_call,
+        compile_stages,
+        steps,
+        errors,
+        call_overhead,
+        guard_cost,
+        import_time,
+        memory,
+    )
 }
 
 
