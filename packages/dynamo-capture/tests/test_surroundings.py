@@ -78,3 +78,30 @@ def test_collection_goes_on_afterwards() -> None:
         assert not gc.isenabled()
     finally:
         gc.enable()
+
+
+def test_exceptions_met_while_tracing_hold_no_tensors() -> None:
+    class Bare:
+        pass
+
+    def inner(x: torch.Tensor) -> torch.Tensor:
+        raise AttributeError(str(x.shape))
+
+    def f(x: torch.Tensor, thing: Any) -> torch.Tensor:
+        try:
+            thing.missing
+        except AttributeError:
+            x = x + 1
+        return inner(x)
+
+    compiled = optimize(lambda graph_module, example_inputs: graph_module.forward)(f)
+    gc.disable()
+    try:
+        x = torch.ones(3)
+        alive = weakref.ref(x)
+        with pytest.raises(AttributeError):
+            compiled(x, Bare())
+        del x
+        assert alive() is None
+    finally:
+        gc.enable()

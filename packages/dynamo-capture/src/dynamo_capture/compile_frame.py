@@ -232,6 +232,7 @@ class FrameCompiler:
         except (CaptureError, BackendError):
             raise
         except UserRaise as raised:
+            _forget_frames(raised)
             return self._run_eagerly(view, f"the program raises {raised.value!r} while it is captured")
         except UnsupportedProgramError as error:
             if session.fullgraph and id(view.code) in session.targets:
@@ -399,6 +400,16 @@ class FrameCompiler:
         replacement = Replacement(code, guard_set.guards, evaluator, backend.graph_module, backend.report)
         self._session.report.replacements.append((view.code, replacement))
         return Entry(code, evaluator, replacement)
+
+
+def _forget_frames(error: BaseException) -> None:
+    """The frames that an exception of the translator went through hold the program's values, in a cycle with it."""
+    known: set[int] = set()
+    following: BaseException | None = error
+    while following is not None and id(following) not in known:
+        known.add(id(following))
+        following.__traceback__ = None
+        following = following.__cause__ or following.__context__
 
 
 class _Backend:

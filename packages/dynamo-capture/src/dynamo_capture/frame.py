@@ -228,6 +228,7 @@ class Frame:
         """Go on at the handler of the step that raised; without one, the exception leaves the frame."""
         if step.handler < 0:
             raise raised
+        raised.__traceback__ = None  # whose frames may hold the exception, and values of the program
         del self.stack[step.depth :]
         self.caught = Handling(step.depth, step.lasti, step.line)
         if step.lasti:

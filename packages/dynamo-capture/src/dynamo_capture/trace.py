@@ -98,6 +98,8 @@ class Trace:
 
     def release(self) -> None:
         """Let go of everything, so that what the trace has seen does not live until Python searches for cycles."""
+        for tensor in self.tensors.inputs:
+            tensor.real = None
         vars(self).clear()
 
     def where(self) -> UserLocation | None:

@@ -1,6 +1,7 @@
 """Functions under ``functools.lru_cache``: they run once, and give the same object each time."""
 
 import functools
+import logging
 
 import torch
 
@@ -121,3 +122,29 @@ def test_a_tensor_as_key(same):
         return lambda x: (doubled(x) + doubled(x), len(runs))
 
     same.made(make, (X,), (X,))
+
+
+def test_a_notice_given_once_after_changes(whole, caplog):
+    """It is asked for after the other effects, in one graph; the cache decides whether anything is said."""
+    caplog.set_level(logging.WARNING)
+
+    def make():
+        said = []
+
+        @functools.lru_cache(None)
+        def notice(text):
+            logging.getLogger("notices").warning(text)
+
+        def f(x):
+            said.append("before")
+            notice("once")
+            said.append("after")
+            return x * 2
+
+        def run(x):
+            return f(x), list(said)
+
+        return run
+
+    whole.made(make, (X,), (X,), (X,))
+    assert [record.message for record in caplog.records if record.name == "notices"] == ["once", "once"]

@@ -5,8 +5,10 @@ read like any other existing object, with the call itself as its source: guards 
 
     table(3)        ->  the object at the source ``<table>(3)``; its tensors are inputs of the graph
 
-That is not possible where something that the trace has done is not visible yet. There the graph ends; only a function
-of an installed package is traced into if its result is a plain constant: such caches hold what never changes.
+That is not possible where something that the trace has done is not visible yet. There a function that gives None, and
+does nothing but what may be deferred (it logs, say), is called with the other effects, in its place among them; one of
+an installed package is traced into if its result is a plain constant: such caches hold what never changes. Else the
+graph ends.
 """
 
 from __future__ import annotations
@@ -47,14 +49,22 @@ def _after_changes(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str,
     if known is not None:
         return known
     code = getattr(function.__wrapped__, "__code__", None)
-    if code is None or "site-packages" not in code.co_filename:
-        raise GraphBreak(
-            "CAP230", f"{code and code.co_qualname} has a cache and is called after changes to objects"
-        )
-    effects = len(tx.effects.log)
+    refusal = GraphBreak(
+        "CAP230", f"{code and code.co_qualname} has a cache and is called after changes to objects"
+    )
+    if code is None:
+        raise refusal
+    before = set(tx.effects.log)
     result = Const(function.__wrapped__).call(tx, args, kwargs)
-    if not tx.is_constant(result) or len(tx.effects.log) > effects:
-        raise GraphBreak("CAP230", f"{code.co_qualname} has a cache and is called after changes to objects")
+    done = [key for key in tx.effects.log if key not in before]
+    if not tx.is_constant(result) or any(tx.effects.log[key][0] != "call" for key in done):
+        raise refusal
+    if tx.constant(result) is None:
+        for key in done:
+            del tx.effects.log[key]
+        tx.effects.deferred(function, args, kwargs)
+    elif done or "site-packages" not in code.co_filename:
+        raise refusal
     return result
 
 
