@@ -15,7 +15,7 @@ def test_numbers_are_drawn_from_a_twin(tx, read):
     state = random.getstate()
     found = [Const(random.random).call(tx, [], {}) for _ in range(2)]
     assert random.getstate() == state
-    assert [number.hint for number in found] == [random.random(), random.random()]
+    assert [number.drawn for number in found] == [random.random(), random.random()]
     assert all(isinstance(number, DrawnFloat) for number in found)
     assert [draw.variable for draw in tx.draws.log] == [".drawn0", ".drawn1"]
 
@@ -23,7 +23,7 @@ def test_numbers_are_drawn_from_a_twin(tx, read):
 def test_a_generator_of_the_program(tx, read):
     own = random.Random(1)
     found = read(own, "own").call_method(tx, "uniform", [Const(2), Const(3)], {})
-    assert found.hint == own.uniform(2, 3)
+    assert found.drawn == own.uniform(2, 3)
 
 
 def test_nothing_may_depend_on_the_number(tx):

@@ -34,6 +34,7 @@ from dynamo_capture.calls.optimized import call_optimized
 from dynamo_capture.calls.participants import takes_part
 from dynamo_capture.calls.references import DISPATCH, call_dispatch
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
+from dynamo_capture.calls.stock_marks import without_stock_marks
 from dynamo_capture.calls.texts import REPR_WRAPPERS, text_of, wrapped_repr
 from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin
 from dynamo_capture.controls import SKIP_MARK, has_constant_result, is_allowed_in_graph, skip_reason
@@ -155,25 +156,17 @@ class Calls:
             return tx.inliner.call_function(Const(substitute), args, kwargs)
         if self.is_pure(function) and self._all_known(args, kwargs):
             return self._call_folded(function, args, kwargs)
-        if function.__module__ == "torch._dynamo.mutation_guard" and function.__name__ == "tag":
-            # where stock's compiler has run, it counts new modules; one that only the trace has made does not count
-            return Const(None)
-        if function.__module__ == "torch._dynamo.decorators" and function.__name__ == "graph_break":
-            if self._is_in_torch():
-                return Const(None)
-            raise GraphBreak("CAP231", "torch._dynamo.graph_break() was called")
         if function.__code__ is DISPATCH:
             return call_dispatch(tx, function, args)
+        answer = without_stock_marks(tx, function, args, kwargs)
+        if answer is not None:
+            return answer
         reason = skip_reason(function)
         if reason is not None:
             raise GraphBreak("CAP231", reason)
         if has_constant_result(function):
             return self._call_constant(function, args, kwargs)
         return tx.inliner.call_function(owner, args, kwargs)
-
-    def _is_in_torch(self) -> bool:
-        """Whether torch's own code is being traced: a break that it asks for works around a limit of its compiler."""
-        return str(self._tx.frames[-1].globals.real.get("__name__")).partition(".")[0] == "torch"
 
     def _call_constant(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """A function whose result the user says is always the same: run now."""

@@ -73,12 +73,26 @@ class TensorAttributes(Operations):
         if name == "requires_grad" and isinstance(value, Const):
             self.call_method(owner, "requires_grad_", [value], {})
             return
-        if _in_tensor_class(owner.meta.cls, name) is not None:
+        is_grad = name == "grad" and _may_be_grad(owner, self._tx.force(value))
+        if not is_grad and _in_tensor_class(owner.meta.cls, name) is not None:
             raise GraphBreak("CAP208", f"the attribute {name!r} of a tensor is set")
         if owner.attrs is None:
             owner.attrs = {}
         owner.attrs[name] = value
         self._tx.effects.tensor_attribute(owner, name)
+
+
+def _may_be_grad(owner: TensorValue, value: Value) -> bool:
+    """Whether an existing leaf surely takes ``value`` as its gradient, so that this can be done after the graph."""
+    if owner.real is None or owner.source is None or not owner.meta.is_leaf:
+        return False
+    if isinstance(value, Const):
+        return value.value is None
+    if not isinstance(value, TensorValue):
+        return False
+    one, other = owner.meta.spec, value.meta.spec
+    alike = (one.sizes, one.dtype, one.device) == (other.sizes, other.dtype, other.device)
+    return alike and not value.meta.requires_grad and value.meta.cls is torch.Tensor
 
 
 def _in_tensor_class(cls: type, name: str) -> Any:

@@ -26,7 +26,9 @@ def stack_if_compiling(x: Any) -> Any:
     return x
 
 
-@substitutes(optimizer.Optimizer._group_tensors_by_device_and_dtype)
+@substitutes(
+    optimizer.Optimizer._group_tensors_by_device_and_dtype, torch._C._group_tensors_by_device_and_dtype
+)
 def group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = False) -> Any:
     """Lists of equal length, split by the device and dtype of the first list's tensors."""
     groups: dict[Any, Any] = {}
@@ -41,3 +43,7 @@ def group_tensors_by_device_and_dtype(tensorlistlist: Any, with_indices: bool = 
         if with_indices:
             indices.append(index)
     return groups
+
+
+# torch keeps its own compiler from zero_grad
+substitutes(optimizer.Optimizer.zero_grad)(optimizer.Optimizer.zero_grad.__wrapped__)  # type: ignore[attr-defined]

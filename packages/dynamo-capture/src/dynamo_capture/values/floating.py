@@ -119,14 +119,17 @@ class InputFloat(RuntimeFloat):
 
 
 class DrawnFloat(RuntimeFloat):
-    """A random number that the replacement code draws before the graph runs. What it is, nothing may depend on."""
+    """A random number, ``drawn`` in this call, that the replacement code draws before the graph runs.
 
-    __slots__ = ("_real", "_tensor")
+    What it is, nothing may depend on.
+    """
+
+    __slots__ = ("_tensor", "drawn")
 
     def __init__(self, tx: Trace, real: float, source: Source) -> None:
         super().__init__(tx, source, None)
         self._tensor: TensorValue | None = None
-        self._real = real
+        self.drawn = real
 
     def fix(self) -> None:
         raise GraphBreak("CAP211", "a random number decides what Python does")
@@ -138,7 +141,7 @@ class DrawnFloat(RuntimeFloat):
     def tensor(self) -> TensorValue:
         if self._tensor is None:
             assert self.source is not None
-            node = self._tx.output.float_input(self.source, self._real, SPEC)
+            node = self._tx.output.float_input(self.source, self.drawn, SPEC)
             self._tensor = TensorValue(node, TensorMeta.of(SPEC, False, True, torch.Tensor))
         return self._tensor
 
