@@ -6,17 +6,13 @@ import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
-from types import BuiltinFunctionType, CodeType
+from collections.abc import Iterator
+from types import CodeType
 from typing import Any
 
-from torch.fx import GraphModule
-
 import guards
-from dynamo_capture import runtime
+from dynamo_capture.backend_call import BackendCall, location_of_code
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
-from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.modes import leave_all, switches
 from dynamo_capture.capturable import is_of_stock_compiler, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly, close_dropped
@@ -40,80 +36,25 @@ from dynamo_capture.hook import (
     SKIP_RECURSIVELY,
     Entry,
     FrameView,
-    RegionFunction,
     entries,
     is_skipped,
     propagate,
 )
 from dynamo_capture.nesting import Stop, Stopped, deepest
-from dynamo_capture.output import GraphInput
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
-from dynamo_capture.refusals import Refusals
 from dynamo_capture.regions.transforms import register_loaded
-from dynamo_capture.report import Replacement, Report
+from dynamo_capture.report import Replacement
+from dynamo_capture.session import Session
 from dynamo_capture.surroundings import set_aside
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
-from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
+from fx_interface.errors import UnsupportedProgramError, UserLocation
 from fx_interface.modes import restored
-from fx_interface.operators import OperatorLibrary
-from fx_interface.signature import (
-    DIALECT_KEY,
-    SHAPE_ENV_KEY,
-    SIGNATURE_KEY,
-    OutputDecl,
-    OutputKind,
-    Signature,
-)
 from fx_interface.source import ClosureSource, LocalSource, Scope
 
 _log = logging.getLogger("dynamo_capture")
 _recompiles = logging.getLogger("dynamo_capture.recompiles")
-
-
-@dataclass(slots=True)
-class Session:
-    """What all captures under one ``optimize`` share. What belongs to a code object is kept by identity: equal code
-    may be another function's."""
-
-    backend: Callable[..., Any]
-    library: OperatorLibrary
-    fullgraph: bool = False
-    dynamic: bool | None = None
-    memo: dict[Any, Any] = field(default_factory=dict)
-    report: Report = field(default_factory=Report)
-    resumes: ResumeCodes = field(default_factory=ResumeCodes)
-    histories: dict[int, SizeHistory] = field(default_factory=dict)
-    failures: dict[int, int] = field(default_factory=dict)
-    targets: dict[int, CodeType] = field(default_factory=dict)
-    waits: bool = True
-    locks: dict[int, threading.RLock] = field(default_factory=dict)
-    refusals: Refusals = field(default_factory=Refusals)
-
-    def takes_in(self, function: RegionFunction) -> bool:
-        """Whether an optimized function would be captured as here: same backend, operators and options."""
-        other = getattr(function, "__fxstack_capture__", None)
-        return isinstance(other, Session) and (
-            other is self
-            or (
-                other.library is self.library
-                and _options(other) == _options(self)
-                and other.waits == self.waits
-            )
-        )
-
-    def reset(self) -> None:
-        """Forget reports, resume functions and which sizes vary."""
-        self.resumes.clear()
-        self.report = Report()
-        self.histories.clear()
-        self.failures.clear()
-        self.refusals.clear()
-
-
-def _options(session: Session) -> tuple[Any, bool, bool | None]:
-    return session.backend, session.fullgraph, session.dynamic
 
 
 class _Broken(Exception):
@@ -366,7 +307,7 @@ class FrameCompiler:
                 raise GraphBreak("CAP241", "a block of a mode is entered and not left")
             blocks = leave_all(tx)
         assembly = Assembly(tx, frame, prepared.body, entry, left)
-        backend = _Backend(session, tx, view, report)
+        backend = BackendCall(session, tx, view, report)
         if done is not None:
             code = assembly.for_return(done.value, backend.finish)
         else:
@@ -377,7 +318,7 @@ class FrameCompiler:
             code = view.code
         return self._entry(view, tx, code, backend)
 
-    def _entry(self, view: FrameView, tx: Trace, code: CodeType, backend: _Backend) -> Entry:
+    def _entry(self, view: FrameView, tx: Trace, code: CodeType, backend: BackendCall) -> Entry:
         if tx.output.mutates:
             tx.guards.distinct([value.source for value in tx.tensors.inputs if value.source is not None])
         tx.guards.distinct([value.source for value in tx.keyed.values() if value.source is not None])
@@ -412,64 +353,6 @@ def _forget_frames(error: BaseException) -> None:
         following = following.__cause__ or following.__context__
 
 
-class _Backend:
-    """Closes a graph over its outputs and has it compiled."""
-
-    def __init__(self, session: Session, tx: Trace, view: FrameView, report: BreakReport | None) -> None:
-        self._session = session
-        self._tx = tx
-        self._view = view
-        self.report = report
-        self.graph_module: GraphModule | None = None
-        self.compiled: Any = None
-
-    def finish(self, results: Sequence[Any]) -> tuple[Any, list[GraphInput]]:
-        """The compiled graph (None: nothing to run) and its inputs."""
-        output = self._tx.output
-        module = output.module(results)
-        if not results and not any(node.op.startswith("call") for node in output.graph.nodes):
-            return None, []
-        module.meta[DIALECT_KEY] = "torch"
-        module.meta[SIGNATURE_KEY] = Signature(
-            output.declarations(), tuple(OutputDecl(OutputKind.USER) for _ in results)
-        )
-        if self._tx.env.symbols:
-            module.meta[SHAPE_ENV_KEY] = self._tx.env
-        self.graph_module = module
-        self.compiled = self._call_backend(module, [item.example for item in output.inputs])
-        if output.changes_modes:
-            self.compiled = runtime.call_restoring_modes(self.compiled)
-        return self.compiled, output.inputs
-
-    def _call_backend(self, module: GraphModule, inputs: list[Any]) -> Any:
-        refusals = self._session.refusals
-        earlier = refusals.earlier(module)
-        if earlier is not None:
-            raise earlier
-        try:
-            compiled = self._session.backend(module, inputs)
-        except UnsupportedProgramError as error:
-            refusals.note(module, error.with_traceback(None))
-            raise
-        except StackError as error:
-            raise propagate(error) from error.__cause__
-        except Exception as error:
-            name = getattr(self._session.backend, "__qualname__", repr(self._session.backend))
-            raise propagate(
-                BackendError(
-                    "CAP301",
-                    f"the backend {name} raised {type(error).__name__}: {error}",
-                    where=location_of_code(self._view.code),
-                    action="see the chained exception; backend='eager' runs the captured graph as it is",
-                )
-            ) from error
-        if not callable(compiled):
-            raise propagate(
-                BackendError("CAP302", f"the backend returned {compiled!r}, which cannot be called")
-            )
-        return compiled if isinstance(compiled, BuiltinFunctionType) else RegionFunction(compiled, None)
-
-
 def _wait_for_entry(lock: threading.RLock, code: CodeType) -> Any:
     """Wait for the thread that compiles ``code``. The hook caches what it made right after the lock is free."""
     known = len(entries(code))
@@ -498,11 +381,6 @@ def _variables(tx: Trace, view: FrameView) -> dict[str, Value]:
 def as_break(error: UnsupportedBytecodeError | GraphBreak) -> GraphBreak:
     """The reason for which a frame cannot be replaced."""
     return error if isinstance(error, GraphBreak) else GraphBreak("CAP241", str(error))
-
-
-def location_of_code(code: CodeType) -> UserLocation:
-    """Where a function is defined."""
-    return UserLocation(code.co_filename, code.co_firstlineno, code.co_qualname)
 
 
 def scope_of(view: FrameView) -> Scope:

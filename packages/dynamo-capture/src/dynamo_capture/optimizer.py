@@ -15,8 +15,9 @@ import torch
 from torch import nn
 
 from dynamo_capture import _eval_frame, hook
-from dynamo_capture.compile_frame import FrameCompiler, Session
+from dynamo_capture.compile_frame import FrameCompiler
 from dynamo_capture.report import RecompileReport, Report
+from dynamo_capture.session import Session
 from dynamo_capture.shapes import TrialLibrary
 from fx_interface.errors import PluginLoadError
 from fx_interface.operators import OperatorLibrary
