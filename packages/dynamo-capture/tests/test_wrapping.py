@@ -8,9 +8,10 @@ import numpy
 import pytest
 import torch
 
+from dynamo_capture.known_objects import is_known
 from dynamo_capture.values import BuiltinMethod, Const, DictValue, ListValue, OpaqueValue, TensorValue
 from dynamo_capture.values.array import ArrayValue
-from dynamo_capture.wrapping import is_known, wraps
+from dynamo_capture.wrapping import wraps
 from fx_interface.source import LocalSource
 
 

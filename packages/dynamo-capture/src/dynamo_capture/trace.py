@@ -18,6 +18,7 @@ from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.formulas import Facts
 from dynamo_capture.guarding import GuardLog
 from dynamo_capture.inlining import Inliner
+from dynamo_capture.known_objects import is_known
 from dynamo_capture.operators import Operators
 from dynamo_capture.output import GraphOutput
 from dynamo_capture.shapes import Inference
@@ -41,7 +42,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.opaque import NewReference, WeakReference
-from dynamo_capture.wrapping import Wrapping, is_known
+from dynamo_capture.wrapping import Wrapping
 from fx_interface.errors import UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import Source

@@ -7,16 +7,11 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import contextvars
 import enum
 import functools
-import inspect
 import logging
-import operator
-import re
 import threading
 import types
-import typing
 import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,11 +19,18 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture import numpy_types
-from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.calls.contexts import RecordFunction
 from dynamo_capture.calls.modes import Autocast, InferenceMode
 from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.known_objects import (
+    BUILTIN_METHODS,
+    BY_EQUALITY,
+    BY_IDENTITY,
+    PLAIN,
+    is_known,
+    is_member_of_c,
+)
 from dynamo_capture.runtime import Suspended
 from dynamo_capture.set_guard import SetMembers, SetObjects
 from dynamo_capture.sources import CallSource, item_source
@@ -59,67 +61,6 @@ if TYPE_CHECKING:
 
 Wrapper = Callable[["Trace", Any, Source], Value]
 WRAPPERS: dict[type, Wrapper] = {}
-
-_PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
-_BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, range, slice)
-_TYPING_FORMS: tuple[Any, ...] = (
-    typing.List, typing.List[int], typing.Optional[int], typing.Union, typing.Tuple, typing.Callable,  # noqa: UP006, UP045
-    typing.Callable[[int], int], typing.Literal[1], typing.Annotated[int, 1], typing.NewType("_Int", int),
-)  # fmt: skip
-_BY_IDENTITY = (
-    types.ModuleType,
-    types.MethodDescriptorType,
-    types.WrapperDescriptorType,
-    types.GetSetDescriptorType,
-    types.MemberDescriptorType,
-    types.ClassMethodDescriptorType,
-    types.CodeType,
-    property,
-    staticmethod,
-    classmethod,
-    functools._lru_cache_wrapper,
-    inspect.Signature,
-    inspect.Parameter,
-    types.MappingProxyType,
-    types.GenericAlias,
-    types.UnionType,
-    logging.Logger,
-    re.Match,
-    re.Pattern,
-    torch._ops.OpOverload,
-    torch._ops.OpOverloadPacket,
-    torch._ops._OpNamespace,
-    contextvars.ContextVar,
-    typing.TypeVar,
-    *dict.fromkeys(map(type, _TYPING_FORMS)),
-    torch.finfo,
-    torch.iinfo,
-    functools.cached_property,
-    operator.itemgetter,
-    operator.attrgetter,
-    operator.methodcaller,
-    RegionFunction,
-)
-_BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
-_KNOWN = frozenset((*_PLAIN, *_BY_EQUALITY, *_BY_IDENTITY, *_BUILTIN_METHODS, torch.Size, types.FunctionType))
-
-
-def is_known(value: Any) -> bool:
-    """Whether an object is a constant for the translator: immutable, or one whose identity is its meaning."""
-    kind = type(value)
-    if kind in _KNOWN or isinstance(value, (type, enum.Enum, logging.Logger, types.ModuleType)):
-        return True
-    if isinstance(value, numpy_types.CONSTANTS):
-        return numpy_types.is_constant(value)
-    if kind is tuple or kind is frozenset:
-        return all(map(is_known, value))
-    return _is_member_of_c(value)
-
-
-def _is_member_of_c(value: Any) -> bool:
-    """Whether a value is a member of an enumeration that C++ code declares through pybind11."""
-    kind = type(value)
-    return type(kind).__name__ == "pybind11_type" and hasattr(kind, "__members__")
 
 
 def wraps(*kinds: type) -> Callable[[Wrapper], Wrapper]:
@@ -213,7 +154,7 @@ class Wrapping:
         if isinstance(real, (type, enum.Enum, types.ModuleType, logging.Logger)):
             tx.guards.is_object(source, real)
             return Const(real, source)
-        if _is_member_of_c(real):
+        if is_member_of_c(real):
             tx.guards.equals(source, real)
             return Const(real, source)
         if isinstance(real, torch.Tensor):
@@ -277,7 +218,7 @@ def _float(tx: Trace, real: Any, source: Source) -> Value:
     return SourcedConst(real, source, tx.guards.equals)
 
 
-@wraps(str, bytes, complex, type(Ellipsis), type(NotImplemented), *_BY_EQUALITY)
+@wraps(str, bytes, complex, type(Ellipsis), type(NotImplemented), *BY_EQUALITY)
 def _constant(tx: Trace, real: Any, source: Source) -> Value:
     return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
@@ -328,16 +269,16 @@ def _by_code(tx: Trace, real: types.FunctionType, source: Source) -> FunctionVal
     return made
 
 
-@wraps(*_BY_IDENTITY)
+@wraps(*BY_IDENTITY)
 def _by_identity(tx: Trace, real: Any, source: Source) -> Value:
     tx.guards.is_object(source, real)
     return Const(real, source)
 
 
-@wraps(*_BUILTIN_METHODS)
+@wraps(*BUILTIN_METHODS)
 def _builtin_method(tx: Trace, real: Any, source: Source) -> Value:
     """A function of a module or class is that object; a method of another object is known by what it is bound to."""
-    if real.__self__ is None or (is_known(real.__self__) and type(real.__self__) not in _PLAIN):
+    if real.__self__ is None or (is_known(real.__self__) and type(real.__self__) not in PLAIN):
         return _by_identity(tx, real, source)
     tx.guards.type_is(source, type(real))
     tx.guards.equals(AttrSource(source, "__name__"), real.__name__)

@@ -10,9 +10,9 @@ from typing import Any
 import torch
 
 from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, LIBRARIES, Lookup
+from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
-from dynamo_capture.wrapping import is_known
 from fx_interface.source import AttrSource, ImportedModuleSource, InstanceDictSource, ItemSource, Source
 
 _FUNCTION_FACTS = frozenset(

@@ -7,9 +7,9 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import guards
+from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
-from dynamo_capture.wrapping import is_known
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
 
 if TYPE_CHECKING:

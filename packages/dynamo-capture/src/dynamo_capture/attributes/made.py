@@ -7,6 +7,7 @@ import types
 
 import guards
 from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, Lookup
+from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import (
     NONE,
@@ -19,7 +20,6 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from dynamo_capture.wrapping import is_known
 from fx_interface.source import AttrSource
 
 _NAMED_FIELD = type(vars(collections.namedtuple("_One", "field"))["field"])
