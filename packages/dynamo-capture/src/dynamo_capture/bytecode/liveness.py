@@ -75,26 +75,37 @@ _SHOW_VARIABLES = frozenset({"locals", "vars", "dir", "eval", "exec", "_getframe
 
 
 def _effects(body: CodeBody) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-    """What each instruction reads and writes. Where code names a function that shows the caller's variables, each of
-    its calls may read all that surely are assigned."""
+    """What each instruction reads and writes. A call of a function that shows the caller's variables reads all that
+    surely are assigned."""
     plain = [reads_and_writes(instruction) for instruction in body.instructions]
-    named = {
-        str(i.argval)
-        for i in body.instructions
-        if i.opname.startswith(("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD"))
-    }
-    if not named & _SHOW_VARIABLES:
+    shown = _that_show_variables(body)
+    if not shown:
         return plain
     assigned, unbound = assigned_variables(body), _possibly_unbound(body)
     return [
-        (
-            (*reads, *(assigned[index] - unbound[index]))
-            if body.instructions[index].opname.startswith("CALL")
-            else reads,
-            writes,
-        )
+        ((*reads, *(assigned[index] - unbound[index])) if index in shown else reads, writes)
         for index, (reads, writes) in enumerate(plain)
     ]
+
+
+def _that_show_variables(body: CodeBody) -> set[int]:
+    """Instructions from the load of a function like ``locals`` to its call, where the stack is as high again."""
+    found: set[int] = set()
+    depths: list[int | None] = []
+    for start, load in enumerate(body.instructions):
+        if not load.opname.startswith(("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME")):
+            continue
+        if str(load.argval) not in _SHOW_VARIABLES:
+            continue
+        depths = depths or stack_depths(body)
+        height = depths[start + 1]
+        for index in range(start, len(body.instructions)):
+            found.add(index)
+            after = depths[index + 1] if index + 1 < len(depths) else None
+            called = body.instructions[index].opname.startswith("CALL")
+            if called and height is not None and after is not None and after <= height:
+                break
+    return found
 
 
 def _live_before(
