@@ -152,6 +152,12 @@ _ENTRIES = (
         "compile what the loop does, not the loop",
     ),
     BreakKind(
+        "CAP225",
+        "an iterator cannot be read ahead",
+        "a graph that holds several rounds of a loop takes all their items when it starts",
+        "change the list or dict that is iterated over after the loop, or iterate over a copy",
+    ),
+    BreakKind(
         "CAP230",
         "a function that is not written in Python",
         "there is no bytecode to trace, and it is not known to be free of side effects",

@@ -323,6 +323,8 @@ class FrameCompiler:
             tx.guards.distinct([value.source for value in tx.tensors.inputs if value.source is not None])
         tx.guards.distinct([value.source for value in tx.keyed.values() if value.source is not None])
         tx.wrapping.guard_presence()
+        for iterator in tx.running:
+            iterator.guard(tx)
         for sources in tx.wrapping.possible_aliases(tx.effects.changed()):
             tx.guards.distinct(sources)
         if tx.facts:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from dynamo_capture.values.base import Value
@@ -24,6 +26,7 @@ class Effects:
         self.watching = False
         self.touched: list[Any] = []
         self._count = 0
+        self._is_drawn_by_another = False
 
     def __bool__(self) -> bool:
         return bool(self.log)
@@ -36,6 +39,27 @@ class Effects:
         """An iterator gives an item; iterators of before the trace tell the log themselves."""
         if self.watching:
             self.touched.append(iterator)
+
+    def draws_from(self, iterator: Any) -> None:
+        """An iterator of before the trace is called: for an item, or to find that it has none."""
+        if self.watching:
+            self.touched.append(iterator)
+        if not self._is_drawn_by_another:
+            iterator.calls += 1
+            self.log.setdefault(("iterator", id(iterator)), ("iterator", iterator))
+
+    @contextlib.contextmanager
+    def drawn_by_another(self) -> Iterator[None]:
+        """What is drawn from inside, the object that draws will draw itself when it is called."""
+        before, self._is_drawn_by_another = self._is_drawn_by_another, True
+        try:
+            yield
+        finally:
+            self._is_drawn_by_another = before
+
+    def has_changed(self, value: Value) -> bool:
+        """Whether a container of before the trace was changed."""
+        return ("content", id(value)) in self.log
 
     def mutates(self, value: ListValue | DictValue | SetValue) -> None:
         """A container's content changes; what the trace itself made needs no replay."""

@@ -21,6 +21,10 @@ _MANY = 4
 """So many different values of an integer show that it may be anything, 0, 1 and negative ones included."""
 
 
+_MOST_ROUNDS = 1000
+"""So many rounds of a loop that was resumed are one graph at most."""
+
+
 @dataclass(slots=True)
 class SizeHistory:
     """What one code's inputs looked like before, by the source's text. Mutable; lives as long as the code's cache."""
@@ -29,6 +33,7 @@ class SizeHistory:
     strides: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     integers: dict[str, set[int]] = field(default_factory=dict)
     floats: dict[str, float | None] = field(default_factory=dict)
+    rounds: dict[str, set[int]] = field(default_factory=dict)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
     def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
@@ -52,6 +57,10 @@ class SizeHistory:
         if known is not None and known.hex() != value.hex():
             self.floats[key] = None
         return self.floats[key] is None
+
+    def record_rounds(self, key: str, taken: int) -> None:
+        """Remember how many items of an iterator were read ahead."""
+        self.rounds.setdefault(key, set()).add(taken)
 
     def record_function(self, key: str, function: FunctionType) -> bool:
         """Remember this function; True if there have been others with the same code."""
@@ -106,6 +115,15 @@ class Policy:
             real.__closure__ is not None or "<lambda>" in real.__qualname__ or "<locals>" in real.__qualname__
         )
         return local and not vars(real) and self._history.record_function(source.expression, real)
+
+    def most_rounds(self, source: Source) -> int:
+        """How many items of an iterator one graph may read ahead: a single one where the number was never the same."""
+        known = self._history.rounds.get(source.expression, ())
+        return 1 if sum(taken > 1 for taken in known) >= _MANY else _MOST_ROUNDS
+
+    def record_rounds(self, source: Source, taken: int) -> None:
+        """A graph has been made that reads so many items of an iterator ahead."""
+        self._history.record_rounds(source.expression, taken)
 
     def sizes_of(
         self, tx: Trace, real: torch.Tensor, source: Source

@@ -202,6 +202,12 @@ def dict_iterator(view: Iterable[Any], position: int) -> Iterator[Any]:
     return made
 
 
+def advance(iterator: Iterator[Any], calls: int) -> None:
+    """Draw so many items; the last call may find that there is none."""
+    for _ in range(calls):
+        next(iterator, None)
+
+
 def make_cell(content: Any = _MISSING) -> types.CellType:
     """A closure cell; empty without an argument."""
     return types.CellType() if content is _MISSING else types.CellType(content)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 
 from dynamo_capture.hook import RegionFunction
+from dynamo_capture.upcoming import owner_of, upcoming
 from fx_interface.source import ItemSource, Source
 from guards import KnownObjectSource, known_object
 
@@ -18,10 +19,13 @@ __all__ = [
     "ArrayTensorSource",
     "CallSource",
     "ContentSource",
+    "DrawnFromSource",
     "FloatTensorSource",
+    "IteratedSource",
     "KnownObjectSource",
     "PlainTensorSource",
     "ReferentSource",
+    "UpcomingSource",
     "item_source",
     "known_object",
 ]
@@ -88,6 +92,61 @@ class CallSource(Source):
 
 def _held(argument: Any) -> Any:
     return argument.held.value if isinstance(argument, KnownObjectSource) else argument
+
+
+@dataclass(frozen=True, slots=True)
+class UpcomingSource(Source):
+    """What an iterator will give after ``index`` other items."""
+
+    parent: Source
+    index: int
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return upcoming(value, self.index)
+
+    @property
+    def expression(self) -> str:
+        return f"upcoming({self.parent.expression})[{self.index}]"
+
+
+@dataclass(frozen=True, slots=True)
+class IteratedSource(Source):
+    """The list or dict that an iterator goes through."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return owner_of(value)
+
+    @property
+    def expression(self) -> str:
+        return f"iterated_by({self.parent.expression})"
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnFromSource(Source):
+    """The arguments with which an ``enumerate``, ``zip``, ``map`` or ``filter`` would be made as it is now."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return value.__reduce__()[1]
+
+    @property
+    def expression(self) -> str:
+        return f"arguments_of({self.parent.expression})"
 
 
 @dataclass(frozen=True, slots=True)

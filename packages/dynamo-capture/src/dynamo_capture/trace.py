@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dynamo_capture import wrapping_iterators  # noqa: F401  # fills the table of wrappers
 from dynamo_capture.attributes import Attributes
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.arrays import Arrays
@@ -42,6 +43,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.opaque import NewReference, WeakReference
+from dynamo_capture.values.running import RunningIterator
 from dynamo_capture.wrapping import Wrapping
 from fx_interface.errors import UserLocation
 from fx_interface.operators import OperatorLibrary
@@ -87,6 +89,7 @@ class Trace:
         self.effects = Effects()
         self.keyed: dict[int, Value] = {}
         self.draws = Draws()
+        self.running: list[RunningIterator] = []
         self.inference = Inference(library, self.env)
         self.wrapping = Wrapping(self)
         self.attributes = Attributes(self)

@@ -23,6 +23,7 @@ from dynamo_capture.calls.contexts import RecordFunction
 from dynamo_capture.calls.modes import Autocast, InferenceMode
 from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.iterator_guard import LengthAtLeast
 from dynamo_capture.known_objects import (
     BUILTIN_METHODS,
     BY_EQUALITY,
@@ -132,6 +133,14 @@ class Wrapping:
                 self._tx.guards.present(source.parent, source.key)
             else:
                 self._tx.guards.type_is(source, type(value.passed_on))
+        for _, known in self._by_identity.values():
+            if (
+                isinstance(known, ListValue)
+                and known.is_unread
+                and known.at_least
+                and known.source is not None
+            ):
+                self._tx.guards.add(LengthAtLeast(known.source, known.at_least))
 
     def remember(self, real: Any, value: Value) -> Value:
         """From now on ``real`` is this value."""

@@ -22,6 +22,7 @@ from dynamo_capture.values import (
     EnumerateIterator,
     FunctionValue,
     Lazy,
+    ListIterator,
     ListValue,
     MapIterator,
     MethodValue,
@@ -37,6 +38,7 @@ from dynamo_capture.values import (
     SourcedConst,
     SuperValue,
     SymRange,
+    SymRangeIterator,
     SymValue,
     TensorValue,
     TextValue,
@@ -48,6 +50,7 @@ from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from dynamo_capture.values.opaque import NewReference, TracebackValue
+from dynamo_capture.values.running import RunningEnumerate, RunningIterator
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol
 
@@ -161,7 +164,11 @@ class Collector:
             case ContextFunction():
                 return [value.manager, value.function]
             case SequenceIterator():
-                return value.items[value.position :] if value.owner is None else [value.owner]
+                return value.items[value.position :]
+            case ListIterator():
+                return [value.owner]
+            case SymRangeIterator():
+                return value.rest(self._tx)
             case RangeIterator():
                 return []
             case EnumerateIterator():
@@ -194,8 +201,11 @@ def is_existing(value: Value) -> bool:
         return True
     if isinstance(value, (ListValue, DictValue, SetValue, ObjectValue, ArrayValue, CellValue)):
         return value.source is not None and getattr(value, "real", None) is not None
-    if isinstance(value, ContextValue):
-        return value.source is not None
-    if isinstance(value, (TupleValue, MethodValue, BuiltinMethod, PartialValue, FunctionValue)):
-        return value.source is not None
-    return False
+    if isinstance(value, (RunningIterator, RunningEnumerate)):
+        return True
+    return isinstance(value, _READ_AGAIN) and value.source is not None
+
+
+_READ_AGAIN = (
+    TupleValue, MethodValue, BuiltinMethod, PartialValue, FunctionValue, ContextValue, ZipIterator, MapIterator,
+)  # fmt: skip

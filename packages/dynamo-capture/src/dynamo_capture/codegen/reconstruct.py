@@ -31,6 +31,7 @@ from dynamo_capture.values import (
     DictView,
     EnumerateIterator,
     FunctionValue,
+    ListIterator,
     ListValue,
     MapIterator,
     MethodValue,
@@ -45,6 +46,7 @@ from dynamo_capture.values import (
     SourcedConst,
     SuperValue,
     SymRange,
+    SymRangeIterator,
     SymValue,
     TensorMeta,
     TensorValue,
@@ -375,12 +377,21 @@ class Reconstruction:
         self.push(Const(value.device))
 
     def make_sequence_iterator(self, value: SequenceIterator) -> None:
-        """An iterator over a list, at its place; or over what is left of other items."""
-        if value.owner is not None:
-            owner = value.owner
-            self.call(runtime.list_iterator, lambda: self.push_all([owner, Const(value.position)]), 2)
-            return
+        """An iterator over what is left of some items."""
         self._push_list(value.items[value.position :])
+        self.emitter.get_iter()
+
+    def make_list_iterator(self, value: ListIterator) -> None:
+        """An iterator over a list, at its place."""
+        if value.has_ended:
+            self.emitter.load_const(())
+            self.emitter.get_iter()
+            return
+        self.call(runtime.list_iterator, lambda: self.push_all([value.owner, Const(value.position)]), 2)
+
+    def make_open_range_iterator(self, value: SymRangeIterator) -> None:
+        """An iterator over what is left of a range with symbolic bounds."""
+        self.call(range, lambda: self.push_all(value.rest(self._tx)), 3)
         self.emitter.get_iter()
 
     def make_range_iterator(self, value: RangeIterator) -> None:
@@ -490,7 +501,8 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     CellValue: Reconstruction.make_cell, SliceValue: Reconstruction.make_slice, SymRange: Reconstruction.make_range,
     DictView: Reconstruction.make_view, DictIterator: Reconstruction.make_dict_iterator,
     GradMode: Reconstruction.make_grad_mode,
-    SequenceIterator: Reconstruction.make_sequence_iterator, RangeIterator: Reconstruction.make_range_iterator,
+    SequenceIterator: Reconstruction.make_sequence_iterator, ListIterator: Reconstruction.make_list_iterator,
+    SymRangeIterator: Reconstruction.make_open_range_iterator, RangeIterator: Reconstruction.make_range_iterator,
     EnumerateIterator: Reconstruction.make_enumerate,
     ZipIterator: Reconstruction.make_zip, MapIterator: Reconstruction.make_map,
     GeneratorValue: Reconstruction.make_generator,

@@ -29,6 +29,8 @@ def _values(tx: Trace, entry: tuple[Any, ...]) -> list[Value]:
         case ("attr" | "tensor_attr", owner, name):
             value = owner.attrs.get(name)
             return [owner] if value is None else [owner, value]
+        case ("iterator", iterator):
+            return [iterator]
         case ("cell", cell):
             return [cell] if cell.content is None else [cell, cell.content]
         case ("global", scope, name):
@@ -58,6 +60,10 @@ def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
                 _replay_content(tx, owner, to)
             case ("attr" | "tensor_attr", owner, name):
                 _replay_attribute(owner, name, to)
+            case ("iterator", iterator):
+                arguments = [iterator, Const(iterator.calls)]
+                to.call(runtime.advance, lambda given=arguments: to.push_all(given), 2)  # type: ignore[misc]
+                to.emitter.pop_top()
             case ("cell", cell):
                 if cell.content is not None:
                     to.push(cell.content)

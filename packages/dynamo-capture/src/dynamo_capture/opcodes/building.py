@@ -90,8 +90,7 @@ def list_append(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     owner = frame.stack[-step.arg]
     assert isinstance(owner, ListValue)
-    frame.tx.effects.mutates(owner)
-    owner.items.append(value)
+    owner.append(frame.tx, [value])
 
 
 @opcode("LIST_EXTEND")

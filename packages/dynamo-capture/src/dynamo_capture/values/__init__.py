@@ -14,10 +14,12 @@ from dynamo_capture.values.functions import (
 from dynamo_capture.values.iterators import (
     CallIterator,
     EnumerateIterator,
+    ListIterator,
     MapIterator,
     ObjectIterator,
     RangeIterator,
     SequenceIterator,
+    SymRangeIterator,
     ZipIterator,
 )
 from dynamo_capture.values.mapping import (
@@ -66,6 +68,7 @@ __all__ = [
     "IteratorStop",
     "IteratorValue",
     "Lazy",
+    "ListIterator",
     "ListValue",
     "MapIterator",
     "MethodValue",
@@ -82,6 +85,7 @@ __all__ = [
     "SourcedConst",
     "SuperValue",
     "SymRange",
+    "SymRangeIterator",
     "SymValue",
     "TensorMeta",
     "TensorValue",

@@ -7,20 +7,19 @@ from typing import TYPE_CHECKING
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
-from dynamo_capture.values.sequences import TupleValue
+from dynamo_capture.values.sequences import ListValue, SymRange, TupleValue
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 
 class SequenceIterator(IteratorValue):
-    """Over a list that may still grow while it is iterated. ``owner``: the list value whose items these are."""
+    """Over items that nothing changes meanwhile."""
 
-    __slots__ = ("items", "owner", "position", "source")
+    __slots__ = ("items", "position", "source")
 
-    def __init__(self, items: list[Value], owner: Value | None = None) -> None:
+    def __init__(self, items: list[Value]) -> None:
         self.items = items
-        self.owner = owner
         self.position = 0
         self.source = None
 
@@ -33,6 +32,32 @@ class SequenceIterator(IteratorValue):
             raise IteratorStop
         self.position = position + 1
         return tx.force(self.items[position])
+
+
+class ListIterator(IteratorValue):
+    """Over a list that may still grow while it is iterated; how long it is matters at its end."""
+
+    __slots__ = ("has_ended", "owner", "position", "source")
+
+    def __init__(self, owner: ListValue) -> None:
+        self.owner = owner
+        self.position = 0
+        self.has_ended = False
+        self.source = None
+
+    def python_type(self) -> type:
+        return type(iter([]))
+
+    def next(self, tx: Trace) -> Value:
+        position = self.position
+        found = self.owner.read_ahead(position)
+        if found is None:
+            if self.has_ended or position >= len(self.owner.items):
+                self.has_ended = True
+                raise IteratorStop
+            found = self.owner.items[position]
+        self.position = position + 1
+        return tx.force(found)
 
 
 class RangeIterator(IteratorValue):
@@ -60,6 +85,36 @@ class RangeIterator(IteratorValue):
             raise IteratorStop from None
         self.position += 1
         return Const(found)
+
+
+class SymRangeIterator(IteratorValue):
+    """Over a range with symbolic bounds, which are asked only whether there is another item."""
+
+    __slots__ = ("owner", "position", "source")
+
+    def __init__(self, owner: SymRange) -> None:
+        self.owner = owner
+        self.position = 0
+        self.source = None
+
+    def python_type(self) -> type:
+        return type(iter(range(0)))
+
+    def rest(self, tx: Trace) -> list[Value]:
+        """The bounds of what is left."""
+        start, stop, step = self.owner.bounds
+        if self.position:
+            start = tx.operators.binary("+", start, Const(step.as_constant() * self.position))
+        return [start, stop, step]
+
+    def next(self, tx: Trace) -> Value:
+        item, stop, step = self.rest(tx)
+        ahead = "<" if step.as_constant() > 0 else ">"
+        if not tx.truth(tx.operators.compare(ahead, item, stop)):
+            self.owner.fixed(tx)
+            raise IteratorStop
+        self.position += 1
+        return item
 
 
 class EnumerateIterator(IteratorValue):

@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.errors import NotConstant
-from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.number import SymValue
+from fx_interface.source import ItemSource
 from fx_interface.symbols import Expr
 
 if TYPE_CHECKING:
@@ -127,10 +128,11 @@ class ListValue(SequenceValue):
     """A list or deque; ``real`` is the object itself if it existed before the trace.
 
     Such a list may be ``unread``: a function that gives its items, with the guard on how many there are. It is called
-    when something asks for ``items``; until then the trace has only ``appended`` to whatever the list holds.
+    when something asks for ``items``; until then the trace has only ``appended`` to whatever the list holds, and has
+    come to ``at_least`` so many items.
     """
 
-    __slots__ = ("_items", "_unread", "appended", "maxlen", "real")
+    __slots__ = ("_items", "_unread", "appended", "at_least", "maxlen", "real")
 
     def __init__(
         self,
@@ -142,6 +144,7 @@ class ListValue(SequenceValue):
     ) -> None:
         self._unread = unread
         self.appended: list[Value] = []
+        self.at_least = 0
         super().__init__(items, cls, source)
         self.real = real
         self.maxlen: int | None = real.maxlen if isinstance(real, collections.deque) else None
@@ -165,6 +168,14 @@ class ListValue(SequenceValue):
     @items.setter
     def items(self, items: list[Value]) -> None:
         self._items = items
+
+    def read_ahead(self, index: int) -> Value | None:
+        """The item at a place in what an unread list held before the trace; it matters that there is one."""
+        if self._unread is None or self.appended or index >= len(self.real):
+            return None
+        self.at_least = max(self.at_least, index + 1)
+        assert self.source is not None
+        return Lazy(self.real[index], ItemSource(self.source, index))
 
     def append(self, tx: Trace, items: list[Value]) -> None:
         """Put items at the end."""
@@ -206,9 +217,9 @@ class ListValue(SequenceValue):
         return ListValue(tx.fold(lambda: self.items[window]))
 
     def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import SequenceIterator
+        from dynamo_capture.values.iterators import ListIterator, SequenceIterator
 
-        return SequenceIterator(self.items, self if self.cls is list else None)
+        return ListIterator(self) if self.cls is list else SequenceIterator(self.items)
 
     def set_item(self, tx: Trace, key: Value, value: Value) -> None:
         index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
@@ -275,7 +286,7 @@ def make_slice(bounds: tuple[Value, Value, Value]) -> Value:
 
 
 class SymRange(Value):
-    """``range`` with symbolic bounds; iterating it fixes them."""
+    """``range`` with symbolic bounds; iterating it to its end fixes them."""
 
     __slots__ = ("bounds", "source")
 
@@ -304,7 +315,14 @@ class SymRange(Value):
     def truth(self, tx: Trace) -> bool:
         return bool(self.fixed(tx))
 
+    def unpack(self, tx: Trace) -> list[Value]:
+        return tx.known(self.fixed(tx)).unpack(tx)
+
     def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.iterators import SymRangeIterator
+
+        if isinstance(self.bounds[2], Const):
+            return SymRangeIterator(self)
         return tx.known(self.fixed(tx)).iterate(tx)
 
     def get_item(self, tx: Trace, key: Value) -> Value:
