@@ -80,7 +80,7 @@ def test_a_history_that_views_cannot_explain_is_refused(library: Any) -> None:
 @pytest.mark.parametrize(
     ("function", "code"),
     [
-        (lambda x: x.t_(), "AOT112"),
+        (lambda x: x.resize_(9), "AOT112"),
         (lambda x: x.sum().item(), "AOT106"),
         (lambda x: x @ x, "AOT101"),
         (lambda x: {1: x}, "AOT113"),

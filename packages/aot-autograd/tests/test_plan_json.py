@@ -19,7 +19,7 @@ from fx_interface.tensor_spec import spec_of
 
 def program(recorder: Any, inputs: Any) -> list[Any]:
     x, w, counter = inputs
-    counter.add_(1)
+    counter.add_(1).unsqueeze_(0)
     y = x * w * torch.tensor([1.0, float("inf"), 2.5], dtype=torch.float64).clamp(max=3)
     return [y, y[0], x.t(), x, w.sum(), counter, None, 7]
 

@@ -116,6 +116,11 @@ def _recipe(
 ) -> Recipe:
     if isinstance(output, TracedTensor):
         storage = output.storage_record
+        if storage.form is not None:
+            assert storage.input_index is not None
+            if storage.form.tensor is output:
+                return FromInput(storage.input_index)
+            _check_beside_form(output)
         if storage.input_index is not None or sharing[id(storage)] > 1:
             _check_history(output)
         if storage.input_index is not None:
@@ -163,6 +168,14 @@ def _check_history(tensor: TracedTensor) -> None:
         )
 
 
+def _check_beside_form(tensor: TracedTensor) -> None:
+    """Autograd makes the history of a view from its base's when that changes: it is not to be told of another form."""
+    if tensor.requires_grad:
+        raise UnsupportedProgramError(
+            "AOT112", "a differentiable view is returned of an input that changes its shape in place"
+        )
+
+
 def _base(found: Results, storage: Storage, bases: dict[int, int]) -> int:
     index = bases.get(id(storage))
     if index is None:
@@ -176,16 +189,18 @@ def _viewed(base: FromGraph | FromInput, step: ViewStep | None) -> Recipe:
         return base
     return ViewOf(
         base,
-        tuple(
-            Replay(
-                f"{s.op._schema.name}.{s.op._overloadname}",
-                tuple(s.args),
-                tuple(s.kwargs.items()),
-                s.index,
-                s.no_grad,
-            )
-            for s in step.chain()
-        ),
+        tuple(replay_of(s) for s in step.chain()),
+    )
+
+
+def replay_of(step: ViewStep) -> Replay:
+    """The step as the plan tells it."""
+    return Replay(
+        f"{step.op._schema.name}.{step.op._overloadname}",
+        tuple(step.args),
+        tuple(step.kwargs.items()),
+        step.index,
+        step.no_grad,
     )
 
 

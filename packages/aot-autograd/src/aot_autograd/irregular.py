@@ -8,7 +8,8 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.calls import Treatment, compute, values_of, view
+from aot_autograd.calls import Treatment, compute, values_of
+from aot_autograd.forms import FORM_OPERATORS
 from aot_autograd.memory import conform, read, write
 from aot_autograd.record import Value
 from aot_autograd.trace import Trace, TracedTensor
@@ -105,15 +106,6 @@ def _batch_norm_backward(
     return compute(trace, op, args, kwargs)
 
 
-def _as_strided(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """An explicit offset counts from the start of the memory, not of the view: it is a view of the base."""
-    source = args[0]
-    offset = args[3] if len(args) > 3 else kwargs.get("storage_offset")
-    if offset is None or type(source) is not TracedTensor or source.view_step is None:
-        return view(trace, op, args, kwargs)
-    return view(trace, op, (source.storage_record.base, *args[1:]), kwargs)
-
-
 def _index(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """With a mask among the indices the result's size is the number of set elements."""
     for index in args[1]:
@@ -146,42 +138,11 @@ def _bernoulli(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     return target
 
 
-def _viewed_in_place(view_op: OpOverload) -> Treatment:
-    """``t_`` and the like: from now on the tensor is a view of what it was."""
-
-    def treatment(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-        target = args[0]
-        if type(target) is not TracedTensor:
-            return _metadata(trace, op, args, kwargs)
-        storage = target.storage_record
-        if target.view_step is None and storage.input_index is not None:
-            return _metadata(trace, op, args, kwargs)
-        made = view(trace, view_op, args, kwargs)
-        if storage.base is target:  # the base keeps its form; as another object, it has no history of its own
-            storage.base = trace.tensor(storage, None, storage.value)
-        target.view_step, target.value, target.generation = made.view_step, made.value, made.generation
-        with torch._C._DisableTorchDispatch():
-            op(*args, **kwargs)
-        return target
-
-    return treatment
-
-
 def _polygamma(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """``polygamma_`` takes its tensor first, ``polygamma`` last."""
     target, order = args
     write(trace, op, target, trace.recorder.call(aten.polygamma.default, (order, values_of(trace, target))))
     return target
-
-
-def _metadata(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """Operators that change an input's sizes or strides, or any tensor's memory, in place."""
-    raise UnsupportedProgramError(
-        "AOT112",
-        f"{op} changes the shape or the memory of a tensor in place",
-        where=trace.recorder.where,
-        action="use the operator without the trailing underscore",
-    )
 
 
 def _python_number(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -212,31 +173,11 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.native_batch_norm_backward.default: _batch_norm_backward,
     aten.cudnn_batch_norm.default: _cudnn_batch_norm,
     aten.cudnn_batch_norm_backward.default: _cudnn_batch_norm_backward,
-    aten.as_strided.default: _as_strided,
     aten.index.Tensor: _index,
     aten.bernoulli_.float: _bernoulli,
     aten._local_scalar_dense.default: _python_number,
     aten.polygamma_.default: _polygamma,
-    aten.t_.default: _viewed_in_place(aten.t.default),
-    aten.transpose_.default: _viewed_in_place(aten.transpose.int),
-    aten.swapdims_.default: _viewed_in_place(aten.transpose.int),
-    aten.swapaxes_.default: _viewed_in_place(aten.transpose.int),
-    aten.squeeze_.default: _viewed_in_place(aten.squeeze.default),
-    aten.squeeze_.dim: _viewed_in_place(aten.squeeze.dim),
-    aten.squeeze_.dims: _viewed_in_place(aten.squeeze.dims),
-    aten.unsqueeze_.default: _viewed_in_place(aten.unsqueeze.default),
-    **dict.fromkeys(
-        (
-            aten.resize_.default,
-            aten.resize_as_.default,
-            aten.set_.default,
-            aten.set_.source_Storage,
-            aten.set_.source_Storage_storage_offset,
-            aten.set_.source_Tensor,
-            aten.as_strided_.default,
-        ),
-        _metadata,
-    ),
+    **FORM_OPERATORS,
     **dict.fromkeys(
         (
             aten.nonzero.default,

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import torch
 
-from aot_autograd.aliasing import Results, add_mutation, classify, separate
+from aot_autograd.aliasing import Results, add_mutation, classify, replay_of, separate
 from aot_autograd.calls import values_of
 from aot_autograd.decompositions import NOTHING, Decompositions, decomposing
 from aot_autograd.functionalize import handle, handle_backward
 from aot_autograd.graphs import random_calls
-from aot_autograd.plan import MutatedInput, Tangent
+from aot_autograd.plan import FormOfInput, MutatedInput, Tangent
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage
 from aot_autograd.symbolic_composites import symbolic_composites
@@ -47,6 +47,7 @@ class Joint:
     user_results: int
     training: bool
     mutated: list[MutatedInput]
+    forms: list[FormOfInput]
     decomposed: bool = False
     tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
     gradients: list[tuple[int, Value]] = field(default_factory=list)
@@ -90,6 +91,7 @@ def trace_program(
         else:
             _check_inference(joint)
         _check_random_numbers(joint)
+        _check_reach(joint, arguments, example_inputs)
         return joint
     except StackError:
         raise
@@ -106,6 +108,24 @@ def trace_program(
         ) from error
     finally:
         trace.close()
+
+
+def _check_reach(joint: Joint, arguments: _Arguments, example_inputs: Sequence[Any]) -> None:
+    """AOT121 for strided views of inputs that count from another place, or reach further, than the input itself.
+
+    That only matters where a value takes the input's place: when it was written, or for its gradient.
+    """
+    trace, gradients = joint.trace, {index for index, _ in joint.gradients}
+    for index in sorted(trace.from_the_start | trace.shown_beyond):
+        storage = arguments.storages[index]
+        if storage.value is storage.first and index not in gradients:
+            trace.from_the_start.discard(index)
+        elif index in trace.shown_beyond or example_inputs[index].storage_offset():
+            raise UnsupportedProgramError(
+                "AOT121",
+                "a strided view shows memory outside of the input that it is taken of",
+                action="pass the whole memory as an argument",
+            )
 
 
 def _make_inputs(
@@ -174,7 +194,21 @@ def _finish_forward(
         graph_index = add_mutation(trace, results, storage, firsts)
         mutated.append(MutatedInput(index, graph_index, differentiable))
     inputs = [arguments.storages[i].first if i in arguments.storages else None for i in range(len(declared))]
-    return Joint(trace, declared, inputs, results, user_results, training, mutated)
+    forms = [form for index in arguments.storages if (form := _form(arguments, index, written)) is not None]
+    return Joint(trace, declared, inputs, results, user_results, training, mutated, forms)
+
+
+def _form(arguments: _Arguments, index: int, written: Collection[int]) -> FormOfInput | None:
+    """What is to be done to an input that takes another form; AOT112 where its gradient would not follow."""
+    form = arguments.storages[index].form
+    if form is None:
+        return None
+    if form.tensor.requires_grad and (index in written or any(step.no_grad for step in form.steps)):
+        raise UnsupportedProgramError(
+            "AOT112",
+            "an input that requires grad changes its shape in place, and its content or without grad",
+        )
+    return FormOfInput(index, tuple(replay_of(step) for step in form.steps))
 
 
 def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> None:

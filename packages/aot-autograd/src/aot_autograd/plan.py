@@ -84,6 +84,14 @@ class MutatedInput:
 
 
 @dataclass(frozen=True, slots=True)
+class FormOfInput:
+    """Input ``input_index`` is given another form by ``steps``, operators in place, when all else is done."""
+
+    input_index: int
+    steps: tuple[Replay, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Apart:
     """The inputs ``written`` may not share memory with each other or with the inputs ``others``."""
 
@@ -154,7 +162,8 @@ class JointPlan:
     the first two. ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but no
     result depends on them differentiably, so that the graph runs with gradients off. ``owned``: inputs that are a
     module's parameters and buffers. ``repeat``: for second derivatives. ``opens_grad``: called with gradients off, the
-    program turns them on by itself.
+    program turns them on by itself. ``forms``: inputs whose own sizes or strides change. ``from_the_start``: inputs
+    that must begin where their memory begins.
     """
 
     inputs: int
@@ -169,6 +178,8 @@ class JointPlan:
     owned: tuple[int, ...]
     repeat: Repeat
     opens_grad: bool
+    forms: tuple[FormOfInput, ...]
+    from_the_start: tuple[int, ...]
     backward: BackwardPlan | None
 
     @property
@@ -179,5 +190,6 @@ class JointPlan:
             and not self.no_grad
             and not self.mutated
             and not self.constants
+            and not self.forms
             and all(recipe == FromGraph(index) for index, recipe in enumerate(self.recipes))
         )

@@ -13,7 +13,7 @@ from aot_autograd.plan import JointPlan
 from fx_interface.encoding import corrupt, decode, decode_spec, encode, encode_spec
 from fx_interface.tensor_spec import TensorSpec
 
-FORMAT: Final = "aot-autograd plan 6"
+FORMAT: Final = "aot-autograd plan 7"
 """The value under ``"format"`` in every stored plan."""
 
 _RECORDS: Final[Mapping[str, type[Any]]] = {
@@ -27,6 +27,7 @@ _RECORDS: Final[Mapping[str, type[Any]]] = {
         records.ViewOf,
         records.AsInference,
         records.MutatedInput,
+        records.FormOfInput,
         records.Apart,
         records.SavedInput,
         records.SavedOutput,

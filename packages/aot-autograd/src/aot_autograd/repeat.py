@@ -27,6 +27,8 @@ def _why_not(joint: Joint, draws: list[Value]) -> str:
         return "it draws from a generator of its own"
     if any(m.differentiable for m in joint.mutated):
         return "it writes to its inputs"
+    if joint.forms:
+        return "it changes the shape of an input in place"
     if _reads_what_it_writes(joint):
         return "its results depend on an input that it writes to"
     recipes = joint.results.recipes

@@ -64,6 +64,8 @@ def split(joint: Joint, partition: Partitioner, apart: Apart) -> TracedProgram:
         ),
         repeat=repeat_of(joint),
         opens_grad=joint.training and not torch.is_grad_enabled(),
+        forms=tuple(joint.forms),
+        from_the_start=tuple(sorted(joint.trace.from_the_start)),
         backward=backward_plan,
     )
     return TracedProgram(plan, _forward(joint, saved), backward_graph)
@@ -157,11 +159,11 @@ def _bound_values(joint: Joint, kept: Any) -> dict[int, Value]:
 def _sources(joint: Joint, kept: list[Value]) -> tuple[list[SavedSource], list[Value], list[Value]]:
     """Where each kept value is found when the backward runs, and the extra results of the forward graph.
 
-    An input that the program overwrites is kept as a copy made by the forward graph.
+    An input that the program overwrites, or gives another form, is kept as a copy made by the forward graph.
     """
     positions = {value.number: i for i, value in enumerate(joint.inputs) if value is not None}
     positions |= {value.number: len(joint.inputs) + i for i, (value, _) in enumerate(joint.trace.constants)}
-    overwritten = {m.input_index for m in joint.mutated}
+    overwritten = {m.input_index for m in joint.mutated} | {form.input_index for form in joint.forms}
     results = {r.value.number: i for i, r in enumerate(joint.results.graph) if isinstance(r.value, Value)}
     saved: list[SavedSource] = []
     extra: list[Value] = []

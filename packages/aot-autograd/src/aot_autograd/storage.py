@@ -52,14 +52,24 @@ class ViewStep:
         return steps[::-1]
 
 
+class InputForm:
+    """An input whose own sizes or strides the program changes: its traced tensor, and the calls that do so in order."""
+
+    __slots__ = ("steps", "tensor")
+
+    def __init__(self, tensor: Any) -> None:
+        self.tensor = tensor
+        self.steps: list[ViewStep] = []
+
+
 class Storage:
     """Memory shared by tensors. ``value`` is the base's current value; ``input_index`` tells whose memory it is.
 
     ``first`` is the value before any write, ``base`` the traced tensor that is the base itself; ``generation`` counts
-    writes.
+    writes; ``form`` is there if the input itself takes another form.
     """
 
-    __slots__ = ("base", "first", "generation", "initial_grad_fn", "input_index", "value")
+    __slots__ = ("base", "first", "form", "generation", "initial_grad_fn", "input_index", "value")
 
     def __init__(self, value: Value, input_index: int | None = None) -> None:
         self.first = value
@@ -68,3 +78,4 @@ class Storage:
         self.input_index = input_index
         self.base: Any = None
         self.initial_grad_fn: Any = None
+        self.form: InputForm | None = None

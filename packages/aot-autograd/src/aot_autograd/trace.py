@@ -49,6 +49,8 @@ class Trace:
     """One run of a program: the recorder, the storages, and constants met on the way.
 
     ``owners`` tells in which storage a value (by number) was first held: the others hold it as a copy.
+    ``from_the_start``: inputs that are taken to begin where their memory begins; ``shown_beyond``: inputs that have
+    views which show more memory than they do.
     """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
@@ -59,6 +61,8 @@ class Trace:
         self.owners: dict[int, Storage] = {}
         self.constants: list[tuple[Value, torch.Tensor]] = []
         self.adopting: Storage | None = None
+        self.from_the_start: set[int] = set()
+        self.shown_beyond: set[int] = set()
 
     def tensor(self, storage: Storage, step: ViewStep | None, value: Value) -> TracedTensor:
         """A traced tensor for ``value``, which lies in ``storage`` at the view ``step``."""
@@ -121,7 +125,7 @@ class Trace:
     def close(self) -> None:
         """Break the cycles between tensors and storages, so that the trace's memory is freed at once."""
         for storage in self.storages:
-            storage.base = storage.initial_grad_fn = None
+            storage.base = storage.initial_grad_fn = storage.form = None
 
 
 Handler = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]

@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from aot_autograd.plan import JointPlan
+from aot_autograd.runtime.forms import giving_forms
 from aot_autograd.runtime.overlap import OverlapCheck
 from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
@@ -37,13 +38,15 @@ def finish(
         if plan.opens_grad:
             run = _with_gradients(run)
     elif plan.is_plain:
-        return forward
+        run = forward
     else:
         run = _inference(plan, forward, make)
+    if plan.forms:
+        run = giving_forms(plan, run)
     views = tuple(m.input_index for m in plan.mutated if m.differentiable)
-    if not plan.apart.written and not views:
-        return run
-    return _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, fallback)
+    if plan.apart.written or views:
+        run = _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, fallback)
+    return _from_the_start(plan.from_the_start, run, fallback) if plan.from_the_start else run
 
 
 def _with_gradients(run: CompiledGraph) -> CompiledGraph:
@@ -95,20 +98,39 @@ def _checked(
     def checked(*inputs: Any) -> Sequence[Any]:
         found = overlaps.first(inputs)
         if found is not None:
-            return instead(
-                f"inputs {found[0]} and {found[1]} share memory and one of them is written", inputs
-            )
+            why = f"inputs {found[0]} and {found[1]} share memory and one of them is written"
+            return _instead(why, inputs, fallback)
         for index in written:
             if inputs[index]._is_view():
-                return instead(f"input {index} is a view and is written", inputs)
+                return _instead(f"input {index} is a view and is written", inputs, fallback)
         return run(*inputs)
 
-    def instead(why: str, inputs: Sequence[Any]) -> Sequence[Any]:
-        if fallback is None:
-            raise StackError("AOT302", why, action="pass a copy of it (.clone())")
-        return fallback(*inputs)
+    return checked
+
+
+def _from_the_start(
+    indices: Sequence[int], run: CompiledGraph, fallback: Callable[..., Sequence[Any]] | None
+) -> CompiledGraph:
+    """Calls with an input that begins within its memory, from whose start the program counts, take the fallback."""
+
+    def checked(*inputs: Any) -> Sequence[Any]:
+        for index in indices:
+            if inputs[index].storage_offset():
+                return _instead(
+                    f"input {index} is a part of other memory and offsets count from its start",
+                    inputs,
+                    fallback,
+                )
+        return run(*inputs)
 
     return checked
+
+
+def _instead(why: str, inputs: Sequence[Any], fallback: Callable[..., Sequence[Any]] | None) -> Sequence[Any]:
+    """The program as it was written; AOT302 where that was not kept."""
+    if fallback is None:
+        raise StackError("AOT302", why, action="pass a copy of it (.clone())")
+    return fallback(*inputs)
 
 
 def is_training(inputs: Sequence[Any]) -> bool:

@@ -30,9 +30,9 @@ def result_maker(plan: JointPlan) -> Maker | None:
     if all(recipe == FromGraph(index) for index, recipe in enumerate(recipes)):
         return None
     views = [r for r in map(_plain, recipes) if isinstance(r, ViewOf)]
-    dynamic = any(map(_is_dynamic, views))
+    dynamic = any(is_dynamic(view.steps) for view in views)
     positions = [(Symbol(name), position) for name, position in plan.symbols] if dynamic else []
-    operators = {step.op: _operator(step.op) for view in views for step in view.steps}
+    operators = {step.op: operator_named(step.op) for view in views for step in view.steps}
 
     def make(inputs: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
         sizes = {atom: inputs[position] for atom, position in positions}
@@ -70,7 +70,7 @@ def _make(
         case ViewOf(base, steps):
             value = results[base.index] if isinstance(base, FromGraph) else inputs[base.index]
             for step in steps:
-                value = _replay(value, step, sizes, operators[step.op])
+                value = replay(value, step, sizes, operators[step.op])
             return value
 
 
@@ -80,7 +80,8 @@ def _as_inference(value: torch.Tensor) -> torch.Tensor:
         return torch.empty(0, dtype=value.dtype, device=value.device).set_(value.detach())  # type: ignore[call-overload,no-any-return]
 
 
-def _replay(value: Any, step: Replay, sizes: Mapping[Symbol, int], operator: Callable[..., Any]) -> Any:
+def replay(value: Any, step: Replay, sizes: Mapping[Symbol, int], operator: Callable[..., Any]) -> Any:
+    """The step on a real tensor; ``sizes`` gives the symbols in its arguments."""
     args = [_concrete(arg, sizes) for arg in step.args]
     kwargs = {name: _concrete(arg, sizes) for name, arg in step.kwargs}
     if step.no_grad and torch.is_grad_enabled():
@@ -99,8 +100,9 @@ def _concrete(arg: Any, sizes: Mapping[Symbol, int]) -> Any:
     return arg
 
 
-def _is_dynamic(recipe: ViewOf) -> bool:
-    pending: list[Any] = [part for step in recipe.steps for part in (step.args, [v for _, v in step.kwargs])]
+def is_dynamic(steps: Sequence[Replay]) -> bool:
+    """Whether a step has a size that is only known at run time."""
+    pending: list[Any] = [part for step in steps for part in (step.args, [v for _, v in step.kwargs])]
     while pending:
         item = pending.pop()
         if isinstance(item, Expr):
@@ -110,7 +112,8 @@ def _is_dynamic(recipe: ViewOf) -> bool:
     return False
 
 
-def _operator(name: str) -> Callable[..., Any]:
+def operator_named(name: str) -> Callable[..., Any]:
+    """The operator of a step."""
     namespace, rest = name.split("::")
     packet, _, overload = rest.partition(".")
     found: Callable[..., Any] = getattr(getattr(getattr(torch.ops, namespace), packet), overload or "default")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from torch._ops import OpOverload
 
 from dynamo_capture.errors import DataDependent
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 if TYPE_CHECKING:
     from dynamo_capture.shapes.spec_tensor import Inference
@@ -84,8 +86,10 @@ def _becomes_its_view(
     inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """``x.unsqueeze_(0)``: the same tensor with other sizes and strides."""
-    tensor = args[0]
-    spec = inference.infer(_VIEWS_IN_PLACE[func], args, kwargs).spec
+    return _take_form(inference, args[0], inference.infer(_VIEWS_IN_PLACE[func], args, kwargs).spec)
+
+
+def _take_form(inference: Inference, tensor: Any, spec: TensorSpec) -> Any:
     sizes, strides = (
         [inference.sizes.to_torch(n) for n in numbers] for numbers in (spec.sizes, spec.strides)
     )
@@ -93,6 +97,35 @@ def _becomes_its_view(
         aten.as_strided_.default(tensor, sizes, strides)
     tensor.spec = spec
     return tensor
+
+
+def _resized(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """``x.resize_(sizes)`` where ``x`` has that many elements, without gaps: its memory in other sizes."""
+    tensor, template = args[0], args[1]
+    wanted = template.shape if isinstance(template, torch.Tensor) else template
+    sizes = tuple(
+        inference.env.simplify(n.node.value) if isinstance(n, torch.SymInt) else int(n) for n in wanted
+    )
+    spec: TensorSpec = tensor.spec
+    memory_format = args[2] if len(args) > 2 else kwargs.get("memory_format")
+    if sizes == spec.sizes and memory_format is None:
+        return tensor
+    made = TensorSpec(sizes, contiguous_strides(sizes), spec.dtype, spec.device)
+    if memory_format not in (None, torch.contiguous_format) or not _has_room(inference, spec, made):
+        return _changes_metadata(inference, func, args, kwargs)
+    return _take_form(inference, tensor, made)
+
+
+def _has_room(inference: Inference, spec: TensorSpec, made: TensorSpec) -> bool:
+    """Whether a tensor without gaps has the elements; where that is open the sizes are fixed."""
+    env = inference.env
+    if spec.is_contiguous and env.simplify(spec.numel) == env.simplify(made.numel):
+        return True
+    sizes, strides = map(env.specialize, spec.sizes), map(env.specialize, spec.strides)
+    extents = list(zip(sizes, strides, strict=True))
+    numel = math.prod(size for size, _ in extents)
+    reach = 1 + sum((size - 1) * stride for size, stride in extents) if numel else 0
+    return math.prod(map(env.specialize, made.sizes)) <= numel == reach
 
 
 def _number_to_tensor(
@@ -114,12 +147,13 @@ IRREGULAR: dict[OpOverload, Rule] = {
     ),
     **dict.fromkeys(
         (
-            aten.resize_.default, aten.resize_as_.default, aten.set_.default, aten.set_.source_Storage,
+            aten.set_.default, aten.set_.source_Storage,
             aten.set_.source_Storage_storage_offset, aten.set_.source_Tensor,
         ),
         _changes_metadata,
     ),
     **dict.fromkeys(_VIEWS_IN_PLACE, _becomes_its_view),
+    **dict.fromkeys((aten.resize_.default, aten.resize_as_.default), _resized),
     aten._native_batch_norm_legit.default: _batch_norm,
     aten.detach_.default: _same,
     aten._fused_sdp_choice.default: _sdp_choice,

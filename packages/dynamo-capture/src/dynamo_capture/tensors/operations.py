@@ -128,7 +128,6 @@ class Operations(Results):
             return self.constant_result(outcome.result)
         tx.output.draws = tx.output.draws or outcome.draws
         if outcome.writes:
-            _keep_inputs(outcome, tensors, function)
             tx.output.write([tensors[index] for index in outcome.written])
             contents.forget(tensors)
         spec = self.spec_tree(outcome.result, tensors)
@@ -224,15 +223,6 @@ class Operations(Results):
             reads=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.read)),
             written=tuple(i for i, fake in enumerate(order) if any(owner is fake for owner in owners)),
         )
-
-
-def _keep_inputs(outcome: Outcome, tensors: list[TensorValue], function: Callable[..., Any]) -> None:
-    """A graph may change what is in its inputs, not their sizes."""
-    for index, meta in outcome.updates:
-        if tensors[index].real is not None and tensors[index].meta.spec != meta.spec:
-            raise GraphBreak(
-                "CAP206", f"{label_of(function)} changes the shape or the memory of a tensor in place"
-            )
 
 
 def makers() -> Any:
