@@ -125,9 +125,3 @@ def test_offsets_count_from_the_start_of_an_inputs_memory(compiled: Any) -> None
     assert torch.equal(one, two)
     with pytest.raises(UnsupportedProgramError, match="AOT121"):
         compiled(program)(memory[5:])
-
-
-def test_a_strided_view_of_an_input_may_be_read_beyond_it(compiled: Any) -> None:
-    memory = torch.arange(10.0)
-    read = compiled(lambda x: torch.as_strided(x, (2, 2), (4, 1), 1) * 2)(memory[5:7])
-    assert read.tolist() == [[2, 4], [10, 12]]

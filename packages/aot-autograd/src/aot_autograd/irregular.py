@@ -12,6 +12,7 @@ from aot_autograd.calls import Treatment, compute, values_of
 from aot_autograd.forms import FORM_OPERATORS
 from aot_autograd.memory import conform, read, write
 from aot_autograd.record import Value
+from aot_autograd.runtime.recurrent import LSTM_LAYER
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.writes import write_by_twin
 from fx_interface.errors import UnsupportedProgramError
@@ -138,6 +139,11 @@ def _bernoulli(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     return target
 
 
+def _lstm_layer(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Where gradients are on, the layer keeps a workspace for its backward."""
+    return compute(trace, LSTM_LAYER if torch.is_grad_enabled() else op, args, kwargs)
+
+
 def _polygamma(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """``polygamma_`` takes its tensor first, ``polygamma`` last."""
     target, order = args
@@ -177,6 +183,7 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.bernoulli_.float: _bernoulli,
     aten._local_scalar_dense.default: _python_number,
     aten.polygamma_.default: _polygamma,
+    aten.mkldnn_rnn_layer.default: _lstm_layer,
     **FORM_OPERATORS,
     **dict.fromkeys(
         (
