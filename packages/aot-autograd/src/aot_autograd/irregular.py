@@ -198,6 +198,7 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
             aten.unique_dim.default,
             aten.unique_dim_consecutive.default,
             aten.linalg_lstsq.default,
+            aten._pack_padded_sequence.default,
             aten._ctc_loss.default,
             aten._ctc_loss.Tensor,
         ),

@@ -6,6 +6,7 @@ import operator
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
+import torch
 from torch.fx import Graph, GraphModule, Node
 
 from fx_interface.errors import InvalidGraphError, UserLocation
@@ -27,13 +28,15 @@ def call_block(body: Callable[..., Any], *args: Any) -> Any:
 
 
 def size_min(lhs: int, rhs: int) -> int:
-    """The smaller of two sizes."""
-    return min(lhs, rhs)
+    """The smaller of two sizes, also where they are torch's symbolic ones."""
+    made: int = torch.sym_min(lhs, rhs)  # type: ignore[no-untyped-call]
+    return made
 
 
 def size_max(lhs: int, rhs: int) -> int:
-    """The larger of two sizes."""
-    return max(lhs, rhs)
+    """The larger of two sizes, also where they are torch's symbolic ones."""
+    made: int = torch.sym_max(lhs, rhs)  # type: ignore[no-untyped-call]
+    return made
 
 
 SizeRule: TypeAlias = Callable[[IntLike, IntLike], IntLike]

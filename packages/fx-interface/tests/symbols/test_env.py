@@ -155,3 +155,16 @@ def test_a_symbol_can_be_adopted() -> None:
     assert size.as_symbol is not None
     other.add_symbol(size, env.symbols[size.as_symbol])
     assert other.bounds(size + 1) == Range(4, 13)
+
+
+def test_an_extreme_is_bounded_by_its_arguments() -> None:
+    env = ShapeEnv()
+    sizes = [env.create_symbol(hint) for hint in (3, 5, 4)]
+    longest = maximum(maximum(sizes[0], sizes[1]), sizes[2])
+    shortest = minimum(minimum(sizes[0], sizes[1]), sizes[2])
+    for size in sizes:
+        assert env.known(Relation("<=", size, longest)) is True
+        assert env.known(Relation("<=", 2 * shortest, size + longest)) is True
+        assert env.known(Relation("<", size - longest, 1)) is True
+        assert env.known(Relation("<", size, longest)) is None
+    assert not env.guards

@@ -95,6 +95,8 @@ class Calls:
                 return tx.inliner.call_function(Const(substitute), args, kwargs)
             return construct(tx, owner, args, kwargs)
         if is_torch_builtin(function) and not (function in PURE and self._all_known(args, kwargs)):
+            if substitute is not None:
+                return tx.inliner.call_function(Const(substitute), args, kwargs)
             return tx.tensors.call_function(function, args, kwargs)
         if substitute is not None and not self._all_known(args, kwargs):
             return tx.inliner.call_function(Const(substitute), args, kwargs)

@@ -158,6 +158,16 @@ def sym_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return args[0] if isinstance(args[0], SymValue) else Const(int).call(tx, args, {})
 
 
+@handles(torch.sym_max)
+def sym_max(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(max).call(tx, args, kwargs)
+
+
+@handles(torch.sym_min)
+def sym_min(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(min).call(tx, args, kwargs)
+
+
 @handles(torch._C._log_api_usage_once)
 def log_api_usage(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return NONE

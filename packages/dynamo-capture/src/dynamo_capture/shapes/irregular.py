@@ -32,6 +32,12 @@ def _reads_content(
     return content.item() if isinstance(content, torch.Tensor) else content
 
 
+def _sized_by_content(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    raise DataDependent(f"{func}, whose result's size depends on it")
+
+
 def _changes_metadata(
     inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
@@ -152,6 +158,7 @@ IRREGULAR: dict[OpOverload, Rule] = {
         ),
         _changes_metadata,
     ),
+    aten._pack_padded_sequence.default: _sized_by_content,
     **dict.fromkeys(_VIEWS_IN_PLACE, _becomes_its_view),
     **dict.fromkeys((aten.resize_.default, aten.resize_as_.default), _resized),
     aten._native_batch_norm_legit.default: _batch_norm,

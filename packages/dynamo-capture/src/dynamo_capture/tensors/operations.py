@@ -42,6 +42,10 @@ _BLOCKED_METHODS = {
 }
 
 
+_NO_DATA = "data is not allocated yet"
+"""What torch says when a kernel asks a tensor without data for it."""
+
+
 class Operations(Results):
     """The tensor operations of one trace. ``memo`` outlives it."""
 
@@ -200,6 +204,9 @@ class Operations(Results):
         except NotImplementedError as error:
             raise GraphBreak("CAP206", f"{label_of(function)}: {error}") from None
         except Exception as error:
+            if _NO_DATA in str(error):
+                what = f"the content of a tensor is needed: {label_of(function)} reads it"
+                raise GraphBreak("CAP201", what) from None
             error.args = tuple(_in_terms_of_the_program(part) for part in error.args)
             raise UserRaise(tx.exception(error)) from error
         order = [fakes[id(t)] for t in tensors]

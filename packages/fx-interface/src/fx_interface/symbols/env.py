@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.source import Source
-from fx_interface.symbols.expr import Apply, Expr, IntLike, Symbol, evaluate, substitute, symbol
+from fx_interface.symbols.expr import (
+    Apply,
+    Expr,
+    IntLike,
+    Symbol,
+    evaluate,
+    maximum,
+    minimum,
+    substitute,
+    symbol,
+)
 
 RelationOp = Literal["==", "!=", "<", "<="]
 _NEGATED: dict[RelationOp, tuple[RelationOp, bool]] = {
@@ -148,6 +158,23 @@ class ShapeEnv:
             high = None if high is None or product.high is None else high + product.high
         return Range(low, high)
 
+    def _tight_bounds(self, value: IntLike, attempts: int) -> Range:
+        """As ``bounds``, seeing that ``max(a, b) - a`` is not negative: its arguments bound an extreme."""
+        span = self.bounds(value)
+        for monomial, coefficient in value.terms if isinstance(value, Expr) and attempts else ():
+            atom = monomial[0] if len(monomial) == 1 else None
+            if not isinstance(atom, Apply) or atom.function not in _EXTREMES:
+                continue
+            rest = value - coefficient * _EXTREMES[atom.function](*atom.args)
+            for arg in atom.args:
+                other = self._tight_bounds(self.simplify(rest + coefficient * arg), attempts - 1)
+                if (atom.function == "max") is (coefficient > 0):
+                    span = Range(_larger(span.low, other.low), span.high)
+                else:
+                    span = Range(span.low, _smaller(span.high, other.high))
+            return span
+        return span
+
     def _atom_bounds(self, atom: Symbol | Apply) -> Range:
         if isinstance(atom, Symbol):
             return self.symbols[atom].range if atom in self.symbols else Range(None, None)
@@ -177,7 +204,7 @@ class ShapeEnv:
             return True
         if relation.negated() in self._seen:
             return False
-        span = self.bounds(difference)
+        span = self._tight_bounds(difference, _ATTEMPTS)
         match relation.op:
             case "==" | "!=":
                 if (span.low is not None and span.low > 0) or (span.high is not None and span.high < 0):
@@ -235,6 +262,19 @@ class ShapeEnv:
     def unbacked(self) -> Iterator[Symbol]:
         """Symbols whose value comes from data."""
         return (atom for atom, info in self.symbols.items() if info.hint is None)
+
+
+_EXTREMES: Mapping[str, Callable[[IntLike, IntLike], IntLike]] = {"min": minimum, "max": maximum}
+_ATTEMPTS = 8
+"""How many nested extremes are looked through."""
+
+
+def _larger(lhs: int | None, rhs: int | None) -> int | None:
+    return rhs if lhs is None else lhs if rhs is None else max(lhs, rhs)
+
+
+def _smaller(lhs: int | None, rhs: int | None) -> int | None:
+    return rhs if lhs is None else lhs if rhs is None else min(lhs, rhs)
 
 
 def _multiply(lhs: Range, rhs: Range) -> Range:

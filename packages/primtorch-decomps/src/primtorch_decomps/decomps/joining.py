@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from fx_interface.symbols import IntLike, ShapeEnv, mod
+from fx_interface.symbols import IntLike, Relation, ShapeEnv, mod
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
 from primtorch_decomps.decomps.views import cut
@@ -110,15 +110,23 @@ def constant_pad_nd(x: PrimTensor, pad: Sequence[IntLike], value: Any = 0) -> Pr
     for place in range(len(pad) // 2):
         axis = x.rank - 1 - place
         before, after = pad[2 * place], pad[2 * place + 1]
-        start = -before if below(before, 0, env) else 0
-        end = x.sizes[axis] + after if below(after, 0, env) else x.sizes[axis]
+        cuts_off = _cuts(after, env)
+        start = -before if _cuts(before, env) else 0
+        end = x.sizes[axis] + after if cuts_off else x.sizes[axis]
         if not (isinstance(start, int) and start == 0 and end is x.sizes[axis]):
             x = cut(x, axis, start, end, 1, end - start)
         low[axis] = before if isinstance(start, int) and start == 0 else 0
-        high[axis] = 0 if below(after, 0, env) else after
+        high[axis] = 0 if cuts_off else after
     if all(isinstance(n, int) and n == 0 for n in (*low, *high)):
         return ops.clone(x)
     return ops.pad(x, low, high, promotion.cast_number(value, x.dtype))
+
+
+def _cuts(width: IntLike, env: ShapeEnv) -> bool:
+    """Whether a width cuts off. One that is surely not positive does, be it 0: nothing is to be found out about it."""
+    if isinstance(width, int):
+        return width < 0
+    return env.known(Relation("<=", width, 0)) is True or below(width, 0, env)
 
 
 def _like_spec(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:

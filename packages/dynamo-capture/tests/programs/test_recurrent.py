@@ -1,0 +1,39 @@
+"""Sequences of different lengths: padded in the graph, packed with a break."""
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence, pad_sequence
+
+
+def _sequences(*lengths):
+    return [torch.arange(n * 2.0).reshape(n, 2).requires_grad_() for n in lengths]
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_one_graph_pads_all_lengths(whole, side):
+    def f(xs, batch_first):
+        return pad_sequence([x * 2 for x in xs], batch_first, 0.5, padding_side=side).sin()
+
+    calls = [(_sequences(*lengths), True) for lengths in ((3, 5, 2), (4, 2, 6), (7, 8, 9), (9, 3, 3))]
+    whole(f, *calls, graphs=2)
+    whole(f, (_sequences(3, 1), False))
+
+
+def test_padding_as_torch_defines_it(same):
+    def f(xs):
+        return pad_sequence(xs)
+
+    same(f, ([torch.ones(2, 3), torch.ones(3)],))
+    same(f, ([torch.ones(2, 3), torch.ones(3, 1)],))
+    same(f, ([torch.ones(2, 2).int(), torch.ones(3, 2) * 1.5],))
+    same(f, ([],))
+
+
+def test_packing_breaks_where_it_happens(same):
+    def f(x, lengths):
+        packed = pack_padded_sequence(x * 2, lengths, batch_first=True, enforce_sorted=False)
+        padded, found = pad_packed_sequence(packed, batch_first=True)
+        return padded + 1, found
+
+    x = torch.arange(24.0).reshape(3, 4, 2)
+    same(f, (x, torch.tensor([4, 2, 3])), (x + 1, torch.tensor([1, 2, 4])), eager=0)
