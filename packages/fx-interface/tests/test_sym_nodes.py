@@ -62,3 +62,12 @@ def test_sizes_as_floats_are_refused() -> None:
 
 def test_plain_integers_stay_plain() -> None:
     assert type(SizeTable(ShapeEnv()).to_torch(3)) is int
+
+
+def test_the_memory_of_a_tensor_spans_its_first_and_last_element() -> None:
+    env = ShapeEnv()
+    table, n = SizeTable(env), env.create_symbol(5)
+    assert table.memory((n, 3), (3, 1)) == 3 * n
+    assert table.memory((3, n), (1, 4)) == 4 * n - 1
+    assert table.memory((n, 0), (1, 1)) == 0
+    assert table.memory((), ()) == 1

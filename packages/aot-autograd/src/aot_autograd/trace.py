@@ -71,13 +71,20 @@ class Trace:
             raise UnsupportedProgramError("AOT109", f"{value.op} returned {spec}, not a tensor")
         sizes: Any = spec.sizes
         strides: Any = spec.strides
+        memory = None  # quicker left to torch
         if not all(type(n) is int for n in sizes) or not all(type(n) is int for n in strides):
             sizes = [self.sizes.to_torch(n) for n in sizes]
             strides = [self.sizes.to_torch(n) for n in strides]
+            memory = self.sizes.to_torch(self.sizes.memory(spec.sizes, spec.strides) * spec.dtype.itemsize)
         ordinary = step is not None and storage.base is not None and not storage.base.is_inference()
         with torch.inference_mode(False) if ordinary and torch.is_inference_mode_enabled() else nullcontext():
             made: TracedTensor = _make_wrapper(
-                TracedTensor, sizes, strides=strides, dtype=spec.dtype, device=spec.device
+                TracedTensor,
+                sizes,
+                strides=strides,
+                dtype=spec.dtype,
+                device=spec.device,
+                storage_size=memory,
             )
         made.storage_record = storage
         made.view_step = step

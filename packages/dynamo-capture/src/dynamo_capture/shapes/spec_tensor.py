@@ -81,7 +81,9 @@ class Inference:
     def _wrap(self, spec: TensorSpec, requires_grad: bool = False) -> SpecTensor:
         sizes: Any = spec.sizes
         strides: Any = spec.strides
+        memory = None  # quicker left to torch
         if not spec.is_static:
+            memory = self.sizes.to_torch(self.sizes.memory(spec.sizes, spec.strides) * spec.dtype.itemsize)
             sizes = [self.sizes.to_torch(n) for n in sizes]
             strides = [self.sizes.to_torch(n) for n in strides]
         made: SpecTensor = _make_wrapper(
@@ -91,6 +93,7 @@ class Inference:
             dtype=spec.dtype,
             device=spec.device,
             requires_grad=requires_grad,
+            storage_size=memory,
         )
         made.spec = spec
         made.content = None

@@ -87,13 +87,15 @@ def _monomial_key(monomial: Monomial) -> tuple[int, tuple[tuple[str, str], ...]]
 
 
 class Expr:
-    """A sum of integer multiples of monomials, in canonical order; never a constant (that is a plain ``int``)."""
+    """A sum of integer multiples of monomials, in canonical order; never a constant (that is a plain ``int``).
 
-    __slots__ = ("_hash", "_symbols", "terms")
+    There is one object for each such sum, so equality and hash are those of objects.
+    """
+
+    __slots__ = ("_symbols", "terms")
     _interned: ClassVar[dict[tuple[tuple[Monomial, int], ...], Expr]] = {}
     _lock: ClassVar[threading.Lock] = threading.Lock()
     terms: tuple[tuple[Monomial, int], ...]
-    _hash: int
     _symbols: frozenset[Symbol] | None
 
     def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> Expr:
@@ -104,7 +106,6 @@ class Expr:
                 if found is None:
                     found = object.__new__(cls)
                     found.terms = terms
-                    found._hash = hash(terms)
                     found._symbols = None
                     cls._interned[terms] = found
         return found
@@ -114,12 +115,6 @@ class Expr:
 
     def __deepcopy__(self, memo: object) -> Expr:
         return self
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        return self is other
 
     def __bool__(self) -> bool:
         raise TypeError(f"the truth of the symbolic integer {self} is not known; ask a ShapeEnv")
