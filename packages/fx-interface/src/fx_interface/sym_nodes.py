@@ -112,9 +112,9 @@ class SizeTable:
         return found
 
     def memory(self, sizes: tuple[IntLike, ...], strides: tuple[IntLike, ...]) -> IntLike:
-        """How many elements lie between the first and the last of a tensor, both included; 0 if it is known to be empty.
+        """How many elements lie between the first and the last of a tensor, both included; 0 if surely empty.
 
-        Torch would ask for each product and each sum; told the storage's size, it makes a tensor in a third of the time.
+        Torch would ask for each product and sum; told the storage's size, it makes a tensor in a third of the time.
         """
         found = self.extents.get((sizes, strides))
         if found is None:

@@ -83,8 +83,10 @@ class LaneWriter(Writer):
         for accumulator in accumulators:
             self.add(*accumulator.declarations(f"[{self.lanes}]"))
             self._totals[accumulator.item.accumulator] = accumulator.result("[lane]")
-        if accumulators:
-            self._lanes(lambda: self.add(*(line for a in accumulators for line in a.resets("[lane]"))))
+        self.add(*(line for a in accumulators for line in a.cleared(a.name, "width")))
+        others = [a for a in accumulators if not a.starts_with_zeros]
+        if others:
+            self._lanes(lambda: self.add(*(line for a in others for line in a.resets("[lane]"))))
         if step.points:
             self._row_arrays(step, known)
             self._points(step, accumulators, known)
@@ -104,7 +106,7 @@ class LaneWriter(Writer):
             end = bounds[1]
             self.open(f"for (int64_t part = 0; part < {end}; part += {part})")
             self.add(f"const int64_t part_end = {end} - part < {part} ? {end} : part + {part};")
-            self._lanes(lambda: self.add(*(f"{a.partial}[lane] = {a.start};" for a in parts)))
+            self.add(*(line for a in parts for line in a.cleared(a.partial, "width")))
             bounds = ("part", "part_end")
         for loop in inner:
             self._loop(loop, *(bounds if loop == inner[0] else ()))
@@ -112,9 +114,10 @@ class LaneWriter(Writer):
         self._lanes(lambda: self._lane_statements(step.points, known, names), self._bad(), simd)
         self.close(len(inner))
         if parts:
-            self._lanes(
-                lambda: self.add(*(line for a in parts for line in a.join(a.partial, "[lane]", "[lane]")))
-            )
+            joins = [line for a in parts for line in a.join(a.partial, "[lane]", "[lane]")]
+            self.open("for (int64_t lane = 0; lane < width; ++lane)")
+            self.add(*joins)
+            self.close()
             self.close()
 
     def _row_arrays(self, step: Pass, known: dict[Scalar, str]) -> None:

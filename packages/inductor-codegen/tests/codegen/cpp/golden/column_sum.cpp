@@ -6,11 +6,7 @@ extern "C" int32_t kernel_1b23f36b45e75d44(const float* in0, float* out0, int64_
   for (int64_t block = 0; block < 300; block += step) {
     const int64_t width = 300 - block < step ? 300 - block : step;
     float a0[300];
-    #pragma omp simd
-    for (int64_t lane = 0; lane < width; ++lane) {
-      const int64_t i0 = block + lane;
-      a0[lane] = 0;
-    }
+    __builtin_memset(a0, 0, sizeof(*a0) * width);
     for (int64_t i1 = 0; i1 < 70; ++i1) {
       #pragma omp simd
       for (int64_t lane = 0; lane < width; ++lane) {
