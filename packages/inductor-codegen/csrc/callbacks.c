@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "gpu.h"
 #include "graph.h"
 #include "tensors.h"
 
@@ -32,38 +33,43 @@ static int render(char *text, size_t room, const char *label, int64_t rank, cons
 
 static int32_t reject(int64_t position, Handle got, const int64_t *wanted) {
     int64_t rank = 0, *sizes = NULL, *strides = NULL;
-    int32_t dtype = -1, device = -1;
+    int32_t dtype = -1, device = -1, device_index = -1;
     char have[256] = "", want[256] = "";
     bool readable = !shim.get_dim(got, &rank) && !shim.get_sizes(got, &sizes) && !shim.get_strides(got, &strides) &&
-                    !shim.get_dtype(got, &dtype) && !shim.get_device_type(got, &device);
+                    !shim.get_dtype(got, &dtype) && !shim.get_device_type(got, &device) &&
+                    !shim.get_device_index(got, &device_index);
     if (readable) {
         int used = render(have, sizeof(have), "size ", rank, sizes);
         render(have + used, sizeof(have) - used, " stride ", rank, strides);
     }
-    int used = render(want, sizeof(want), "size ", wanted[1], wanted + 2);
-    render(want + used, sizeof(want) - used, " stride ", wanted[1], wanted + 2 + wanted[1]);
+    const int64_t *layout = wanted + 4;
+    int used = render(want, sizeof(want), "size ", wanted[3], layout);
+    render(want + used, sizeof(want) - used, " stride ", wanted[3], layout + wanted[3]);
     PyGILState_STATE state = PyGILState_Ensure();
     PyErr_Format(PyExc_ValueError,
-                 "[IND301] tensor input %lld is not what the graph was compiled for: got %s, scalar type %d, device type %d; "
-                 "compiled for %s, scalar type %lld",
-                 (long long)position, have, (int)dtype, (int)device, want, (long long)wanted[0]);
+                 "[IND301] tensor input %lld is not what the graph was compiled for: got %s, scalar type %d, device %d:%d; "
+                 "compiled for %s, scalar type %lld, device %lld:%lld",
+                 (long long)position, have, (int)dtype, (int)device, (int)device_index, want, (long long)wanted[0],
+                 (long long)wanted[1], (long long)wanted[2]);
     PyGILState_Release(state);
     return ENTRY_PYTHON_ERROR;
 }
 
-/* `expected` has for each of the `count` tensors: scalar type, rank, sizes, strides. A stride does not count where the size is
+/* `expected` has for each of the `count` tensors: scalar type, device type and index, rank, sizes, strides. A stride does not count where the size is
    1 or the tensor is empty. ENTRY_OK, or ENTRY_PYTHON_ERROR with ValueError. */
 static int32_t check_inputs(const Handle *inputs, const int64_t *expected, int64_t count) {
-    int32_t cpu = shim.device_type_cpu();
+    const int32_t cpu = shim.device_type_cpu();
     for (int64_t i = 0; i < count; i++) {
-        int64_t wanted_rank = expected[1], rank = -1, *sizes, *strides;
-        int32_t dtype, device;
+        const int64_t wanted_rank = expected[3], *layout = expected + 4;
+        int64_t rank = -1, *sizes, *strides;
+        int32_t dtype, device, device_index;
         bool good = !shim.get_dim(inputs[i], &rank) && rank == wanted_rank && !shim.get_dtype(inputs[i], &dtype) &&
-                    dtype == expected[0] && !shim.get_device_type(inputs[i], &device) && device == cpu &&
+                    dtype == expected[0] && !shim.get_device_type(inputs[i], &device) && device == expected[1] &&
+                    !shim.get_device_index(inputs[i], &device_index) && (device == cpu || device_index == expected[2]) &&
                     !shim.get_sizes(inputs[i], &sizes) && !shim.get_strides(inputs[i], &strides) &&
-                    same_layout(rank, sizes, strides, expected + 2, expected + 2 + wanted_rank);
+                    same_layout(rank, sizes, strides, layout, layout + wanted_rank);
         if (!good) return reject(i, inputs[i], expected);
-        expected += 2 + 2 * wanted_rank;
+        expected += 4 + 2 * wanted_rank;
     }
     return ENTRY_OK;
 }
@@ -78,7 +84,8 @@ static int32_t wrong_result(const char *operator_name, int64_t position) {
     return ENTRY_PYTHON_ERROR;
 }
 
-/* Make `*result`, an owned handle, exactly of these strides, by a copy if it is not. `wanted` is laid out as for inputs. */
+/* Make `*result`, an owned handle, exactly of these strides, by a copy if it is not. `wanted` is: scalar type, rank, sizes,
+   strides. */
 static int32_t conform(Handle *result, const int64_t *wanted, const char *operator_name, int64_t position) {
     int64_t rank = -1, wanted_rank = wanted[1], *sizes, *strides;
     int32_t dtype, device;
@@ -248,6 +255,8 @@ void *callback_lookup(const char *name) {
         {"fx_scratch_take", (void *)scratch_take}, {"fx_scratch_give", (void *)scratch_give},
         {"fx_call_operator", (void *)call_operator}, {"fx_index_error", (void *)index_error},
         {"fx_explain", (void *)explain}, {"fx_retry", (void *)retry},
+        {"fx_gpu_enter", (void *)gpu_enter}, {"fx_gpu_leave", (void *)gpu_leave},
+        {"fx_gpu_launch", (void *)gpu_launch},
     };
     for (size_t i = 0; i < sizeof(callbacks) / sizeof(callbacks[0]); i++) {
         if (strcmp(callbacks[i].name, name) == 0) return callbacks[i].address;

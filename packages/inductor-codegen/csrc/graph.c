@@ -11,8 +11,8 @@
 /* Inputs and outputs up to this many need no heap memory in a call. */
 enum { INLINE_ROOM = 48 };
 
-/* c10::DeviceType::CPU */
-enum { CPU = 0 };
+/* c10::DeviceType */
+enum { CPU = 0, CUDA = 1 };
 
 /* ---- a call ---- */
 
@@ -110,9 +110,10 @@ static PyObject *fail(const Graph *graph, int32_t code, Handle *tensors) {
    casts that autocast made when it was captured. */
 static int32_t enter(Graph *graph, const Unpacked *unpacked, Handle *results, int64_t *numbers) {
     bool grad_mode = shim.grad_mode_is_enabled();
-    bool autocast = shim.autocast_is_enabled(CPU);
+    bool autocast = shim.autocast_is_enabled(CPU), autocast_cuda = shim.autocast_is_enabled(CUDA);
     if (grad_mode) shim.grad_mode_set_enabled(false);
     if (autocast) shim.autocast_set_enabled(CPU, false);
+    if (autocast_cuda) shim.autocast_set_enabled(CUDA, false);
     int32_t code;
     if (graph->release_gil) {
         PyThreadState *state = PyEval_SaveThread();
@@ -122,6 +123,7 @@ static int32_t enter(Graph *graph, const Unpacked *unpacked, Handle *results, in
         code = graph->entry(graph, unpacked->tensors, unpacked->numbers, results, numbers);
     }
     if (autocast) shim.autocast_set_enabled(CPU, true);
+    if (autocast_cuda) shim.autocast_set_enabled(CUDA, true);
     if (grad_mode) shim.grad_mode_set_enabled(true);
     return code;
 }
@@ -248,13 +250,13 @@ static int fill(Graph *graph, const char *inputs, const char *outputs) {
 
 static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
     static char *names[] = {"path",        "input_kinds",   "output_kinds", "operators",
-                            "release_gil", "scratch_limit", "metadata",     NULL};
-    PyObject *path, *operators, *metadata = Py_None;
+                            "release_gil", "scratch_limit", "metadata",     "prepare",   NULL};
+    PyObject *path, *operators, *metadata = Py_None, *prepare = Py_None;
     const char *inputs, *outputs;
     int release_gil = 0;
     long long scratch_limit = 0;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UssO!|pLO", names, &path, &inputs, &outputs, &PyTuple_Type,
-                                     &operators, &release_gil, &scratch_limit, &metadata)) {
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "UssO!|pLOO", names, &path, &inputs, &outputs, &PyTuple_Type,
+                                     &operators, &release_gil, &scratch_limit, &metadata, &prepare)) {
         return NULL;
     }
     if (!tensor_type) {
@@ -267,6 +269,7 @@ static PyObject *graph_new(PyTypeObject *type, PyObject *args, PyObject *kwargs)
     graph->path = Py_NewRef(path);
     graph->operators = Py_NewRef(operators);
     graph->metadata = Py_NewRef(metadata);
+    graph->prepare = Py_NewRef(prepare);
     graph->release_gil = release_gil != 0;
     graph->scratch_limit = scratch_limit;
     const char *text = PyUnicode_AsUTF8(path);
@@ -282,6 +285,7 @@ static int graph_traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(Py_TYPE(self));
     Py_VISIT(graph->operators);
     Py_VISIT(graph->metadata);
+    Py_VISIT(graph->prepare);
     return 0;
 }
 
@@ -304,6 +308,7 @@ static void graph_dealloc(PyObject *self) {
     Py_XDECREF(graph->path);
     Py_XDECREF(graph->metadata);
     Py_XDECREF(graph->operators);
+    Py_XDECREF(graph->prepare);
     type->tp_free(self);
     Py_DECREF(type);
 }

@@ -30,6 +30,7 @@ static const Wanted WANTED_FUNCTIONS[] = {
     WANTED(get_strides, "aoti_torch_get_strides"),
     WANTED(get_dtype, "aoti_torch_get_dtype"),
     WANTED(get_device_type, "aoti_torch_get_device_type"),
+    WANTED(get_device_index, "aoti_torch_get_device_index"),
     WANTED(is_defined, "aoti_torch_is_defined"),
     WANTED(grad_mode_is_enabled, "aoti_torch_grad_mode_is_enabled"),
     WANTED(grad_mode_set_enabled, "aoti_torch_grad_mode_set_enabled"),

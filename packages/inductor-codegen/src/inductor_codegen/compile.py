@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import torch
 from torch.fx import GraphModule
@@ -18,17 +17,14 @@ from inductor_codegen.options import CodegenOptions
 from inductor_codegen.pipeline import kernel_sources, plan
 from inductor_codegen.runtime import CompiledGraph
 
-if TYPE_CHECKING:
-    from inductor_codegen.codegen.triton.graph import TritonGraph
-
 
 def compile_graph(
     graph_module: GraphModule,
     options: CodegenOptions | None = None,
     *,
     store: ArtifactStore | None = None,
-) -> CompiledGraph | TritonGraph:
-    """The callable for a graph in dialect ``prims``: native for the CPU, a Python module with Triton kernels for a
+) -> CompiledGraph:
+    """The callable for a graph in dialect ``prims``: a native entry with C++ kernels for the CPU, Triton kernels for a
     GPU.
 
     It takes the graph's inputs positionally and returns a tuple of its outputs, never recorded by autograd. ``store``
@@ -43,18 +39,19 @@ def compile_graph(
         return _build(program, ArtifactStore(Path(folder)), options)
 
 
-def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> CompiledGraph | TritonGraph:
+def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> CompiledGraph:
     device = _device_of(program)
     if device.type == "cpu":
         return build_graph(write_entry(program), kernel_sources(program), store, options.compiler)
     try:
         from inductor_codegen.codegen.triton.graph import build_triton_graph
+
+        return build_triton_graph(program, device, store, options.compiler)
     except ImportError as error:
         action = "pip install inductor-codegen[triton]; the graph runs eagerly instead"
         raise unsupported(
             "IND107", f"the graph is for a GPU, and Triton cannot be used: {error}", None, action
         ) from error
-    return build_triton_graph(program, device.index or 0, store)
 
 
 def _device_of(program: Program) -> torch.device:

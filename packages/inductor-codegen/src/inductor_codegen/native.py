@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 
@@ -22,10 +22,8 @@ from inductor_codegen.toolchain import (
     find_compiler,
 )
 
-if TYPE_CHECKING:
-    from inductor_codegen.codegen.triton.graph import TritonGraph
-
-_LIBRARY = "graph.so"
+LIBRARY = "graph.so"
+"""The file of a graph's library in its artifact."""
 _LARGE_ENTRY = 16384  # characters; the time to optimise more is longer than what it saves in calls
 
 
@@ -45,12 +43,8 @@ def build_graph(
     key = graph_key(entry, kernels, compiler)
 
     def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
-        large = len(entry.text) > _LARGE_ENTRY
-        units = [Unit(f"kernels{i}", text, KERNEL_FLAGS) for i, text in enumerate(kernels)]
-        units.append(Unit("entry", entry.text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS))
-        library = build_library(compiler, units, folder, _LIBRARY)
-        record = GraphRecord(key, entry.input_kinds, entry.output_kinds, entry.operators, entry.release_gil)
-        return record.to_data(), {_LIBRARY: library}
+        library, record = build_entry(entry, kernels, key, compiler, folder)
+        return record.to_data(), {LIBRARY: library}
 
     try:
         return _load(store.get_or_create(key, create))
@@ -61,16 +55,28 @@ def build_graph(
         return _load(store.get_or_create(key, create))
 
 
-def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | TritonGraph | None:
+def build_entry(
+    entry: EntrySource, kernels: Sequence[str], key: str, compiler: Compiler, folder: Path
+) -> tuple[Path, GraphRecord]:
+    """The library, made in ``folder``, and the record of a graph."""
+    large = len(entry.text) > _LARGE_ENTRY
+    units = [Unit(f"kernels{i}", text, KERNEL_FLAGS) for i, text in enumerate(kernels)]
+    units.append(Unit("entry", entry.text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS))
+    library = build_library(compiler, units, folder, LIBRARY)
+    record = GraphRecord(key, entry.input_kinds, entry.output_kinds, entry.operators, entry.release_gil)
+    return library, record
+
+
+def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
     """The callable that had this ``artifact_key``, perhaps in another process; None if it is no longer there."""
     found = store.get(key)
     if found is None:
         return None
-    if isinstance(found.metadata, dict) and found.metadata.get("kind") == "triton":
-        from inductor_codegen.codegen.triton.graph import load_triton_graph
-
-        return load_triton_graph(found)
     try:
+        if isinstance(found.metadata, dict) and found.metadata.get("kind") == "triton":
+            from inductor_codegen.codegen.triton.graph import load_triton_graph
+
+            return load_triton_graph(found)
         return _load(found)
     except ArtifactLoadError:
         store.remove(key)
@@ -87,4 +93,4 @@ def graph_key(entry: EntrySource, kernels: Sequence[str], compiler: Compiler) ->
 
 
 def _load(artifact: Artifact) -> CompiledGraph:
-    return load(GraphRecord.from_data(artifact.metadata), artifact.files[_LIBRARY])
+    return load(GraphRecord.from_data(artifact.metadata), artifact.files[LIBRARY])

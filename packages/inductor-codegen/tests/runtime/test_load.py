@@ -29,7 +29,7 @@ static int32_t (*call)(void*, int64_t, const H*, int64_t, const int64_t*, int64_
 static H (*take)(void*, int64_t);
 static void (*give)(void*, H);
 extern "C" {
-__attribute__((visibility("default"))) extern const int32_t fx_abi = 2;
+__attribute__((visibility("default"))) extern const int32_t fx_abi = 3;
 __attribute__((visibility("default"))) int32_t fx_bind(void* (*lookup)(const char*), const char** missing) {
     if (!(empty_strided = (decltype(empty_strided))lookup(*missing = "aoti_torch_empty_strided"))) return 1;
     if (!(new_handle = (decltype(new_handle))lookup(*missing = "aoti_torch_new_tensor_handle"))) return 1;
@@ -47,9 +47,9 @@ __attribute__((visibility("default"))) int32_t fx_entry(
 EPILOGUE = "    return 0;\n}\n}\n"
 
 DOUBLE = """
-    const int64_t expected[] = {6, 2, 4, 8, 8, 1};
+    const int64_t expected[] = {6, 0, -1, 2, 4, 8, 8, 1};
     if (int32_t code = check(in, expected, 1)) return code;
-    if (empty_strided(2, expected + 2, expected + 4, 6, 0, -1, &out[0])) return 1;
+    if (empty_strided(2, expected + 4, expected + 6, 6, 0, -1, &out[0])) return 1;
     void *from, *to;
     if (data_ptr(in[0], &from) || data_ptr(out[0], &to)) return 1;
     for (int i = 0; i < 32; i++) ((float*)to)[i] = 2 * ((float*)from)[i];

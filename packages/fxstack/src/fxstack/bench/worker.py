@@ -167,6 +167,28 @@ def memory(model: str, system: str, options: dict[str, Any] | None = None) -> di
     return as_figures(measure_step(make))
 
 
+def gpu_memory(model: str, system: str, options: dict[str, Any] | None = None) -> dict[str, float]:
+    """Bytes that a training step holds on the GPU (``fxstack.bench.gpu.step_memory``)."""
+    from fxstack.bench.gpu import on_gpu, step_memory
+    from fxstack.bench.models import WORKLOADS
+
+    built, inputs = on_gpu(*WORKLOADS[model].build(training=True))
+    compiled = _compile(system, built, **({"options": options} if options else {}))
+    return step_memory(built, _step(compiled, inputs, True))
+
+
+def gpu_steps(model: str, systems: dict[str, dict[str, Any]], rounds: int) -> dict[str, float]:
+    """Median seconds of a training step on the GPU under each of the systems (name -> arguments), interleaved."""
+    from fxstack.bench.gpu import interleaved, on_gpu
+    from fxstack.bench.models import WORKLOADS
+
+    runs: dict[str, Step] = {}
+    for name, request in systems.items():
+        built, inputs = on_gpu(*WORKLOADS[model].build(training=True))
+        runs[name] = _step(_compile(target=built, **request), inputs, True)
+    return interleaved(runs, rounds)
+
+
 MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
     function.__name__: function
     for function in (
@@ -178,6 +200,8 @@ MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
         guard_cost,
         import_time,
         memory,
+        gpu_memory,
+        gpu_steps,
     )
 }
 

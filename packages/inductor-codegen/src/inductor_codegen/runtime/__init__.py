@@ -1,6 +1,13 @@
 """Running compiled graphs: the native callable, its record, and operators called through Python."""
 
-from inductor_codegen.runtime.binding import ENTRY_ABI, TENSOR_SLOT, CompiledGraph, exports, scalar_type
+from inductor_codegen.runtime.binding import (
+    ENTRY_ABI,
+    TENSOR_SLOT,
+    CompiledGraph,
+    device_numbers,
+    exports,
+    scalar_type,
+)
 from inductor_codegen.runtime.load import SCRATCH_LIMIT, GraphRecord, load
 from inductor_codegen.runtime.operator_call import OperatorCall, Slot, SlotKind
 
@@ -13,6 +20,7 @@ __all__ = [
     "OperatorCall",
     "Slot",
     "SlotKind",
+    "device_numbers",
     "exports",
     "load",
     "scalar_type",

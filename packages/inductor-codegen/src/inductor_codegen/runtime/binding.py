@@ -15,7 +15,15 @@ except ImportError as error:
     ) from error
 from inductor_codegen._runtime import ENTRY_ABI, CompiledGraph
 
-__all__ = ["ENTRY_ABI", "TENSOR_SLOT", "CompiledGraph", "calibrate", "exports", "scalar_type"]
+__all__ = [
+    "ENTRY_ABI",
+    "TENSOR_SLOT",
+    "CompiledGraph",
+    "calibrate",
+    "device_numbers",
+    "exports",
+    "scalar_type",
+]
 
 
 def calibrate(*, use_slot: bool = True) -> int:
@@ -43,6 +51,13 @@ def scalar_type(dtype: torch.dtype) -> int:
     """The number of ``dtype`` in torch's C interface. KeyError for one that it has no number for."""
     return _runtime.scalar_type(str(dtype).removeprefix("torch."))
 
+
+def device_numbers(device: torch.device) -> tuple[int, int]:
+    """The type and index of ``device`` in torch's C interface; a CPU has index -1. KeyError for an unknown type."""
+    return _DEVICE_TYPES[device.type], -1 if device.type == "cpu" else device.index or 0
+
+
+_DEVICE_TYPES = {"cpu": 0, "cuda": 1}
 
 TENSOR_SLOT = calibrate()
 """Where tensor objects keep their tensor, in bytes, or -1; read once at import."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from fx_interface.errors import CorruptArtifactError
 from inductor_codegen.native_errors import ArtifactLoadError
@@ -64,8 +64,16 @@ class GraphRecord:
             ) from error
 
 
-def load(record: GraphRecord, library: Path) -> CompiledGraph:
-    """The callable graph. ArtifactLoadError IND401 when the library cannot be loaded or bound."""
+Prepare: TypeAlias = Callable[[int, int, int, int], tuple[int, int, int, int]]
+"""How the runtime asks for a kernel of a GPU (``csrc/gpu.h``): (its number, bits of rows, bits of points, traits) ->
+(loaded function, rows of a block, threads, bytes of shared memory)."""
+
+
+def load(record: GraphRecord, library: Path, prepare: Prepare | None = None) -> CompiledGraph:
+    """The callable graph; ``prepare`` for one that runs on a GPU.
+
+    ArtifactLoadError IND401 when the library cannot be loaded or bound.
+    """
     try:
         return CompiledGraph(
             str(library),
@@ -75,6 +83,7 @@ def load(record: GraphRecord, library: Path) -> CompiledGraph:
             record.release_gil,
             record.scratch_limit,
             record,
+            prepare,
         )
     except OSError as error:
         raise ArtifactLoadError(

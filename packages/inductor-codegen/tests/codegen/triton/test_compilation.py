@@ -13,13 +13,11 @@ _PROGRAM = """
 import sys
 from pathlib import Path
 import torch
-import triton
 from triton.backends.compiler import GPUTarget
-from triton.compiler import ASTSource
-from inductor_codegen.codegen.triton.launch import OPTIONS
 from inductor_codegen.codegen.triton.module import load_module
-from inductor_codegen.codegen.triton.wrapper import program_source
-from inductor_codegen.ir.kernel import BufferParameter, SizeParameter
+from inductor_codegen.codegen.triton.prepare import KernelRecord, compile_kernel
+from inductor_codegen.codegen.triton.wrapper import kernels_source
+from inductor_codegen.codegen.wrapper.kernel_calls import ADDED
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph
 from fx_interface.dialects import prims as p
@@ -41,22 +39,19 @@ def take():
     index = graph.input(torch.tensor([0, -1, 4]), "i")
     return graph.build(graph.call(p.index, table, [index]))
 
-TYPES = {torch.float32: "*fp32", torch.float16: "*fp16", torch.bfloat16: "*bf16", torch.int64: "*i64"}
 for number, module in enumerate([softmax(True), softmax(False), take()]):
     program = plan(module)
     file = Path(sys.argv[1]) / f"m{number}.py"
-    file.write_text(program_source(program))
+    file.write_text(kernels_source(program))
     functions = load_module(file)
     for kernel in program.kernels:
-        signature = {
-            q.name: TYPES[q.dtype] if isinstance(q, BufferParameter)
-            else "i64" if isinstance(q, SizeParameter) else "fp32"
-            for q in kernel.parameters
-        }
-        signature |= {"XBLOCK": "constexpr", "RBLOCK": "constexpr"}
-        source = ASTSource(getattr(functions, kernel.name), signature, {"XBLOCK": 16, "RBLOCK": 16})
-        made = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"num_warps": 4, **OPTIONS})
-        assert ".target sm_90" in made.asm["ptx"]
+        record = KernelRecord.of(kernel)
+        for traits in (0, 3):
+            function, target = getattr(functions, kernel.name), GPUTarget("cuda", 90, 32)
+            made = compile_kernel(function, record, record.launch(3, 4), traits, target)
+            assert ".target sm_90" in made.asm["ptx"]
+            given = made.asm["ptx"].split(".entry")[1].split(")")[0].count(".param")
+            assert len(record.types) <= given <= len(record.types) + ADDED, given
         print("compiled", kernel.name)
 """
 

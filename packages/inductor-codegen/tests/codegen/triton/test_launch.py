@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inductor_codegen.codegen.triton.launch import LONGEST, LONGEST_ALONG_ROWS, POINTS, choose, power_of_two
+from inductor_codegen.codegen.triton.launch import POINTS, choose, power_of_two
+from inductor_codegen.ir.blocks import LONGEST, LONGEST_ALONG_ROWS
 
 
 @given(st.integers(0, 10**7), st.none() | st.integers(1, 10**6), st.booleans())
@@ -18,6 +19,14 @@ def test_covers_everything(rows: int, points: int | None, along_rows: bool) -> N
     assert launch.rows * launch.points <= max(LONGEST, POINTS)
     if points is not None and points <= (LONGEST_ALONG_ROWS if along_rows else LONGEST):
         assert launch.points >= points
+
+
+@given(st.integers(1, 10**7), st.none() | st.integers(1, 10**6), st.booleans())
+def test_depends_on_the_classes_of_sizes_alone(rows: int, points: int | None, along_rows: bool) -> None:
+    launch = choose(rows, points, along_rows=along_rows)
+    rounded = None if points is None else power_of_two(points)
+    largest = choose(power_of_two(rows), rounded, along_rows=along_rows)
+    assert (launch.rows, launch.points, launch.warps) == (largest.rows, largest.points, largest.warps)
 
 
 def test_power_of_two() -> None:

@@ -38,7 +38,7 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> list[ctypes._CFuncPtr
         f" {{ return {integer(value)}; }}\n"
         for i, value in enumerate(EXPRESSIONS)
     )
-    unit = Unit("integers", TYPES + declared + HELPERS + bodies, ENTRY_FLAGS)
+    unit = Unit("integers", TYPES + "#define FX_DEVICE 0, -1\n" + declared + HELPERS + bodies, ENTRY_FLAGS)
     library = ctypes.CDLL(str(build_library(find_compiler(), [unit], tmp_path_factory.mktemp("lib"))))
     found = [getattr(library, f"e{i}") for i in range(len(EXPRESSIONS))]
     for function in found:

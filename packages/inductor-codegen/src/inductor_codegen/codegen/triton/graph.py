@@ -1,53 +1,71 @@
-"""A program for a GPU as a callable: its generated module in the artifact store, and the state that it runs under."""
+"""A program for a GPU as a callable: its native entry and its Triton kernels, both in one artifact."""
 
 from __future__ import annotations
 
 import importlib.metadata
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from inductor_codegen.cache import Artifact, ArtifactStore, content_key
-from inductor_codegen.codegen.triton.module import load_call
-from inductor_codegen.codegen.triton.wrapper import program_source
+from inductor_codegen.codegen.triton.module import check_triton
+from inductor_codegen.codegen.triton.out_of_place import out_of_place
+from inductor_codegen.codegen.triton.prepare import KernelLoader, KernelRecord
+from inductor_codegen.codegen.triton.wrapper import kernels_source
+from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.ir.program import Program
+from inductor_codegen.native import LIBRARY, build_entry, graph_key
+from inductor_codegen.native_errors import ArtifactLoadError
+from inductor_codegen.runtime import CompiledGraph, GraphRecord, load
+from inductor_codegen.toolchain import find_compiler
 
-_MODULE = "graph.py"
-
-
-class TritonGraph:
-    """Called with the graph's inputs positionally, it returns a tuple of its outputs, unknown to autograd."""
-
-    __slots__ = ("_call", "_device", "artifact_key")
-
-    def __init__(self, key: str, device: int, call: Callable[..., tuple[Any, ...]]) -> None:
-        self.artifact_key = key
-        self._device = device
-        self._call = call
-
-    def __call__(self, *inputs: Any) -> tuple[Any, ...]:
-        """The outputs for these inputs, on the current stream of the graph's device."""
-        with torch._C._AutoDispatchBelowAutograd(), torch._C._DisableAutocast():
-            if self._device == torch.cuda.current_device():
-                return self._call(*inputs)
-            with torch.cuda.device(self._device):
-                return self._call(*inputs)
+_MODULE = "kernels.py"
 
 
-def build_triton_graph(program: Program, device: int, store: ArtifactStore) -> TritonGraph:
-    """The callable for a program whose kernels run on the CUDA device ``device``. ImportError without Triton."""
-    text = program_source(program)
-    key = content_key("triton", torch.__version__, importlib.metadata.version("triton"), str(device), text)
+def build_triton_graph(
+    program: Program, device: torch.device, store: ArtifactStore, compiler_command: str | None = None
+) -> CompiledGraph:
+    """The callable for a program whose kernels run on a CUDA ``device``, out of the store if it is there.
+
+    ImportError without Triton; MissingCompilerError IND111 without a C++ compiler, which the entry needs.
+    """
+    check_triton()
+    compiler = find_compiler(compiler_command, memo=store.folder)
+    entry = write_entry(out_of_place(program), device)
+    text = kernels_source(program)
+    versions = ("triton", importlib.metadata.version("triton"), str(device), text)
+    key = content_key(graph_key(entry, versions, compiler))
+    records = [KernelRecord.of(kernel).to_data() for kernel in program.kernels]
 
     def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
-        return {"kind": "triton", "key": key, "device": device}, {_MODULE: text.encode()}
+        library, record = build_entry(entry, (), key, compiler, folder)
+        metadata = {
+            "kind": "triton",
+            "graph": record.to_data(),
+            "device": device.index or 0,
+            "kernels": records,
+        }
+        return metadata, {LIBRARY: library, _MODULE: text.encode()}
 
-    return load_triton_graph(store.get_or_create(key, create))
+    try:
+        return load_triton_graph(store.get_or_create(key, create))
+    except ArtifactLoadError:
+        store.remove(
+            key
+        )  # evicted between look-up and loading, or of another machine: once more, from the text
+        return load_triton_graph(store.get_or_create(key, create))
 
 
-def load_triton_graph(artifact: Artifact) -> TritonGraph:
-    """The callable of a stored module."""
+def load_triton_graph(artifact: Artifact) -> CompiledGraph:
+    """The callable of a stored artifact. ArtifactLoadError IND401 when it cannot be read or loaded."""
     metadata = artifact.metadata
-    return TritonGraph(metadata["key"], metadata["device"], load_call(artifact.files[_MODULE]))
+    try:
+        kernels = tuple(map(KernelRecord.from_data, metadata["kernels"]))
+        record, device = GraphRecord.from_data(metadata["graph"]), int(metadata["device"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArtifactLoadError(
+            "IND401", f"the record of a compiled graph cannot be read: {error}"
+        ) from error
+    return load(record, artifact.files[LIBRARY], KernelLoader(artifact.files[_MODULE], kernels, device))

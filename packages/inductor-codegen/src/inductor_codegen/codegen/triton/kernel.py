@@ -13,9 +13,10 @@ import torch
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.triton import reductions
+from inductor_codegen.codegen.triton.index_width import index_type
 from inductor_codegen.codegen.triton.indices import size_text
-from inductor_codegen.codegen.triton.launch import LONGEST, LONGEST_ALONG_ROWS
 from inductor_codegen.codegen.triton.scope import Names, Scope
+from inductor_codegen.ir.blocks import holds_rows, reduces, row_loops
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import (
     Accumulate,
@@ -23,33 +24,8 @@ from inductor_codegen.ir.kernel import (
     Kernel,
     Pass,
     Store,
-    Vector,
     extent_product,
 )
-
-
-def row_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
-    """The loops that the grid runs over."""
-    return kernel.outer if reduces(kernel) else (*kernel.outer, *kernel.inner)
-
-
-def reduces(kernel: Kernel) -> bool:
-    """Whether the kernel has a loop inside its programs."""
-    return any(isinstance(node, Accumulate) for step in kernel.passes for node in step.points) or any(
-        step.row for step in kernel.passes
-    )
-
-
-def holds_rows(kernel: Kernel) -> bool:
-    """Whether a program has all points of its rows at once, so that nothing is loaded or computed twice."""
-    points = extent_product(kernel.inner)
-    limit = LONGEST_ALONG_ROWS if kernel.vector is Vector.OUTER else LONGEST
-    return isinstance(points, int) and points <= limit
-
-
-def computes_again(kernel: Kernel) -> bool:
-    """Whether a value may be loaded after a result was stored, so that no result may share memory with an operand."""
-    return reduces(kernel) and len(kernel.passes) > 1 and not holds_rows(kernel)
 
 
 def kernel_source(kernel: Kernel) -> str:
@@ -60,11 +36,12 @@ def kernel_source(kernel: Kernel) -> str:
     ]
     body = [f"# {comment}" for comment in kernel.comments]
     rows = row_loops(kernel)
+    width = index_type(kernel)
     body += [
         f"xnumel = {size_text(extent_product(rows))}",
-        "xindex = tl.program_id(0).to(tl.int64) * XBLOCK + tl.arange(0, XBLOCK)[:, None]",
+        f"xindex = tl.program_id(0).to({width}) * XBLOCK + tl.arange(0, XBLOCK)[:, None]",
         "xmask = xindex < xnumel",
-        "xzero = tl.zeros([XBLOCK, 1], tl.int64)",
+        f"xzero = tl.zeros([XBLOCK, 1], {width})",
         *_counters("xindex", rows),
     ]
     kept = {node.slot: node.value for step in kernel.passes for node in step.points if isinstance(node, Keep)}
@@ -74,10 +51,10 @@ def kernel_source(kernel: Kernel) -> str:
         for step in kernel.passes:
             _stores(step, row)
     elif holds_rows(kernel):
-        _held_passes(kernel, row, body)
+        _held_passes(kernel, row, body, width)
     else:
         for step in kernel.passes:
-            _loop_pass(step, row, kernel.inner, body)
+            _loop_pass(step, row, kernel.inner, body, width)
     return "@triton.jit\n" + "\n".join([*lines, *(f"    {line}" for line in body)]) + "\n"
 
 
@@ -100,11 +77,11 @@ def _stores(step: Pass, scope: Scope) -> None:
             _store(node, scope)
 
 
-def _block_head(inner: Sequence[LoopVar], offset: str) -> list[str]:
+def _block_head(inner: Sequence[LoopVar], offset: str, width: str) -> list[str]:
     return [
-        f"rindex = {offset}tl.arange(0, RBLOCK)[None, :].to(tl.int64)",
+        f"rindex = {offset}tl.arange(0, RBLOCK)[None, :].to({width})",
         "mask = xmask & (rindex < rnumel)",
-        "zero = tl.zeros([XBLOCK, RBLOCK], tl.int64)",
+        f"zero = tl.zeros([XBLOCK, RBLOCK], {width})",
         *_counters("rindex", inner),
     ]
 
@@ -114,10 +91,10 @@ def _points_scope(row: Scope, inner: Sequence[LoopVar]) -> Scope:
     return Scope(row.names, "mask", "zero", variables, row.kept, outer=row)
 
 
-def _held_passes(kernel: Kernel, row: Scope, body: list[str]) -> None:
+def _held_passes(kernel: Kernel, row: Scope, body: list[str], width: str) -> None:
     """All passes over one block, one after the other."""
     body.append(f"rnumel = {size_text(extent_product(kernel.inner))}")
-    body += _block_head(kernel.inner, "")
+    body += _block_head(kernel.inner, "", width)
     points = _points_scope(row, kernel.inner)
     points.lines = body
     for step in kernel.passes:
@@ -130,7 +107,7 @@ def _held_passes(kernel: Kernel, row: Scope, body: list[str]) -> None:
             _store(store, row)
 
 
-def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str]) -> None:
+def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str], width: str) -> None:
     """One pass as a loop over blocks."""
     accumulators = [node for node in step.points if isinstance(node, Accumulate)]
     points = _points_scope(row, inner)
@@ -145,7 +122,7 @@ def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str]
     if points.lines:
         numel = size_text(extent_product(tuple(inner)))
         body += [f"rnumel = {numel}", "for roffset in range(0, rnumel, RBLOCK):"]
-        body += [f"    {line}" for line in (*_block_head(inner, "roffset + "), *points.lines)]
+        body += [f"    {line}" for line in (*_block_head(inner, "roffset + ", width), *points.lines)]
     for node in accumulators:
         body += reductions.finish(node)
     for store in step.row:

@@ -1,6 +1,7 @@
 """How many rows and points one program of a Triton kernel takes, from the sizes of a call.
 
-Sizes are powers of two, so that a dynamic size compiles a kernel a few times only. Where rows lie along memory
+Sizes are powers of two, and depend on those of rows and points alone, so that a dynamic size compiles a kernel a few
+times only. Where rows lie along memory
 (``Vector.OUTER``) a program takes many of them; else it takes few rows and as long a run of points as fits.
 """
 
@@ -8,12 +9,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from inductor_codegen.ir.blocks import LONGEST, LONGEST_ALONG_ROWS
+
 POINTS = 1024
 """Elements of a pointwise program: eight a thread at four warps."""
-LONGEST = 4096
-"""Points of a row that a program holds at once."""
-LONGEST_ALONG_ROWS = 64
-"""The same where neighbouring rows lie next to each other in memory."""
 OPTIONS = {"enable_fp_fusion": True, "debug": True, "sanitize_overflow": False}
 """How every kernel is compiled: multiply-add is fused, as in torch's own kernels; assertions are kept."""
 

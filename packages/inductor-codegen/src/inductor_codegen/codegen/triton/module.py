@@ -10,6 +10,12 @@ from types import ModuleType
 from typing import Any
 
 
+def check_triton() -> None:
+    """ImportError without Triton, which is not imported."""
+    if importlib.util.find_spec("triton") is None:
+        raise ImportError("no module named 'triton'", name="triton")
+
+
 def load_module(path: Path) -> ModuleType:
     """The module in ``path``, of its own and not among ``sys.modules``; ImportError without Triton.
 

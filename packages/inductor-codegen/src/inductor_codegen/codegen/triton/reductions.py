@@ -68,7 +68,8 @@ def step(node: Accumulate, scope: Scope) -> list[str]:
         position = scope.address(node.position)
         function = _SELECTING[node.kind][1]
         return [
-            f"{name}_new, {name}_new_at = {function}({name}, {name}_at, {value} + tl.zeros_like({name}), {position})",
+            f"{name}_new, {name}_new_at = {function}({name}, {name}_at, {value} + tl.zeros_like({name}), "
+            f"({position}).to(tl.int64))",
             f"{name} = tl.where({scope.mask}, {name}_new, {name})",
             f"{name}_at = tl.where({scope.mask}, {name}_new_at, {name}_at)",
         ]

@@ -1,5 +1,7 @@
 """A program as a Python module: its Triton kernels, and ``call``, which runs the steps with torch and Triton.
 
+``call`` is the twin of the native entry: what Triton's interpreter runs, on CPU tensors.
+
 Memory comes from torch's caching allocator; a ``Reuse`` step is another view of the memory that it takes over. Sizes
 are Python integers bound from the inputs.
 """
@@ -14,9 +16,11 @@ import torch
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.triton.formulas import FUNCTIONS
 from inductor_codegen.codegen.triton.indices import size_text
-from inductor_codegen.codegen.triton.kernel import computes_again, kernel_source, reduces, row_loops
+from inductor_codegen.codegen.triton.kernel import kernel_source
+from inductor_codegen.codegen.triton.out_of_place import out_of_place
 from inductor_codegen.codegen.triton.reductions import PRELUDE
-from inductor_codegen.ir.kernel import Access, Kernel, Vector, extent_product
+from inductor_codegen.ir.blocks import reduces, row_loops
+from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.program import (
     Allocate,
     Argument,
@@ -43,21 +47,26 @@ import triton
 import triton.language as tl
 from torch import device, inf, nan
 from triton.language.extra import libdevice
-
-from inductor_codegen.codegen.triton.launch import OPTIONS, choose
 '''
+CALL_HEADER = """\
+from inductor_codegen.codegen.triton.launch import OPTIONS, choose
+
+"""
 
 
 def program_source(program: Program) -> str:
     """The whole module's text; deterministic."""
-    kernels = {kernel.name: kernel for kernel in program.kernels}
-    texts = [kernel_source(kernel) for kernel in program.kernels]
-    return "\n\n".join((HEADER, FUNCTIONS, PRELUDE, *texts, _call(program, kernels)))
+    return kernels_source(program) + "\n\n" + CALL_HEADER + _call(out_of_place(program))
 
 
-def _call(program: Program, kernels: dict[str, Kernel]) -> str:
+def kernels_source(program: Program) -> str:
+    """The module with the kernels alone."""
+    return "\n\n".join((HEADER, FUNCTIONS, PRELUDE, *map(kernel_source, program.kernels)))
+
+
+def _call(program: Program) -> str:
     names: list[str] = []
-    buffers = program.buffers()
+    kernels = {kernel.name: kernel for kernel in program.kernels}
     for position, declared in enumerate(program.inputs):
         match declared:
             case Buffer(name) | FloatInput(name):
@@ -68,14 +77,14 @@ def _call(program: Program, kernels: dict[str, Kernel]) -> str:
                 names.append(f"unused{position}")
     body: list[str] = []
     for step in program.steps:
-        body += _step(step, kernels, buffers)
+        body += _step(step, kernels)
     outputs = ", ".join(_output(output) for output in program.outputs)
     body.append(f"return ({outputs},)" if program.outputs else "return ()")
     text = "\n".join(f"    {line}" for line in body)
     return f"def call({', '.join(names)}):\n{text}\n"
 
 
-def _step(step: Step, kernels: dict[str, Kernel], buffers: dict[str, Buffer]) -> list[str]:
+def _step(step: Step, kernels: dict[str, Kernel]) -> list[str]:
     match step:
         case Allocate(buffer, _):
             return _allocate(buffer, buffer.name)
@@ -91,13 +100,13 @@ def _step(step: Step, kernels: dict[str, Kernel], buffers: dict[str, Buffer]) ->
         case Free(name):
             return [f"del {name}"]
         case RunKernel():
-            return _run(step, kernels[step.kernel], buffers)
+            return _run(step, kernels[step.kernel])
         case CallExtern():
             return _extern(step)
     assert_never(step)
 
 
-def _run(step: RunKernel, kernel: Kernel, buffers: dict[str, Buffer]) -> list[str]:
+def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     """A launch; extents are printed over the kernel's own size names, bound to this call's sizes."""
     sizes = [p.name for p in kernel.parameters if p.name not in {b.name for b in kernel.buffers}]
     values = dict(zip(sizes, [size_text(size) for size in step.sizes], strict=False))
@@ -105,33 +114,13 @@ def _run(step: RunKernel, kernel: Kernel, buffers: dict[str, Buffer]) -> list[st
     if reduces(kernel):
         points = _bound(extent_product(kernel.inner), values)
     along = kernel.vector is Vector.OUTER
-    before, arguments, after = _out_of_place(step, kernel, buffers)
-    arguments += [*(size_text(size) for size in step.sizes), *step.floats]
+    arguments = [*step.buffers, *(python_size(size) for size in step.sizes), *step.floats]
     return [
-        *before,
         f"launch = choose({rows}, {points}, along_rows={along})",
         "if launch.programs:",
         f"    {kernel.name}[(launch.programs,)]({', '.join(arguments)}, "
         "XBLOCK=launch.rows, RBLOCK=launch.points, num_warps=launch.warps, **OPTIONS)",
-        *after,
     ]
-
-
-def _out_of_place(
-    step: RunKernel, kernel: Kernel, buffers: dict[str, Buffer]
-) -> tuple[list[str], list[str], list[str]]:
-    """The buffers to pass, and lines before and after: a kernel that loads again may not write over what it reads."""
-    names = list(step.buffers)
-    before: list[str] = []
-    after: list[str] = []
-    read = [name for name, p in zip(names, kernel.buffers, strict=True) if p.access is not Access.WRITE]
-    for position, parameter in enumerate(kernel.buffers):
-        name = names[position]
-        if computes_again(kernel) and parameter.access is Access.WRITE and name in read:
-            before += _allocate(buffers[name], f"{name}_new")
-            after.append(f"{name} = {name}_new")
-            names[position] = f"{name}_new"
-    return before, names, after
 
 
 def _allocate(buffer: Buffer, name: str) -> list[str]:

@@ -15,7 +15,7 @@ import torch
 from fx_interface.symbols import Expr
 from inductor_codegen.codegen.wrapper.integers import integer
 from inductor_codegen.ir.program import Argument, BufferRef, CallExtern, FloatRef
-from inductor_codegen.runtime.binding import scalar_type
+from inductor_codegen.runtime.binding import device_numbers, scalar_type
 
 _EXACT_IN_DOUBLE = 1 << 53
 
@@ -173,11 +173,13 @@ def _device(made: CArguments, value: Argument, optional: bool) -> None:
     if value is None and optional:
         made.add("int32_t*", "nullptr")
         made.add("int32_t", "0")
-    elif isinstance(value, torch.device) and value.type == "cpu":
+    elif isinstance(value, torch.device) and value.type in ("cpu", "cuda"):
+        number, index = map(str, device_numbers(value))
         made.add(
-            "int32_t*" if optional else "int32_t", f"&{made.local('int32_t $', '0')}" if optional else "0"
+            "int32_t*" if optional else "int32_t",
+            f"&{made.local('int32_t $', number)}" if optional else number,
         )
-        made.add("int32_t", "-1")
+        made.add("int32_t", index)
     else:
         raise Unspeakable(f"no C form for the device {value}")
 

@@ -39,7 +39,7 @@ class CallWriter:
 
     def write(self, call: CallExtern) -> None:
         """The statements of one call."""
-        route = route_of(call, self._memory.buffers)
+        route = route_of(call, self._memory.buffers, self._memory.device)
         match route.kind:
             case RouteKind.GIVEN_MEMORY:
                 self._into_given_memory(call, route.function)

@@ -1,13 +1,19 @@
-"""A program as C++ text: the entry that the runtime calls, one step of the program after the other."""
+"""A program as C++ text: the entry that the runtime calls, one step of the program after the other.
+
+For a GPU it is the same text on the CPU's side, except that memory is the GPU's and kernels are launched there.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import assert_never
 
+import torch
+
 from fx_interface.symbols import Expr, IntLike
 from inductor_codegen.codegen.wrapper.calls import CallWriter
 from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
+from inductor_codegen.codegen.wrapper.kernel_calls import CpuKernels, GpuKernels, KernelCalls
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import (
     BASE_FUNCTIONS,
@@ -21,7 +27,6 @@ from inductor_codegen.codegen.wrapper.preamble import (
     declarations,
 )
 from inductor_codegen.codegen.wrapper.text import Text
-from inductor_codegen.ir.kernel import BufferParameter, FloatParameter, Kernel, SizeParameter
 from inductor_codegen.ir.program import (
     Allocate,
     Buffer,
@@ -40,8 +45,9 @@ from inductor_codegen.ir.program import (
     UnusedInput,
     View,
 )
-from inductor_codegen.runtime import ENTRY_ABI, OperatorCall, scalar_type
+from inductor_codegen.runtime import ENTRY_ABI, OperatorCall, device_numbers, scalar_type
 
+CPU = torch.device("cpu")
 _SMALL_WORK = 1 << 15  # elements; below it other threads gain nothing from the GIL's release
 
 
@@ -56,22 +62,22 @@ class EntrySource:
     release_gil: bool
 
 
-def write_entry(program: Program) -> EntrySource:
-    """The native entry of a program whose buffers are all on the CPU."""
+def write_entry(program: Program, device: torch.device = CPU) -> EntrySource:
+    """The native entry of a program whose kernels and allocations are all on ``device``."""
     text = Text()
-    memory = MemoryWriter(program, text)
+    memory = MemoryWriter(program, text, device)
     calls = CallWriter(program, text, memory)
+    kernels = (CpuKernels if device.type == "cpu" else GpuKernels)(program, text, memory, device)
     _numbers(program, text)
     _check_inputs(program, text)
     memory.open_inputs(_read_by_kernels(program))
     memory.open_scratch()
-    if any(isinstance(step, RunKernel) for step in program.steps):
-        text.line("const int64_t threads = fx_threads();")
+    kernels.open()
     for step in program.steps:
-        _step(step, text, memory, calls)
+        _step(step, memory, calls, kernels)
     _outputs(program.outputs, text, memory)
     return EntrySource(
-        _assemble(program, text, memory, calls),
+        _assemble(text, memory, calls, kernels, device),
         "".join(_input_kind(item) for item in program.inputs),
         "".join(_output_kind(item) for item in program.outputs),
         tuple(calls.operators),
@@ -97,7 +103,8 @@ def _check_inputs(program: Program, text: Text) -> None:
         return
     values: list[IntLike] = []
     for item in tensors:
-        values += [scalar_type(item.dtype), len(item.sizes), *item.sizes, *item.strides]
+        values += [scalar_type(item.dtype), *device_numbers(item.device)]
+        values += [len(item.sizes), *item.sizes, *item.strides]
     text.line(f"TRY(fx_check_inputs(in, {text.table(values)}, {len(tensors)}));")
 
 
@@ -110,7 +117,7 @@ def _read_by_kernels(program: Program) -> frozenset[str]:
     return frozenset(found)
 
 
-def _step(step: Step, text: Text, memory: MemoryWriter, calls: CallWriter) -> None:
+def _step(step: Step, memory: MemoryWriter, calls: CallWriter, kernels: KernelCalls) -> None:
     match step:
         case Allocate(buffer):
             memory.allocate(buffer)
@@ -121,19 +128,11 @@ def _step(step: Step, text: Text, memory: MemoryWriter, calls: CallWriter) -> No
         case Free(name):
             memory.free(name)
         case RunKernel():
-            _run_kernel(step, text, memory)
+            kernels.write(step)
         case CallExtern():
             calls.write(step)
         case _:
             assert_never(step)
-
-
-def _run_kernel(step: RunKernel, text: Text, memory: MemoryWriter) -> None:
-    arguments = [memory.pointer(name) for name in step.buffers]
-    arguments += [integer(size) for size in step.sizes]
-    arguments += [f"f_{name}" for name in step.floats]
-    where = text.where(step.where)
-    text.line(f"if ({step.kernel}({', '.join((*arguments, 'threads'))})) return fx_index_error({where});")
 
 
 def _outputs(outputs: tuple[Output, ...], text: Text, memory: MemoryWriter) -> None:
@@ -160,18 +159,22 @@ def _outputs(outputs: tuple[Output, ...], text: Text, memory: MemoryWriter) -> N
                 assert_never(item)
 
 
-def _assemble(program: Program, text: Text, memory: MemoryWriter, calls: CallWriter) -> str:
+def _assemble(
+    text: Text, memory: MemoryWriter, calls: CallWriter, kernels: KernelCalls, device: torch.device
+) -> str:
     functions = [
-        *(CFunction(name, types) for name, types in BASE_FUNCTIONS.items()),
+        *(CFunction(name, types) for name, types in (*BASE_FUNCTIONS.items(), *kernels.functions.items())),
         *calls.functions.values(),
     ]
     return "".join(
         (
             TYPES,
+            f"#define FX_DEVICE {', '.join(map(str, device_numbers(device)))}\n",
+            kernels.types,
             declarations(functions),
             HELPERS,
             DISPATCHER_HELPERS if calls.uses_dispatcher else "",
-            *(_prototype(kernel) for kernel in program.kernels),
+            kernels.declarations(),
             text.tables(),
             STEPS_HEAD.format(handles=max(1, memory.handle_count)),
             text.body(),
@@ -179,21 +182,6 @@ def _assemble(program: Program, text: Text, memory: MemoryWriter, calls: CallWri
             binding(functions, ENTRY_ABI),
         )
     )
-
-
-def _prototype(kernel: Kernel) -> str:
-    types = []
-    for parameter in kernel.parameters:
-        match parameter:
-            case BufferParameter():
-                types.append("void*")
-            case SizeParameter():
-                types.append("int64_t")
-            case FloatParameter():
-                types.append("double")
-            case _:
-                assert_never(parameter)
-    return f'extern "C" int32_t {kernel.name}({", ".join((*types, "int64_t"))});\n'
 
 
 def _input_kind(item: ProgramInput) -> str:

@@ -57,6 +57,10 @@ class Placement:
         return sum(slot.nominal for slot in self.slots)
 
 
+NO_SCRATCH = Placement((), {})
+"""Every buffer is a tensor of its own."""
+
+
 def byte_size(buffer: Buffer) -> IntLike:
     """The bytes that the buffer spans: from its first to behind its last element."""
     if any(isinstance(size, int) and size == 0 for size in buffer.sizes):

@@ -32,6 +32,27 @@ BASE_FUNCTIONS = {
 }
 """The C functions that every entry may call: result type, then parameter types."""
 
+GPU_FUNCTIONS = {
+    "fx_gpu_enter": "int32_t, int32_t, GpuCall*",
+    "fx_gpu_leave": "void, GpuCall*",
+    "fx_gpu_launch": "int32_t, void*, GpuKernel*, const GpuCall*, int64_t, int64_t, void**",
+}
+"""The same where kernels run on a GPU."""
+
+GPU_TYPES = """\
+/* As in the runtime's gpu.h. */
+struct GpuCall { void* guard; void* stream; };
+struct GpuKernel { int32_t number, pointers, sizes; void* variants; };
+"""
+
+GPU_HELPERS = """\
+struct Gpu : GpuCall {
+    Gpu() : GpuCall{} {}
+    ~Gpu() { if (guard) fx_gpu_leave(this); }
+};
+static uint64_t fx_nothing; /* behind a kernel's own arguments are those that Triton adds, all zero here */
+"""
+
 HELPERS = """\
 #define TRY(...) do { if (int32_t code = (__VA_ARGS__)) return code; } while (0)
 static inline int64_t fx_floordiv(int64_t a, int64_t b) {
@@ -52,7 +73,7 @@ static inline int64_t fx_threads() { uint32_t n = 1; return torch_get_num_thread
 /* A layout is: scalar type, rank, sizes, strides. */
 static __attribute__((noinline)) int32_t fx_new(H* made, const int64_t* layout, char** data) {
     const int64_t rank = layout[1];
-    if (aoti_torch_empty_strided(rank, layout + 2, layout + 2 + rank, (int32_t)layout[0], 0, -1, made)) return 1;
+    if (aoti_torch_empty_strided(rank, layout + 2, layout + 2 + rank, (int32_t)layout[0], FX_DEVICE, made)) return 1;
     return aoti_torch_get_data_ptr(*made, (void**)data);
 }
 static __attribute__((noinline)) int32_t fx_pointers(char** data, const H* from, const int64_t* which, int64_t count) {

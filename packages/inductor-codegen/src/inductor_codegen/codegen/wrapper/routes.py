@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+import torch
 from torch._ops import OpOverload
 
 from fx_interface.symbols import IntLike
@@ -16,6 +17,7 @@ from inductor_codegen.codegen.wrapper.stable_values import stable_values
 from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern
 from inductor_codegen.runtime.binding import exports
 
+CPU = torch.device("cpu")
 Shapes = Sequence[tuple[IntLike, ...]]
 
 
@@ -41,7 +43,10 @@ PYTHON = Route(RouteKind.PYTHON)
 
 @dataclass(frozen=True, slots=True)
 class OutVariant:
-    """A C function that writes the one result into the tensor given first; ``shape`` of the operands is its size."""
+    """A C function that writes the one result into the tensor given first; ``shape`` of the operands is its size.
+
+    ``function`` has a place for the device type.
+    """
 
     function: str
     shape: Callable[[Shapes], tuple[IntLike, ...] | None]
@@ -60,32 +65,42 @@ def _like_first(operands: Shapes) -> tuple[IntLike, ...] | None:
 
 
 OUT_VARIANTS: Mapping[str, OutVariant] = {
-    "aten::mm": OutVariant("aoti_torch_cpu_mm_out", _matmul(0)),
-    "aten::addmm": OutVariant("aoti_torch_cpu_addmm_out", _matmul(1)),
-    "aten::bmm": OutVariant("aoti_torch_cpu_bmm_out", _matmul(0)),
-    "aten::baddbmm": OutVariant("aoti_torch_cpu_baddbmm_out", _matmul(1)),
-    "aten::_int_mm": OutVariant("aoti_torch_cpu__int_mm_out", _matmul(0)),
-    "aten::scatter.src": OutVariant("aoti_torch_cpu_scatter_src_out", _like_first),
-    "aten::scatter.value": OutVariant("aoti_torch_cpu_scatter_value_out", _like_first),
+    "aten::mm": OutVariant("aoti_torch_{}_mm_out", _matmul(0)),
+    "aten::addmm": OutVariant("aoti_torch_{}_addmm_out", _matmul(1)),
+    "aten::bmm": OutVariant("aoti_torch_{}_bmm_out", _matmul(0)),
+    "aten::baddbmm": OutVariant("aoti_torch_{}_baddbmm_out", _matmul(1)),
+    "aten::_int_mm": OutVariant("aoti_torch_{}__int_mm_out", _matmul(0)),
+    "aten::scatter.src": OutVariant("aoti_torch_{}_scatter_src_out", _like_first),
+    "aten::scatter.value": OutVariant("aoti_torch_{}_scatter_value_out", _like_first),
 }
 """Operators with a function for given memory, by qualified name. Only used where the result's size provably is what
 the function will write, because torch resizes an ``out`` of another size."""
 
 
-def route_of(call: CallExtern, buffers: Mapping[str, Buffer]) -> Route:
-    """The cheapest way to run ``call``."""
-    if call.op.namespace != "aten" or any(buffers[name].device.type != "cpu" for name in call_buffers(call)):
+def route_of(call: CallExtern, buffers: Mapping[str, Buffer], memory: torch.device = CPU) -> Route:
+    """The cheapest way to run ``call`` in a program that allocates on the device ``memory``."""
+    if call.op.namespace != "aten":
         return PYTHON
+    device = _device_type(call, buffers)
     scalars = exact_scalars(call, buffers)
     if not _speakable(lambda: c_arguments(call, _Anything(), scalars)):
         return _by_name(call)
     variant = OUT_VARIANTS.get(qualified_name(call.op))
-    if variant is not None and exports(variant.function) and _writes(variant, call, buffers):
-        return Route(RouteKind.GIVEN_MEMORY, variant.function)
-    function = _function_of(call.op)
+    if variant is not None and device == memory.type and _writes(variant, call, buffers):
+        given = variant.function.format(device)
+        if exports(given):
+            return Route(RouteKind.GIVEN_MEMORY, given)
+    function = _function_of(call.op, device)
     if function is None or not _returns_tensors(call.op):
         return _by_name(call)
     return Route(RouteKind.NEW_TENSORS, function)
+
+
+def _device_type(call: CallExtern, buffers: Mapping[str, Buffer]) -> str:
+    """The type of the device whose kernel torch's dispatcher would choose: a GPU's if any argument is on one."""
+    given = {buffers[name].device.type for name in call_buffers(call)}
+    types = given or {result.device.type for result in call.results if result is not None} or {"cpu"}
+    return "cpu" if types == {"cpu"} else max(types - {"cpu"})
 
 
 def _by_name(call: CallExtern) -> Route:
@@ -110,9 +125,9 @@ def may_fail_on_values(call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
     return "linalg" in named or "cholesky" in named or not exact_scalars(call, buffers)
 
 
-def _function_of(op: OpOverload) -> str | None:
+def _function_of(op: OpOverload, device: str) -> str | None:
     name = op._opname if op._overloadname == "default" else f"{op._opname}_{op._overloadname}"
-    for function in (f"aoti_torch_cpu_{name}", f"aoti_torch_aten_{name}"):
+    for function in (f"aoti_torch_{device}_{name}", f"aoti_torch_aten_{name}"):
         if exports(f"{function}_v2"):
             return f"{function}_v2"
         if exports(function):

@@ -4,7 +4,7 @@ static int32_t fx_steps(
     Frame<5>& f, void* graph, const H* in, const int64_t* numbers, H* out, int64_t* out_numbers) {
     const int64_t n_s0 = numbers[0];
     const double f_f = fx_float(numbers[1]);
-    const int64_t d0[] = {6, 2, n_s0, 4, 4, 1, 6, 2, 4, 4, 4, 1};
+    const int64_t d0[] = {6, 0, -1, 2, n_s0, 4, 4, 1, 6, 0, -1, 2, 4, 4, 4, 1};
     TRY(fx_check_inputs(in, d0, 2));
     char* ip[1];
     TRY(fx_pointers(ip, in, t0, 1));

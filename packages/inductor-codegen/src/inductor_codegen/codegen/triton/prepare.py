@@ -1,0 +1,122 @@
+"""Kernels of a stored module, compiled for a class of sizes and loaded onto the GPU at their first launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from inductor_codegen.codegen.triton.launch import OPTIONS, Launch, choose
+from inductor_codegen.ir.blocks import reduces
+from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
+
+_POINTERS: dict[torch.dtype, str] = {
+    torch.float64: "*fp64",
+    torch.float32: "*fp32",
+    torch.float16: "*fp16",
+    torch.bfloat16: "*bf16",
+    torch.int64: "*i64",
+    torch.int32: "*i32",
+    torch.int16: "*i16",
+    torch.int8: "*i8",
+    torch.uint8: "*u8",
+    torch.bool: "*i1",
+}
+POINTERS_ALIGNED, SIZES_ALIGNED = 1, 2
+"""What a launch may take for granted: every pointer, every size is a multiple of 16 (as in the runtime's ``gpu.c``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them."""
+
+    name: str
+    types: tuple[str, ...]
+    reduces: bool
+    along_rows: bool
+
+    @staticmethod
+    def of(kernel: Kernel) -> KernelRecord:
+        """The record of a kernel."""
+        types = tuple(_type_of(parameter) for parameter in kernel.parameters)
+        return KernelRecord(kernel.name, types, reduces(kernel), kernel.vector is Vector.OUTER)
+
+    def to_data(self) -> list[Any]:
+        """JSON data."""
+        return [self.name, list(self.types), self.reduces, self.along_rows]
+
+    @staticmethod
+    def from_data(data: Any) -> KernelRecord:
+        """What ``to_data`` wrote; ValueError or TypeError for anything else."""
+        name, types, reducing, along_rows = data
+        return KernelRecord(str(name), tuple(map(str, types)), bool(reducing), bool(along_rows))
+
+    def launch(self, rows: int, points: int) -> Launch:
+        """The launch for ``2**rows`` rows of ``2**points`` points, and for fewer down to the next power of two."""
+        return choose(1 << rows, 1 << points if self.reduces else None, along_rows=self.along_rows)
+
+    def attributes(self, traits: int) -> dict[tuple[int], list[list[Any]]]:
+        """What Triton may take for granted of each parameter."""
+        wanted = {"*": traits & POINTERS_ALIGNED, "i": traits & SIZES_ALIGNED, "f": 0}
+        return {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(self.types) if wanted[kind[0]]}
+
+
+def _type_of(parameter: object) -> str:
+    if isinstance(parameter, BufferParameter):
+        return _POINTERS[parameter.dtype]
+    return "i64" if isinstance(parameter, SizeParameter) else "fp64"
+
+
+class KernelLoader:
+    """Called by the runtime with a kernel's number, the bits of its rows and points, and the launch's traits."""
+
+    def __init__(self, file: Path, kernels: tuple[KernelRecord, ...], device: int) -> None:
+        self._file, self._kernels, self._device = file, kernels, device
+
+    def __call__(self, number: int, rows: int, points: int, traits: int) -> tuple[int, int, int, int]:
+        """The loaded function, rows of one block, threads, and bytes of shared memory."""
+        record = self._kernels[number]
+        launch = record.launch(rows, points)
+        made = compile_kernel(getattr(self._module, record.name), record, launch, traits, None)
+        shared, warps = made.metadata.shared, made.metadata.num_warps
+        return self._load(made, shared), launch.rows, 32 * warps, shared
+
+    @cached_property
+    def _module(self) -> ModuleType:
+        from inductor_codegen.codegen.triton.module import load_module
+
+        return load_module(self._file)
+
+    def _load(self, made: Any, shared: int) -> int:
+        """Straight onto the device: the launcher that Triton would compile for the kernel's signature is not used."""
+        from triton.runtime import driver
+
+        utilities = driver.active.utils
+        module, function, *_ = utilities.load_binary(made.name, made.kernel, shared, self._device)
+        _LOADED.append(module)
+        return int(function)
+
+
+_LOADED: list[Any] = []
+"""Modules on GPUs; generated libraries remember their functions, so they stay."""
+
+
+def compile_kernel(function: Any, record: KernelRecord, launch: Launch, traits: int, target: Any) -> Any:
+    """Triton's compiled kernel, out of its cache if it is there. ``target`` None is the current device."""
+    import triton
+    from triton.compiler import ASTSource
+
+    names = function.arg_names
+    signature: Mapping[str, str] = dict(zip(names, record.types, strict=False)) | {
+        "XBLOCK": "constexpr",
+        "RBLOCK": "constexpr",
+    }
+    constants = {"XBLOCK": launch.rows, "RBLOCK": launch.points}
+    source = ASTSource(function, signature, constants, record.attributes(traits))
+    options = {"num_warps": launch.warps, **OPTIONS}
+    return triton.compile(source, target=target, options=options)

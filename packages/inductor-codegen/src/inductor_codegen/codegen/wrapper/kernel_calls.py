@@ -1,0 +1,146 @@
+"""Kernel calls in an entry: a call of a C++ function on a CPU, a launch on a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol, assert_never
+
+import torch
+
+from fx_interface.symbols import Expr, IntLike, Symbol
+from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
+from inductor_codegen.codegen.wrapper.memory import MemoryWriter
+from inductor_codegen.codegen.wrapper.preamble import GPU_FUNCTIONS, GPU_HELPERS, GPU_TYPES
+from inductor_codegen.codegen.wrapper.text import Text
+from inductor_codegen.ir.blocks import reduces, row_loops
+from inductor_codegen.ir.kernel import (
+    BufferParameter,
+    FloatParameter,
+    Kernel,
+    SizeParameter,
+    extent_product,
+)
+from inductor_codegen.ir.program import Program, RunKernel
+from inductor_codegen.runtime import device_numbers
+
+ADDED = 4
+"""Arguments that Triton may add to a kernel's own, at most: two as of Triton 3.6."""
+
+
+class KernelCalls(Protocol):
+    """Writes ``RunKernel`` steps, and what their text needs before it."""
+
+    functions: Mapping[str, str]
+    types: str
+
+    def open(self) -> None:
+        """What all calls need, at the head of the steps."""
+
+    def write(self, step: RunKernel) -> None:
+        """One call."""
+
+    def declarations(self) -> str:
+        """The kernels, outside of any function."""
+
+
+class CpuKernels:
+    """Kernels that are C++ functions of the same library."""
+
+    functions: Mapping[str, str] = {}
+    types = ""
+
+    def __init__(self, program: Program, text: Text, memory: MemoryWriter, device: torch.device) -> None:
+        self._program, self._text, self._memory = program, text, memory
+
+    def open(self) -> None:
+        """How many threads a kernel may use."""
+        if any(isinstance(step, RunKernel) for step in self._program.steps):
+            self._text.line("const int64_t threads = fx_threads();")
+
+    def write(self, step: RunKernel) -> None:
+        """The call; a kernel's failure is an index out of range."""
+        arguments = [self._memory.pointer(name) for name in step.buffers]
+        arguments += [integer(size) for size in step.sizes]
+        arguments += [f"f_{name}" for name in step.floats]
+        call = f"{step.kernel}({', '.join((*arguments, 'threads'))})"
+        self._text.line(f"if ({call}) return fx_index_error({self._text.where(step.where)});")
+
+    def declarations(self) -> str:
+        """The functions' prototypes."""
+        return "".join(map(_prototype, self._program.kernels))
+
+
+class GpuKernels:
+    """Kernels that the runtime has compiled at their first launch."""
+
+    functions: Mapping[str, str] = GPU_FUNCTIONS
+    types = GPU_TYPES
+
+    def __init__(self, program: Program, text: Text, memory: MemoryWriter, device: torch.device) -> None:
+        self._program, self._text, self._memory = program, text, memory
+        self._device = device
+        self._numbers = {kernel.name: number for number, kernel in enumerate(program.kernels)}
+
+    def open(self) -> None:
+        """Make the device the current one."""
+        self._text.line(f"Gpu gpu; TRY(fx_gpu_enter({device_numbers(self._device)[1]}, &gpu));")
+
+    def write(self, step: RunKernel) -> None:
+        """The launch: addresses of all arguments, and how much there is to do."""
+        number = self._numbers[step.kernel]
+        kernel = self._program.kernels[number]
+        given = [f"&{self._memory.pointer(name)}" for name in step.buffers]
+        self._text.line("{")
+        for position, size in enumerate(step.sizes):
+            self._text.line(f"  int64_t z{position} = {integer(size)};")
+            given.append(f"&z{position}")
+        for position, name in enumerate(step.floats):
+            self._text.line(f"  double w{position} = f_{name};")
+            given.append(f"&w{position}")
+        given += ["&fx_nothing"] * ADDED
+        points = extent_product(kernel.inner) if reduces(kernel) else 1
+        work = f"{_of_call(extent_product(row_loops(kernel)), kernel)}, {_of_call(points, kernel)}"
+        self._text.line(f"  void* a[] = {{{', '.join(given)}}};")
+        self._text.line(f"  TRY(fx_gpu_launch(graph, &g{number}, &gpu, {work}, a)); }}")
+
+    def declarations(self) -> str:
+        """What the runtime keeps of each kernel."""
+        kernels = (
+            f"static GpuKernel g{number} = {{{number}, {len(kernel.buffers)}, {len(_sizes(kernel))}, nullptr}};"
+            f" /* {kernel.name} */\n"
+            for number, kernel in enumerate(self._program.kernels)
+        )
+        return GPU_HELPERS + "".join(kernels)
+
+
+def _of_call(value: IntLike, kernel: Kernel) -> str:
+    """``value``, over the kernel's own sizes, which this call has in ``z0, z1 ...``.
+
+    A kernel's size may bear the name of another size of the program, so that the names are bound in a function.
+    """
+    if not isinstance(value, Expr):
+        return integer(value)
+    places = {size.name: f"z{position}" for position, size in enumerate(_sizes(kernel))}
+    symbols: list[Symbol] = sorted(value.symbols, key=lambda symbol: symbol.name)
+    names = ", ".join(f"int64_t {symbol_name(symbol)}" for symbol in symbols)
+    values = ", ".join(places[symbol.name] for symbol in symbols)
+    return f"[]({names}) {{ return {integer(value)}; }}({values})"
+
+
+def _sizes(kernel: Kernel) -> list[SizeParameter]:
+    return [parameter for parameter in kernel.parameters if isinstance(parameter, SizeParameter)]
+
+
+def _prototype(kernel: Kernel) -> str:
+    types = []
+    for parameter in kernel.parameters:
+        match parameter:
+            case BufferParameter():
+                types.append("void*")
+            case SizeParameter():
+                types.append("int64_t")
+            case FloatParameter():
+                types.append("double")
+            case _:
+                assert_never(parameter)
+    return f'extern "C" int32_t {kernel.name}({", ".join((*types, "int64_t"))});\n'

@@ -1,0 +1,35 @@
+"""How a GPU takes a kernel: programs of some rows each, which hold all points of a row if these are few enough."""
+
+from __future__ import annotations
+
+from inductor_codegen.ir.index import LoopVar
+from inductor_codegen.ir.kernel import Accumulate, Kernel, Vector, extent_product
+
+LONGEST = 4096
+"""Points of a row that a program holds at once."""
+LONGEST_ALONG_ROWS = 64
+"""The same where neighbouring rows lie next to each other in memory."""
+
+
+def row_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
+    """The loops that the grid runs over."""
+    return kernel.outer if reduces(kernel) else (*kernel.outer, *kernel.inner)
+
+
+def reduces(kernel: Kernel) -> bool:
+    """Whether the kernel has a loop inside its programs."""
+    return any(isinstance(node, Accumulate) for step in kernel.passes for node in step.points) or any(
+        step.row for step in kernel.passes
+    )
+
+
+def holds_rows(kernel: Kernel) -> bool:
+    """Whether a program has all points of its rows at once, so that nothing is loaded or computed twice."""
+    points = extent_product(kernel.inner)
+    limit = LONGEST_ALONG_ROWS if kernel.vector is Vector.OUTER else LONGEST
+    return isinstance(points, int) and points <= limit
+
+
+def computes_again(kernel: Kernel) -> bool:
+    """Whether a value may be loaded after a result was stored, so that no result may share memory with an operand."""
+    return reduces(kernel) and len(kernel.passes) > 1 and not holds_rows(kernel)
