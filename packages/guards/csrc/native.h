@@ -212,7 +212,7 @@ int root_passes(Node *root, const Roots *roots, Run *run);
 int child_passes(Node *child, PyObject *parent, Run *run);
 int number_child(Node *child, PyObject *tensor, Run *run);
 
-/* plan_record.c, plan_run.c */
+/* plan_roots.c, plan_run.c */
 typedef struct Plan Plan;
 typedef enum { PLAN_FAILS, PLAN_HOLDS, PLAN_STALE } PlanOutcome;
 Plan *plan_record(Node *nodes, Py_ssize_t n, const Roots *roots, const Check *relations, Py_ssize_t n_relations,
