@@ -2,7 +2,8 @@
 
 import pytest
 
-from dynamo_capture.formulas import Facts, Formula, apply, number, single
+from dynamo_capture.facts import Facts
+from dynamo_capture.formulas import Formula, apply, number, single
 from fx_interface.source import LocalSource
 
 

@@ -260,6 +260,12 @@ _ENTRIES = (
         "the transform is captured as one part of the graph, whose arguments and results are tensors",
         "give it a function of tensors, without chunks, or call it outside of the compiled function",
     ),
+    BreakKind(
+        "CAP247",
+        "a number that varies decides what an operation is",
+        "the operation has no form that takes it as a tensor, and a version has been compiled for each of several values",
+        "keep it constant, or compute with tensors what the operation does with it",
+    ),
 )
 
 KINDS: dict[str, BreakKind] = {kind.code: kind for kind in _ENTRIES}

@@ -266,7 +266,7 @@ class FrameCompiler:
         session = self._session
         history = session.histories.setdefault(id(view.code), SizeHistory())
         register_loaded()
-        policy = Policy(session.dynamic, history)
+        policy = Policy(session.dynamic, history, session.fullgraph)
         tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in)
         try:
             return self._capture(view, prepared, broken, report, tx)
@@ -327,10 +327,11 @@ class FrameCompiler:
             iterator.guard(tx)
         for sources in tx.wrapping.possible_aliases(tx.effects.changed()):
             tx.guards.distinct(sources)
+        sizes = tx.numbers.settle()
         if tx.facts:
             tx.guards.add(float_facts(tx.facts, tx.tensors.followed.written))
         bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]
-        shapes = guards.shape_relations(tx.env, bindings) if tx.env.symbols else None
+        shapes = guards.shape_relations(sizes, bindings) if sizes.symbols else None
         if shapes is not None:
             tx.guards.add(shapes)
         guard_set = guards.GuardSet(tx.guards.records)

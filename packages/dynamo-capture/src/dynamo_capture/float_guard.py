@@ -1,4 +1,4 @@
-"""Guards on which side of a number a float lies, and on floats that follow from others."""
+"""Guards on which side of a number a float lies, and on numbers that follow from others."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 
 import torch
 
-from dynamo_capture.formulas import COMPARISONS, Facts, single
+from dynamo_capture.facts import COMPARISONS, Facts
+from dynamo_capture.formulas import NUMBERS, SPACE
 from fx_interface.source import Source
 from guards import GuardRecord, guard_kind
 
@@ -33,7 +34,7 @@ class FloatCompares(GuardRecord):
 @guard_kind
 @dataclass(frozen=True, slots=True)
 class FloatFacts(GuardRecord):
-    """What follows from floats and from the content of tensors of one element.
+    """What follows from numbers and from the content of tensors of one element.
 
     The values are the first ``count`` sources'; ``programs`` are Python functions of them, each with the positions of
     its arguments, call by call. Such tensors must own their memory, and none of the other sources, tensors that the
@@ -56,9 +57,10 @@ class FloatFacts(GuardRecord):
         return (self.source, *self.others)
 
     def holds(self, value: Any) -> bool:
-        numbers, tensors = [], [v for v in value[self.count :] if isinstance(v, torch.Tensor)]
+        numbers: list[int | float] = []
+        tensors = [v for v in value[self.count :] if isinstance(v, torch.Tensor)]
         for read in value[: self.count]:
-            if type(read) is float:
+            if type(read) in NUMBERS:
                 numbers.append(read)
                 continue
             if not _owns_one_element(read):
@@ -69,9 +71,14 @@ class FloatFacts(GuardRecord):
             return False
         return self._first_refusal(numbers) is None
 
-    def _first_refusal(self, numbers: list[float]) -> str | None:
+    def _first_refusal(self, numbers: list[int | float]) -> str | None:
         for (function, calls), (text, _) in zip(self._functions, self.programs, strict=True):
-            for arguments in {tuple([numbers[place] for place in places]) for places in calls}:
+            seen: set[tuple[int | float, ...]] = set()
+            for places in calls:
+                arguments = tuple([numbers[place] for place in places])
+                if arguments in seen and 0 not in arguments:  # 0.0 and -0.0 are equal
+                    continue
+                seen.add(arguments)
                 try:
                     if not function(*arguments):
                         return text
@@ -80,16 +87,19 @@ class FloatFacts(GuardRecord):
         return None
 
     def explain(self, value: Any) -> str:
-        numbers = [v if type(v) is float else v.item() for v in value[: self.count] if not _is_odd(v)]
+        numbers = [v if type(v) in NUMBERS else v.item() for v in value[: self.count] if not _is_odd(v)]
         refusal = self._first_refusal(numbers) if len(numbers) == self.count else None
         if refusal is None:
-            return "expected floats and tensors of one element that share no memory"
-        return f"expected these facts to hold of what is read: {' ; '.join(refusal.splitlines()[1:])}"
+            return "expected numbers and tensors of one element that share no memory"
+        read = ", ".join(f"{source} = {v!r}" for source, v in zip(self.sources, numbers, strict=False))
+        return f"expected these facts to hold: {'; '.join(map(str.strip, refusal.splitlines()[1:]))}, got {read}"
 
 
 def float_facts(facts: Facts, written: Iterable[Source]) -> FloatFacts:
     """The guard of a trace's facts; ``written``: tensors of one element that the code writes to."""
     read = list(facts.read)
+    if all(formula.is_read_early for formula in facts.read.values()):
+        written = ()
     others = [source for source in written if source not in facts.read]
     return FloatFacts(read[0], (*read[1:], *others), len(read), facts.programs())
 
@@ -102,11 +112,11 @@ def _owns_one_element(value: Any) -> bool:
 
 
 def _is_odd(value: Any) -> bool:
-    return type(value) is not float and not (isinstance(value, torch.Tensor) and value.numel() == 1)
+    return type(value) not in NUMBERS and not (isinstance(value, torch.Tensor) and value.numel() == 1)
 
 
 def _compiled(text: str) -> Callable[..., bool]:
-    space: dict[str, Any] = {"single": single}
-    exec(compile(text, "<facts about floats>", "exec"), space)  # made from the trace's own formulas
+    space = dict(SPACE)
+    exec(compile(text, "<facts about numbers>", "exec"), space)  # made from the trace's own formulas
     made: Callable[..., bool] = space["holds"]
     return made

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.formulas import Formula, apply, number
-from dynamo_capture.values import Const, TensorValue, Value
+from dynamo_capture.values import Const, SymValue, TensorValue, Value
 from dynamo_capture.values.floating import SPEC, ComputedFloat, RuntimeFloat
 
 if TYPE_CHECKING:
@@ -51,6 +51,10 @@ def of_tensor(tx: Trace, owner: TensorValue) -> RuntimeFloat | None:
 
 def binary(tx: Trace, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     """``lhs symbol rhs`` of two numbers, one of them an open float; None where the values must be known."""
+    computed = tx.numbers.compute(symbol, [lhs, rhs])
+    if computed is not None:
+        return computed
+    lhs, rhs = _as_float(tx, lhs), _as_float(tx, rhs)
     function = _ARITHMETIC.get(symbol)
     if function is None or not (_is_number(lhs) and _is_number(rhs)):
         return None
@@ -65,11 +69,19 @@ def binary(tx: Trace, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     return ComputedFloat(tx, formula, _operands(lhs, rhs), tensor)
 
 
+def _as_float(tx: Trace, value: Value) -> Value:
+    """An integer that varies as the float that Python makes of it beside another."""
+    made = tx.numbers.compute("float", [value]) if isinstance(value, SymValue) else None
+    return value if made is None else made
+
+
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def compare(symbol: str, lhs: Value, rhs: Value) -> bool | None:
+def compare(tx: Trace, symbol: str, lhs: Value, rhs: Value) -> bool | None:
     """``lhs symbol rhs`` of an open float and a number; None for anything else."""
+    if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
+        return tx.numbers.compare(symbol, lhs, rhs)
     if not is_open(lhs):
         lhs, rhs, symbol = rhs, lhs, _MIRRORED[symbol]
     assert isinstance(lhs, RuntimeFloat)
@@ -99,6 +111,9 @@ def extreme(tx: Trace, symbol: str, best: Value, candidate: Value) -> Value | No
 
 def negated(tx: Trace, value: RuntimeFloat) -> Value:
     """``-value``."""
+    computed = tx.numbers.compute("neg", [value])
+    if computed is not None:
+        return computed
     tensor = tx.tensors.call_function(operator.neg, [value.tensor()], {})
     assert isinstance(tensor, TensorValue)
     return ComputedFloat(tx, apply("neg", value.formula), (value,), tensor)

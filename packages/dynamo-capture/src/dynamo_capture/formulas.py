@@ -1,17 +1,23 @@
-"""How a float of the program follows from what it reads: written down while tracing, computed again by a guard.
+"""How a number of the program follows from what it reads: written down while tracing, computed again by Python.
 
-A formula knows its value in this call. Where the program asks something about that value (is it zero, is it greater
-than five), the answer decides what is captured, and becomes a fact that is checked before the code runs again.
+A formula knows its value in this call, and is computed by the functions that the program called, on Python's own
+integers and floats. ``FUNCTIONS`` says which functions there are; the text of a formula is a small Python program.
 """
 
 from __future__ import annotations
 
+import builtins
 import ctypes
+import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from fx_interface.source import Source
+
+NUMBERS = (int, float)
+"""The types that a formula's value may have where it goes on as a number."""
+_LARGEST = 1 << 63
 
 
 def single(number: float) -> float:
@@ -19,26 +25,104 @@ def single(number: float) -> float:
     return ctypes.c_float(number).value
 
 
-_FUNCTIONS: dict[str, tuple[Callable[..., Any], str]] = {
-    "+": (operator.add, "{} + {}"),
-    "-": (operator.sub, "{} - {}"),
-    "*": (operator.mul, "{} * {}"),
-    "/": (operator.truediv, "{} / {}"),
-    "**": (operator.pow, "{} ** {}"),
-    "neg": (operator.neg, "-{}"),
-    "single": (single, "single({})"),
+def small(number: int) -> int:
+    """An integer that 64 bits hold. OverflowError for another: sizes and graph inputs take no more."""
+    if not -_LARGEST <= number < _LARGEST:
+        raise OverflowError(number)
+    return number
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two numbers are one to a program: type, value and sign; nan is nan."""
+    if type(one) is not type(other):
+        return False
+    if type(one) is float:
+        return one.hex() == other.hex()
+    return bool(one == other)
+
+
+def outcome(function: Callable[..., Any], *operands: Any) -> tuple[str, str] | None:
+    """The class and text of what a call raises, or None."""
+    try:
+        function(*operands)
+    except (ArithmeticError, TypeError, ValueError) as error:
+        return (type(error).__name__, str(error))
+    return None
+
+
+class Function(NamedTuple):
+    """What a formula applies, how it is written, and whether it never raises for floats."""
+
+    call: Callable[..., Any]
+    text: str
+    is_total: bool = False
+
+
+def _table() -> dict[str, Function]:
+    table = {
+        "+": Function(operator.add, "({} + {})", True),
+        "-": Function(operator.sub, "({} - {})", True),
+        "*": Function(operator.mul, "({} * {})", True),
+        "/": Function(operator.truediv, "({} / {})"),
+        "//": Function(operator.floordiv, "({} // {})"),
+        "%": Function(operator.mod, "({} % {})"),
+        "**": Function(operator.pow, "({} ** {})"),
+        "<<": Function(operator.lshift, "({} << {})"),
+        ">>": Function(operator.rshift, "({} >> {})"),
+        "&": Function(operator.and_, "({} & {})"),
+        "|": Function(operator.or_, "({} | {})"),
+        "^": Function(operator.xor, "({} ^ {})"),
+        "neg": Function(operator.neg, "(-{})", True),
+        "pos": Function(operator.pos, "(+{})", True),
+        "~": Function(operator.invert, "(~{})"),
+        "item": Function(operator.getitem, "{}[{}]", True),
+        "type": Function(lambda value: type(value).__name__, "type({}).__name__", True),
+    }
+    for function in (single, small, outcome):
+        table[function.__name__] = Function(function, _call_text(function.__name__))
+    for function in (int, float, abs, round, divmod, pow, min, max):
+        is_total = function in (float, abs, min, max)
+        table[function.__name__] = Function(function, _call_text(function.__name__), is_total)
+    for name, function in vars(math).items():
+        if callable(function) and not name.startswith("_"):
+            table[f"math.{name}"] = Function(function, _call_text(f"math.{name}"))
+    for cls, name in ((float, "is_integer"), (int, "bit_length"), (int, "conjugate"), (float, "conjugate")):
+        function = getattr(cls, name)
+        table[function.__qualname__] = Function(function, _call_text(function.__qualname__), True)
+    return table
+
+
+def _call_text(name: str) -> str:
+    return name + "(...)"
+
+
+FUNCTIONS: dict[str, Function] = _table()
+"""By symbol or name: all that a formula may consist of."""
+NAMES: dict[Any, str] = {
+    row.call: name
+    for name, row in FUNCTIONS.items()
+    if row.text.endswith("(...)") and row.call not in (single, small, outcome)
 }
-"""By symbol: the function, and how it is written."""
+"""The names of the functions that a program calls by name."""
+SPACE: dict[str, Any] = {
+    "__builtins__": vars(builtins), "math": math, "same": same, "single": single, "small": small, "outcome": outcome,
+    "operator": operator,
+}  # fmt: skip
+"""The names in the text of a formula."""
 
 
 class Formula:
-    """``symbol`` applied to ``operands``; without a symbol a number, or what is read from ``source``."""
+    """``symbol`` applied to ``operands``; without a symbol a constant, or what is read from ``source``.
 
-    __slots__ = ("is_tensor", "operands", "source", "symbol", "value")
+    ``is_read_early``: it follows from numbers alone, which are there before the graph runs. ``is_small``: it is a float,
+    or an integer that is read or given, so that arithmetic with it does not leave the floats' range.
+    """
+
+    __slots__ = ("is_read_early", "operands", "source", "symbol", "value")
 
     def __init__(
         self,
-        value: float,
+        value: Any,
         symbol: str = "",
         operands: tuple[Formula, ...] = (),
         source: Source | None = None,
@@ -48,111 +132,114 @@ class Formula:
         self.symbol = symbol
         self.operands = operands
         self.source = source
-        self.is_tensor = is_tensor
+        self.is_read_early = not is_tensor and all(operand.is_read_early for operand in operands)
+
+    @property
+    def is_small(self) -> bool:
+        """Whether its size is that of a float or of an integer of 64 bits."""
+        return type(self.value) is float or not self.symbol or self.symbol == "small"
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether it is a number of the program's text."""
+        return not self.symbol and self.source is None
+
+    def __str__(self) -> str:
+        if self.source is not None:
+            return self.source.expression
+        if not self.symbol:
+            return text_of(self.value)
+        text = _written(self.symbol, [str(operand) for operand in self.operands])
+        return text[1:-1] if text.startswith("(") else text
 
 
-def number(value: float) -> Formula:
+def number(value: Any) -> Formula:
     """A number of the program."""
     return Formula(value)
 
 
 def apply(symbol: str, *operands: Formula | None) -> Formula | None:
-    """The formula of an operation; None where an operand has none, or where Python would raise or leave the floats."""
-    function = _FUNCTIONS[symbol][0]
+    """The formula of an operation; None where an operand has none, or where Python would raise or leave the numbers."""
     known = [operand for operand in operands if operand is not None]
     if len(known) < len(operands):
         return None
     try:
-        value = function(*(operand.value for operand in known))
-    except (ArithmeticError, ValueError):
+        made = applied(symbol, *known)
+    except (ArithmeticError, TypeError, ValueError):
         return None
-    return Formula(value, symbol, tuple(known)) if type(value) in (float, int) else None
+    return made if type(made.value) in NUMBERS else None
 
 
-COMPARISONS: dict[str, Callable[[Any, Any], bool]] = {
-    "<": operator.lt,
-    "<=": operator.le,
-    "==": operator.eq,
-    "!=": operator.ne,
-    ">": operator.gt,
-    ">=": operator.ge,
-}
+def applied(symbol: str, *operands: Formula) -> Formula:
+    """The formula of an operation. Raises what Python raises for the operands' values."""
+    value = FUNCTIONS[symbol].call(*(operand.value for operand in operands))
+    return Formula(value, symbol, operands)
 
 
-class Facts:
-    """Answers that one trace relies on. Facts about the same values read are one program."""
-
-    def __init__(self) -> None:
-        self._groups: dict[
-            tuple[int, ...], tuple[list[Formula], list[tuple[Formula, str, Formula, bool]]]
-        ] = {}
-        self._leaves: dict[int, tuple[int, ...]] = {}
-        self._kept: list[Formula] = []
-        self.read: dict[Source, Formula] = {}
-
-    def __bool__(self) -> bool:
-        return bool(self._groups)
-
-    def decide(self, lhs: Formula, symbol: str, rhs: Formula) -> bool:
-        """``lhs symbol rhs``; from now on the trace depends on the answer."""
-        answer = COMPARISONS[symbol](lhs.value, rhs.value)
-        leaves = self._read_by(lhs, rhs)
-        if leaves:
-            key = tuple(map(id, leaves))
-            self._groups.setdefault(key, (leaves, []))[1].append((lhs, symbol, rhs, answer))
-        return answer
-
-    def _read_by(self, *formulas: Formula) -> list[Formula]:
-        found: dict[int, Formula] = {}
-        pending = list(formulas)
-        seen: set[int] = set()
-        while pending:
-            one = pending.pop()
-            if id(one) in seen:
-                continue
-            seen.add(id(one))
-            pending.extend(one.operands)
-            if one.source is not None:
-                found[id(one)] = one
-                self.read[one.source] = one
-        return list(found.values())
-
-    def programs(self) -> tuple[tuple[str, tuple[tuple[int, ...], ...]], ...]:
-        """Python functions of what is read, each with the positions (in ``read``) that it is called with."""
-        places = {source: place for place, source in enumerate(self.read)}
-        made: dict[str, list[tuple[int, ...]]] = {}
-        for leaves, facts in self._groups.values():
-            text = _program(leaves, facts)
-            positions = tuple(places[leaf.source] for leaf in leaves if leaf.source is not None)
-            made.setdefault(text, []).append(positions)
-        return tuple((text, tuple(calls)) for text, calls in made.items())
+def may_raise(symbol: str, operands: Sequence[Formula]) -> bool:
+    """Whether an operation that gives a number in this call may raise in another."""
+    if not all(operand.is_small for operand in operands):
+        return True
+    if symbol in ("/", "//", "%"):
+        divisor = operands[1]
+        return not (divisor.is_constant and divisor.value != 0)
+    return not FUNCTIONS[symbol].is_total
 
 
-def _program(leaves: Sequence[Formula], facts: Sequence[tuple[Formula, str, Formula, bool]]) -> str:
-    """The text of ``def holds(...)``: True where every fact holds."""
-    names = {id(leaf): f"x{place}" for place, leaf in enumerate(leaves)}
-    lines: list[str] = []
-    tests = [
-        f"({_name(lhs, names, lines)} {symbol} {_name(rhs, names, lines)}) is {answer}"
-        for lhs, symbol, rhs, answer in facts
-    ]
-    parameters = ", ".join(f"x{place}" for place in range(len(leaves)))
-    body = [*lines, "return " + " and ".join(dict.fromkeys(tests))]
-    return "\n    ".join([f"def holds({parameters}):", *body])
+class Text:
+    """Lines of Python that compute formulas, each once. ``places``: the parameter that holds what is read."""
+
+    def __init__(self, places: dict[Source, int]) -> None:
+        self._places = places
+        self._names: dict[int, str] = {}
+        self.lines: list[str] = []
+
+    def name(self, formula: Formula) -> str:
+        """The variable that holds a formula's value; the lines that compute it are added."""
+        known = self._names.get(id(formula))
+        if known is not None:
+            return known
+        if formula.source is not None:
+            text = f"x{self._places[formula.source]}"
+        elif not formula.symbol:
+            text = text_of(formula.value)
+        elif formula.symbol == "outcome":
+            function, *operands = formula.operands
+            parts = [f"lambda *x: {_written(function.value, [f'x[{i}]' for i in range(len(operands))])}"]
+            text = f"y{len(self.lines)}"
+            self.lines.append(f"{text} = outcome({', '.join([*parts, *map(self.name, operands)])})")
+        else:
+            parts = [self.name(operand) for operand in formula.operands]
+            text = f"y{len(self.lines)}"
+            self.lines.append(f"{text} = {_written(formula.symbol, parts)}")
+        self._names[id(formula)] = text
+        return text
 
 
-def _name(formula: Formula, names: dict[int, str], lines: list[str]) -> str:
-    """The variable that holds a formula's value; the lines that compute it are added."""
-    known = names.get(id(formula))
-    if known is not None:
-        return known
-    if not formula.symbol:
-        text = repr(formula.value)
-        if text in ("inf", "-inf", "nan"):
-            text = f"float({text!r})"
-    else:
-        parts = [_name(operand, names, lines) for operand in formula.operands]
-        text = f"y{len(lines)}"
-        lines.append(f"{text} = {_FUNCTIONS[formula.symbol][1].format(*parts)}")
-    names[id(formula)] = text
-    return text
+def _written(symbol: str, parts: Sequence[str]) -> str:
+    text = FUNCTIONS[symbol].text
+    return f"{text[:-5]}({', '.join(parts)})" if text.endswith("(...)") else text.format(*parts)
+
+
+def text_of(value: Any) -> str:
+    """A constant as Python text."""
+    text = repr(value)
+    if text in ("inf", "-inf", "nan"):
+        return f"float({text!r})"
+    return f"({text})" if text.startswith("-") else text
+
+
+def leaves_of(formulas: Sequence[Formula]) -> dict[Source, Formula]:
+    """What formulas read, by its source."""
+    found: dict[Source, Formula] = {}
+    seen: set[int] = set()
+    pending = list(reversed(formulas))
+    while pending:
+        one = pending.pop()
+        if id(one) in seen:
+            continue
+        seen.add(id(one))
+        pending.extend(reversed(one.operands))
+        if one.source is not None:
+            found.setdefault(one.source, one)
+    return found

@@ -162,7 +162,10 @@ class Operators:
         return self._tx.env.known(Relation("<", 0, number)) is True
 
     def _fixed(self, symbol: str, lhs: Value, rhs: Value) -> Value:
-        """Symbolic operands fixed to their values."""
+        """What Python computes from the operands before the graph runs, or else of their values in this call."""
+        computed = self._tx.numbers.compute(symbol, [lhs, rhs])
+        if computed is not None:
+            return computed
         one, other = (Const(v.specialize(self._tx)) if isinstance(v, SymValue) else v for v in (lhs, rhs))
         return self.binary(symbol, one, other)
 
@@ -282,6 +285,9 @@ class Operators:
         cls = value.python_type()
         if isinstance(value, (SequenceValue, DictValue, SetValue)) and not hasattr(cls, name):
             raise self._tx.raises(TypeError, f"bad operand type for unary {symbol}: {cls.__name__!r}")
+        computed = self._tx.numbers.compute(symbol, [value]) if isinstance(value, SymValue) else None
+        if computed is not None:
+            return computed
         constant = self._tx.index(value) if isinstance(value, SymValue) else self._tx.constant(value)
         return self._tx.known(self._tx.fold(lambda: function(constant)))
 
@@ -291,7 +297,7 @@ class Operators:
         function, left, right = COMPARE[symbol]
         tx = self._tx
         if is_open(lhs) or is_open(rhs):
-            answer = floats.compare(symbol, lhs, rhs)
+            answer = floats.compare(tx, symbol, lhs, rhs)
             if answer is not None:
                 return boolean(answer)
         if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
@@ -336,8 +342,8 @@ class Operators:
                 return boolean(symbol == "!=")
             return None
         if isinstance(one, float) or isinstance(other, float):
-            fixed = [Const(v.specialize(self._tx)) if isinstance(v, SymValue) else v for v in (lhs, rhs)]
-            return self.compare(symbol, fixed[0], fixed[1])
+            answer = self._tx.numbers.compare(symbol, lhs, rhs)
+            return boolean(answer) if answer is not None else None
         relation, swap = _RELATIONS[symbol]
         one, other = (other, one) if swap else (one, other)
         return boolean(self._tx.decide(Relation(relation, one, other)))

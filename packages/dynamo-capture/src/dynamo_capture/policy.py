@@ -17,6 +17,8 @@ from fx_interface.symbols import Expr, IntLike
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
+_MOST_VERSIONS = 8
+"""So many values of a number that an operation must know get a version each; then the operation runs in Python."""
 _MANY = 4
 """So many different values of an integer show that it may be anything, 0, 1 and negative ones included."""
 
@@ -34,6 +36,7 @@ class SizeHistory:
     integers: dict[str, set[int]] = field(default_factory=dict)
     floats: dict[str, float | None] = field(default_factory=dict)
     rounds: dict[str, set[int]] = field(default_factory=dict)
+    known: dict[str, set[str]] = field(default_factory=dict)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
     def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
@@ -51,6 +54,10 @@ class SizeHistory:
             known.add(value)
         return len(known)
 
+    def least_integer(self, key: str) -> int:
+        """The least of the integers that were remembered."""
+        return min(self.integers[key])
+
     def record_float(self, key: str, value: float) -> bool:
         """Remember this float; True if it has differed."""
         known = self.floats.setdefault(key, value)
@@ -61,6 +68,12 @@ class SizeHistory:
     def record_rounds(self, key: str, taken: int) -> None:
         """Remember how many items of an iterator were read ahead."""
         self.rounds.setdefault(key, set()).add(taken)
+
+    def record_known(self, key: str, value: float) -> int:
+        """Remember that code is compiled for this value; for how many it has been."""
+        values = self.known.setdefault(key, set())
+        values.add(repr(value))
+        return len(values)
 
     def record_function(self, key: str, function: FunctionType) -> bool:
         """Remember this function; True if there have been others with the same code."""
@@ -83,10 +96,12 @@ def _merge(
 
 
 class Policy:
-    """The choice for one capture. ``dynamic``: True every size, False none, None those that differed."""
+    """The choice for one capture. ``dynamic``: True every size, False none, None those that differed. ``fullgraph``: no
+    graph break is made where another version will do."""
 
-    def __init__(self, dynamic: bool | None, history: SizeHistory) -> None:
+    def __init__(self, dynamic: bool | None, history: SizeHistory, fullgraph: bool = False) -> None:
         self._dynamic = dynamic
+        self._fullgraph = fullgraph
         self._history = history
         self._by_value: dict[int, Expr] = {}
 
@@ -95,15 +110,23 @@ class Policy:
         if self._dynamic is False:
             return None
         different = self._history.record_integer(source.expression, real)
-        if different < 2 or (real < 2 and different < _MANY):
+        if different < 2 and not (self._dynamic and real not in (0, 1) and _is_argument(source)):
             return None
-        expr = tx.env.create_symbol(real, source, low=2 if different < _MANY else None)
+        is_size = different < _MANY and min(self._history.least_integer(source.expression), real) >= 2
+        expr = tx.env.create_symbol(real, source, low=2 if is_size else None)
         tx.output.symbol(expr, source, real)
         return SymValue(expr)
 
     def is_open_float(self, real: float, source: Source) -> bool:
         """Whether a float is read when the code runs: one that has differed."""
-        return self._dynamic is not False and self._history.record_float(source.expression, real)
+        if self._dynamic is False:
+            return False
+        differs = self._history.record_float(source.expression, real)
+        return differs or (self._dynamic is True and _is_argument(source))
+
+    def has_too_many_values(self, key: str, value: float) -> bool:
+        """Whether a number that has to be known had better end the graph: code has been compiled for several."""
+        return self._history.record_known(key, value) > _MOST_VERSIONS and not self._fullgraph
 
     def varies(self, real: Any, source: Source) -> bool:
         """Whether a number of numpy has had several values: it is not worth a version for each."""

@@ -1,23 +1,26 @@
-"""Sources that only capture needs: objects known by reference, floats as tensors, items past a class's own
-``__getitem__``."""
+"""Sources that only capture needs: objects known by reference, numbers that are computed, floats as tensors, items past a
+class's own ``__getitem__``."""
 
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
 
 import torch
 
+from dynamo_capture.formulas import SPACE, Formula, Text, leaves_of
 from dynamo_capture.hook import RegionFunction
 from dynamo_capture.upcoming import owner_of, upcoming
-from fx_interface.source import ItemSource, Source
+from fx_interface.source import ItemSource, LocalSource, Scope, Source
 from guards import KnownObjectSource, known_object
 
 __all__ = [
     "ArrayTensorSource",
     "CallSource",
+    "ComputedSource",
     "ContentSource",
     "DrawnFromSource",
     "FloatTensorSource",
@@ -26,6 +29,7 @@ __all__ = [
     "PlainTensorSource",
     "ReferentSource",
     "UpcomingSource",
+    "computing",
     "item_source",
     "known_object",
 ]
@@ -165,6 +169,47 @@ class ArrayTensorSource(Source):
     @property
     def expression(self) -> str:
         return f"torch.from_numpy({self.parent.expression})"
+
+
+NUMBERS = LocalSource(".numbers")
+"""The variable of replacement code that holds the computed numbers."""
+
+
+@dataclass(frozen=True, slots=True)
+class ComputedSource(Source):
+    """A number that follows from others by ``formula``: item ``index`` of what replacement code computes first."""
+
+    index: int
+    formula: Formula = field(compare=False)
+
+    @property
+    def base(self) -> Source | None:
+        return NUMBERS
+
+    def step(self, value: Any) -> Any:
+        return value[self.index]
+
+    def fetch(self, scope: Scope) -> Any:
+        read, compute = computing([self.formula])
+        return compute(*(source.fetch(scope) for source in read))[0]
+
+    @property
+    def expression(self) -> str:
+        return str(self.formula)
+
+
+def computing(formulas: Sequence[Formula | None]) -> tuple[tuple[Source, ...], Callable[..., tuple[Any, ...]]]:
+    """A function that computes formulas (None: not needed), and the sources of its arguments."""
+    needed = [formula for formula in formulas if formula is not None]
+    read = tuple(leaves_of(needed))
+    text = Text({source: place for place, source in enumerate(read)})
+    results = ["None" if formula is None else text.name(formula) for formula in formulas]
+    parameters = ", ".join(f"x{place}" for place in range(len(read)))
+    body = [*text.lines, f"return ({', '.join(results)},)"]
+    space = dict(SPACE)
+    exec("\n    ".join([f"def compute({parameters}):", *body]), space)  # made from the trace's own formulas
+    made: Callable[..., tuple[Any, ...]] = space["compute"]
+    return read, made
 
 
 @dataclass(frozen=True, slots=True)

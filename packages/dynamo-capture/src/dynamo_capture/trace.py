@@ -16,10 +16,11 @@ from dynamo_capture.calls.dispatch import Calls
 from dynamo_capture.calls.drawing import Draws
 from dynamo_capture.effects import Effects
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
-from dynamo_capture.formulas import Facts
+from dynamo_capture.facts import Facts
 from dynamo_capture.guarding import GuardLog
 from dynamo_capture.inlining import Inliner
 from dynamo_capture.known_objects import is_known
+from dynamo_capture.numbers import Numbers
 from dynamo_capture.operators import Operators
 from dynamo_capture.output import GraphOutput
 from dynamo_capture.shapes import Inference
@@ -85,6 +86,7 @@ class Trace:
         self._locations: dict[tuple[CodeType, int | None], UserLocation] = {}
         self.guards = GuardLog(self.where)
         self.facts = Facts()
+        self.numbers = Numbers(self)
         self.output = GraphOutput()
         self.effects = Effects()
         self.keyed: dict[int, Value] = {}

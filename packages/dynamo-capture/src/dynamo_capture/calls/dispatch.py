@@ -41,6 +41,7 @@ from dynamo_capture.controls import SKIP_MARK, has_constant_result, is_allowed_i
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.regions import autograd_function, checkpoint  # noqa: F401  # fills the table too
+from dynamo_capture.numbers import varies
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     BuiltinMethod,
@@ -79,6 +80,10 @@ class Calls:
             handler = HANDLERS.get(function)
         except TypeError:
             handler = None
+        else:
+            computed = tx.numbers.call(function, args) if not kwargs and any(map(varies, args)) else None
+            if computed is not None:
+                return computed
         if handler is not None:
             if kwargs:
                 args, kwargs = by_position(function, args, kwargs)

@@ -11,7 +11,7 @@ from dynamo_capture.calls.arrays import tensor_of
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import is_compiling
 from dynamo_capture.errors import GraphBreak
-from dynamo_capture.floats import is_open
+from dynamo_capture.numbers import varies
 from dynamo_capture.values import (
     FALSE,
     NONE,
@@ -187,8 +187,10 @@ def global_state(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
 
 def _make_tensor(function: Any) -> Any:
     def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if args and is_open(args[0]):
-            return _tensor_of_float(tx, args[0], kwargs)
+        if args and (varies(args[0]) or _has_varying(tx, args[0])):
+            made_of_numbers = _tensor_of_numbers(tx, args[0], kwargs)
+            if made_of_numbers is not None:
+                return made_of_numbers
         of_numpy = tensor_of(tx, function, args[0], kwargs) if len(args) == 1 else None
         if of_numpy is not None:
             return of_numpy
@@ -203,18 +205,36 @@ def _make_tensor(function: Any) -> Any:
     return make
 
 
-def _tensor_of_float(tx: Trace, value: Value, kwargs: dict[str, Value]) -> Value:
-    """A tensor of a float that is known only when the code runs."""
-    assert isinstance(value, RuntimeFloat)
-    options = {
-        name: item for name, item in kwargs.items() if name in ("dtype", "device") and not is_none(item)
-    }
-    options.setdefault("dtype", Const(torch.get_default_dtype()))
-    if len(options) < len([item for item in kwargs.values() if not is_none(item)]):
-        raise GraphBreak(
-            "CAP211", "a tensor with these options is made of a float that is not known while tracing"
+def _has_varying(tx: Trace, value: Value) -> bool:
+    """Whether a value is a list or tuple of numbers of which one varies."""
+    if not isinstance(value, (ListValue, TupleValue)):
+        return False
+    items = [tx.force(item) for item in value.items]
+    return any(map(varies, items)) and all(varies(item) or isinstance(item, Const) for item in items)
+
+
+def _tensor_of_numbers(tx: Trace, value: Value, kwargs: dict[str, Value]) -> Value | None:
+    """A tensor of a number, or of a list of numbers, known only when the code runs; None for other options."""
+    given = {name: item for name, item in kwargs.items() if not is_none(item)}
+    if not given.keys() <= {"dtype", "device"}:
+        return None
+    if isinstance(value, (ListValue, TupleValue)):
+        items = [tx.force(item) for item in value.items]
+        types = {item.python_type() for item in items}
+        if not types <= {int, float, bool}:
+            return None
+        default = torch.get_default_dtype() if float in types else torch.int64
+        options = {"dtype": Const(default), **given}
+        make = Const(torch.tensor)
+        return tx.tensors.call_function(
+            torch.stack, [ListValue([make.call(tx, [item], options) for item in items])], {}
         )
-    return value.tensor().call_method(tx, "to", [], {**options, "copy": TRUE})
+    if isinstance(value, SymValue):
+        dtype = given.pop("dtype", Const(torch.int64))
+        return tx.tensors.call_function(torch.full, [Const(()), value], {"dtype": dtype, **given})
+    assert isinstance(value, RuntimeFloat)
+    options = {"dtype": Const(torch.get_default_dtype()), **given, "copy": TRUE}
+    return value.tensor().call_method(tx, "to", [], options)
 
 
 def _nested_tensor(tx: Trace, value: Value) -> bool:

@@ -26,6 +26,8 @@ from dynamo_capture.codegen.replay import replay, visit_effects
 from dynamo_capture.codegen.second_run import second_run
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.frame import GeneratorValue
+from dynamo_capture.hook import RegionFunction
+from dynamo_capture.sources import NUMBERS, ComputedSource, computing
 from dynamo_capture.values import CellValue, Lazy, SourcedConst, TensorValue, Value
 from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.source import (
@@ -202,6 +204,7 @@ class Assembly:
         cells = set(cellvars)
         self._draw(to, cells)
         compiled, inputs = finish(list(collector.nodes))
+        self._compute(to, [*(item.source for item in inputs), *to.indirect], cells)
         if to.indirect:
             self._fetch(list(to.indirect), cells)
             to.store(EXISTING)
@@ -249,6 +252,26 @@ class Assembly:
         for argument in draw.arguments:
             emitter.load_const(argument)
         emitter.call(len(draw.arguments))
+
+    def _compute(self, to: Reconstruction, read: Iterable[Source], cells: set[str]) -> None:
+        """Compute the numbers that the graph and what follows it read."""
+        needed: set[int] = set()
+        for source in read:
+            step: Source | None = source
+            while step is not None and not isinstance(step, ComputedSource):
+                step = step.base
+            if step is not None:
+                needed.add(step.index)
+        if not needed:
+            return
+        made = self._tx.numbers.made
+        leaves, compute = computing([f if i in needed else None for i, f in enumerate(made)])
+        self._emitter.begin_call()
+        self._emitter.load_const(RegionFunction(compute, None))
+        self._emitter.end_callable()
+        self._fetch(list(leaves), cells)
+        self._emitter.call_function_ex()
+        to.store(NUMBERS.name)
 
     def _push_results(self, compiled: Any, inputs: list[GraphInput], cells: set[str]) -> None:
         """Call the graph."""

@@ -1,39 +1,41 @@
-"""Open floats as arguments of tensor operations: put in terms of tensors, where the result is the same.
+"""Numbers that vary as arguments of tensor operations: put in terms of tensors, where the result is the same.
 
-``param.addcdiv_(a, b, value=-step_size)`` becomes ``param.add_(a * t / b)`` with ``t`` the float as a tensor without
-dimensions. Where there is no such form, the float's value is asked for.
+``x * a`` becomes ``x * t`` with ``t`` the float as a tensor without dimensions; what takes its number by name, or in
+place of a tensor, is computed by its form (``forms.py``). Where there is neither, the number's value is asked for: a
+version for each, and after some a graph break there.
 """
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable
+import functools
+import inspect
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from dynamo_capture import floats
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.floats import is_open
+from dynamo_capture.formulas import number
+from dynamo_capture.tensors.forms import FORMS, Form, Reduced
 from dynamo_capture.values import Const, TensorValue, Value
 from dynamo_capture.values.floating import RuntimeFloat
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
-_PLAIN = ("add", "sub", "mul", "div", "truediv", "true_divide", "lt", "le", "gt", "ge", "eq", "ne")
-_WITH_TENSORS = frozenset((*_PLAIN, "iadd", "isub", "imul", "itruediv", "add_", "sub_", "mul_", "div_"))
+_BINARY = (
+    "add", "sub", "mul", "div", "truediv", "true_divide", "multiply", "divide", "subtract", "pow", "remainder", "mod", "fmod",
+    "floordiv", "floor_divide", "lt", "le", "gt", "ge", "eq", "ne",
+)  # fmt: skip
+_BESIDE = frozenset((*_BINARY, *(f"{name}_" for name in _BINARY), *(f"i{name}" for name in _BINARY)))
 """Names of functions and methods of two operands whose result is the same for a number and for a tensor without
-dimensions."""
+dimensions beside a tensor with some."""
 _NUMBERS = frozenset({"alpha", "value"})
-_FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{
-        name: getattr(operator, name)
-        for name in ("add", "sub", "mul", "truediv", "lt", "le", "gt", "ge", "eq", "ne")
-    },
-    "div": operator.truediv,
-    "true_divide": operator.truediv,
-}
+_OWN_EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, -0.5, -1.0, -2.0)
+"""Powers for which torch's kernels, or their derivatives, have code of their own."""
 _REDUCED = (torch.float16, torch.bfloat16)
+_WIDE = (torch.float32, torch.float64)
 
 
 def without_open_floats(
@@ -47,99 +49,104 @@ def without_open_floats(
             kwargs = {**kwargs, keyword: number}
     if not (any(map(is_open, args)) or any(map(is_open, kwargs.values()))):
         return args
-    form = _FORMS.get(name.removesuffix("_"))
-    if form is not None:
-        made = _by_form(tx, form, name, args, kwargs)
-        if made is not None:
-            return made
-    if len(args) != 2 or kwargs or name not in _WITH_TENSORS:
-        return args
+    made = _by_form(tx, name, args, kwargs)
+    if made is not None:
+        return made
+    if len(args) == 2 and not kwargs and name in _BESIDE:
+        beside = _beside(tx, name, args)
+        if beside is not None:
+            return beside
+    _limit(tx, name, [*args, *kwargs.values()])
+    return args
+
+
+def _beside(tx: Trace, name: str, args: list[Value]) -> list[Value] | None:
+    """A number beside a tensor, as a tensor that promotes as the number does."""
     tensor = next((value for value in args if isinstance(value, TensorValue)), None)
-    if tensor is None:
-        return args
-    if tensor.meta.spec.dtype in _REDUCED and tensor.meta.spec.device.type == "cpu":
-        return _in_single(tx, name, args, tensor)
-    return [_operand(tx, value, tensor) if is_open(value) else value for value in args]
+    if tensor is None or tensor.meta.spec.device.type != "cpu":
+        return None
+    dtype = _dtype_beside(tensor)
+    if dtype is None or ("pow" in name and args[0] is tensor and _has_own_kernel(tx, args[1])):
+        return None
+    return [_operand(tx, value, dtype) if is_open(value) else value for value in args]
 
 
-def _in_single(tx: Trace, name: str, args: list[Value], tensor: TensorValue) -> Value:
-    """A plain operation of a tensor of less precision and a number: torch computes it in float32, and rounds once."""
-    wide = [_cast(tx, arg, torch.float32) if isinstance(arg, TensorValue) else arg for arg in args]
-    writes = name.endswith("_") or name.startswith("i")
-    function = _FUNCTIONS[name.removesuffix("_").removeprefix("i")]
-    made = tx.tensors.call_function(function, wide, {})
-    if writes:
-        return tensor.call_method(tx, "copy_", [made], {})
-    assert isinstance(made, TensorValue)
-    return made if made.meta.spec.dtype is torch.bool else _cast(tx, made, tensor.meta.spec.dtype)
+def _dtype_beside(tensor: TensorValue) -> torch.dtype | None:
+    spec = tensor.meta.spec
+    if spec.dtype.is_complex:
+        return None
+    if spec.dtype.is_floating_point:
+        if spec.rank:
+            return torch.float64
+        return spec.dtype if spec.dtype in _WIDE else None
+    default = torch.get_default_dtype()
+    return default if default in _WIDE else None
 
 
-def _operand(tx: Trace, value: Value, beside: TensorValue) -> Value:
-    """The tensor that stands for a float beside another tensor: promotion must go as with a Python number."""
+def _has_own_kernel(tx: Trace, exponent: Value) -> bool:
+    assert isinstance(exponent, RuntimeFloat)
+    known = exponent.formula
+    return known is not None and tx.facts.decide(known, "in", number(_OWN_EXPONENTS))
+
+
+def _operand(tx: Trace, value: Value, dtype: torch.dtype) -> Value:
     assert isinstance(value, RuntimeFloat)
-    spec = beside.meta.spec
-    if spec.device.type != "cpu":
-        return value
-    if spec.dtype in (torch.float32, torch.float64):
-        made = value.tensor()
-        return made if spec.rank or spec.dtype is torch.float64 else _cast(tx, made, spec.dtype)
-    if spec.dtype.is_floating_point or spec.dtype.is_complex:
-        return value
-    return _cast(tx, value.tensor(), torch.get_default_dtype())
+    made = value.tensor()
+    return made if dtype is torch.float64 else _cast(tx, made, dtype)
 
 
 def _cast(tx: Trace, tensor: TensorValue, dtype: torch.dtype) -> Value:
     return tx.tensors.call_method(tensor, "to", [Const(dtype)], {})
 
 
-def _add(x: Any, other: Any, alpha: Any = 1) -> Any:
-    return x + other * alpha
-
-
-def _sub(x: Any, other: Any, alpha: Any = 1) -> Any:
-    return x - other * alpha
-
-
-def _addcmul(x: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
-    return x + tensor1 * value * tensor2
-
-
-def _addcdiv(x: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
-    return x + tensor1 * value / tensor2
-
-
-def _lerp(x: Any, end: Any, weight: Any) -> Any:
-    return torch.lerp(x, end, torch.as_tensor(weight, dtype=x.dtype))
-
-
-_FORMS: dict[str, Callable[..., Any]] = {
-    "add": _add,
-    "sub": _sub,
-    "addcmul": _addcmul,
-    "addcdiv": _addcdiv,
-    "lerp": _lerp,
-}
-"""Operations with a float beside their tensors, in terms of tensors; the last parameter is the float."""
-
-
-def _by_form(
-    tx: Trace, form: Callable[..., Any], name: str, args: list[Value], kwargs: dict[str, Value]
-) -> Value | None:
+def _by_form(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The operation by its form, where all tensors are of one dtype and in the CPU's memory; else None."""
-    tensors = [value for value in args if isinstance(value, TensorValue)]
-    count = 2 if form in (_add, _sub, _lerp) else 3
-    if len(tensors) != count or any(value.meta.spec.device.type != "cpu" for value in tensors):
+    writes = name.endswith("_")
+    found = FORMS.get(name.removesuffix("_"))
+    if found is None or not _takes(found.function, len(args), tuple(kwargs)):
         return None
-    dtypes = {value.meta.spec.dtype for value in tensors}
-    dtype = tensors[0].meta.spec.dtype
-    if len(dtypes) > 1 or not dtype.is_floating_point:
+    if name == "truediv" and not is_open(args[0]):
         return None
-    owner, wide = args[0], args
-    if dtype in _REDUCED:
-        wide = [
-            _cast(tx, value, torch.float32) if isinstance(value, TensorValue) else value for value in args
-        ]
-    made = tx.inliner.call_function(Const(form), wide, kwargs)
-    if name.endswith("_"):
-        return owner.call_method(tx, "copy_", [made], {})
-    return _cast(tx, made, dtype) if dtype in _REDUCED and isinstance(made, TensorValue) else made
+    if name in ("add", "sub", "subtract") and not kwargs:
+        return None
+    tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorValue)]
+    wide = _fits(tx, found, tensors)
+    if wide is None:
+        return None
+    given = [_cast(tx, arg, torch.float32) if wide and isinstance(arg, TensorValue) else arg for arg in args]
+    made = tx.inliner.call_function(Const(found.function), given, kwargs)
+    if writes:
+        return args[0].call_method(tx, "copy_", [made], {})
+    return _cast(tx, made, tensors[0].meta.spec.dtype) if wide and isinstance(made, TensorValue) else made
+
+
+def _fits(tx: Trace, found: Form, tensors: list[TensorValue]) -> bool | None:
+    """Whether to compute in float32; None where the form does not give what torch gives."""
+    specs = [tensor.meta.spec for tensor in tensors if tensor.meta.spec.dtype is not torch.bool or found.any_dtype]
+    if any(tensor.meta.spec.device.type != "cpu" for tensor in tensors):
+        return None
+    if found.any_dtype:
+        return False
+    dtypes = {spec.dtype for spec in specs}
+    if len(dtypes) != 1 or not specs[0].dtype.is_floating_point:
+        return None
+    if specs[0].dtype not in _REDUCED:
+        return False
+    return None if found.reduced is Reduced.NONE else found.reduced is Reduced.WIDE
+
+
+@functools.lru_cache(maxsize=1024)
+def _takes(function: Any, count: int, keywords: tuple[str, ...]) -> bool:
+    try:
+        inspect.signature(function).bind(*range(count), **dict.fromkeys(keywords))
+    except TypeError:
+        return False
+    return True
+
+
+def _limit(tx: Trace, name: str, values: list[Value]) -> None:
+    """A number has to be known: a version for each value, up to a few. Then the operation runs in Python."""
+    for value in values:
+        if isinstance(value, RuntimeFloat) and value.is_unread and value.formula is not None:
+            if tx.policy.has_too_many_values(f"{name}: {value.formula}", value.formula.value):
+                raise GraphBreak("CAP247", f"{name} takes {value.formula} as a number that must be known")

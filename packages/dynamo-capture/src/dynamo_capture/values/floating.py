@@ -1,8 +1,8 @@
 """Floats that are known only when the code runs: read then, and computed with as tensors without dimensions.
 
-Those that differ between calls, and those that are taken out of tensors. Whoever asks for the value of one that the
-program reads gets it, and fixes it: from then on the compiled code holds for this value only. Arithmetic with tensors
-and numbers does not ask.
+Those that differ between calls, what follows from them and from integers that differ, and those that are taken out of
+tensors. Whoever asks for the value of one that the program reads gets it, and fixes it: from then on the compiled code
+holds for this value only. Arithmetic with tensors and numbers does not ask.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ import torch
 
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.float_guard import FloatCompares
-from dynamo_capture.formulas import COMPARISONS, Formula, number
+from dynamo_capture.facts import COMPARISONS
+from dynamo_capture.formulas import Formula, number
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.tensor import TensorMeta, TensorValue
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Value
     from fx_interface.source import Source
 
 SPEC = TensorSpec((), (), torch.float64, torch.device("cpu"))
@@ -32,12 +34,13 @@ class RuntimeFloat(Const):
     ``formula``: how it follows from what the program reads, if that is known; ``is_positive``: it is, whatever is read.
     """
 
-    __slots__ = ("_is_fixed", "_tx", "formula", "is_positive")
+    __slots__ = ("_is_fixed", "_tensor", "_tx", "formula", "is_positive")
 
     def __init__(
         self, tx: Trace, source: Source | None, formula: Formula | None, is_positive: bool = False
     ) -> None:
         self._tx = tx
+        self._tensor: TensorValue | None = None
         self.source = source
         self.formula = formula
         self.is_positive = is_positive
@@ -61,7 +64,18 @@ class RuntimeFloat(Const):
 
     def tensor(self) -> TensorValue:
         """The float in the graph."""
-        raise NotImplementedError
+        if self._tensor is None:
+            assert self.source is not None
+            node = self._tx.output.float_input(self.source, self.in_this_call(), SPEC)
+            self._tensor = TensorValue(node, TensorMeta.of(SPEC, False, True, torch.Tensor))
+            if self.formula is not None:
+                self._tx.tensors.followed.note(self._tensor, self.formula)
+        return self._tensor
+
+    def in_this_call(self) -> float:
+        """The value, for whoever does not depend on it."""
+        assert self.formula is not None
+        return float(self.formula.value)
 
     def python_type(self) -> type:
         return float
@@ -79,15 +93,18 @@ class RuntimeFloat(Const):
     def truth(self, tx: Trace) -> bool:
         return self.compare("!=", 0)
 
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        computed = tx.numbers.method(f"float.{name}", self, args, kwargs) if self.is_unread else None
+        return computed if computed is not None else super().call_method(tx, name, args, kwargs)
+
 
 class InputFloat(RuntimeFloat):
     """A float that the program reads."""
 
-    __slots__ = ("_tensor",)
+    __slots__ = ()
 
     def __init__(self, tx: Trace, real: float, source: Source) -> None:
         super().__init__(tx, source, Formula(real, source=source))
-        self._tensor: TensorValue | None = None
         tx.guards.type_is(source, float)
 
     def fix(self) -> None:
@@ -108,14 +125,20 @@ class InputFloat(RuntimeFloat):
             self._tx.guards.add(FloatCompares(self.source, symbol, other, answer, where=where))
         return answer
 
-    def tensor(self) -> TensorValue:
-        if self._tensor is None:
-            assert self.source is not None
+
+class FormulaFloat(RuntimeFloat):
+    """A float that follows from numbers alone: computed before the graph runs. ``source`` says how."""
+
+    __slots__ = ()
+
+    def fix(self) -> None:
+        if not self._is_fixed:
             assert self.formula is not None
-            node = self._tx.output.float_input(self.source, self.formula.value, SPEC)
-            self._tensor = TensorValue(node, TensorMeta.of(SPEC, False, True, torch.Tensor))
-            self._tx.tensors.followed.note(self._tensor, self.formula)
-        return self._tensor
+            self._tx.facts.fix(self.formula)
+        self._is_fixed = True
+
+    def describe(self) -> str:
+        return f"the float {self.formula}"
 
 
 class DrawnFloat(RuntimeFloat):
@@ -124,12 +147,14 @@ class DrawnFloat(RuntimeFloat):
     What it is, nothing may depend on.
     """
 
-    __slots__ = ("_tensor", "drawn")
+    __slots__ = ("drawn",)
 
     def __init__(self, tx: Trace, real: float, source: Source) -> None:
         super().__init__(tx, source, None)
-        self._tensor: TensorValue | None = None
         self.drawn = real
+
+    def in_this_call(self) -> float:
+        return self.drawn
 
     def fix(self) -> None:
         raise GraphBreak("CAP211", "a random number decides what Python does")
@@ -138,18 +163,11 @@ class DrawnFloat(RuntimeFloat):
         self.fix()
         raise AssertionError
 
-    def tensor(self) -> TensorValue:
-        if self._tensor is None:
-            assert self.source is not None
-            node = self._tx.output.float_input(self.source, self.drawn, SPEC)
-            self._tensor = TensorValue(node, TensorMeta.of(SPEC, False, True, torch.Tensor))
-        return self._tensor
-
 
 class ComputedFloat(RuntimeFloat):
     """A float that the program computes from others, ``operands``, or takes out of a tensor: then there are none."""
 
-    __slots__ = ("_operands", "_tensor")
+    __slots__ = ("_operands",)
 
     def __init__(
         self,
@@ -169,9 +187,6 @@ class ComputedFloat(RuntimeFloat):
         for operand in self._operands:
             operand.fix()
         self._is_fixed = True
-
-    def tensor(self) -> TensorValue:
-        return self._tensor
 
     def describe(self) -> str:
         return "a float that is computed when the code runs"

@@ -40,4 +40,7 @@ class SymValue(Value):
         return tx.known(self.specialize(tx)).get_attr(tx, name)
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        computed = tx.numbers.method(f"int.{name}", self, args, kwargs)
+        if computed is not None:
+            return computed
         return tx.known(self.specialize(tx)).call_method(tx, name, args, kwargs)
