@@ -83,13 +83,8 @@ def _check(make: Callable[[nn.Module], Made], name: str = "aot_eager") -> None:
 
 @pytest.mark.parametrize("foreach", [False, True], ids=["loop", "foreach"])
 @pytest.mark.parametrize("name", OPTIMIZERS)
-def test_the_rate_changes_at_every_step(name: str, foreach: bool, request: pytest.FixtureRequest) -> None:
+def test_the_rate_changes_at_every_step(name: str, foreach: bool) -> None:
     cls, options = OPTIMIZERS[name]
-    if name == "NAdam" and not foreach:
-        reason = (
-            "divides a rate by 1 - product, which no guard shows to be nonzero: each rate is compiled for"
-        )
-        request.applymarker(pytest.mark.xfail(strict=True, reason=reason))
 
     def make(model: nn.Module) -> Made:
         optimizer = cls(model.parameters(), foreach=foreach, **options)  # type: ignore[call-arg]

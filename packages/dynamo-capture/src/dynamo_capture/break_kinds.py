@@ -263,7 +263,7 @@ _ENTRIES = (
     BreakKind(
         "CAP247",
         "a number that varies decides what an operation is",
-        "the operation has no form that takes it as a tensor, and a version has been compiled for each of several values",
+        "the operation has no form that takes it as a tensor, and there is a version for each of several values by now",
         "keep it constant, or compute with tensors what the operation does with it",
     ),
 )

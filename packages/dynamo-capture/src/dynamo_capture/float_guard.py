@@ -82,7 +82,7 @@ class FloatFacts(GuardRecord):
                 try:
                     if not function(*arguments):
                         return text
-                except (ArithmeticError, TypeError, ValueError):
+                except (ArithmeticError, RuntimeError, TypeError, ValueError):
                     return text
         return None
 
@@ -92,7 +92,9 @@ class FloatFacts(GuardRecord):
         if refusal is None:
             return "expected numbers and tensors of one element that share no memory"
         read = ", ".join(f"{source} = {v!r}" for source, v in zip(self.sources, numbers, strict=False))
-        return f"expected these facts to hold: {'; '.join(map(str.strip, refusal.splitlines()[1:]))}, got {read}"
+        return (
+            f"expected these facts to hold: {'; '.join(map(str.strip, refusal.splitlines()[1:]))}, got {read}"
+        )
 
 
 def float_facts(facts: Facts, written: Iterable[Source]) -> FloatFacts:

@@ -13,6 +13,8 @@ import operator
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
+import torch
+
 from fx_interface.source import Source
 
 NUMBERS = (int, float)
@@ -36,9 +38,7 @@ def same(one: Any, other: Any) -> bool:
     """Whether two numbers are one to a program: type, value and sign; nan is nan."""
     if type(one) is not type(other):
         return False
-    if type(one) is float:
-        return one.hex() == other.hex()
-    return bool(one == other)
+    return bool(one.hex() == other.hex() if type(one) is float else one == other)
 
 
 def outcome(function: Callable[..., Any], *operands: Any) -> tuple[str, str] | None:
@@ -50,6 +50,12 @@ def outcome(function: Callable[..., Any], *operands: Any) -> tuple[str, str] | N
     return None
 
 
+def made(function: str, dtype: str, *operands: float) -> torch.Tensor:
+    """A new tensor of numbers: ``torch.arange`` and such."""
+    result: torch.Tensor = getattr(torch, function)(*operands, dtype=getattr(torch, dtype), device="cpu")
+    return result
+
+
 class Function(NamedTuple):
     """What a formula applies, how it is written, and whether it never raises for floats."""
 
@@ -58,67 +64,61 @@ class Function(NamedTuple):
     is_total: bool = False
 
 
-def _table() -> dict[str, Function]:
-    table = {
-        "+": Function(operator.add, "({} + {})", True),
-        "-": Function(operator.sub, "({} - {})", True),
-        "*": Function(operator.mul, "({} * {})", True),
-        "/": Function(operator.truediv, "({} / {})"),
-        "//": Function(operator.floordiv, "({} // {})"),
-        "%": Function(operator.mod, "({} % {})"),
-        "**": Function(operator.pow, "({} ** {})"),
-        "<<": Function(operator.lshift, "({} << {})"),
-        ">>": Function(operator.rshift, "({} >> {})"),
-        "&": Function(operator.and_, "({} & {})"),
-        "|": Function(operator.or_, "({} | {})"),
-        "^": Function(operator.xor, "({} ^ {})"),
-        "neg": Function(operator.neg, "(-{})", True),
-        "pos": Function(operator.pos, "(+{})", True),
-        "~": Function(operator.invert, "(~{})"),
-        "item": Function(operator.getitem, "{}[{}]", True),
-        "type": Function(lambda value: type(value).__name__, "type({}).__name__", True),
-    }
-    for function in (single, small, outcome):
-        table[function.__name__] = Function(function, _call_text(function.__name__))
-    for function in (int, float, abs, round, divmod, pow, min, max):
-        is_total = function in (float, abs, min, max)
-        table[function.__name__] = Function(function, _call_text(function.__name__), is_total)
-    for name, function in vars(math).items():
-        if callable(function) and not name.startswith("_"):
-            table[f"math.{name}"] = Function(function, _call_text(f"math.{name}"))
-    for cls, name in ((float, "is_integer"), (int, "bit_length"), (int, "conjugate"), (float, "conjugate")):
-        function = getattr(cls, name)
-        table[function.__qualname__] = Function(function, _call_text(function.__qualname__), True)
-    return table
-
-
-def _call_text(name: str) -> str:
-    return name + "(...)"
-
-
-FUNCTIONS: dict[str, Function] = _table()
-"""By symbol or name: all that a formula may consist of."""
-NAMES: dict[Any, str] = {
-    row.call: name
-    for name, row in FUNCTIONS.items()
-    if row.text.endswith("(...)") and row.call not in (single, small, outcome)
+_SYMBOLS = {
+    "+": Function(operator.add, "({} + {})", True),
+    "-": Function(operator.sub, "({} - {})", True),
+    "*": Function(operator.mul, "({} * {})", True),
+    "/": Function(operator.truediv, "({} / {})"),
+    "//": Function(operator.floordiv, "({} // {})"),
+    "%": Function(operator.mod, "({} % {})"),
+    "**": Function(operator.pow, "({} ** {})"),
+    "<<": Function(operator.lshift, "({} << {})"),
+    ">>": Function(operator.rshift, "({} >> {})"),
+    "&": Function(operator.and_, "({} & {})"),
+    "|": Function(operator.or_, "({} | {})"),
+    "^": Function(operator.xor, "({} ^ {})"),
+    "neg": Function(operator.neg, "(-{})", True),
+    "pos": Function(operator.pos, "(+{})", True),
+    "~": Function(operator.invert, "(~{})"),
+    "item": Function(operator.getitem, "{}[{}]", True),
+    "type": Function(lambda value: type(value).__name__, "type({}).__name__", True),
 }
+_INTERNAL: dict[str, Callable[..., Any]] = {
+    "single": single, "small": small, "outcome": outcome, "made": made, "len": len,
+}  # fmt: skip
+_TOTAL: dict[str, Callable[..., Any]] = {
+    "float": float, "abs": abs, "min": min, "max": max, "float.is_integer": float.is_integer,
+    "int.bit_length": int.bit_length, "int.conjugate": int.conjugate, "float.conjugate": float.conjugate,
+}  # fmt: skip
+_NOT_TOTAL: dict[str, Callable[..., Any]] = {
+    "int": int, "round": round, "divmod": divmod, "pow": pow,
+    **{f"math.{name}": call for name, call in vars(math).items() if callable(call) and not name.startswith("_")},
+}  # fmt: skip
+
+
+FUNCTIONS: dict[str, Function] = {
+    **_SYMBOLS,
+    **{name: Function(call, f"{name}(...)") for name, call in {**_INTERNAL, **_NOT_TOTAL}.items()},
+    **{name: Function(call, f"{name}(...)", True) for name, call in _TOTAL.items()},
+}
+"""By symbol or name: all that a formula may consist of."""
+NAMES: dict[Any, str] = {call: name for name, call in {**_NOT_TOTAL, **_TOTAL}.items()}
 """The names of the functions that a program calls by name."""
 SPACE: dict[str, Any] = {
     "__builtins__": vars(builtins), "math": math, "same": same, "single": single, "small": small, "outcome": outcome,
-    "operator": operator,
+    "made": made,
 }  # fmt: skip
 """The names in the text of a formula."""
 
 
 class Formula:
-    """``symbol`` applied to ``operands``; without a symbol a constant, or what is read from ``source``.
+    """``symbol`` applied to ``operands``; without one a constant, or what is read from ``source``.
 
-    ``is_read_early``: it follows from numbers alone, which are there before the graph runs. ``is_small``: it is a float,
-    or an integer that is read or given, so that arithmetic with it does not leave the floats' range.
+    ``is_read_early``: it follows from numbers alone, which are there before the graph runs.
     """
 
     __slots__ = ("is_read_early", "operands", "source", "symbol", "value")
+    is_read_early: bool
 
     def __init__(
         self,

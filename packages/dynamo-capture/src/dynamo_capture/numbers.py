@@ -2,23 +2,27 @@
 
     x * (1 - 0.1 * i / 20)    ->    .numbers = (1 - 0.1 * i / 20,); graph(x, torch.tensor(.numbers[0]))
 
-An integer stays in the algebra of sizes (``SymValue``) under ``+``, ``-``, ``*``, under ``//`` and ``%`` by what is
-positive, small powers, ``min``, ``max`` and comparisons. All else makes a formula: of floats, and of integers under true
-division, powers, bit operations and the functions of ``math``. Its value is computed by Python before the graph runs; a
-float is passed as a tensor without dimensions, an integer is a symbol of its own. What the program asks about such a
-number, and that computing it raised nothing, are facts.
+An integer stays in the algebra of sizes (``SymValue``) under ``+``, ``-``, ``*``, under ``//`` and ``%`` by what
+is positive, small powers, ``min``, ``max`` and comparisons. All else makes a formula: of floats, and of integers
+under true division, powers, bit operations and the functions of ``math``. Its value is computed by Python before
+the graph runs; a float is passed as a tensor without dimensions, an integer is a symbol of its own. What the program
+asks about such a number, and that computing it raised nothing, are facts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
+
+import torch
 
 from dynamo_capture.formulas import FUNCTIONS, NAMES, Formula, applied, may_raise, number
 from dynamo_capture.sources import ComputedSource
-from dynamo_capture.values import Const, SymValue, TupleValue, Value, boolean
+from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value, boolean
 from dynamo_capture.values.floating import FormulaFloat, RuntimeFloat
+from fx_interface.signature import InputKind
 from fx_interface.symbols import Apply, Expr, IntLike, Relation, ShapeEnv, Symbol
+from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -45,6 +49,8 @@ class Numbers:
         self._of_sizes: dict[Expr, Formula] = {}
         self._computed: dict[Symbol, None] = {}
 
+    varies = staticmethod(varies)
+
     def formula(self, value: Value) -> Formula | None:
         """How a number follows from what the program reads; None for what is no number, or not known so far."""
         if isinstance(value, SymValue):
@@ -66,9 +72,7 @@ class Numbers:
             return None
         return self.compute(name, args)
 
-    def method(
-        self, name: str, owner: Value, args: list[Value], kwargs: dict[str, Value]
-    ) -> Value | None:
+    def method(self, name: str, owner: Value, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
         """A method of a number, by the name that its class gives it; None as for ``call``."""
         return self.compute(name, [owner]) if name in FUNCTIONS and not (args or kwargs) else None
 
@@ -86,11 +90,33 @@ class Numbers:
             self._tx.facts.decide(applied("type", made), "same", number(type(made.value).__name__))
         return self._value(made)
 
+    def tensor(self, function: str, dtype: torch.dtype, values: Sequence[Value]) -> TensorValue | None:
+        """A tensor with one dimension that torch makes of numbers before the graph runs; None as for ``compute``."""
+        formulas = [self.formula(value) for value in values]
+        operands = [formula for formula in formulas if formula is not None and formula.is_read_early]
+        if len(operands) < len(values):
+            return None
+        try:
+            made = applied("made", number(function), number(str(dtype).removeprefix("torch.")), *operands)
+        except (RuntimeError, TypeError):
+            return None
+        size = self._value(applied("len", made))
+        spec = TensorSpec(
+            (size.expr if isinstance(size, SymValue) else self._tx.index(size),),
+            (1,),
+            dtype,
+            torch.device("cpu"),
+        )
+        source = self._source(made)
+        node = self._tx.output.placeholder(function, InputKind.USER, spec, source, made.value)
+        return TensorValue(node, TensorMeta.of(spec, False, True, torch.Tensor))
+
     def _raise(self, name: str, operands: tuple[Formula, ...], error: Exception) -> Value:
         """The program raises; in another call it may not."""
         found = (type(error).__name__, str(error))
         self._tx.facts.fix(Formula(found, "outcome", (number(name), *operands)))
-        return self._tx.fold(lambda: FUNCTIONS[name].call(*(operand.value for operand in operands)))
+        call: Callable[..., Value] = FUNCTIONS[name].call
+        return self._tx.fold(lambda: call(*(operand.value for operand in operands)))
 
     def _value(self, made: Formula) -> Value:
         """The value of the trace for what is computed."""

@@ -1,4 +1,4 @@
-"""Sources that only capture needs: objects known by reference, numbers that are computed, floats as tensors, items past a
+"""Sources that only capture needs: objects known by reference, computed numbers, floats as tensors, items past a
 class's own ``__getitem__``."""
 
 from __future__ import annotations
@@ -198,7 +198,9 @@ class ComputedSource(Source):
         return str(self.formula)
 
 
-def computing(formulas: Sequence[Formula | None]) -> tuple[tuple[Source, ...], Callable[..., tuple[Any, ...]]]:
+def computing(
+    formulas: Sequence[Formula | None],
+) -> tuple[tuple[Source, ...], Callable[..., tuple[Any, ...]]]:
     """A function that computes formulas (None: not needed), and the sources of its arguments."""
     needed = [formula for formula in formulas if formula is not None]
     read = tuple(leaves_of(needed))

@@ -154,9 +154,12 @@ class Trace:
             raise GraphBreak("CAP211", f"{value.describe()} is not known while tracing") from None
 
     def is_constant(self, value: Value) -> bool:
-        """Whether the value is known."""
+        """Whether the value is known, without a number that is left open."""
+        settled = self._settled(value)
+        if _is_open(settled):
+            return False
         try:
-            self._settled(value).as_constant()
+            settled.as_constant()
         except NotConstant:
             return False
         return True
@@ -315,6 +318,13 @@ class Trace:
     def guard_length(self, source: Source, real: Any) -> None:
         """A container's length stays the same."""
         self.guards.length(source, real)
+
+
+def _is_open(value: Value) -> bool:
+    """Whether a number that differs from call to call is the value, or in it."""
+    if isinstance(value, TupleValue):
+        return any(map(_is_open, value.items))
+    return isinstance(value, RuntimeFloat) and value.is_unread
 
 
 def _inherits_hash(cls: Any) -> bool:

@@ -40,8 +40,8 @@ from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_buil
 from dynamo_capture.controls import SKIP_MARK, has_constant_result, is_allowed_in_graph, skip_reason
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.known_objects import is_known
-from dynamo_capture.regions import autograd_function, checkpoint  # noqa: F401  # fills the table too
 from dynamo_capture.numbers import varies
+from dynamo_capture.regions import autograd_function, checkpoint  # noqa: F401  # fills the table too
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     BuiltinMethod,

@@ -2,9 +2,9 @@
 
     torch.add(x, y, alpha=a)    ->    torch.addcmul(x, y, torch.as_tensor(a, dtype=x.dtype))
 
-Each has the signature of the operation that it stands for, and rounds where torch's kernel for a number rounds. They are
-traced into, where a number that is known only when the code runs is among the arguments. ``FORMS`` says by name which
-there are, and for which tensors they give what eager gives.
+Each has the signature of the operation that it stands for, and rounds where torch's kernel for a number rounds. They
+are traced into, where a number that is known only when the code runs is among the arguments. ``FORMS`` says by name
+which there are, and for which tensors they give what eager gives.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def hardtanh(input: Any, min_val: Any = -1.0, max_val: Any = 1.0) -> Any:
     return torch.clamp(input, _like(min_val, input), _like(max_val, input))
 
 
-@form("threshold")
+@form("threshold", "_threshold")
 def threshold(input: Any, threshold: Any, value: Any) -> Any:
     return torch.where(input <= _like(threshold, input), _like(value, input), input)
 

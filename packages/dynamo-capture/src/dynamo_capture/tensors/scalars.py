@@ -18,19 +18,22 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.floats import is_open
 from dynamo_capture.formulas import number
 from dynamo_capture.tensors.forms import FORMS, Form, Reduced
-from dynamo_capture.values import Const, TensorValue, Value
+from dynamo_capture.values import Const, TensorValue, Value, is_none
 from dynamo_capture.values.floating import RuntimeFloat
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 _BINARY = (
-    "add", "sub", "mul", "div", "truediv", "true_divide", "multiply", "divide", "subtract", "pow", "remainder", "mod", "fmod",
-    "floordiv", "floor_divide", "lt", "le", "gt", "ge", "eq", "ne",
+    "add", "sub", "mul", "div", "truediv", "true_divide", "multiply", "divide", "subtract", "pow", "remainder", "mod",
+    "fmod", "floordiv", "floor_divide", "lt", "le", "gt", "ge", "eq", "ne",
 )  # fmt: skip
 _BESIDE = frozenset((*_BINARY, *(f"{name}_" for name in _BINARY), *(f"i{name}" for name in _BINARY)))
 """Names of functions and methods of two operands whose result is the same for a number and for a tensor without
 dimensions beside a tensor with some."""
+_OF_COMPLEX = frozenset({"add", "sub", "mul", "div", "truediv", "multiply", "divide", "subtract"})
+_MAKERS = frozenset({"arange", "linspace", "logspace"})
+"""Names of functions that make a tensor of numbers alone, which is not to be had in terms of other operations."""
 _NUMBERS = frozenset({"alpha", "value"})
 _OWN_EXPONENTS = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, -0.5, -1.0, -2.0)
 """Powers for which torch's kernels, or their derivatives, have code of their own."""
@@ -49,7 +52,7 @@ def without_open_floats(
             kwargs = {**kwargs, keyword: number}
     if not (any(map(is_open, args)) or any(map(is_open, kwargs.values()))):
         return args
-    made = _by_form(tx, name, args, kwargs)
+    made = _of_numbers_alone(tx, name, args, kwargs) or _by_form(tx, name, args, kwargs)
     if made is not None:
         return made
     if len(args) == 2 and not kwargs and name in _BESIDE:
@@ -60,22 +63,35 @@ def without_open_floats(
     return args
 
 
+def _of_numbers_alone(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A new tensor of numbers as torch makes it, before the graph runs."""
+    given = {key: value for key, value in kwargs.items() if not is_none(value)}
+    if name not in _MAKERS or not given.keys() <= {"dtype", "device"} or torch.is_inference_mode_enabled():
+        return None
+    if "device" in given and torch.device(tx.constant(given["device"])).type != "cpu":
+        return None
+    dtype = tx.constant(given["dtype"]) if "dtype" in given else torch.get_default_dtype()
+    return tx.numbers.tensor(name, dtype, args)
+
+
 def _beside(tx: Trace, name: str, args: list[Value]) -> list[Value] | None:
     """A number beside a tensor, as a tensor that promotes as the number does."""
     tensor = next((value for value in args if isinstance(value, TensorValue)), None)
     if tensor is None or tensor.meta.spec.device.type != "cpu":
         return None
     dtype = _dtype_beside(tensor)
+    if tensor.meta.spec.dtype.is_complex and name.removesuffix("_").removeprefix("i") not in _OF_COMPLEX:
+        return None
     if dtype is None or ("pow" in name and args[0] is tensor and _has_own_kernel(tx, args[1])):
         return None
-    return [_operand(tx, value, dtype) if is_open(value) else value for value in args]
+    operands = [_operand(tx, value, dtype) if is_open(value) else value for value in args]
+    swapped = name in ("add", "mul") and args[0] is not tensor  # as ``Tensor.__radd__`` and ``__rmul__`` do
+    return operands[::-1] if swapped else operands
 
 
 def _dtype_beside(tensor: TensorValue) -> torch.dtype | None:
     spec = tensor.meta.spec
-    if spec.dtype.is_complex:
-        return None
-    if spec.dtype.is_floating_point:
+    if spec.dtype.is_complex or spec.dtype.is_floating_point:
         if spec.rank:
             return torch.float64
         return spec.dtype if spec.dtype in _WIDE else None
@@ -122,7 +138,9 @@ def _by_form(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) 
 
 def _fits(tx: Trace, found: Form, tensors: list[TensorValue]) -> bool | None:
     """Whether to compute in float32; None where the form does not give what torch gives."""
-    specs = [tensor.meta.spec for tensor in tensors if tensor.meta.spec.dtype is not torch.bool or found.any_dtype]
+    specs = [
+        tensor.meta.spec for tensor in tensors if tensor.meta.spec.dtype is not torch.bool or found.any_dtype
+    ]
     if any(tensor.meta.spec.device.type != "cpu" for tensor in tensors):
         return None
     if found.any_dtype:
@@ -145,8 +163,11 @@ def _takes(function: Any, count: int, keywords: tuple[str, ...]) -> bool:
 
 
 def _limit(tx: Trace, name: str, values: list[Value]) -> None:
-    """A number has to be known: a version for each value, up to a few. Then the operation runs in Python."""
+    """A number has to be known: a version for each value, up to a few. Then the operation runs in Python, if it has no
+    form at all; one that has a form for other tensors is too common for that."""
+    if name in _BESIDE or name.removesuffix("_") in FORMS:
+        return
     for value in values:
-        if isinstance(value, RuntimeFloat) and value.is_unread and value.formula is not None:
-            if tx.policy.has_too_many_values(f"{name}: {value.formula}", value.formula.value):
-                raise GraphBreak("CAP247", f"{name} takes {value.formula} as a number that must be known")
+        known = value.formula if isinstance(value, RuntimeFloat) and value.is_unread else None
+        if known is not None and tx.policy.has_too_many_values(f"{name}: {known}", known.value):
+            raise GraphBreak("CAP247", f"{name} takes {known} as a number that must be known")

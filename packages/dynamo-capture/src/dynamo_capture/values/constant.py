@@ -52,6 +52,8 @@ class Const(Value):
 
     def contains(self, tx: Trace, item: Value) -> bool:
         try:
+            if tx.numbers.varies(item):
+                raise NotConstant(item)
             wanted = item.as_constant()
         except NotConstant:
             if isinstance(self.value, (tuple, frozenset, range)):

@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.errors import GraphBreak, NotConstant
-from dynamo_capture.float_guard import FloatCompares
 from dynamo_capture.facts import COMPARISONS
-from dynamo_capture.formulas import Formula, number
+from dynamo_capture.float_guard import FloatCompares
+from dynamo_capture.formulas import FUNCTIONS, Formula, number
 from dynamo_capture.values.constant import Const
+from dynamo_capture.values.functions import BuiltinMethod
 from dynamo_capture.values.tensor import TensorMeta, TensorValue
 from fx_interface.tensor_spec import TensorSpec
 
@@ -58,6 +59,11 @@ class RuntimeFloat(Const):
         """Whether nothing depends on the value so far."""
         return not self._is_fixed
 
+    @property
+    def can_be_fixed(self) -> bool:
+        """Whether a guard can say that the value is the same."""
+        return self.formula is not None
+
     def fix(self) -> None:
         """Depend on the value."""
         self._is_fixed = True
@@ -92,6 +98,9 @@ class RuntimeFloat(Const):
 
     def truth(self, tx: Trace) -> bool:
         return self.compare("!=", 0)
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        return BuiltinMethod(self, name) if f"float.{name}" in FUNCTIONS else super().get_attr(tx, name)
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         computed = tx.numbers.method(f"float.{name}", self, args, kwargs) if self.is_unread else None
@@ -181,8 +190,13 @@ class ComputedFloat(RuntimeFloat):
         self._operands = operands
         self._tensor = tensor
 
+    @property
+    def can_be_fixed(self) -> bool:
+        known = self.formula is not None and bool(self._operands)
+        return known and all(operand.can_be_fixed for operand in self._operands)
+
     def fix(self) -> None:
-        if self.formula is None or not self._operands:
+        if not self.can_be_fixed:
             raise NotConstant(self)
         for operand in self._operands:
             operand.fix()

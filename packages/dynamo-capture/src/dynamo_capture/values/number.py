@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dynamo_capture.formulas import FUNCTIONS
 from dynamo_capture.values.base import Value
+from dynamo_capture.values.functions import BuiltinMethod
 from fx_interface.symbols import Expr, Relation
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ class SymValue(Value):
         return tx.env.specialize(self.expr)
 
     def get_attr(self, tx: Trace, name: str) -> Value:
+        if f"int.{name}" in FUNCTIONS:
+            return BuiltinMethod(self, name)
         return tx.known(self.specialize(tx)).get_attr(tx, name)
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:

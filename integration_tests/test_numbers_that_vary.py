@@ -1,0 +1,103 @@
+"""Loops whose Python numbers differ in every round, through the whole stack: few versions, and the values of eager."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+import fxstack
+
+STEPS = 20
+
+
+class Denoiser(nn.Module):
+    """A small network that is told the time."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.inner = nn.Sequential(nn.Conv2d(4, 8, 3, padding=1), nn.SiLU(), nn.Conv2d(8, 4, 3, padding=1))
+        self.frequencies = nn.Parameter(torch.linspace(0.1, 1, 4))
+
+    def forward(self, x: Tensor, time: float) -> Tensor:
+        embedded = torch.sin(self.frequencies * (1000 * time))
+        out: Tensor = self.inner(x + embedded[:, None, None])
+        return out
+
+
+class Sampler(nn.Module):
+    """One step of a sampler with a cosine schedule; ``step`` also counts as an attribute."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = Denoiser()
+        self.done = 0
+
+    def forward(self, x: Tensor, step: int) -> Tensor:
+        self.done += 1
+        now = math.cos(step / STEPS * math.pi / 2.2) ** 2
+        after = math.cos((step + 1) / STEPS * math.pi / 2.2) ** 2
+        noise = self.network(x, 1 - step / STEPS)
+        clean = ((x - noise * math.sqrt(1 - now)) / math.sqrt(now)).clamp(
+            -2 - 1 / (step + 1), 2 + 1 / (step + 1)
+        )
+        mixed = torch.add(clean * math.sqrt(after), noise, alpha=math.sqrt(max(1 - after, 0.0)))
+        return torch.where(mixed.abs() < 0.01 * 0.9**step, 0.05 / self.done, mixed)
+
+
+def _versions(fast: Any) -> int:
+    report = fast.__fxstack_capture__.report
+    assert not report.eager
+    assert not [r.stopped for _, r in report.replacements if r.stopped is not None]
+    return len(report.replacements)
+
+
+@pytest.mark.parametrize("dynamic", [None, True], ids=["by default", "dynamic"])
+def test_a_sampler(dynamic: bool | None) -> None:
+    eager, compiled = Sampler(), Sampler()
+    compiled.load_state_dict(eager.state_dict())
+    fast = fxstack.compile(compiled, dynamic=dynamic)
+    x = y = torch.randn(1, 4, 8, 8)
+    with torch.no_grad():
+        for step in range(STEPS):
+            x, y = eager(x, step), fast(y, step)
+            torch.testing.assert_close(y, x, rtol=1e-4, atol=1e-5)
+    assert _versions(fast) <= 2
+
+
+def _schedule(step: int) -> tuple[float, float]:
+    """Rate and momentum: a warm-up, then a cosine; the momentum the other way round."""
+    rate = 0.1 * min((step + 1) / 4, 0.5 * (1 + math.cos(math.pi * step / STEPS)))
+    return rate, 0.95 - rate
+
+
+def _training(compile: Callable[[Any], Any]) -> tuple[list[Tensor], Any]:
+    torch.manual_seed(3)
+    model = nn.Linear(6, 3)
+    memory = [torch.zeros_like(p) for p in model.parameters()]
+
+    def update(step: int) -> None:
+        rate, momentum = _schedule(step)
+        for parameter, kept in zip(model.parameters(), memory, strict=True):
+            assert parameter.grad is not None
+            kept.mul_(momentum).add_(parameter.grad, alpha=1 - momentum)
+            parameter.sub_(kept, alpha=rate / (1 - momentum ** (step + 1)))
+
+    run = compile(torch.no_grad()(update))
+    for step in range(STEPS):
+        model.zero_grad()
+        F.leaky_relu(model(torch.randn(5, 6))).square().sum().backward()
+        run(step)
+    return [p.detach() for p in model.parameters()], run
+
+
+def test_a_schedule_of_rate_and_momentum() -> None:
+    expected, _ = _training(lambda function: function)
+    found, fast = _training(fxstack.compile)
+    torch.testing.assert_close(found, expected)
+    assert _versions(fast) <= 4  # the warm-up, the cosine, and the first round's numbers
