@@ -3,11 +3,13 @@
 import math
 
 import hypothesis.strategies as st
+import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 
-from dynamo_capture import optimize, run_graph
+from dynamo_capture import export, optimize, run_graph
 from dynamo_capture.formulas import same
+from fx_interface.source import Scope
 
 X = torch.arange(12.0).reshape(4, 3) + 0.5
 
@@ -90,3 +92,52 @@ def test_any_formula_beside_a_tensor(text, values):
         expected = _outcome(space["f"], X, *given_values)
         found = _outcome(fast, X, *given_values)
         assert _alike(expected, found), (text, given_values, expected, found)
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        ("(a + b) * i", 2),
+        ("math.sqrt(a * a + i) + math.hypot(a, b)", 2),
+        ("(a if a < b else b) * 2", 3),
+        ("min(a, b, 0.5), max(a, b)", 2),
+        ("divmod(i, 7), i // -3, i % j", 2),
+        ("i**j, 0.9**i, (-2)**i", 2),
+        ("round(a, 1) + int(b * 3) + round(b)", 2),
+        ("a // b, a % b, abs(-a)", 2),
+        ("1 << i, i & 3, i ^ j, ~i", 2),
+        ("bool(i & 1)", 3),
+        ("a.is_integer(), i.bit_length()", 3),
+        ("math.isclose(a, b), a in (1.0, 2.0), i == a", 3),
+        ("math.comb(i, 2), pow(i, 2, 7), float(i) / 3", 2),
+        ("[k * a for k in range(int(b))]", 4),
+    ],
+)
+def test_versions(text, most):
+    """So many versions serve all values."""
+    space = {"math": math}
+    exec(f"def f(x, a, b, i, j):\n    return x + 1, {text}", space)
+    fast = optimize(run_graph)(space["f"])
+    for k in range(10):
+        values = 0.31 + k * 0.23, 1.1 + k * 0.1, k + 2, k + 3
+        assert repr(fast(X, *values)) == repr(space["f"](X, *values))
+    report = fast.__fxstack_capture__.report
+    assert len(report.replacements) <= most
+    assert not report.eager
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+def test_when_a_number_is_left_open(dynamic):
+    fast = optimize(run_graph, dynamic=dynamic)(lambda x, a, i: x * a / (i + 3))
+    counts = []
+    for k in range(2, 7):
+        fast(X, 0.1 * k, k)
+        counts.append(len(fast.__fxstack_capture__.report.replacements))
+    assert counts == ([1] * 5 if dynamic else [1, 2, 2, 2, 2])
+
+
+def test_export_says_where_a_computed_number_comes_from():
+    exported = export(lambda x, a: x * (math.sqrt(a) + 1), dynamic=True)(X, 4.0)
+    scope = Scope({"x": X, "a": 9.0}, {})
+    inputs = {item.source.expression: item.source.fetch(scope) for item in exported.signature.inputs}
+    assert inputs["torch.tensor(math.sqrt(a) + 1, dtype=torch.float64)"] == 4.0

@@ -145,12 +145,15 @@ class Formula:
         return not self.symbol and self.source is None
 
     def __str__(self) -> str:
+        text = self._text()
+        return text[1:-1] if self.symbol and text.startswith("(") else text
+
+    def _text(self) -> str:
         if self.source is not None:
             return self.source.expression
         if not self.symbol:
             return text_of(self.value)
-        text = _written(self.symbol, [str(operand) for operand in self.operands])
-        return text[1:-1] if text.startswith("(") else text
+        return _written(self.symbol, [operand._text() for operand in self.operands])
 
 
 def number(value: Any) -> Formula:
