@@ -19,7 +19,7 @@ from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguo
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.index import at_least
 from inductor_codegen.ir.program import Buffer, FloatInput, SymbolInput, UnusedInput
-from inductor_codegen.lower import formulas
+from inductor_codegen.lower import formulas, joining
 from inductor_codegen.lower.values import (
     ExternalCall,
     Formula,
@@ -168,8 +168,25 @@ class Lowering:
         for dtype in (spec.dtype, *(arg.dtype for arg in args if isinstance(arg, Operand))):
             if dtype not in STRIDED_DTYPES:
                 raise unsupported("IND102", f"primitive {prim.name} on {dtype}", where)
+        if prim.name == "cat" and joining.wants_a_call(args[0], spec):
+            joined = self._joined(node, args, kwargs, spec, where)
+            if joined is not None:
+                return joined
         formula = formulas.formula_of(prim, spec, args, kwargs)
         return operand_of(self.add_value(node.name, spec, formula, where))
+
+    def _joined(
+        self, node: Node, args: tuple[Any, ...], kwargs: dict[str, Any], spec: TensorSpec, where: Any
+    ) -> Operand | None:
+        """``cat`` as a library call; None where its result might have another layout."""
+        parts = tuple(self.place(operand, where) for operand in args[0])
+        if not joining.joins_to_rows(parts, spec):
+            return None
+        dim = args[1] if len(args) > 1 else kwargs["dim"]
+        value = self.add_value(node.name, spec, None, where)
+        value.call = ExternalCall(torch.ops.aten.cat.default, (parts, dim), (), (value.number,), False, where)
+        self.result.calls.append(value.call)
+        return operand_of(value)
 
     def add_value(
         self,

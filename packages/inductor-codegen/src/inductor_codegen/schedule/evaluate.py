@@ -4,9 +4,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import IntLike, ShapeEnv
 from inductor_codegen.ir.index import Index, Loaded, as_index, flatten
 from inductor_codegen.ir.kernel import Accumulate
 from inductor_codegen.ir.scalar import Apply, Guard, Scalar, ScalarBuilder, Total
@@ -151,19 +153,22 @@ class Evaluator:
         return self._make.guarded(tuple(guards), body, self._make.constant(pad.value, value.dtype))
 
     def _cat(self, cat: Cat, point: Point) -> Scalar:
-        result: Scalar | None = None
-        for operand, start in zip(reversed(cat.operands), reversed(cat.starts), strict=True):
-            if any(isinstance(size, int) and size == 0 for size in operand.sizes):
-                continue
-            moved = point[cat.dim] - Index(start)
-            body = self._operand(operand, (*point[: cat.dim], moved, *point[cat.dim + 1 :]))
-            if result is None:
-                result = body
-            else:
-                guard = Guard(moved, None, operand.sizes[cat.dim])
-                result = self._make.guarded((guard,), body, result)
-        assert result is not None
-        return result
+        parts = [
+            (operand, start)
+            for operand, start in zip(cat.operands, cat.starts, strict=True)
+            if not any(isinstance(size, int) and size == 0 for size in operand.sizes)
+        ]
+        return self._one_of(parts, cat.dim, point)
+
+    def _one_of(self, parts: Sequence[tuple[Operand, IntLike]], dim: int, point: Point) -> Scalar:
+        """The part that the point lies in, found by halving: as many tests as their number has digits."""
+        operand, start = parts[0]
+        if len(parts) == 1:
+            moved = point[dim] - Index(start)
+            return self._operand(operand, (*point[:dim], moved, *point[dim + 1 :]))
+        half = (len(parts) + 1) // 2
+        before, after = (self._one_of(some, dim, point) for some in (parts[:half], parts[half:]))
+        return self._make.guarded((Guard(point[dim], None, parts[half][1]),), before, after)
 
     def _gather(self, gather: Gather, point: Point) -> Scalar:
         where = tuple(point[dim] for dim in gather.index_dims)
