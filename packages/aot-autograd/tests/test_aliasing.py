@@ -124,7 +124,6 @@ class Tagged(torch.Tensor):
     [
         torch.ones(3).as_subclass(Tagged),
         torch.ones(3).to_sparse(),
-        torch.ones(3, dtype=torch.complex64).conj(),
     ],
 )
 def test_inputs_that_are_no_ordinary_tensors_are_refused(given: torch.Tensor, library: Any) -> None:

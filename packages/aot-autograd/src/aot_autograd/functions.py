@@ -99,7 +99,8 @@ def _kind(leaf: Any) -> Any:
     if isinstance(leaf, torch.Tensor):
         if leaf.layout is not torch.strided:
             return leaf.layout
-        return (leaf.dtype, leaf.device, leaf.shape, leaf.stride(), leaf.requires_grad, leaf.is_leaf)
+        marks = leaf.is_conj(), leaf.is_neg()
+        return (leaf.dtype, leaf.device, leaf.shape, leaf.stride(), leaf.requires_grad, leaf.is_leaf, *marks)
     if isinstance(leaf, slice):  # not hashable before CPython 3.12
         return (slice, _kind(leaf.start), _kind(leaf.stop), _kind(leaf.step))
     if isinstance(leaf, (float, complex)):  # by text: 0.0 is not -0.0, and NaN is NaN

@@ -173,8 +173,7 @@ def _is_ordinary(tensor: torch.Tensor) -> bool:
         cls.__torch_function__ is torch._C._disabled_torch_function_impl
         and not hasattr(cls, "__tensor_flatten__")
     )
-    lazy = tensor.is_quantized or tensor.is_conj() or tensor.is_neg()
-    return plain and tensor.layout is torch.strided and not lazy
+    return plain and tensor.layout is torch.strided and not tensor.is_quantized
 
 
 def _finish_forward(

@@ -17,6 +17,7 @@ from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.plan import Apart, MutatedInput
 from aot_autograd.runtime import finish
 from aot_autograd.runtime.finish import is_training
+from aot_autograd.runtime.marked import check_marked, is_marked, without_mark
 from aot_autograd.runtime.overlap import OverlapCheck
 from aot_autograd.split import TracedProgram, split
 from fx_interface.backend import CompiledGraph
@@ -124,6 +125,10 @@ def trace(
     decompositions: Decompositions = NOTHING,
 ) -> TracedProgram:
     """As ``trace_joint``, of any program. ``opens_grad``: it may turn gradients on by itself."""
+    marked = tuple(index for index, example in enumerate(example_inputs) if is_marked(example))
+    given, example_inputs = example_inputs, list(example_inputs)
+    for index in marked:
+        example_inputs[index] = without_mark(example_inputs[index])
     training = is_training(example_inputs)
     if opens_grad and not training and not torch.is_inference_mode_enabled():
         training = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
@@ -137,7 +142,9 @@ def trace(
             training=training,
             decompositions=decompositions,
         )
-        return split(joint, partition, _must_be_apart(joint.mutated, declared, example_inputs))
+        traced = split(joint, partition, _must_be_apart(joint.mutated, declared, given), marked)
+    check_marked(traced.plan)
+    return traced
 
 
 @contextmanager

@@ -163,7 +163,7 @@ class JointPlan:
     result depends on them differentiably, so that the graph runs with gradients off. ``owned``: inputs that are a
     module's parameters and buffers. ``repeat``: for second derivatives. ``opens_grad``: called with gradients off, the
     program turns them on by itself. ``forms``: inputs whose own sizes or strides change. ``from_the_start``: inputs
-    that must begin where their memory begins.
+    that must begin where their memory begins. ``marked``: inputs that are conjugated or negated without being computed.
     """
 
     inputs: int
@@ -180,6 +180,7 @@ class JointPlan:
     opens_grad: bool
     forms: tuple[FormOfInput, ...]
     from_the_start: tuple[int, ...]
+    marked: tuple[int, ...]
     backward: BackwardPlan | None
 
     @property
@@ -191,5 +192,6 @@ class JointPlan:
             and not self.mutated
             and not self.constants
             and not self.forms
+            and not self.marked
             and all(recipe == FromGraph(index) for index, recipe in enumerate(self.recipes))
         )

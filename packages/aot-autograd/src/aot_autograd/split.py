@@ -31,8 +31,8 @@ class TracedProgram:
     backward: GraphModule | None
 
 
-def split(joint: Joint, partition: Partitioner, apart: Apart) -> TracedProgram:
-    """The forward and backward graphs of a joint recording, and its plan."""
+def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int, ...] = ()) -> TracedProgram:
+    """The forward and backward graphs of a joint recording, and its plan; ``marked`` is the plan's."""
     symbols = _symbol_positions(joint)
     backward_graph: GraphModule | None = None
     backward_plan: BackwardPlan | None = None
@@ -66,6 +66,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart) -> TracedProgram:
         opens_grad=joint.training and not torch.is_grad_enabled(),
         forms=tuple(joint.forms),
         from_the_start=tuple(sorted(joint.trace.from_the_start)),
+        marked=marked,
         backward=backward_plan,
     )
     return TracedProgram(plan, _forward(joint, saved), backward_graph)

@@ -9,6 +9,7 @@ import torch
 
 from aot_autograd.plan import JointPlan
 from aot_autograd.runtime.forms import giving_forms
+from aot_autograd.runtime.marked import unmarking
 from aot_autograd.runtime.overlap import OverlapCheck
 from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
@@ -41,6 +42,8 @@ def finish(
         run = forward
     else:
         run = _inference(plan, forward, make)
+    if plan.marked:
+        run = unmarking(plan, run)
     if plan.forms:
         run = giving_forms(plan, run)
     views = tuple(m.input_index for m in plan.mutated if m.differentiable)

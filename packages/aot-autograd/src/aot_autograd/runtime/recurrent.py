@@ -12,7 +12,7 @@ import torch
 
 aten = torch.ops.aten
 
-_LIBRARY: Final = torch.library.Library("aot_autograd", "FRAGMENT")
+_LIBRARY: Final[Any] = torch.library.Library("aot_autograd", "FRAGMENT")  # type: ignore[no-untyped-call]
 _LIBRARY.define(str(aten.mkldnn_rnn_layer.default._schema).replace("aten::mkldnn_rnn_layer", "lstm_layer"))
 
 
