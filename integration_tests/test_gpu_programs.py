@@ -61,7 +61,7 @@ def test_pointwise_and_rows(dtype: torch.dtype) -> None:
     )
 
 
-@pytest.mark.parametrize("columns", [3, 1024, 5000, 70000])
+@pytest.mark.parametrize("columns", [3, 1024, 5000, 70000, 1 << 20])
 def test_rows_of_any_length(columns: int) -> None:
     def both(x: torch.Tensor) -> torch.Tensor:
         return functional.log_softmax(x * 2, -1) + x.sum(0) / 10 + x.amax(1, keepdim=True)
@@ -111,7 +111,7 @@ def test_writes_to_inputs() -> None:
         x.copy_(functional.softmax(x, -1))
         return x + average
 
-    for columns in (64, 6000):
+    for columns in (64, 6000, 10000):
         x, average = torch.randn(16, columns, device="cuda"), torch.zeros(columns, device="cuda")
         other, other_average = x.clone(), average.clone()
         compiled = fxstack.compile(step, fullgraph=True)
@@ -275,3 +275,32 @@ def test_what_the_forward_kept_is_freed_while_the_backward_runs() -> None:
             function(x).sum().backward()
         peaks.append(torch.cuda.max_memory_allocated())
     assert peaks[1] <= peaks[0] * 1.02
+
+
+@pytest.mark.parametrize("shape", [(1 << 21,), (40000, 65), (65, 40000), (3, 1000, 1000)])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.bfloat16, torch.int64])
+def test_long_reductions_are_the_same_every_time(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    x = torch.randint(-9, 10, shape, device="cuda").to(dtype)
+
+    def function(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        y = (x + 1) * 2
+        return (
+            y.amax(0),
+            y.argmin(0),
+            y.sum(0, dtype=torch.float64),
+            y.argmax(),
+            y.sum(dtype=torch.float64),
+            y,
+        )
+
+    compiled = fxstack.compile(function, fullgraph=True)
+    for _ in range(2):
+        for ours, theirs in zip(compiled(x), function(x), strict=True):
+            assert torch.equal(ours, theirs)
+
+
+def test_long_reductions_of_sizes_that_change() -> None:
+    same(
+        lambda x: (x.double() * 2).sum(0),
+        *((torch.randn(n, 33, device="cuda"),) for n in (5, 100000, 70000, 3)),
+    )

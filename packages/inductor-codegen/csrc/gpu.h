@@ -8,21 +8,30 @@
 typedef struct {
     void *guard;
     void *stream;
+    int32_t device;
 } GpuCall;
 
+/* A loaded function; `block` rows are one thread block's. */
+typedef struct {
+    void *function;
+    int64_t block;
+    uint32_t threads, shared;
+} GpuFunction;
+
 /* A kernel as it was compiled for sizes of one class: `rows` and `points` are numbers of bits, `traits` says what its text took
-   for granted. `block` rows are one thread block's. */
+   for granted. With more than one part, `function` leaves totals of each part of the points in cells, in blocks of
+   `block_points`, and `join` makes the results of them. */
 typedef struct Variant {
     struct Variant *next;
     int32_t rows, points, traits;
-    uint32_t threads, shared;
-    int64_t block;
-    void *function;
+    int64_t parts, block_points;
+    GpuFunction function, join;
 } Variant;
 
-/* A kernel of a generated library, by its number there. Its arguments are pointers, then sizes, then floats. */
+/* A kernel of a generated library, by its number there. Its arguments are pointers, then sizes, then floats; `cells` arrays of
+   cells are between its two functions if it can be split. */
 typedef struct {
-    int32_t number, pointers, sizes;
+    int32_t number, pointers, sizes, floats, cells;
     Variant *variants; /* grows at its head only */
 } GpuKernel;
 

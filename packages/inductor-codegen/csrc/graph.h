@@ -10,7 +10,7 @@
 enum { ENTRY_OK = 0, ENTRY_TORCH_ERROR = 1, ENTRY_PYTHON_ERROR = 2 };
 
 /* The version of everything between generated code and this runtime: entry, bind and callbacks. */
-enum { ENTRY_ABI = 3 };
+enum { ENTRY_ABI = 4 };
 
 /* (graph, input tensors, input numbers, result tensors, result numbers). Tensors in are borrowed, results are owned handles and
    NULL on entry; numbers are int64, a float's bits among them. As many words behind the first tensor as the graph has inputs,
@@ -25,7 +25,7 @@ typedef struct {
     PyObject *path;
     PyObject *metadata;
     PyObject *operators; /* tuple of callables for call_operator */
-    PyObject *prepare;   /* (kernel, rows, points, traits) -> (function, block, threads, shared); None without kernels for a GPU */
+    PyObject *prepare;   /* what gpu.c asks for variants of kernels; None without kernels for a GPU */
     PyObject *weak_references;
     char *input_kinds;  /* one of t i f u each */
     char *output_kinds; /* one of t i f n each */

@@ -29,7 +29,7 @@ static int32_t (*call)(void*, int64_t, const H*, int64_t, const int64_t*, int64_
 static H (*take)(void*, int64_t);
 static void (*give)(void*, H);
 extern "C" {
-__attribute__((visibility("default"))) extern const int32_t fx_abi = 3;
+__attribute__((visibility("default"))) extern const int32_t fx_abi = 4;
 __attribute__((visibility("default"))) int32_t fx_bind(void* (*lookup)(const char*), const char** missing) {
     if (!(empty_strided = (decltype(empty_strided))lookup(*missing = "aoti_torch_empty_strided"))) return 1;
     if (!(new_handle = (decltype(new_handle))lookup(*missing = "aoti_torch_new_tensor_handle"))) return 1;

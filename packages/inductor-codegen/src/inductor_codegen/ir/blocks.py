@@ -5,7 +5,7 @@ from __future__ import annotations
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Kernel, Vector, extent_product
 
-LONGEST = 4096
+LONGEST = 8192
 """Points of a row that a program holds at once."""
 LONGEST_ALONG_ROWS = 64
 """The same where neighbouring rows lie next to each other in memory."""

@@ -14,8 +14,10 @@ import sys
 from pathlib import Path
 import torch
 from triton.backends.compiler import GPUTarget
+from inductor_codegen.codegen.triton.launch import choose
 from inductor_codegen.codegen.triton.module import load_module
 from inductor_codegen.codegen.triton.prepare import KernelRecord, compile_kernel
+from inductor_codegen.codegen.triton.split import JOINED, PARTS
 from inductor_codegen.codegen.triton.wrapper import kernels_source
 from inductor_codegen.codegen.wrapper.kernel_calls import ADDED
 from inductor_codegen.pipeline import plan
@@ -39,7 +41,12 @@ def take():
     index = graph.input(torch.tensor([0, -1, 4]), "i")
     return graph.build(graph.call(p.index, table, [index]))
 
-for number, module in enumerate([softmax(True), softmax(False), take()]):
+def columns():
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(80, 11))
+    return graph.build(graph.call(p.sum, x, [0]), graph.call(p.argmax, x, 0))
+
+for number, module in enumerate([softmax(True), softmax(False), take(), columns()]):
     program = plan(module)
     file = Path(sys.argv[1]) / f"m{number}.py"
     file.write_text(kernels_source(program))
@@ -52,6 +59,13 @@ for number, module in enumerate([softmax(True), softmax(False), take()]):
             assert ".target sm_90" in made.asm["ptx"]
             given = made.asm["ptx"].split(".entry")[1].split(")")[0].count(".param")
             assert len(record.types) <= given <= len(record.types) + ADDED, given
+        if record.cells:
+            for suffix in (PARTS, JOINED):
+                part = record.split(suffix)
+                made = compile_kernel(getattr(functions, part.name), part, choose(8, 64, along_rows=False), 3, target)
+                given = made.asm["ptx"].split(".entry")[1].split(")")[0].count(".param")
+                assert len(part.types) <= given <= len(part.types) + ADDED, given
+                print("compiled", part.name)
         print("compiled", kernel.name)
 """
 

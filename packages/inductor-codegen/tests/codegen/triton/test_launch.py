@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inductor_codegen.codegen.triton.launch import POINTS, choose, power_of_two
+from inductor_codegen.codegen.triton.launch import (
+    LEAST_PARTS,
+    POINTS,
+    PROGRAMS,
+    choose,
+    joining,
+    part_length,
+    power_of_two,
+)
 from inductor_codegen.ir.blocks import LONGEST, LONGEST_ALONG_ROWS
 
 
@@ -23,10 +33,32 @@ def test_covers_everything(rows: int, points: int | None, along_rows: bool) -> N
 
 @given(st.integers(1, 10**7), st.none() | st.integers(1, 10**6), st.booleans())
 def test_depends_on_the_classes_of_sizes_alone(rows: int, points: int | None, along_rows: bool) -> None:
-    launch = choose(rows, points, along_rows=along_rows)
+    launch = choose(rows, points, along_rows=along_rows, splits=True)
     rounded = None if points is None else power_of_two(points)
-    largest = choose(power_of_two(rows), rounded, along_rows=along_rows)
-    assert (launch.rows, launch.points, launch.warps) == (largest.rows, largest.points, largest.warps)
+    largest = choose(power_of_two(rows), rounded, along_rows=along_rows, splits=True)
+    assert replace(launch, programs=largest.programs) == largest
+
+
+@given(st.integers(1, 10**4), st.integers(1, 10**8), st.booleans())
+def test_parts_cover_all_points(rows: int, points: int, along_rows: bool) -> None:
+    launch = choose(rows, points, along_rows=along_rows, splits=True)
+    if launch.parts == 1:
+        return
+    length = part_length(points, launch)
+    assert length % launch.points == 0
+    assert launch.parts * length >= points
+    assert launch.parts >= LEAST_PARTS
+    assert launch.programs * launch.parts <= PROGRAMS
+    joined = joining(rows, launch.parts)
+    assert joined.points == launch.parts
+    assert joined.programs * joined.rows >= rows
+
+
+def test_few_points_are_not_split() -> None:
+    assert choose(1, 1 << 19, along_rows=False, splits=True).parts == 1
+    assert choose(1, 1 << 20, along_rows=False, splits=True).parts == 512
+    assert choose(1, 1 << 20, along_rows=False).parts == 1
+    assert choose(1 << 10, 1 << 16, along_rows=True, splits=True).parts == 32
 
 
 def test_power_of_two() -> None:

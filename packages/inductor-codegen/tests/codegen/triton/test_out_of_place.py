@@ -48,17 +48,17 @@ def test_rows_that_are_held_stay_in_place() -> None:
 
 
 def test_rows_that_are_read_again_move() -> None:
-    program = normalized(5000)
+    program = normalized(9000)
     assert Reuse in kinds(program)
     moved = out_of_place(program)
     assert kinds(moved) == [CallExtern, Allocate, RunKernel, Free]
-    x = torch.randn(4, 5000)
+    x = torch.randn(4, 9000)
     (result,) = Stepper(moved)(x)
     torch.testing.assert_close(result, x.cumsum(0).softmax(1))
 
 
 def test_inputs_get_a_copy_of_their_new_content() -> None:
-    program = normalized(5000, into_input=True)
+    program = normalized(9000, into_input=True)
     assert kinds(program) == [RunKernel]
     moved = out_of_place(program)
     assert kinds(moved) == [Allocate, RunKernel, CallExtern, Free]
@@ -66,7 +66,7 @@ def test_inputs_get_a_copy_of_their_new_content() -> None:
     (given,) = program.inputs
     assert isinstance(given, Buffer)
     assert moved.outputs == (BufferRef(given.name),)
-    x = torch.randn(4, 5000)
+    x = torch.randn(4, 9000)
     expected = x.softmax(1)
     (result,) = Stepper(moved)(x)
     assert result is x

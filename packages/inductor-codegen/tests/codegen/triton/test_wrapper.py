@@ -53,7 +53,7 @@ def softmax(graph: ExampleGraph, x: Any, columns: Any) -> Any:
     return graph.call(p.div, shifted, graph.call(p.broadcast_in_dim, total, sizes, [0]))
 
 
-@pytest.mark.parametrize("columns", [5, 300, 5000])
+@pytest.mark.parametrize("columns", [5, 300, 9000])
 def test_softmax_of_rows_that_fit_and_that_do_not(columns: int, interpret: Interpret) -> None:
     graph = ExampleGraph()
     example = torch.randn(8, columns)
@@ -67,7 +67,7 @@ def test_softmax_of_a_symbolic_size(interpret: Interpret) -> None:
     size = graph.symbol()
     x = graph.call(p.tanh, graph.input(torch.randn(8, 11)))
     run = interpret(plan(graph.build(softmax(graph, x, size))))
-    for columns in (2, 11, 130, 5000):
+    for columns in (2, 11, 130, 9000):
         example = torch.randn(8, columns)
         torch.testing.assert_close(run(columns, example)[0], example.tanh().softmax(1))
 

@@ -30,23 +30,9 @@ from inductor_codegen.ir.kernel import (
 
 def kernel_source(kernel: Kernel) -> str:
     """The text of the ``@triton.jit`` function, named as the kernel is."""
-    parameters = [parameter.name for parameter in kernel.parameters]
-    lines = [
-        f"def {kernel.name}({', '.join([*parameters, 'XBLOCK: tl.constexpr', 'RBLOCK: tl.constexpr'])}):"
-    ]
-    body = [f"# {comment}" for comment in kernel.comments]
-    rows = row_loops(kernel)
     width = index_type(kernel)
-    body += [
-        f"xnumel = {size_text(extent_product(rows))}",
-        f"xindex = tl.program_id(0).to({width}) * XBLOCK + tl.arange(0, XBLOCK)[:, None]",
-        "xmask = xindex < xnumel",
-        f"xzero = tl.zeros([XBLOCK, 1], {width})",
-        *_counters("xindex", rows),
-    ]
-    kept = {node.slot: node.value for step in kernel.passes for node in step.points if isinstance(node, Keep)}
-    names = Names()
-    row = Scope(names, "xmask", "xzero", {loop: loop.name for loop in rows}, kept, lines=body)
+    body = row_head(kernel, width)
+    row = row_scope(kernel, body)
     if not reduces(kernel):
         for step in kernel.passes:
             _stores(step, row)
@@ -55,7 +41,36 @@ def kernel_source(kernel: Kernel) -> str:
     else:
         for step in kernel.passes:
             _loop_pass(step, row, kernel.inner, body, width)
-    return "@triton.jit\n" + "\n".join([*lines, *(f"    {line}" for line in body)]) + "\n"
+    return function_text(kernel, "", (), body)
+
+
+def function_text(kernel: Kernel, suffix: str, more: Sequence[str], body: Sequence[str]) -> str:
+    """A function named after the kernel, with ``more`` parameters behind the kernel's own."""
+    names = [*(parameter.name for parameter in kernel.parameters), *more]
+    head = (
+        f"def {kernel.name}{suffix}({', '.join([*names, 'XBLOCK: tl.constexpr', 'RBLOCK: tl.constexpr'])}):"
+    )
+    return "\n".join(["@triton.jit", head, *(f"    {line}" for line in body)]) + "\n"
+
+
+def row_head(kernel: Kernel, width: str) -> list[str]:
+    """The lines that say which rows a program takes."""
+    rows = row_loops(kernel)
+    return [
+        *(f"# {comment}" for comment in kernel.comments),
+        f"xnumel = {size_text(extent_product(rows))}",
+        f"xindex = tl.program_id(0).to({width}) * XBLOCK + tl.arange(0, XBLOCK)[:, None]",
+        "xmask = xindex < xnumel",
+        f"xzero = tl.zeros([XBLOCK, 1], {width})",
+        *_counters("xindex", rows),
+    ]
+
+
+def row_scope(kernel: Kernel, body: list[str]) -> Scope:
+    """Where values of a row are computed, whose lines go to ``body``."""
+    kept = {node.slot: node.value for step in kernel.passes for node in step.points if isinstance(node, Keep)}
+    variables = {loop: loop.name for loop in row_loops(kernel)}
+    return Scope(Names(), "xmask", "xzero", variables, kept, lines=body)
 
 
 def _counters(index: str, loops: Sequence[LoopVar]) -> list[str]:
@@ -74,10 +89,11 @@ def _counters(index: str, loops: Sequence[LoopVar]) -> list[str]:
 def _stores(step: Pass, scope: Scope) -> None:
     for node in step.points:
         if isinstance(node, Store):
-            _store(node, scope)
+            write_store(node, scope)
 
 
-def _block_head(inner: Sequence[LoopVar], offset: str, width: str) -> list[str]:
+def block_head(inner: Sequence[LoopVar], offset: str, width: str) -> list[str]:
+    """The lines that say which points a block has."""
     return [
         f"rindex = {offset}tl.arange(0, RBLOCK)[None, :].to({width})",
         "mask = xmask & (rindex < rnumel)",
@@ -94,7 +110,7 @@ def _points_scope(row: Scope, inner: Sequence[LoopVar]) -> Scope:
 def _held_passes(kernel: Kernel, row: Scope, body: list[str], width: str) -> None:
     """All passes over one block, one after the other."""
     body.append(f"rnumel = {size_text(extent_product(kernel.inner))}")
-    body += _block_head(kernel.inner, "", width)
+    body += block_head(kernel.inner, "", width)
     points = _points_scope(row, kernel.inner)
     points.lines = body
     for step in kernel.passes:
@@ -104,32 +120,39 @@ def _held_passes(kernel: Kernel, row: Scope, body: list[str], width: str) -> Non
                 body += [*reductions.start(node), *reductions.step(node, points), *reductions.finish(node)]
         _stores(step, points)
         for store in step.row:
-            _store(store, row)
+            write_store(store, row)
 
 
 def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str], width: str) -> None:
     """One pass as a loop over blocks."""
     accumulators = [node for node in step.points if isinstance(node, Accumulate)]
-    points = _points_scope(row, inner)
-    for node in step.points:
-        if isinstance(node, Store):
-            _store(node, points)
-        elif isinstance(node, Accumulate):
-            points.value(node.value)
-            points.lines += reductions.step(node, points)
+    points = accumulate(step, row, inner)
     for node in accumulators:
         body += reductions.start(node)
     if points.lines:
         numel = size_text(extent_product(tuple(inner)))
         body += [f"rnumel = {numel}", "for roffset in range(0, rnumel, RBLOCK):"]
-        body += [f"    {line}" for line in (*_block_head(inner, "roffset + ", width), *points.lines)]
+        body += [f"    {line}" for line in (*block_head(inner, "roffset + ", width), *points.lines)]
     for node in accumulators:
         body += reductions.finish(node)
     for store in step.row:
-        _store(store, row)
+        write_store(store, row)
 
 
-def _store(node: Store, scope: Scope) -> None:
+def accumulate(step: Pass, row: Scope, inner: Sequence[LoopVar]) -> Scope:
+    """The lines inside of a loop over blocks, in a scope of their own."""
+    points = _points_scope(row, inner)
+    for node in step.points:
+        if isinstance(node, Store):
+            write_store(node, points)
+        elif isinstance(node, Accumulate):
+            points.value(node.value)
+            points.lines += reductions.step(node, points)
+    return points
+
+
+def write_store(node: Store, scope: Scope) -> None:
+    """The line that stores, behind those that its value needs."""
     value = scope.value(node.value)
     address = scope.address(node.index)
     text = f"{value}.to(tl.int8)" if node.value.dtype == torch.bool else value

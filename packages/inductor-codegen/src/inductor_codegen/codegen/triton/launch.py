@@ -7,7 +7,7 @@ times only. Where rows lie along memory
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from inductor_codegen.ir.blocks import LONGEST, LONGEST_ALONG_ROWS
 
@@ -17,14 +17,25 @@ OPTIONS = {"enable_fp_fusion": True, "debug": True, "sanitize_overflow": False}
 """How every kernel is compiled: multiply-add is fused, as in torch's own kernels; assertions are kept."""
 
 
+SPLIT_FROM = 1 << 20
+"""Points of a reduction, of all rows together, from which its few rows are split among more programs."""
+SPLIT_POINTS = 2048
+"""Points that a program of a split reduction holds at once, of one row."""
+PROGRAMS = 512
+"""Programs that keep a GPU busy: about four for each of its multiprocessors."""
+LEAST_PARTS = 4
+"""Fewer parts are not worth a second launch."""
+
+
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The constants of one launch. ``programs`` is the size of the grid."""
+    """The constants of one launch. ``programs`` counts blocks of rows; each row's points are split in ``parts``."""
 
     programs: int
     rows: int
     points: int
     warps: int
+    parts: int = 1
 
 
 def power_of_two(value: int) -> int:
@@ -32,14 +43,39 @@ def power_of_two(value: int) -> int:
     return 1 << max(value - 1, 0).bit_length()
 
 
-def choose(rows: int, points: int | None, *, along_rows: bool) -> Launch:
-    """The launch for ``rows`` rows of ``points`` points; None where nothing is reduced."""
+def choose(rows: int, points: int | None, *, along_rows: bool, splits: bool = False) -> Launch:
+    """The launch for ``rows`` rows of ``points`` points; None where nothing is reduced.
+
+    ``splits`` says that the kernel can be split.
+    """
     if points is None:
         block = min(POINTS, power_of_two(rows))
         return Launch(-(-rows // block), block, 1, 4)
-    if along_rows:
-        block = min(64, power_of_two(rows))
-        return Launch(-(-rows // block), block, min(LONGEST_ALONG_ROWS, power_of_two(points)), 8)
-    held = min(LONGEST, power_of_two(points))
-    block = max(1, min(POINTS // held, power_of_two(rows)))
-    return Launch(-(-rows // block), block, held, 8 if held * block > POINTS else 4)
+    longest = LONGEST_ALONG_ROWS if along_rows else LONGEST
+    launch = _rows_at_once(rows, min(longest, power_of_two(points)), along_rows)
+    if not splits or power_of_two(rows) * power_of_two(points) < SPLIT_FROM:
+        return launch
+    split = launch if along_rows else _rows_at_once(rows, min(SPLIT_POINTS, launch.points), along_rows)
+    blocks = max(1, power_of_two(rows) // split.rows)
+    parts = min(PROGRAMS // blocks, power_of_two(points) // split.points)
+    return replace(split, parts=parts) if parts >= LEAST_PARTS else launch
+
+
+def _rows_at_once(rows: int, points: int, along_rows: bool) -> Launch:
+    """A launch whose programs hold ``points`` points of their rows at once."""
+    block = min(64, power_of_two(rows)) if along_rows else max(1, min(POINTS // points, power_of_two(rows)))
+    held = points * block
+    warps = 8 if along_rows else 4 if held <= POINTS else 8 if held <= 4 * POINTS else 16
+    return Launch(-(-rows // block), block, points, warps)
+
+
+def joining(rows: int, parts: int) -> Launch:
+    """The launch that joins ``parts`` totals of each row."""
+    block = min(max(1, POINTS // parts), power_of_two(rows))
+    return Launch(-(-rows // block), block, parts, 4)
+
+
+def part_length(points: int, launch: Launch) -> int:
+    """The points of one part: whole blocks."""
+    blocks = -(-points // launch.points)
+    return -(-blocks // launch.parts) * launch.points

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -11,7 +11,8 @@ from typing import Any
 
 import torch
 
-from inductor_codegen.codegen.triton.launch import OPTIONS, Launch, choose
+from inductor_codegen.codegen.triton.launch import OPTIONS, Launch, choose, joining
+from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
 from inductor_codegen.ir.blocks import reduces
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
 
@@ -33,37 +34,49 @@ POINTERS_ALIGNED, SIZES_ALIGNED = 1, 2
 
 @dataclass(frozen=True, slots=True)
 class KernelRecord:
-    """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them."""
+    """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them,
+    ``cells`` those of the arrays between its two functions, if it can be split.
+    """
 
     name: str
     types: tuple[str, ...]
     reduces: bool
     along_rows: bool
+    cells: tuple[str, ...] = ()
 
     @staticmethod
     def of(kernel: Kernel) -> KernelRecord:
         """The record of a kernel."""
         types = tuple(_type_of(parameter) for parameter in kernel.parameters)
-        return KernelRecord(kernel.name, types, reduces(kernel), kernel.vector is Vector.OUTER)
+        cells = tuple(_POINTERS[dtype] for dtype in cells_of(kernel))
+        return KernelRecord(kernel.name, types, reduces(kernel), kernel.vector is Vector.OUTER, cells)
 
     def to_data(self) -> list[Any]:
         """JSON data."""
-        return [self.name, list(self.types), self.reduces, self.along_rows]
+        return [self.name, list(self.types), self.reduces, self.along_rows, list(self.cells)]
 
     @staticmethod
     def from_data(data: Any) -> KernelRecord:
         """What ``to_data`` wrote; ValueError or TypeError for anything else."""
-        name, types, reducing, along_rows = data
-        return KernelRecord(str(name), tuple(map(str, types)), bool(reducing), bool(along_rows))
+        name, types, reducing, along_rows, cells = data
+        return KernelRecord(
+            str(name), tuple(map(str, types)), bool(reducing), bool(along_rows), tuple(map(str, cells))
+        )
 
     def launch(self, rows: int, points: int) -> Launch:
         """The launch for ``2**rows`` rows of ``2**points`` points, and for fewer down to the next power of two."""
-        return choose(1 << rows, 1 << points if self.reduces else None, along_rows=self.along_rows)
+        length = 1 << points if self.reduces else None
+        return choose(1 << rows, length, along_rows=self.along_rows, splits=bool(self.cells))
+
+    def split(self, suffix: str) -> KernelRecord:
+        """The record of one of the two functions of a split kernel, whose last parameter is a size."""
+        return replace(self, name=self.name + suffix, types=(*self.types, *self.cells, "i64"))
 
     def attributes(self, traits: int) -> dict[tuple[int], list[list[Any]]]:
         """What Triton may take for granted of each parameter."""
         wanted = {"*": traits & POINTERS_ALIGNED, "i": traits & SIZES_ALIGNED, "f": 0}
-        return {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(self.types) if wanted[kind[0]]}
+        own = self.types[: -len(self.cells) - 1] if self.name.endswith((PARTS, JOINED)) else self.types
+        return {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(own) if wanted[kind[0]]}
 
 
 def _type_of(parameter: object) -> str:
@@ -78,10 +91,19 @@ class KernelLoader:
     def __init__(self, file: Path, kernels: tuple[KernelRecord, ...], device: int) -> None:
         self._file, self._kernels, self._device = file, kernels, device
 
-    def __call__(self, number: int, rows: int, points: int, traits: int) -> tuple[int, int, int, int]:
-        """The loaded function, rows of one block, threads, and bytes of shared memory."""
+    def __call__(self, number: int, rows: int, points: int, traits: int) -> tuple[int, ...]:
+        """The loaded function, rows of one block, threads, and bytes of shared memory; of a split kernel also the
+        number of parts, points of one block, and the same four of the function that joins them.
+        """
         record = self._kernels[number]
         launch = record.launch(rows, points)
+        if launch.parts == 1:
+            return self._loaded(record, launch, traits)
+        one = self._loaded(record.split(PARTS), launch, traits)
+        other = self._loaded(record.split(JOINED), joining(1 << rows, launch.parts), traits)
+        return (*one, launch.parts, launch.points, *other)
+
+    def _loaded(self, record: KernelRecord, launch: Launch, traits: int) -> tuple[int, int, int, int]:
         made = compile_kernel(getattr(self._module, record.name), record, launch, traits, None)
         shared, warps = made.metadata.shared, made.metadata.num_warps
         return self._load(made, shared), launch.rows, 32 * warps, shared

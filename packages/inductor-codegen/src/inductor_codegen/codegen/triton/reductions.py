@@ -85,10 +85,39 @@ def _running_dtype(node: Accumulate) -> torch.dtype:
 
 
 def finish(node: Accumulate) -> list[str]:
-    """The lines after the loop."""
-    name, total = f"acc{node.accumulator}", f"total{node.accumulator}"
+    """The lines after the loop: the row's total."""
+    value = partial_names(node)[-1]
+    return [*collapse(node), f"total{node.accumulator} = {value}.to({TYPES[node.dtype]})"]
+
+
+def collapse(node: Accumulate) -> list[str]:
+    """The running block as one value a row, named as ``partial_names`` says."""
+    name = f"acc{node.accumulator}"
     if node.kind in _SELECTING:
         function = _SELECTING[node.kind][1]
-        return [f"_, {total} = tl.reduce(({name}, {name}_at), 1, {function})", f"{total} = {total}[:, None]"]
-    collapsed = COLLAPSE[node.kind].format(name)
-    return [f"{total} = ({collapsed})[:, None].to({TYPES[node.dtype]})"]
+        one, at = partial_names(node)
+        return [
+            f"{one}, {at} = tl.reduce(({name}, {name}_at), 1, {function})",
+            f"{one} = {one}[:, None]",
+            f"{at} = {at}[:, None]",
+        ]
+    (one,) = partial_names(node)
+    return [f"{one} = ({COLLAPSE[node.kind].format(name)})[:, None]"]
+
+
+def partial_names(node: Accumulate) -> list[str]:
+    """The collapsed block: a value, and before it what argmax and argmin compare."""
+    return [name.replace("acc", "row") for name, _ in running_names(node)]
+
+
+def running_names(node: Accumulate) -> list[tuple[str, str]]:
+    """The running block with its neutral element, and the positions of argmax and argmin with theirs."""
+    name, kind = f"acc{node.accumulator}", _SELECTING.get(node.kind, (node.kind, ""))[0]
+    value = (name, neutral(kind, _running_dtype(node)))
+    return [value, (f"{name}_at", str(2**63 - 1))] if node.kind in _SELECTING else [value]
+
+
+def cell_dtypes(node: Accumulate) -> tuple[torch.dtype, ...]:
+    """The dtypes of ``running_names``."""
+    own = _running_dtype(node)
+    return (own, torch.int64) if node.kind in _SELECTING else (own,)

@@ -19,6 +19,7 @@ from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.kernel import kernel_source
 from inductor_codegen.codegen.triton.out_of_place import out_of_place
 from inductor_codegen.codegen.triton.reductions import PRELUDE
+from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of, split_source
 from inductor_codegen.ir.blocks import reduces, row_loops
 from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.program import (
@@ -49,7 +50,7 @@ from torch import device, inf, nan
 from triton.language.extra import libdevice
 '''
 CALL_HEADER = """\
-from inductor_codegen.codegen.triton.launch import OPTIONS, choose
+from inductor_codegen.codegen.triton.launch import OPTIONS, choose, joining, part_length
 
 """
 
@@ -61,7 +62,8 @@ def program_source(program: Program) -> str:
 
 def kernels_source(program: Program) -> str:
     """The module with the kernels alone."""
-    return "\n\n".join((HEADER, FUNCTIONS, PRELUDE, *map(kernel_source, program.kernels)))
+    texts = [text for kernel in program.kernels for text in (kernel_source(kernel), split_source(kernel))]
+    return "\n\n".join((HEADER, FUNCTIONS, PRELUDE, *filter(None, texts)))
 
 
 def _call(program: Program) -> str:
@@ -115,12 +117,25 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
         points = _bound(extent_product(kernel.inner), values)
     along = kernel.vector is Vector.OUTER
     arguments = [*step.buffers, *(python_size(size) for size in step.sizes), *step.floats]
-    return [
-        f"launch = choose({rows}, {points}, along_rows={along})",
-        "if launch.programs:",
-        f"    {kernel.name}[(launch.programs,)]({', '.join(arguments)}, "
-        "XBLOCK=launch.rows, RBLOCK=launch.points, num_warps=launch.warps, **OPTIONS)",
-    ]
+    cells = cells_of(kernel)
+    lines = [f"launch = choose({rows}, {points}, along_rows={along}, splits={bool(cells)})"]
+    if cells:
+        device = f"{step.buffers[0]}.device"
+        made = [f"torch.empty(launch.parts * {rows}, dtype={dtype}, device={device})" for dtype in cells]
+        lines += ["if launch.programs and launch.parts > 1:", f"    cells = [{', '.join(made)}]"]
+        length = f"part_length({points}, launch)"
+        lines.append(
+            _launch(kernel.name + PARTS, "launch.programs, launch.parts", [*arguments, "*cells", length])
+        )
+        lines.append(f"    parts, launch = launch.parts, joining({rows}, launch.parts)")
+        lines.append(_launch(kernel.name + JOINED, "launch.programs,", [*arguments, "*cells", "parts"]))
+    lines.append(f"{'el' if cells else ''}if launch.programs:")
+    return [*lines, _launch(kernel.name, "launch.programs,", arguments)]
+
+
+def _launch(name: str, grid: str, arguments: Iterable[str]) -> str:
+    constants = "XBLOCK=launch.rows, RBLOCK=launch.points, num_warps=launch.warps, **OPTIONS"
+    return f"    {name}[({grid})]({', '.join(arguments)}, {constants})"
 
 
 def _allocate(buffer: Buffer, name: str) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Protocol, assert_never
 import torch
 
 from fx_interface.symbols import Expr, IntLike, Symbol
+from inductor_codegen.codegen.triton.split import cells_of
 from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import GPU_FUNCTIONS, GPU_HELPERS, GPU_TYPES
@@ -105,12 +106,10 @@ class GpuKernels:
 
     def declarations(self) -> str:
         """What the runtime keeps of each kernel."""
-        kernels = (
-            f"static GpuKernel g{number} = {{{number}, {len(kernel.buffers)}, {len(_sizes(kernel))}, nullptr}};"
-            f" /* {kernel.name} */\n"
+        return GPU_HELPERS + "".join(
+            f"static GpuKernel g{number} = {{{number}, {_counts(kernel)}, nullptr}}; /* {kernel.name} */\n"
             for number, kernel in enumerate(self._program.kernels)
         )
-        return GPU_HELPERS + "".join(kernels)
 
 
 def _of_call(value: IntLike, kernel: Kernel) -> str:
@@ -125,6 +124,13 @@ def _of_call(value: IntLike, kernel: Kernel) -> str:
     names = ", ".join(f"int64_t {symbol_name(symbol)}" for symbol in symbols)
     values = ", ".join(places[symbol.name] for symbol in symbols)
     return f"[]({names}) {{ return {integer(value)}; }}({values})"
+
+
+def _counts(kernel: Kernel) -> str:
+    """How many pointers, sizes and floats the kernel takes, and cell arrays if it can be split."""
+    pointers, sizes = len(kernel.buffers), len(_sizes(kernel))
+    floats = len(kernel.parameters) - pointers - sizes
+    return f"{pointers}, {sizes}, {floats}, {len(cells_of(kernel))}"
 
 
 def _sizes(kernel: Kernel) -> list[SizeParameter]:

@@ -41,8 +41,8 @@ GPU_FUNCTIONS = {
 
 GPU_TYPES = """\
 /* As in the runtime's gpu.h. */
-struct GpuCall { void* guard; void* stream; };
-struct GpuKernel { int32_t number, pointers, sizes; void* variants; };
+struct GpuCall { void* guard; void* stream; int32_t device; };
+struct GpuKernel { int32_t number, pointers, sizes, floats, cells; void* variants; };
 """
 
 GPU_HELPERS = """\

@@ -1,5 +1,5 @@
-static GpuKernel g0 = {0, 2, 1, nullptr}; /* kernel_139e5ad14365974b */
-static GpuKernel g1 = {1, 2, 1, nullptr}; /* kernel_99015d371582779e */
+static GpuKernel g0 = {0, 2, 1, 0, 0, nullptr}; /* kernel_139e5ad14365974b */
+static GpuKernel g1 = {1, 2, 1, 0, 1, nullptr}; /* kernel_99015d371582779e */
 static const int64_t t0[] = {0};
 static int32_t fx_steps(
     Frame<2>& f, void* graph, const H* in, const int64_t* numbers, H* out, int64_t* out_numbers) {
