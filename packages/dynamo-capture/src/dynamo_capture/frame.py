@@ -158,6 +158,7 @@ class Frame:
         "line",
         "made",
         "next",
+        "operands",
         "stack",
         "steps",
         "tx",
@@ -181,6 +182,7 @@ class Frame:
         self.kw_names: tuple[str, ...] = ()
         self.is_generator = prepared.body.is_generator
         self.callee: Value | None = None
+        self.operands: tuple[Value, ...] = ()
         self.made: Value | None = None
 
     def run(self) -> Return | Yield:

@@ -12,42 +12,12 @@ from typing import Any
 
 import torch
 
-from dynamo_capture import _eval_frame
 from dynamo_capture.hook import region
 from fx_interface.modes import SWITCHES
 
 _log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()
 _HEAP_TYPE = 1 << 9
-
-
-class Suspended:
-    """The rest of a frame that was left in the middle: its resume function and what that takes. Calling it goes on."""
-
-    __slots__ = ("args", "function")
-
-    def __init__(self, function: types.FunctionType, *args: Any) -> None:
-        self.function = function
-        self.args = args
-
-    def __call__(self) -> Any:
-        return _eval_frame.call_rest(self.function, *self.args)
-
-
-def initialized(initialize: Callable[[], Any], made: Any) -> Any:
-    """What calling a class does once the instance is made."""
-    result = initialize()
-    if result is not None:
-        raise TypeError(f"__init__() should return None, not '{type(result).__name__}'")
-    return made
-
-
-def bridge_to_instance(callee: Callable[[], Any], made: Any) -> Any:
-    """``initialized`` for an ``__init__`` that may be left in the middle."""
-    result = callee()
-    if type(result) is Suspended:
-        return Suspended(initialized, result, made)  # type: ignore[arg-type]
-    return initialized(lambda: result, made)
 
 
 def builtin_base(cls: type) -> type:

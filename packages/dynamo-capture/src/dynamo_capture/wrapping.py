@@ -32,9 +32,9 @@ from dynamo_capture.known_objects import (
     is_known,
     is_member_of_c,
 )
-from dynamo_capture.runtime import Suspended
 from dynamo_capture.set_guard import SetMembers, SetObjects
 from dynamo_capture.sources import CallSource, item_source
+from dynamo_capture.suspension import Suspended
 from dynamo_capture.values import (
     BuiltinMethod,
     Const,

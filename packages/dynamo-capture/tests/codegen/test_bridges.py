@@ -9,7 +9,7 @@ import torch
 from dynamo_capture import hook, optimize, run_graph
 from dynamo_capture.bytecode import decode
 from dynamo_capture.codegen.bridges import consumed_by_call, first_of_call
-from dynamo_capture.runtime import Suspended, bridge_to_instance, initialized
+from dynamo_capture.suspension import Suspended, answered, instance
 
 X = torch.ones(2, 3)
 
@@ -41,14 +41,14 @@ def test_suspended_frames_go_on_when_they_are_called():
 def test_a_class_gives_its_instance_whatever_init_is_in_the_middle_of():
     made, log = object(), []
     rest = Suspended(log.append, "rest")
-    suspended = bridge_to_instance(lambda: rest, made)
+    suspended = answered(lambda: rest, instance, made)
     assert type(suspended) is Suspended
     assert log == []
     assert suspended() is made
     assert log == ["rest"]
-    assert bridge_to_instance(lambda: None, made) is made
+    assert answered(lambda: None, instance, made) is made
     with pytest.raises(TypeError, match="should return None, not 'int'"):
-        initialized(lambda: 3, made)
+        answered(lambda: 3, instance, made)
 
 
 def test_the_bridges_of_a_break_are_made_once():

@@ -17,7 +17,8 @@ at the same depths.
 
     plan = resumes.make(code, index, below, callee=True)       # instruction ``index`` is a call that has not returned
 
-is for a frame in the middle of a call, ``below`` being the stack under the call's result. The resume function takes
+is for a frame in the middle of a call, or of another instruction that a call answers (an operator, an attribute, a
+branch), ``below`` being the stack under the result. The resume function takes
 something to call as its parameter "callee", calls it where the call stood, under the handlers that it had, and goes on
 behind it with the result.
 
@@ -47,6 +48,7 @@ from typing import Literal, NamedTuple
 
 from dynamo_capture.bytecode.assemble import assemble, assemble_with_offsets
 from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
+from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import (
@@ -58,6 +60,7 @@ from dynamo_capture.bytecode.instruction import (
     Instruction,
 )
 from dynamo_capture.bytecode.resume_analysis import ResumeAnalysis
+from dynamo_capture.suspension import End
 
 
 class StackSlot(Enum):
@@ -149,7 +152,8 @@ class ResumeCodes:
             raise UnsupportedBytecodeError("CAP102", f"{code.co_qualname} is a generator or coroutine")
         index = past_loop_end(analysis.body.instructions, place.position)
         if callee:
-            analysis.check(index + 1, (*stack, VALUE))
+            result = (VALUE,) if gives_result(analysis.body, index, len(stack)) else ()
+            analysis.check(landing_of(analysis.body, index), (*stack, *result))
         else:
             analysis.check(index, stack)
         passed = analysis.passed_locals(index, unbound, keep)
@@ -251,7 +255,14 @@ class ResumeCodes:
         names = [_parameter_name(parameter, freevars) for parameter in parameters]
         place = twins[analysis.body.instructions[index]]
         start = _entry(parameters, names, stack, freevars, place, maybe)
-        call = _call(place, twins[analysis.body.instructions[index + 1]]) if callee else []
+        landing = landing_of(analysis.body, index)
+        call = []
+        if callee:
+            kept = gives_result(analysis.body, index, len(stack))
+            call = _call(place, twins[analysis.body.instructions[landing]], kept)
+            if place.opname == "FOR_ITER":
+                end = analysis.body.instructions[after_loop(analysis.body, index)]
+                call = _unless_ended(call, twins[end])
         start = [*start, *(call or [Instruction("JUMP", target=place, position=place.position)])]
         body.instructions = without_unreachable([*start, *body.instructions])
         _become_function(body, names, freevars)
@@ -264,8 +275,8 @@ class ResumeCodes:
         for instruction in call:
             if instruction.opname == "CALL":
                 places[offsets[instruction]] = _Place(analysis.code, index, True)
-            elif instruction.opname == "JUMP" and instruction in offsets:
-                places.setdefault(offsets[instruction], _Place(analysis.code, index + 1))
+            elif instruction is call[-1] and instruction in offsets:
+                places.setdefault(offsets[instruction], _Place(analysis.code, landing))
         self._origins[id(code)] = (code, places)
         return ResumePlan(code, parameters, freevars, stack, maybe)
 
@@ -344,8 +355,43 @@ def _push_stack(
         emitter.delete_fast(by_slot[depth])
 
 
-def _call(place: Instruction, following: Instruction) -> list[Instruction]:
-    """Call the callee as ``place``, a call, would, and go on behind it."""
+def landing_of(body: CodeBody, index: int) -> int:
+    """Where a frame goes on once instruction ``index`` has its answer: behind it; a branch is taken with the answer."""
+    return index if body.instructions[index].opname.startswith("POP_JUMP") else index + 1
+
+
+def after_loop(body: CodeBody, index: int) -> int:
+    """Where a loop goes on when its FOR_ITER, instruction ``index``, finds no more items; the iterator is popped."""
+    target = body.instructions[index].target
+    return past_loop_end(
+        body.instructions, next(i for i, one in enumerate(body.instructions) if one is target)
+    )
+
+
+def gives_result(body: CodeBody, index: int, below: int) -> bool:
+    """Whether the answer is on the stack then, above ``below`` other values."""
+    depth = stack_depths(body)[landing_of(body, index)]
+    return depth is not None and depth > below
+
+
+def _unless_ended(call: list[Instruction], end: Instruction) -> list[Instruction]:
+    """The call of what answers a FOR_ITER: ``End`` leads behind the loop."""
+    *calling, onwards = call
+    emitter = Emitter(onwards.position)
+    goes_on = emitter.label()
+    emitter.copy()
+    emitter.load_const(End)
+    emitter.is_op()
+    emitter.pop_jump_if_false(goes_on)
+    emitter.pop_top()
+    emitter.pop_top()
+    emitter.jump(end)
+    emitter.place(goes_on)
+    return [*calling, *emitter.instructions, onwards]
+
+
+def _call(place: Instruction, following: Instruction, kept: bool) -> list[Instruction]:
+    """Call the callee as ``place``, a call or what a frame answers, would, and go on where that goes on."""
     name = _parameter_name(CALLEE, ())
     emitter = Emitter(place.position, place.handler)
     emitter.begin_call()
@@ -353,5 +399,7 @@ def _call(place: Instruction, following: Instruction) -> list[Instruction]:
     emitter.delete_fast(name)
     emitter.end_callable()
     emitter.call(0)
+    if not kept:
+        emitter.pop_top()
     emitter.jump(following)
     return emitter.instructions

@@ -24,6 +24,7 @@ from dynamo_capture.values import (
     IteratorStop,
     IteratorValue,
     ListValue,
+    MapIterator,
     MethodValue,
     ObjectValue,
     PartialValue,
@@ -290,6 +291,10 @@ def smallest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handles(sum)
 def total(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     result = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
+    if isinstance(args[0], MapIterator) or isinstance(
+        result, ObjectValue
+    ):  # a graph may end in what these call
+        return tx.inliner.call_function(Const(substitute_for(sum)), [args[0], result], {})
     for item in args[0].unpack(tx):
         result = tx.operators.binary("+", result, item)
     return result

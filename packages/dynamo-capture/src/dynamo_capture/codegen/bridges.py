@@ -11,16 +11,27 @@ from collections.abc import Callable, Collection, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture import _eval_frame, runtime
+from dynamo_capture import _eval_frame
+from dynamo_capture.answers import answer
 from dynamo_capture.bytecode import CodeBody, Instruction, assemble, decode
 from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
-from dynamo_capture.bytecode.resume_code import NULL, VALUE, Parameter, ResumeCodes, ResumePlan, StackSlot
+from dynamo_capture.bytecode.resume_code import (
+    NULL,
+    VALUE,
+    Parameter,
+    ResumeCodes,
+    ResumePlan,
+    StackSlot,
+    after_loop,
+    gives_result,
+    landing_of,
+)
 from dynamo_capture.bytecode.splice import cut, emit_resume_call
-from dynamo_capture.nesting import initializes
 from dynamo_capture.prepared import prepare
+from dynamo_capture.suspension import End, Suspended
 from dynamo_capture.values import Const, FunctionValue, NullValue, PartialValue, Value
 
 if TYPE_CHECKING:
@@ -42,11 +53,11 @@ def bridge(frames: Sequence[Frame], resumes: ResumeCodes) -> Value:
 
 
 def _result_for(caller: Frame, callee: Value) -> Value:
-    """``callee`` as the caller sees it: the call of a class gives the instance, whatever ``__init__`` returns."""
-    if not initializes(caller):
+    """``callee`` as the caller sees it: with what Python makes of the frame's answer."""
+    found = answer(caller, caller.steps[caller.next - 1])
+    if found.finish is None:
         return callee
-    assert caller.made is not None
-    return PartialValue(Const(runtime.bridge_to_instance), [callee, caller.made], {})
+    return PartialValue(Const(found.finish), [callee, *found.arguments], {})
 
 
 def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
@@ -55,7 +66,7 @@ def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
     rest = decode(plan.code)
     index = resumes.index_of(plan, frame.code, frame.next)
     exits = exits_after(
-        plan.code, rest, index, slots(frame), unbound(frame), resumes, via=runtime.Suspended, tail=False
+        plan.code, rest, index, slots(frame), unbound(frame), resumes, via=Suspended, tail=False
     )
     return _partial(frame, plan, assemble(cut(rest, exits)), None)
 
@@ -65,8 +76,8 @@ def _caller(frame: Frame, callee: Value, resumes: ResumeCodes) -> Value:
     plan = resumes.make(frame.code, call, slots(frame), unbound=unbound(frame), callee=True)
     rest = decode(plan.code)
     index = resumes.index_of(plan, frame.code, call)
-    written = exit_of_call(frame, call, resumes, via=runtime.Suspended, tail=False)
-    return _partial(frame, plan, assemble(cut(rest, {index + 1: written})), callee)
+    written = exit_of_call(frame, call, resumes, via=Suspended, tail=False)
+    return _partial(frame, plan, assemble(cut(rest, {landing_of(rest, index): written})), callee)
 
 
 def _partial(frame: Frame, plan: ResumePlan, code: CodeType, callee: Value | None) -> Value:
@@ -170,7 +181,8 @@ def exit_of_call(
     """What follows on a bridge's call, its result being on the stack: the rest of the frame, with the suspended rest of
     the callee or the value that it returned."""
     body = prepare(frame.code).body
-    following = body.instructions[call + 1]
+    landing = landing_of(body, call)
+    following = body.instructions[landing]
     emitter = Emitter(following.position)
     plain = emitter.label()
     emitter.store_fast(_RESULT)
@@ -179,20 +191,51 @@ def exit_of_call(
     emitter.end_callable()
     emitter.load_fast(_RESULT)
     emitter.call(1)
-    emitter.load_const(runtime.Suspended)
+    emitter.load_const(Suspended)
     emitter.is_op()
     emitter.pop_jump_if_false(plain)
     plan = resumes.make(frame.code, call, slots(frame), unbound=unbound(frame), callee=True)
     _take_result(emitter)
     emit_resume_call(emitter, plan, tail=tail, via=via)
     emitter.place(plain)
-    _take_result(emitter)
-    if following.opname in _RETURNS:
+    stack = slots(frame)
+    if body.instructions[call].opname == "FOR_ITER":
+        _leave_loop(emitter, frame, call, resumes, tail=tail, via=via)
+    if gives_result(body, call, len(stack)):
+        _take_result(emitter)
+        stack.append(VALUE)
+    else:
+        emitter.delete_fast(_RESULT)
+    if following.opname in _RETURNS and landing > call and stack:
         emitter.return_value()
     else:
-        plan = resumes.make(frame.code, call + 1, [*slots(frame), VALUE], unbound=unbound(frame))
+        plan = resumes.make(frame.code, landing, stack, unbound=unbound(frame))
         emit_resume_call(emitter, plan, tail=tail, via=via)
     return emitter.instructions
+
+
+def _leave_loop(
+    emitter: Emitter,
+    frame: Frame,
+    loop: int,
+    resumes: ResumeCodes,
+    *,
+    tail: bool,
+    via: Callable[..., Any] | None,
+) -> None:
+    """Where the answer is that there are no more items, go on behind the loop."""
+    goes_on = emitter.label()
+    emitter.load_fast(_RESULT)
+    emitter.load_const(End)
+    emitter.is_op()
+    emitter.pop_jump_if_false(goes_on)
+    emitter.delete_fast(_RESULT)
+    emitter.pop_top()
+    plan = resumes.make(
+        frame.code, after_loop(prepare(frame.code).body, loop), slots(frame)[:-1], unbound=unbound(frame)
+    )
+    emit_resume_call(emitter, plan, tail=tail, via=via)
+    emitter.place(goes_on)
 
 
 def _take_result(emitter: Emitter) -> None:

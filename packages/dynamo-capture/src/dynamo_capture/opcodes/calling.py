@@ -56,6 +56,7 @@ def _call(frame: Frame, count: int, names: tuple[str, ...]) -> None:
         kwargs = dict(zip(names, args[cut:], strict=True))
         del args[cut:]
     frame.callee = function
+    frame.operands = tuple(args)
     stack.append(function.call(frame.tx, args, kwargs))
 
 
@@ -64,6 +65,7 @@ def call_function_ex(frame: Frame, step: Step) -> None:
     """Stack: callable and NULL (in the version's order), iterable, and if asked a mapping."""
     tx = frame.tx
     frame.callee = None
+    frame.operands = ()
     mapping = frame.stack.pop() if step.arg & 1 else None
     positional = frame.stack.pop()
     below, above = frame.pop_n(2)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.frame import GeneratorValue, Return, Yield
+from dynamo_capture.opcodes.operating import tested
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import NONE, Const, IteratorStop, IteratorValue
 
@@ -22,14 +23,14 @@ def jump(frame: Frame, step: Step) -> None:
 @opcode("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE", until=(3, 11))
 @opcode("POP_JUMP_IF_TRUE", since=(3, 12))
 def pop_jump_if_true(frame: Frame, step: Step) -> None:
-    if frame.tx.truth(frame.stack.pop()):
+    if tested(frame):
         frame.next = step.target
 
 
 @opcode("POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_FALSE", until=(3, 11))
 @opcode("POP_JUMP_IF_FALSE", since=(3, 12))
 def pop_jump_if_false(frame: Frame, step: Step) -> None:
-    if not frame.tx.truth(frame.stack.pop()):
+    if not tested(frame):
         frame.next = step.target
 
 

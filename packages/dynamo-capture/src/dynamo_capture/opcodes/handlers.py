@@ -83,7 +83,9 @@ def before_with(frame: Frame, step: Step) -> None:
     manager = frame.stack.pop()
     enter = _special(frame, manager, "__enter__", "")
     leave = _special(frame, manager, "__exit__", " (missed __exit__ method)")
-    frame.stack.extend((leave, enter.call(tx, [], {})))
+    frame.operands = (manager,)
+    frame.stack.append(leave)
+    frame.stack.append(enter.call(tx, [], {}))
 
 
 def _special(frame: Frame, manager: Value, name: str, missed: str) -> Value:

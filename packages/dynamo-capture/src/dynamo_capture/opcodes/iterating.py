@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 
 @opcode("GET_ITER")
 def get_iter(frame: Frame, step: Step) -> None:
-    frame.stack.append(frame.stack.pop().iterate(frame.tx))
+    owner = frame.stack.pop()
+    frame.operands = (owner,)
+    frame.stack.append(owner.iterate(frame.tx))
 
 
 @opcode("FOR_ITER")
@@ -23,6 +25,7 @@ def for_iter(frame: Frame, step: Step) -> None:
     iterator = frame.stack[-1]
     if not isinstance(iterator, IteratorValue):
         iterator = frame.stack[-1] = ObjectIterator(iterator)
+    frame.operands = (iterator,)
     frame.tx.effects.advances(iterator)
     try:
         frame.stack.append(iterator.next(frame.tx))

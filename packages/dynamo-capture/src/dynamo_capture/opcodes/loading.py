@@ -179,6 +179,7 @@ def load_assertion_error(frame: Frame, step: Step) -> None:
 def load_attr(frame: Frame, step: Step) -> None:
     stack = frame.stack
     owner = stack.pop()
+    frame.operands = (owner,)
     value = owner.get_attr(frame.tx, step.argval)
     if step.arg & 1:
         _push_method(stack, value)
@@ -218,6 +219,7 @@ def load_super_attr(frame: Frame, step: Step) -> None:
 @opcode("STORE_ATTR")
 def store_attr(frame: Frame, step: Step) -> None:
     owner = frame.stack.pop()
+    frame.operands = (owner,)
     owner.set_attr(frame.tx, step.argval, frame.stack.pop())
 
 
@@ -230,18 +232,22 @@ def delete_attr(frame: Frame, step: Step) -> None:
 def binary_subscr(frame: Frame, step: Step) -> None:
     stack = frame.stack
     key = stack.pop()
-    stack.append(stack.pop().get_item(frame.tx, key))
+    owner = stack.pop()
+    frame.operands = (owner,)
+    stack.append(owner.get_item(frame.tx, key))
 
 
 @opcode("STORE_SUBSCR")
 def store_subscr(frame: Frame, step: Step) -> None:
     value, owner, key = frame.pop_n(3)
+    frame.operands = (owner,)
     owner.set_item(frame.tx, key, value)
 
 
 @opcode("DELETE_SUBSCR")
 def delete_subscr(frame: Frame, step: Step) -> None:
     owner, key = frame.pop_n(2)
+    frame.operands = (owner,)
     owner.del_item(frame.tx, key)
 
 

@@ -17,14 +17,18 @@ if TYPE_CHECKING:
 def binary_op(frame: Frame, step: Step) -> None:
     stack = frame.stack
     rhs = stack.pop()
-    stack.append(frame.tx.operators.binary(step.argval, stack.pop(), rhs))
+    lhs = stack.pop()
+    frame.operands = (lhs, rhs)
+    stack.append(frame.tx.operators.binary(step.argval, lhs, rhs))
 
 
 @opcode("COMPARE_OP")
 def compare_op(frame: Frame, step: Step) -> None:
     stack = frame.stack
     rhs = stack.pop()
-    result = frame.tx.operators.compare(step.argval, stack.pop(), rhs)
+    lhs = stack.pop()
+    frame.operands = (lhs, rhs)
+    result = frame.tx.operators.compare(step.argval, lhs, rhs)
     if step.arg & RULES.compare_bool:  # what follows takes True and False only
         result = boolean(frame.tx.truth(result))
     stack.append(result)
@@ -41,32 +45,46 @@ def is_op(frame: Frame, step: Step) -> None:
 def contains_op(frame: Frame, step: Step) -> None:
     stack = frame.stack
     owner = stack.pop()
+    frame.operands = (owner,)
     stack.append(boolean(owner.contains(frame.tx, stack.pop()) != bool(step.arg)))
+
+
+def _unary(frame: Frame, symbol: str) -> None:
+    operand = frame.stack.pop()
+    frame.operands = (operand,)
+    frame.stack.append(frame.tx.operators.unary(symbol, operand))
+
+
+def tested(frame: Frame) -> bool:
+    """Pop a value; its truth."""
+    operand = frame.stack.pop()
+    frame.operands = (operand,)
+    return frame.tx.truth(operand)
 
 
 @opcode("UNARY_NEGATIVE")
 def unary_negative(frame: Frame, step: Step) -> None:
-    frame.stack.append(frame.tx.operators.unary("-", frame.stack.pop()))
+    _unary(frame, "-")
 
 
 @opcode("UNARY_POSITIVE", until=(3, 11))
 def unary_positive(frame: Frame, step: Step) -> None:
-    frame.stack.append(frame.tx.operators.unary("+", frame.stack.pop()))
+    _unary(frame, "+")
 
 
 @opcode("UNARY_INVERT")
 def unary_invert(frame: Frame, step: Step) -> None:
-    frame.stack.append(frame.tx.operators.unary("~", frame.stack.pop()))
+    _unary(frame, "~")
 
 
 @opcode("UNARY_NOT")
 def unary_not(frame: Frame, step: Step) -> None:
-    frame.stack.append(boolean(not frame.tx.truth(frame.stack.pop())))
+    frame.stack.append(boolean(not tested(frame)))
 
 
 @opcode("TO_BOOL", since=(3, 13))
 def to_bool(frame: Frame, step: Step) -> None:
-    frame.stack.append(boolean(frame.tx.truth(frame.stack.pop())))
+    frame.stack.append(boolean(tested(frame)))
 
 
 @opcode("BINARY_SLICE", since=(3, 12))
