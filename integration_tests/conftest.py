@@ -12,6 +12,7 @@ import pytest
 import torch
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+os.environ.setdefault("FXSTACK_ON_INTERNAL_ERROR", "raise")
 ROOT = Path(__file__).resolve().parent.parent
 
 

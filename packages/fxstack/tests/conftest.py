@@ -13,9 +13,10 @@ import fxstack
 
 @pytest.fixture(autouse=True)
 def cache_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """``$FXSTACK_CACHE_DIR``, empty at the start of every test."""
+    """``$FXSTACK_CACHE_DIR``, empty at the start of every test; defects of the compiler are raised."""
     folder = tmp_path / "cache"
     monkeypatch.setenv("FXSTACK_CACHE_DIR", str(folder))
+    monkeypatch.setenv("FXSTACK_ON_INTERNAL_ERROR", "raise")
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.manual_seed(0)

@@ -40,6 +40,8 @@ def test_unknown_names_and_values_are_refused_with_the_known() -> None:
         Options.make({"cach": True})
     with pytest.raises(OptionError, match=r"(?s)FXS103.*'ignore'.*'eager'"):
         Options.make({"on_missing_compiler": "ignore"})
+    with pytest.raises(OptionError, match=r"(?s)FXS103.*'never'.*'raise'"):
+        Options.make({"on_internal_error": "never"})
     with pytest.raises(OptionError, match=r"FXS103.*activation_budget is 2"):
         Options.make({"activation_budget": 2})
     with pytest.raises(OptionError, match=r"(?s)FXS101.*'fast'.*default"):

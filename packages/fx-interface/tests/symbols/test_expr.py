@@ -129,6 +129,9 @@ def test_what_simplifies() -> None:
     s0, s1 = symbol("s0"), symbol("s1")
     assert floordiv(6 * s0 * s1, 2 * s0) is 3 * s1
     assert floordiv(4 * s0 + 6, 2) is 2 * s0 + 3
+    assert floordiv(5 * s0 - 15, s0 - 3) == 5
+    assert floordiv(s0 * s0 - s1 * s1, s0 + s1) is s0 - s1
+    assert str(floordiv(s0 * s0 + 1, s0 + s1)) == "(s0*s0 + 1)//(s0 + s1)"
     assert floordiv(4 * s0, 6) is floordiv(2 * s0, 3)
     assert mod(4 * s0, 2) == 0
     assert mod(5 * s0 + 7, 4) is mod(s0 + 3, 4)

@@ -11,6 +11,7 @@ from torch.fx import GraphModule
 from aot_autograd import compile_joint
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.plugins import load_backend
+from fxstack.internal_errors import default_policy, refused
 from fxstack.options import Options
 from fxstack.pipeline import compile_captured
 from primtorch_decomps import LIBRARY
@@ -40,14 +41,15 @@ class AotEager:
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
         """Trace ahead of time and run the functional graphs as they are."""
-        return compile_joint(
-            graph_module,
-            example_inputs,
-            operators=LIBRARY,
-            forward_compiler=_run_as_is,
-            backward_compiler=_run_as_is,
-            inference_compiler=_run_as_is,
-        )
+        with refused(default_policy()):
+            return compile_joint(
+                graph_module,
+                example_inputs,
+                operators=LIBRARY,
+                forward_compiler=_run_as_is,
+                backward_compiler=_run_as_is,
+                inference_compiler=_run_as_is,
+            )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +65,8 @@ class Inductor:
 
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
         """Compile, or load what an earlier process compiled."""
-        return compile_captured(graph_module, example_inputs, self.options)
+        with refused(self.options.on_internal_error or default_policy()):
+            return compile_captured(graph_module, example_inputs, self.options)
 
 
 eager = Eager()

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from platformdirs import user_cache_path
 
 from fx_interface.errors import StackError
+from fxstack.internal_errors import OnInternalError, default_policy
 
 MODES = ("default", "strict")
 """Known values of ``mode``. ``default`` rounds each operator's result as eager does, and may keep more precision inside
@@ -33,7 +34,8 @@ class Options:
     is not is computed again (``aot_autograd.partition.min_cut``). None keeps everything that the backward uses.
     ``mode``: see ``MODES``; the argument of ``compile`` of that name goes before it. ``rng``: ``"eager"`` draws eager's
     random numbers; ``"counter"`` computes uniform numbers and dropout masks inside of kernels, from a seed drawn for
-    each (``fxstack.counter_random``).
+    each (``fxstack.counter_random``). ``on_internal_error``: what follows a defect of the compiler itself, ``"eager"``
+    reports it and runs the program uncompiled, ``"raise"`` raises it; None is ``$FXSTACK_ON_INTERNAL_ERROR`` or eager.
     """
 
     cache_dir: Path | None = None
@@ -44,6 +46,7 @@ class Options:
     activation_budget: float | None = None
     mode: str = "default"
     rng: Literal["eager", "counter"] = "eager"
+    on_internal_error: OnInternalError | None = None
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None, mode: str = "default") -> Options:
@@ -60,14 +63,11 @@ class Options:
                     action=f"use one of: {', '.join(sorted(known))}",
                 )
             made = cls(**(options or {}))
-        if made.on_missing_compiler not in ("error", "eager"):
-            raise OptionError(
-                "FXS103",
-                f"on_missing_compiler is {made.on_missing_compiler!r}",
-                action="use 'error' or 'eager'",
-            )
-        if made.rng not in ("eager", "counter"):
-            raise OptionError("FXS103", f"rng is {made.rng!r}", action="use 'eager' or 'counter'")
+        for name, choices in _CHOICES.items():
+            value = getattr(made, name)
+            if value not in choices:
+                listed = " or ".join(repr(choice) for choice in choices)
+                raise OptionError("FXS103", f"{name} is {value!r}", action=f"use {listed}")
         budget = made.activation_budget
         if budget is not None and not 0.0 <= budget <= 1.0:
             raise OptionError(
@@ -76,7 +76,15 @@ class Options:
         chosen = check_mode(made.mode if mode == "default" else mode)
         directory = Path(made.cache_dir) if made.cache_dir is not None else default_cache_dir()
         compiler = made.compiler or os.environ.get("CXX")
-        return replace(made, cache_dir=directory, compiler=compiler, mode=chosen)
+        policy = made.on_internal_error or default_policy()
+        return replace(made, cache_dir=directory, compiler=compiler, mode=chosen, on_internal_error=policy)
+
+
+_CHOICES: dict[str, tuple[str | None, ...]] = {
+    "on_missing_compiler": ("error", "eager"),
+    "rng": ("eager", "counter"),
+    "on_internal_error": (None, "eager", "raise"),
+}
 
 
 def default_cache_dir() -> Path:

@@ -49,3 +49,11 @@ def test_symbolic_sizes() -> None:
     assert domain.align((s, t, 3, 4)) == ((0,), (1,), (2,), (3,))
     assert domain.dims == [s, t, 3, 4]
     assert domain.align((t, s, 12)) is None
+
+
+def test_a_member_still_fits_after_a_cut_by_a_sum() -> None:
+    env = ShapeEnv()
+    n = env.create_symbol(8) // 2
+    domain = Domain((5 * n - 15,))
+    assert domain.align((n - 3, 5)) == ((0,), (1,))
+    assert domain.align((5 * n - 15,)) == ((0, 1),)

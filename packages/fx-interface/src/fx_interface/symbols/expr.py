@@ -81,6 +81,9 @@ Monomial: TypeAlias = tuple[Atom, ...]
 _REMEMBERED = 4096
 """Of so many sums and products each the results are kept: a compilation asks for the same strides again and again."""
 
+_LONGEST_QUOTIENT = 64
+"""Terms after which a division is given up."""
+
 
 def _monomial_key(monomial: Monomial) -> tuple[int, tuple[tuple[str, str], ...]]:
     return (-len(monomial), tuple(atom._key for atom in monomial))
@@ -237,22 +240,29 @@ def _atom(function: str, lhs: IntLike, rhs: IntLike) -> Expr:
     return Expr((((Apply(function, lhs, rhs),), 1),))
 
 
+@functools.lru_cache(maxsize=_REMEMBERED)
 def _divide_exactly(lhs: IntLike, rhs: IntLike) -> IntLike | None:
-    """``lhs / rhs`` when ``rhs`` is one term that divides every term of ``lhs``, as in (4*s0*s1) / (2*s0) = 2*s1."""
-    divisor = _terms(rhs)
-    if len(divisor) != 1:
-        return 1 if lhs is rhs else None
-    factors, scale = divisor[0]
+    """``lhs / rhs`` where it is a polynomial, as in (4*s0*s1 + 2*s0) / (2*s0) = 2*s1 + 1; else None.
+
+    Long division: terms are kept in an order that products respect, so the first term of a product is the product of
+    the first terms.
+    """
+    if rhs == 0:
+        return None
+    factors, scale = _terms(rhs)[0]
     quotient: list[tuple[Monomial, int]] = []
-    for monomial, coefficient in _terms(lhs):
-        if coefficient % scale:
-            return None
+    rest = lhs
+    while rest != 0:
+        monomial, coefficient = _terms(rest)[0]
         remaining = list(monomial)
         for factor in factors:
             if factor not in remaining:
                 return None
             remaining.remove(factor)
+        if coefficient % scale or len(quotient) == _LONGEST_QUOTIENT:
+            return None
         quotient.append((tuple(remaining), coefficient // scale))
+        rest = rest - _mul(_from_terms(quotient[-1:]), rhs)
     return _from_terms(quotient)
 
 

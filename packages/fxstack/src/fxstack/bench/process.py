@@ -18,6 +18,7 @@ def measure(request: dict[str, Any], cache: Path) -> dict[str, float]:
         TORCHINDUCTOR_CACHE_DIR=str(cache / "stock"),
         OMP_NUM_THREADS="1",
         HF_HUB_OFFLINE="1",
+        FXSTACK_ON_INTERNAL_ERROR="raise",
     )
     done = subprocess.run(
         [sys.executable, "-m", "fxstack.bench.worker", json.dumps(request)],
