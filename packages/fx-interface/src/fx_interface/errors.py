@@ -61,9 +61,9 @@ class CorruptArtifactError(StackError):
     """A stored graph or artifact cannot be read back (code FXI301)."""
 
 
-class UnbackedSymbolError(StackError):
-    """A decision needs the value of a size that is only known when the program runs (code FXI401)."""
-
-
 class UnsupportedProgramError(StackError):
     """A stage cannot handle this program; the caller must report it and let eager run it."""
+
+
+class UnbackedSymbolError(UnsupportedProgramError):
+    """A decision needs the value of a size that is only known when the program runs (code FXI401)."""

@@ -19,6 +19,13 @@ LOCATION_KEY = "where"
 STACK_KEY = "stack"
 """The key of ``Node.meta`` for the user's whole stack, a tuple of ``UserLocation``, outermost first; optional."""
 
+BORN_KEY = "born"
+"""The key of ``Node.meta`` for the symbol without a hint (a ``Symbol``) that came up where the node was traced."""
+
+EXPECTED_KEY = "expected"
+"""The key of ``Node.meta`` for relations between sizes that the node's operation requires, and that only data can tell:
+a tuple of ``Relation``. Run as it is, the operation checks them; whoever replaces it keeps the check."""
+
 _MEMO_ATTRIBUTE = "_fx_interface_sizes"
 
 

@@ -85,6 +85,16 @@ def known(condition: Condition, env: ShapeEnv) -> bool | None:
             return None if answer is None else not answer
 
 
+def expect(condition: Condition, env: ShapeEnv) -> bool:
+    """As ``decide``, but what only data can tell is taken to hold and left to a check at run time."""
+    match condition:
+        case Relation():
+            return env.expect(condition)
+        case AllOf(parts):
+            return all(expect(part, env) for part in parts)
+    return decide(condition, env)
+
+
 class SizeTable:
     """One trace's symbolic sizes: the environment, and every node and answer made so far.
 
@@ -369,8 +379,8 @@ class SymNode:
         return known(self.value, self.shape_env) is True
 
     def expect_true(self, file: str, line: int) -> bool:
-        """Require it to hold."""
-        return self.table.decide(self.value)
+        """Require it to hold, at run time if only data can tell."""
+        return expect(self.value, self.shape_env)
 
     expect_size = guard_bool
 

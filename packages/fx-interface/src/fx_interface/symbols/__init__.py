@@ -1,6 +1,14 @@
 """Symbolic integers (``expr``) and what is known about them (``env``)."""
 
-from fx_interface.symbols.env import Range, Relation, RelationOp, ShapeEnv, ShapeGuard, SymbolInfo
+from fx_interface.symbols.env import (
+    Range,
+    Relation,
+    RelationOp,
+    ShapeEnv,
+    ShapeGuard,
+    SymbolInfo,
+    indicator,
+)
 from fx_interface.symbols.expr import (
     Apply,
     Expr,
@@ -28,6 +36,7 @@ __all__ = [
     "SymbolInfo",
     "evaluate",
     "floordiv",
+    "indicator",
     "maximum",
     "minimum",
     "mod",

@@ -80,6 +80,19 @@ class ShapeGuard:
     where: UserLocation | None = None
 
 
+def indicator(relation: Relation) -> IntLike:
+    """An integer that is not 0 exactly where the relation holds."""
+    difference = relation.lhs - relation.rhs
+    match relation.op:
+        case "<=":
+            return maximum(1 - difference, 0)
+        case "<":
+            return maximum(0 - difference, 0)
+        case "==":
+            return maximum(1 - maximum(difference, 0 - difference), 0)
+    return maximum(difference, 0 - difference)
+
+
 def _compare(op: RelationOp, difference: int) -> bool:
     match op:
         case "==":
@@ -97,6 +110,12 @@ class ShapeEnv:
     ``decide`` answers a question about sizes: from ranges alone if they settle it, else from the hints, and then the
     answer is recorded in ``guards``. Whoever called the backend turns ``guards`` into guards of the compiled code after
     the backend has returned.
+
+    A symbol without a hint comes from data: what ranges and facts do not settle about it, nobody can answer.
+    ``learn`` takes in a fact that something checks when the program runs; ``expect`` asks for such a check.
+    ``has_data``: whether there are such symbols; ``created`` counts what was asked for: a rule that made a symbol may
+    not be answered from memory the next time. ``unanswered`` is the last question that had no answer: C++ code that
+    asked may have raised something else.
     """
 
     def __init__(self) -> None:
@@ -104,12 +123,25 @@ class ShapeEnv:
         self.guards: list[ShapeGuard] = []
         self.replacements: dict[Symbol, IntLike] = {}
         self.location: UserLocation | None = None
+        self.expected: list[Relation] = []
+        self.again: Symbol | None = None
+        self.created = 0
+        self.has_data = False
+        self.unanswered: UnbackedSymbolError | None = None
         self._seen: set[Relation] = set()
+        self._at_most_zero: set[Expr] = set()
 
     def create_symbol(
         self, hint: int | None, source: Source | None = None, *, low: int | None = 2, high: int | None = None
     ) -> Expr:
-        """A new symbol. Sizes default to at least 2, because 0 and 1 behave specially under broadcasting."""
+        """A new symbol. Sizes default to at least 2, because 0 and 1 behave specially under broadcasting.
+
+        Without a hint: the symbol in ``again``, where that names the one that an earlier trace made here.
+        """
+        self.created += 1
+        if hint is None and self.again is not None:
+            known, self.again = self.again, None
+            return symbol(known.name)
         made = symbol(f"{'s' if hint is not None else 'u'}{len(self.symbols)}")
         self.add_symbol(made, SymbolInfo(hint, Range(low, high), source))
         return made
@@ -119,6 +151,7 @@ class ShapeEnv:
         atom = made.as_symbol
         assert atom is not None, made
         self.symbols[atom] = info
+        self.has_data = self.has_data or info.hint is None
 
     def simplify(self, value: IntLike) -> IntLike:
         """``value`` after the equalities recorded so far."""
@@ -134,12 +167,13 @@ class ShapeEnv:
         for atom in value.symbols:
             hint = self.symbols[atom].hint
             if hint is None:
-                raise UnbackedSymbolError(
+                self.unanswered = UnbackedSymbolError(
                     "FXI401",
                     f"the value of {value} is known only when the program runs",
                     where=self.location,
                     action="avoid branching on sizes that come from data, or state what holds with torch._check",
                 )
+                raise self.unanswered
             hints[atom] = hint
         return evaluate(value, hints)
 
@@ -204,6 +238,10 @@ class ShapeEnv:
             return True
         if relation.negated() in self._seen:
             return False
+        if self._at_most_zero:
+            answer = self._by_facts(relation.op, difference)
+            if answer is not None:
+                return answer
         span = self._tight_bounds(difference, _ATTEMPTS)
         match relation.op:
             case "==" | "!=":
@@ -230,6 +268,98 @@ class ShapeEnv:
         self.require(relation if answer else relation.negated())
         return answer
 
+    def expect(self, relation: Relation) -> bool:
+        """As ``decide``; but where only data can tell, the relation is taken to hold, and to be checked at run time.
+
+        For what an operator requires of sizes, and fails without. ``expected`` collects what is to be checked.
+        """
+        if self.known(relation) is None and self.is_from_data(relation):
+            self.learn(relation)
+            self.expected.append(relation)
+            return True
+        return self.decide(relation)
+
+    def known_in_general(self, relation: Relation) -> bool | None:
+        """As ``known``, with every size from data at least 2: for the layout of memory, where 0 and 1 do not matter."""
+        settled = self.known(relation)
+        if settled is not None or not self.is_from_data(relation):
+            return settled
+        smaller = {
+            atom: symbol(atom.name) + 2
+            for atom in relation.symbols
+            if self.symbols[atom].hint is None and self.symbols[atom].range.low in (0, 1)
+        }
+        return self.known(
+            Relation(relation.op, substitute(relation.lhs, smaller), substitute(relation.rhs, smaller))
+        )
+
+    def is_from_data(self, value: IntLike | Relation) -> bool:
+        """Whether a symbol without a hint occurs."""
+        if isinstance(value, int):
+            return False
+        return any(atom in self.symbols and self.symbols[atom].hint is None for atom in value.symbols)
+
+    def learn(self, relation: Relation) -> None:
+        """A relation holds wherever the program goes on: its operators or a check see to that at run time."""
+        if relation in self._seen:
+            return
+        self._seen.add(relation)
+        difference = self.simplify(relation.lhs) - self.simplify(relation.rhs)
+        if isinstance(difference, int):
+            return
+        match relation.op:
+            case "==":
+                self._learn_equality(self.simplify(relation.lhs), self.simplify(relation.rhs))
+            case "<":
+                self._learn_at_most_zero(difference + 1)
+            case "<=":
+                self._learn_at_most_zero(difference)
+            case "!=":
+                span = self.bounds(difference)
+                if span.low == 0:
+                    self._learn_at_most_zero(1 - difference)
+                elif span.high == 0:
+                    self._learn_at_most_zero(difference + 1)
+
+    def _learn_at_most_zero(self, value: IntLike) -> None:
+        if isinstance(value, int):
+            return
+        self._at_most_zero.add(value)
+        symbols = list(value.symbols)
+        if len(symbols) != 1 or not self.is_from_data(value):
+            return
+        (monomial, coefficient), *rest = value.terms
+        if len(monomial) != 1 or not isinstance(monomial[0], Symbol) or any(m for m, _ in rest):
+            return
+        info = self.symbols[symbols[0]]
+        limit = -rest[0][1] if rest else 0  # coefficient * symbol <= limit
+        low, high = info.range.low, info.range.high
+        if coefficient > 0:
+            high = limit // coefficient if high is None else min(high, limit // coefficient)
+        else:
+            least = -(limit // -coefficient)
+            low = least if low is None else max(low, least)
+        self.symbols[symbols[0]] = SymbolInfo(info.hint, Range(low, high), info.source)
+
+    def _by_facts(self, op: RelationOp, difference: Expr) -> bool | None:
+        """An answer from the learned facts ``fact <= 0``: ``difference`` is one of them, or its opposite, and more."""
+        highest = _least(difference - fact for fact in self._at_most_zero)
+        lowest = _least(-difference - fact for fact in self._at_most_zero)
+        match op:
+            case "<=" if highest is not None and highest <= 0:
+                return True
+            case "<" if highest is not None and highest < 0:
+                return True
+            case "<=" if lowest is not None and lowest < 0:
+                return False
+            case "<" if lowest is not None and lowest <= 0:
+                return False
+            case "==" | "!=" if (highest is not None and highest < 0) or (lowest is not None and lowest < 0):
+                return op == "!="
+            case "==" | "!=" if highest is not None and lowest is not None and highest <= 0 and lowest <= 0:
+                return op == "=="
+        return None
+
     def require(self, relation: Relation) -> None:
         """Record a relation that the compiled code relies on; an equality also simplifies later expressions."""
         if relation in self._seen:
@@ -253,11 +383,38 @@ class ShapeEnv:
     def _learn_equality(self, lhs: IntLike, rhs: IntLike) -> None:
         for one, other in ((lhs, rhs), (rhs, lhs)):
             atom = one.as_symbol if isinstance(one, Expr) else None
-            if atom is not None and not (isinstance(other, Expr) and atom in other.symbols):
-                step: dict[Symbol, IntLike] = {atom: other}
-                self.replacements = {key: substitute(value, step) for key, value in self.replacements.items()}
-                self.replacements[atom] = other
+            if atom is not None and not self._comes_later(other, atom):
+                self._replace(atom, other)
                 return
+        difference = lhs - rhs
+        if isinstance(difference, Expr) and self.is_from_data(difference):
+            self._solve(difference)
+
+    def _solve(self, zero: Expr) -> None:
+        """An expression is 0: the symbol in it that data tell last is what makes it so. u0 + u1 == 8 -> u1 = 8 - u0"""
+        for monomial, coefficient in zero.terms:
+            atom = monomial[0] if len(monomial) == 1 else None
+            if isinstance(atom, Symbol) and abs(coefficient) == 1 and self.is_from_data(symbol(atom.name)):
+                value = symbol(atom.name) - zero * coefficient
+                if not self._comes_later(value, atom):
+                    self._replace(atom, value)
+                    return
+
+    def _replace(self, atom: Symbol, value: IntLike) -> None:
+        step: dict[Symbol, IntLike] = {atom: value}
+        self.replacements = {key: substitute(known, step) for key, known in self.replacements.items()}
+        self.replacements[atom] = value
+
+    def _comes_later(self, value: IntLike, atom: Symbol) -> bool:
+        """Whether ``value`` is not known yet where ``atom`` is: it is made of it, or of data that are read later."""
+        if isinstance(value, int):
+            return False
+        order = list(self.symbols)
+        mine = order.index(atom) if self.is_from_data(symbol(atom.name)) else -1
+        return any(
+            other is atom or (self.is_from_data(symbol(other.name)) and order.index(other) > mine)
+            for other in value.symbols
+        )
 
     def unbacked(self) -> Iterator[Symbol]:
         """Symbols whose value comes from data."""
@@ -275,6 +432,11 @@ def _larger(lhs: int | None, rhs: int | None) -> int | None:
 
 def _smaller(lhs: int | None, rhs: int | None) -> int | None:
     return rhs if lhs is None else lhs if rhs is None else min(lhs, rhs)
+
+
+def _least(values: Iterator[IntLike]) -> int | None:
+    """The least of those that are plain integers."""
+    return min((value for value in values if isinstance(value, int)), default=None)
 
 
 def _multiply(lhs: Range, rhs: Range) -> Range:
