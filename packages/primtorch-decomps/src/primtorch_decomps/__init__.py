@@ -26,6 +26,7 @@ from primtorch_decomps.registry import (
 from primtorch_decomps.rules import attention as _attention
 from primtorch_decomps.rules import convolution as _convolution
 from primtorch_decomps.rules import cuda_attention as _cuda_attention
+from primtorch_decomps.rules import data_sizes as _data_sizes
 from primtorch_decomps.rules import losses as _losses
 from primtorch_decomps.rules import matmul as _matmul
 from primtorch_decomps.rules import normalization as _normalization
@@ -38,8 +39,8 @@ from primtorch_decomps.rules import vectors as _vectors
 from primtorch_decomps.rules import view_gradients as _view_gradients
 
 _RULES = (
-    *(_attention, _convolution, _cuda_attention, _losses, _matmul, _normalization, _pointwise, _reductions),
-    *(_resampling, _scatter, _segments, _vectors, _view_gradients),
+    *(_attention, _convolution, _cuda_attention, _data_sizes, _losses, _matmul, _normalization, _pointwise),
+    *(_reductions, _resampling, _scatter, _segments, _vectors, _view_gradients),
 )
 _DECLARED = (_families, *_RULES)
 

@@ -14,6 +14,7 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
 from fx_interface.dialects.prims import PrimOp
+from fx_interface.errors import UnsupportedProgramError
 from fx_interface.signature import SHAPE_ENV_KEY
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
@@ -161,7 +162,9 @@ class _Interpreter:
                 settled = self.settle(result, spec)
                 if settled is not NotImplemented:
                     return settled
-                logger.warning("%s: the decomposition gives %s where %s is expected", op, result, spec)
+                # Facts about sizes from data that were learned since may make another expression of one size.
+                level = logging.DEBUG if self.env.has_data else logging.WARNING
+                logger.log(level, "%s: the decomposition gives %s where %s is expected", op, result, spec)
         if spec is None and op._schema.returns:
             spec = self.library.infer(op, _specs(args), _specs(kwargs), self.env)
         made = self.trace.emit_library(op, tuple(args), kwargs, spec, pure=self.is_pure(op))
@@ -220,7 +223,13 @@ def decompose_with(
     eager's strides. Sub-graphs are decomposed once each.
     """
     with _collector_paused():
-        return _Interpreter(graph_module, table, library).run()
+        interpreter = _Interpreter(graph_module, table, library)
+        made = interpreter.run()
+    if interpreter.env.expected:
+        raise UnsupportedProgramError(
+            "DEC105", f"a decomposition relies on {interpreter.env.expected.pop()}, which nothing checks"
+        )
+    return made
 
 
 @contextmanager

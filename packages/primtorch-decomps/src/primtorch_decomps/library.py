@@ -50,12 +50,17 @@ class Library:
             return memo[key]
         except KeyError:
             pass
+        created = env.created
         spec = self._infer(op, args, kwargs, env)
+        if env.created != created:
+            return spec  # of this call only
         if memo is not self._static:
             if settle_sizes(spec, env):
                 spec = self._infer(op, simplified(args, env), simplified(kwargs, env), env)
             if env.replacements:
                 spec = simplified(spec, env)
+            if env.has_data:
+                _expect_sizes(spec, env)
         if len(memo) >= _LIMIT:
             memo.clear()
         memo[key] = spec
@@ -94,7 +99,8 @@ class Library:
 def settle_sizes(spec: ValueSpec, env: ShapeEnv) -> bool:
     """Make constants of what derived sizes depend on where they are 0 or 1: such sizes act differently from others.
 
-    Returns whether there were any; the question whether a size may be so is recorded in ``env`` where it is open.
+    Returns whether there were any; the question whether a size may be so is recorded in ``env`` where it is open. Sizes
+    from data stay as they are: they may be anything.
     """
     if isinstance(spec, (list, tuple)):
         settled = [settle_sizes(part, env) for part in spec]
@@ -103,11 +109,24 @@ def settle_sizes(spec: ValueSpec, env: ShapeEnv) -> bool:
         return False
     found = False
     for size in spec.sizes:
-        if isinstance(size, Expr) and size.as_symbol is None and _is_special(size, env):
+        if (
+            isinstance(size, Expr)
+            and size.as_symbol is None
+            and not env.is_from_data(size)
+            and _is_special(size, env)
+        ):
             found = True
             for atom in sorted(size.symbols, key=str):
                 env.specialize(symbol(atom.name))
     return found
+
+
+def _expect_sizes(spec: ValueSpec, env: ShapeEnv) -> None:
+    """No operator gives a tensor of negative size: where only data tell, it fails when the program runs."""
+    for part in spec if isinstance(spec, (list, tuple)) else (spec,):
+        for size in part.sizes if isinstance(part, TensorSpec) else ():
+            if isinstance(size, Expr) and env.is_from_data(size):
+                env.expect(Relation("<=", 0, size))
 
 
 def _is_special(size: Expr, env: ShapeEnv) -> bool:

@@ -98,6 +98,8 @@ def _broadcast_size(one: IntLike, other: IntLike, env: ShapeEnv) -> IntLike:
         return one
     if isinstance(one, int) and one == 1:
         return other
+    if env.has_data and env.known(Relation("==", one, other)):
+        return one
     if not isinstance(one, int) or not isinstance(other, int):
         for candidate, rest in ((one, other), (other, one)):
             unsettled = isinstance(candidate, Expr) and env.known(Relation("<", 1, candidate)) is None
@@ -145,6 +147,10 @@ def slice_bounds(
 ) -> tuple[IntLike, IntLike, IntLike]:
     """Start, end and length of ``[start:end:step]`` on a dimension, clamped as Python clamps them."""
     low = _clamp_index(0 if start is None else start, size, env)
+    if _only_data_tells(low, size, env) or (end is not None and _only_data_tells(end, size, env)):
+        high = size if end is None else _clamp_index(end, size, env)
+        length = maximum(high - low, 0)
+        return low, low + length, length if step == 1 else floordiv(length + (step - 1), step)
     high = size if end is None else _clamp_index(end, size, env)
     if not at_most(low, high, env):
         high = low
@@ -157,11 +163,30 @@ def _clamp_index(index: IntLike, size: IntLike, env: ShapeEnv) -> IntLike:
         return min(max(index + size if index < 0 else index, 0), size)
     if isinstance(index, int) and index >= 2**62:
         return size
+    if _only_data_tells(0, index, env):
+        return minimum(maximum(from_front(index, size), 0), size)
     if below(index, 0, env):
         index = index + size
+        if _only_data_tells(index, 0, env):
+            return maximum(index, 0)
         if below(index, 0, env):
             return 0
+    if _only_data_tells(index, size, env):
+        return minimum(index, size)
     return index if at_most(index, size, env) else size
+
+
+def from_front(index: IntLike, size: IntLike) -> IntLike:
+    """``index`` counted from the front, where only data tell whether it is negative."""
+    return index + size * maximum(minimum(0 - index, 1), 0)
+
+
+def _only_data_tells(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
+    """Whether which of two is greater is known only when the program runs."""
+    if isinstance(one, int) and isinstance(other, int):
+        return False
+    asked = Relation("<=", one, other)
+    return env.is_from_data(asked) and env.known(asked) is None
 
 
 def reduced_sizes(sizes: Sizes, dims: Sequence[int], keepdim: bool) -> Sizes:

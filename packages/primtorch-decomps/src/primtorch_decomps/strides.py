@@ -8,7 +8,7 @@ from typing import Protocol
 
 import torch
 
-from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.symbols import IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.shapes import Sizes, below, same, same_sizes
@@ -94,13 +94,23 @@ def is_strided_channels_last(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> boo
     return True
 
 
+def is_inside(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
+    """Whether the stride (or size) ``one`` is less than ``other``; sizes from data count as at least 2."""
+    settled = (
+        None
+        if isinstance(one, int) and isinstance(other, int)
+        else env.known_in_general(Relation("<", one, other))
+    )
+    return below(one, other, env) if settled is None else settled
+
+
 def stride_order(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> list[int] | None:
     """Dimensions outermost first if the tensor is dense without overlap in some order, else None."""
     dims = [axis for axis in range(len(sizes)) if not is_one(sizes[axis])]
     ordered: list[int] = []
     for axis in dims:
         place = len(ordered)
-        while place and below(strides[ordered[place - 1]], strides[axis], env):
+        while place and is_inside(strides[ordered[place - 1]], strides[axis], env):
             place -= 1
         ordered.insert(place, axis)
     if not is_contiguous(sizes, strides, ordered):
@@ -215,13 +225,23 @@ def _compare_dims(
         if (isinstance(one, int) and one == 0) or (isinstance(other, int) and other == 0):
             continue
         if one is other or one == other:
-            if below(sizes[outer], sizes[inner], env):
+            if is_inside(sizes[outer], sizes[inner], env):
                 return 1
-        elif below(one, other, env):
+        elif is_inside(one, other, env):
             return -1
         else:
             return 1
     return 0
+
+
+def _goes_on(stride: IntLike, run: IntLike, base: IntLike, env: ShapeEnv) -> bool:
+    """Whether a dimension continues a run of memory. A run of one element has no stride: either answer gives a view."""
+    following = run * base
+    if isinstance(run, int) and run == 1 and not (isinstance(stride, int) and isinstance(following, int)):
+        settled = env.known_in_general(Relation("==", stride, following))
+        if settled is not None:
+            return settled
+    return same(stride, following, env)
 
 
 def view_strides(sizes: Sizes, strides: Sizes, target: Sizes, env: ShapeEnv) -> Sizes | None:
@@ -239,10 +259,10 @@ def view_strides(sizes: Sizes, strides: Sizes, target: Sizes, env: ShapeEnv) -> 
     run: IntLike = 1
     for axis in range(len(sizes) - 1, -1, -1):
         run = run * sizes[axis]
-        if axis and (is_one(sizes[axis - 1]) or same(strides[axis - 1], run * base, env)):
+        if axis and (is_one(sizes[axis - 1]) or _goes_on(strides[axis - 1], run, base, env)):
             continue
         done: IntLike = 1
-        while place >= 0 and (below(done, run, env) or is_one(target[place])):
+        while place >= 0 and (is_inside(done, run, env) or is_one(target[place])):
             result[place] = done * base
             done = done * target[place]
             place -= 1

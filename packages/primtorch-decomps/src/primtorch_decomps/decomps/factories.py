@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fx_interface.symbols import Expr, IntLike, ShapeEnv, floordiv
+from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps import promotion
 from primtorch_decomps.errors import RuleMismatchError
@@ -168,7 +168,10 @@ def _range_length(start: Any, end: Any, step: Any) -> IntLike:
     if all(isinstance(v, (int, Expr)) for v in (start, end, step)):
         span, stride = (start - end, -step) if isinstance(step, int) and step < 0 else (end - start, step)
         length = floordiv(span + stride - 1, stride)
-        if below(length, 0, current_trace().env):
+        env = current_trace().env
+        if isinstance(length, Expr) and env.is_from_data(length):
+            env.expect(Relation("<=", 0, length))
+        elif below(length, 0, env):
             raise RuleMismatchError("the range's bounds do not suit its step")
         return length
     whole: int = math.ceil((end - start) / step)

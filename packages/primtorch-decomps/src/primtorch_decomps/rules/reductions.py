@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import category, is_integral, to_float
@@ -57,30 +58,34 @@ def any_dims(x: TensorSpec, dim: Dims = None, keepdim: bool = False, *, env: Sha
     return reduced_to(x, dim, keepdim, torch.uint8 if x.dtype is torch.uint8 else torch.bool)
 
 
-def _ordered(x: TensorSpec, dims: Dims) -> None:
-    """An extreme of some elements, which must have an order."""
+def _ordered(x: TensorSpec, dims: Dims, env: ShapeEnv) -> None:
+    """An extreme of some elements, which must have an order. Of how many, only data may tell: at least one."""
     axes = canonical_dims(dims, x.rank)
+    for axis in axes if x.rank else ():
+        size = x.sizes[axis]
+        if not isinstance(size, int) and env.is_from_data(size):
+            env.expect(Relation("<=", 1, size))
     if category(x.dtype) == 3 or any(isinstance(x.sizes[a], int) and x.sizes[a] == 0 for a in axes):
         raise RuleMismatchError("an extreme of nothing, or of complex numbers")
 
 
 def _extreme(x: TensorSpec, dim: Dims = (), keepdim: bool = False, *, env: ShapeEnv) -> TensorSpec:
-    _ordered(x, dim)
+    _ordered(x, dim, env)
     return reduced_to(x, dim, keepdim, x.dtype)
 
 
 def _extreme_of_all(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
-    _ordered(x, None)
+    _ordered(x, None, env)
     return TensorSpec((), (), x.dtype, x.device)
 
 
 def _extreme_and_place(x: TensorSpec, dim: int, keepdim: bool = False, *, env: ShapeEnv) -> Any:
-    _ordered(x, dim)
+    _ordered(x, dim, env)
     return reduced_to(x, dim, keepdim, x.dtype), reduced_to(x, dim, keepdim, torch.int64)
 
 
 def _place(x: TensorSpec, dim: int | None = None, keepdim: bool = False, *, env: ShapeEnv) -> TensorSpec:
-    _ordered(x, dim)
+    _ordered(x, dim, env)
     if x.dtype is torch.bool:
         raise RuleMismatchError("the place of an extreme of booleans")
     return reduced_to(x, dim, keepdim, torch.int64)
@@ -100,7 +105,7 @@ for _rule, _names in _EXTREMES.items():
 def aminmax(
     x: TensorSpec, *, dim: int | None = None, keepdim: bool = False, env: ShapeEnv
 ) -> tuple[TensorSpec, TensorSpec]:
-    _ordered(x, dim)
+    _ordered(x, dim, env)
     spec = reduced_to(x, dim, keepdim, x.dtype)
     return spec, spec
 
@@ -119,6 +124,8 @@ def vector_norm(
         raise RuleMismatchError("a norm in another dtype")
     if any(isinstance(size, int) and size == 0 for size in x.sizes):
         raise RuleMismatchError("a norm of nothing")
+    if ord in (math.inf, -math.inf):
+        _ordered(x, dim, env)
     return reduced_to(x, dim, keepdim, _REAL.get(x.dtype, x.dtype))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fx_interface.symbols import IntLike, ShapeEnv, floordiv, maximum, minimum
+from fx_interface.symbols import IntLike, Relation, ShapeEnv, floordiv, maximum, minimum
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
@@ -18,6 +18,7 @@ from primtorch_decomps.shapes import (
     canonical_dim,
     canonical_dims,
     expand_sizes,
+    from_front,
     infer_size,
     same,
     slice_bounds,
@@ -47,7 +48,12 @@ def swapped(dim0: int, dim1: int, rank: int) -> tuple[int, ...]:
 
 
 def index_from_front(index: IntLike, size: IntLike, env: ShapeEnv) -> IntLike:
-    """A position counted from the front; it must lie inside ``size``."""
+    """A position counted from the front; it must lie inside ``size``. One from data is checked at run time."""
+    if not isinstance(index, int) and env.is_from_data(index):
+        place = index if env.known(Relation("<=", 0, index)) else from_front(index, size)
+        env.expect(Relation("<=", 0, place))
+        env.expect(Relation("<", place, size))
+        return place
     place = index + size if below(index, 0, env) else index
     if below(place, 0, env) or not below(place, size, env):
         raise RuleMismatchError(f"index {index} is out of range for size {size}")
@@ -240,8 +246,11 @@ def split_with_sizes(
 ) -> list[Any]:
     total: IntLike = 0
     for length in split_sizes:
+        if not isinstance(length, int) and env.is_from_data(length):
+            env.expect(Relation("<=", 0, length))
         total = total + length
-    if not same(total, x.sizes[canonical_dim(dim, x.rank)], env):
+    size = x.sizes[canonical_dim(dim, x.rank)]
+    if total is not size and not env.expect(Relation("==", total, size)):
         raise RuleMismatchError("split_sizes do not add up to the dimension's size")
     return _pieces(x, dim, split_sizes)
 
