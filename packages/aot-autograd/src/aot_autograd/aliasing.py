@@ -20,7 +20,7 @@ from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.views import HIDDEN_VIEWS, IDENTITIES, apply_step, is_view
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import Expr
+from fx_interface.symbols import Expr, Symbol, symbol
 
 aten = torch.ops.aten
 
@@ -90,7 +90,26 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
             recipe = ViewOf(recipe, (Replay("aten::alias.default", (), (), None, False),))  # another object
         found.recipes.append(recipe)
     _mark_inference(found, outputs)
+    _return_born_sizes(trace, found)
     return found
+
+
+def _return_born_sizes(trace: Trace, found: Results) -> None:
+    """Views that are made again need the sizes from data that they were made with: the graph returns those, too."""
+    pending: list[Any] = [
+        step for recipe in found.recipes if isinstance(recipe, ViewOf) for step in recipe.steps
+    ]
+    wanted: dict[Symbol, None] = {}
+    while pending:
+        item = pending.pop()
+        if isinstance(item, Replay):
+            pending += [*item.args, *(value for _, value in item.kwargs)]
+        elif isinstance(item, (list, tuple)):
+            pending.extend(item)
+        elif isinstance(item, Expr):
+            wanted.update(dict.fromkeys(atom for atom in item.symbols if atom in trace.recorder.births))
+    for atom in sorted(wanted, key=lambda atom: atom.name):
+        found.graph.append(GraphResult(symbol(atom.name), None))
 
 
 def _mark_inference(found: Results, outputs: Sequence[Any]) -> None:

@@ -41,6 +41,20 @@ class GraphInput:
     source: Source | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class Births:
+    """Where symbols come from data: the calls that give them, as a size of the result or as the number itself."""
+
+    calls: Mapping[Symbol, Value]
+    env: ShapeEnv
+
+    def under(self, expr: Expr) -> list[Value]:
+        """The calls that an expression's symbols come from."""
+        simplified = self.env.simplify(expr)
+        symbols = expr.symbols | (simplified.symbols if isinstance(simplified, Expr) else frozenset())
+        return [self.calls[atom] for atom in sorted(symbols, key=str) if atom in self.calls]
+
+
 def operands(value: Value) -> list[Value]:
     """The values among a call's arguments."""
     found: list[Value] = []
@@ -55,8 +69,16 @@ def operands(value: Value) -> list[Value]:
     return found
 
 
-def live_values(roots: Iterable[Any], bound: Mapping[int, Any], keep: Iterable[Value] = ()) -> list[Value]:
-    """The values that ``roots`` need, in recorded order, down to the bound ones (by number), which are not included."""
+def live_values(
+    roots: Iterable[Any],
+    bound: Mapping[int, Any],
+    keep: Iterable[Value] = (),
+    births: Births | None = None,
+) -> list[Value]:
+    """The values that ``roots`` need, in recorded order, down to the bound ones (by number), which are not included.
+
+    With ``births`` also the calls that give the symbols that the values compute with.
+    """
     found: dict[int, Value] = {}
     pending = [*roots, *keep]
     while pending:
@@ -70,6 +92,8 @@ def live_values(roots: Iterable[Any], bound: Mapping[int, Any], keep: Iterable[V
                 pending.extend(item.kwargs.values())
         elif kind is list or kind is tuple:
             pending.extend(item)
+        elif births is not None and kind is Expr:
+            pending.extend(births.under(item))
     return [found[number] for number in sorted(found)]
 
 
@@ -131,9 +155,10 @@ def _node_name(op: Any) -> str:
 class _Builder:
     """Makes nodes for values; ``nodes`` by value number, ``symbols`` by symbol."""
 
-    def __init__(self, env: ShapeEnv) -> None:
+    def __init__(self, env: ShapeEnv, births: Births | None) -> None:
         self.graph = Graph()
         self.env = env
+        self.births: Mapping[Symbol, Value] = {} if births is None else births.calls
         self.nodes: dict[int, Node] = {}
         self.symbols: dict[Symbol, Node] = {}
 
@@ -151,7 +176,12 @@ class _Builder:
     def add(self, value: Value) -> None:
         """The node of a recorded call."""
         kwargs = {name: self.argument(arg) for name, arg in value.kwargs.items()}
-        args = tuple([self.argument(arg) for arg in value.args])
+        if (
+            value.op is torch.ops.aten._assert_scalar.default
+        ):  # as stated, not as it is simplified by what it states
+            args: tuple[Any, ...] = (materialize(self.graph, value.args[0], self.symbols), value.args[1])
+        else:
+            args = tuple([self.argument(arg) for arg in value.args])
         if isinstance(value.op, OpOverload) and is_factory(value.op):
             kwargs |= {"dtype": value.spec.dtype, "device": value.spec.device}
         node = self.graph.create_node("call_function", value.op, name=_node_name(value.op))
@@ -159,6 +189,22 @@ class _Builder:
         if kwargs:
             node.kwargs = kwargs
         self.nodes[value.number] = set_spec(node, value.spec, value.where)
+        if self.births:
+            self._bind_sizes(value.spec, node)
+
+    def _bind_sizes(self, spec: ValueSpec, node: Node) -> None:
+        """Where the symbols that come up with this value are read: whoever takes the graph apart needs to know."""
+        if isinstance(spec, SymSpec):
+            atom = spec.expr.as_symbol if isinstance(spec.expr, Expr) else None
+            if atom is not None:
+                self.symbols.setdefault(atom, node)
+        if not isinstance(spec, TensorSpec) or spec.is_static:
+            return
+        for dim, size in enumerate(spec.sizes):
+            atom = size.as_symbol if isinstance(size, Expr) else None
+            if atom is not None and atom not in self.symbols and atom in self.births:
+                read = self.graph.call_function(torch.ops.aten.sym_size.int, (node, dim))
+                self.symbols[atom] = set_spec(read, SymSpec(size))
 
     def argument(self, arg: Any) -> Any:
         """A node or constant for an argument of a recorded call."""
@@ -182,17 +228,19 @@ def build_graph(
     results: Sequence[tuple[Any, OutputDecl]],
     env: ShapeEnv,
     keep: Iterable[Value] = (),
+    births: Births | None = None,
 ) -> GraphModule:
     """A graph module of dialect ``aten`` that computes ``results`` (values, expressions or None) from ``inputs``.
 
-    ``keep`` are calls that must run even if nothing uses them: those that draw random numbers.
+    ``keep`` are calls that must run even if nothing uses them: those that draw random numbers, and checks. ``births``:
+    as for ``live_values``.
     """
-    builder = _Builder(env)
+    builder = _Builder(env, births)
     declared = []
     for given in inputs:
         node = builder.place(given)
         declared.append(InputDecl(node.name, given.kind, given.spec, given.source))
-    for value in in_order_of_use(live_values([value for value, _ in results], builder.nodes, keep)):
+    for value in in_order_of_use(live_values([value for value, _ in results], builder.nodes, keep, births)):
         builder.add(value)
     outputs = tuple([builder.argument(value) for value, _ in results])
     builder.graph.create_node("output", "output", (outputs,))

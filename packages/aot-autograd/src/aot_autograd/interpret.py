@@ -9,6 +9,7 @@ import operator
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
+import torch
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
@@ -17,7 +18,7 @@ from aot_autograd.memory import read
 from aot_autograd.record import Recorder
 from aot_autograd.trace import TracedTensor
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.graph import location_of_node
+from fx_interface.graph import BORN_KEY, EXPECTED_KEY, location_of_node, size_max, size_min
 from fx_interface.modes import BLOCKS
 from fx_interface.regions import checkpointed, differentiable
 
@@ -54,8 +55,12 @@ def program_of(graph_module: GraphModule) -> Program:
                     continue
             recorder.at(location_of_node(node))
             args, kwargs = _fill_in(node.args, values), _fill_in(node.kwargs, values)
+            if EXPECTED_KEY in node.meta:
+                recorder.check_expected(node.meta[EXPECTED_KEY])
+            recorder.env.again = node.meta.get(BORN_KEY)
             rule = _REGIONS.get(node.target)
             values[node] = _call(node, args, kwargs) if rule is None else rule(recorder, *args, **kwargs)
+            recorder.env.again = None
             if node.target in BLOCKS:
                 entered[node] = values[node]
             elif node.target in _LEAVING:
@@ -121,10 +126,15 @@ def _seeds(function: Any) -> bool:
     return getattr(function, "__name__", "") in _SEEDING and str(function.__module__).startswith("torch")
 
 
+_EXTREMES: Final[Mapping[Any, Callable[..., Any]]] = {size_min: torch.sym_min, size_max: torch.sym_max}
+
+
 def _call(node: Node, args: Any, kwargs: Any) -> Any:
     match node.op:
         case "call_function":
             assert callable(node.target)
+            if node.target in _EXTREMES:  # symbolic ones stay so
+                return _EXTREMES[node.target](*args)
             if _seeds(node.target):
                 raise UnsupportedProgramError(
                     "AOT119",

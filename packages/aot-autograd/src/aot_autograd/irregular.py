@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.calls import Treatment, compute, values_of
+from aot_autograd.calls import Treatment, compute, results, values_of
 from aot_autograd.forms import FORM_OPERATORS
 from aot_autograd.memory import conform, read, write
 from aot_autograd.record import Value
@@ -108,11 +108,30 @@ def _batch_norm_backward(
 
 
 def _index(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """With a mask among the indices the result's size is the number of set elements."""
+    """A mask among the indices stands for the places of its set elements, as torch's kernel has it."""
+    indices: list[Any] = []
     for index in args[1]:
         if isinstance(index, torch.Tensor) and index.dtype in (torch.bool, torch.uint8):
-            return _sized_by_data(trace, op, args, kwargs)
-    return compute(trace, op, args, kwargs)
+            indices += _places(trace, values_of(trace, index))
+        else:
+            indices.append(values_of(trace, index))
+    return results(trace, trace.recorder.call(op, (values_of(trace, args[0]), indices), kwargs))
+
+
+def _places(trace: Trace, mask: Value) -> list[Value]:
+    """One index tensor for each dimension of a mask."""
+    recorder = trace.recorder
+    rows = recorder.call(aten.nonzero.default, (mask,))
+    columns = recorder.call(aten.unbind.int, (rows, 1))
+    return [recorder.item(columns, dim) for dim in range(mask.spec.rank)]
+
+
+def _masked_select(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Of a tensor of the mask's shape: the same as indexing by the mask, whose set elements are counted once."""
+    data, mask = (values_of(trace, arg) for arg in args)
+    if data.spec.sizes != mask.spec.sizes or mask.spec.rank == 0:
+        return compute(trace, op, args, kwargs)
+    return results(trace, trace.recorder.call(aten.index.Tensor, (data, _places(trace, mask))))
 
 
 def _sized_by_data(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -152,10 +171,26 @@ def _polygamma(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
 
 
 def _python_number(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """A tensor's content as a Python number: known only when the program runs."""
+    """A tensor's content as a Python number: an integer is a symbol of its own."""
+    data = values_of(trace, args[0])
+    if data.spec.dtype in _INTEGERS:
+        value = trace.recorder.call(op, (data,))
+        return trace.sizes.to_torch(value.spec.expr)
     raise UnsupportedProgramError(
         "AOT106", "the program reads the content of a tensor as a Python number", where=trace.recorder.where
     )
+
+
+def _check(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """A fact about numbers from data that the program states."""
+    condition, message = args
+    value = condition.node.value if isinstance(condition, torch.SymInt) else int(bool(condition))
+    trace.recorder.check(
+        value, message
+    )  # as it was stated: from then on it is a fact, which simplifies it away
+
+
+_INTEGERS: Final = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
 
 
 def _to_copy(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -182,21 +217,13 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.index.Tensor: _index,
     aten.bernoulli_.float: _bernoulli,
     aten._local_scalar_dense.default: _python_number,
+    aten._assert_scalar.default: _check,
+    aten.masked_select.default: _masked_select,
     aten.polygamma_.default: _polygamma,
     aten.mkldnn_rnn_layer.default: _lstm_layer,
     **FORM_OPERATORS,
     **dict.fromkeys(
         (
-            aten.nonzero.default,
-            aten.argwhere.default,
-            aten.masked_select.default,
-            aten.bincount.default,
-            aten.repeat_interleave.Tensor,
-            aten._unique.default,
-            aten._unique2.default,
-            aten.unique_consecutive.default,
-            aten.unique_dim.default,
-            aten.unique_dim_consecutive.default,
             aten.linalg_lstsq.default,
             aten._pack_padded_sequence.default,
             aten._ctc_loss.default,

@@ -157,7 +157,8 @@ class Repeat:
 class JointPlan:
     """A traced program without its graphs.
 
-    ``symbols``: name and input position of each symbolic size. ``results``: the forward graph returns the program's
+    ``symbols``: name and input position of each symbolic size; ``born``: name and graph result of each that comes from
+    data and is needed after the forward graph. ``results``: the forward graph returns the program's
     results and hidden bases, then new values of mutated inputs, then what only the backward needs; ``returned`` counts
     the first two. ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but no
     result depends on them differentiably, so that the graph runs with gradients off. ``owned``: inputs that are a
@@ -168,6 +169,7 @@ class JointPlan:
 
     inputs: int
     symbols: tuple[tuple[str, int], ...]
+    born: tuple[tuple[str, int], ...]
     recipes: tuple[Recipe, ...]
     returned: int
     differentiable: tuple[int, ...]

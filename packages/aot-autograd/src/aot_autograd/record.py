@@ -17,10 +17,10 @@ import torch
 from torch._ops import OpOverload
 
 from aot_autograd.simplify import SIMPLIFICATIONS
-from fx_interface.errors import UserLocation
+from fx_interface.errors import UnsupportedProgramError, UserLocation
 from fx_interface.operators import OperatorLibrary
-from fx_interface.symbols import Expr, ShapeEnv
-from fx_interface.tensor_spec import ValueSpec
+from fx_interface.symbols import Expr, Relation, ShapeEnv, Symbol, indicator
+from fx_interface.tensor_spec import SymSpec, ValueSpec
 
 
 class Input:
@@ -77,13 +77,31 @@ class Value:
 _GIVEN_SEEDS: Final = frozenset({"philox_seed", "rng_state", "seed"})
 aten = torch.ops.aten
 _ZERO_OR_ONE: Final = frozenset({aten.bernoulli.p, aten.bernoulli.default})
+SIZED_BY_DATA: Final = frozenset(
+    {
+        aten.nonzero.default,
+        aten.argwhere.default,
+        aten.masked_select.default,
+        aten.bincount.default,
+        aten.repeat_interleave.Tensor,
+        aten._unique.default,
+        aten._unique2.default,
+        aten.unique_consecutive.default,
+        aten.unique_dim.default,
+        aten.unique_dim_consecutive.default,
+        aten._local_scalar_dense.default,
+    }
+)
+"""Operators whose result's size, or whose number, only data can tell: each call has symbols of its own."""
 _NO_KWARGS: Final[Mapping[str, Any]] = {}
 
 
 class Recorder:
     """Owner of one trace's values. ``backward`` and ``where`` are stamped on what is recorded from then on.
 
-    ``checkpoints`` counts the checkpointed parts that are being traced, one in another.
+    ``checkpoints`` counts the checkpointed parts that are being traced, one in another. ``births``: the calls that
+    give the symbols that come from data, as a size or as the number itself; ``checks``: calls that fail if a fact that
+    the program relies on does not hold.
     """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
@@ -93,11 +111,14 @@ class Recorder:
         self.backward = False
         self.where: UserLocation | None = None
         self.checkpoints = 0
+        self.births: dict[Symbol, Value] = {}
+        self.checks: list[Value] = []
         self._lines: list[tuple[int, UserLocation | None]] = []
         self._calls: dict[tuple[Any, ...], Value] = {}
         self._specs: dict[Any, Any] = {}
         self._inferred: dict[tuple[Any, ...], Any] = {}
         self._random: dict[OpOverload, bool] = {}
+        self._checked: set[Expr] = set()
 
     def at(self, where: UserLocation | None) -> None:
         """What is recorded from now on comes from this line; torch's autograd nodes made from now on do too."""
@@ -141,15 +162,54 @@ class Recorder:
             if found.recomputed and not self.checkpoints and not self.backward:
                 found.recomputed = False  # it is computed outside of the checkpoint as well
             return found
+        created = self.env.created
         spec = self._infer(tuple(specs), op, args, kwargs)
         simplify = SIMPLIFICATIONS.get(op)
         made = None if simplify is None else simplify(self, args, spec)
         if made is None:
             made = self._append(op, tuple(args), kwargs, spec)
+        if op in SIZED_BY_DATA:
+            self._note_births(made, created)
         if self._is_random(op):
             return self._kept_draw(made) if made.recomputed else made
         self._calls[key] = made
         return made
+
+    def _note_births(self, made: Value, created: int) -> None:
+        """The symbols that a call gives, since ``created`` there are; a checkpoint keeps what they come from."""
+        made.recomputed = False
+        given = made.op is aten.repeat_interleave.Tensor and made.kwargs.get("output_size") is not None
+        if not given and self.env.created == created:
+            raise UnsupportedProgramError(
+                "AOT118",
+                f"the size of {made.op}'s result depends on the content of a tensor",
+                where=self.where,
+            )
+        for spec in made.spec if isinstance(made.spec, tuple) else (made.spec,):
+            sizes = (spec.expr,) if isinstance(spec, SymSpec) else spec.sizes
+            for size in sizes:
+                atom = size.as_symbol if isinstance(size, Expr) else None
+                if atom is not None and self.env.is_from_data(size):
+                    self.births.setdefault(atom, made)
+
+    def check(self, condition: Any, message: str) -> None:
+        """The program goes on only where the integer ``condition`` is not 0; else it raises RuntimeError."""
+        if isinstance(condition, int):
+            if not condition:
+                raise UnsupportedProgramError("AOT122", f"what the program states is false: {message}")
+            return
+        if condition not in self._checked:
+            self._checked.add(condition)
+            made = self._append(aten._assert_scalar.default, (condition, message), _NO_KWARGS, None)
+            made.backward = made.recomputed = (
+                False  # also one that a backward needs: its sizes are the forward's
+            )
+            self.checks.append(made)
+
+    def check_expected(self, relations: Sequence[Relation]) -> None:
+        """What operators require of sizes that only data can tell."""
+        for relation in relations:
+            self.check(indicator(relation), f"of sizes that come from data, {relation} does not hold")
 
     def _kept_draw(self, drawn: Value) -> Value:
         """Random numbers are drawn once: a checkpoint keeps them, zeros and ones as one byte each."""
@@ -205,7 +265,13 @@ class Recorder:
             found = self.operators.infer(
                 op, [_spec(a) for a in args], {name: _spec(a) for name, a in kwargs.items()}, self.env
             )
-            found = self._inferred[key] = self.canonical(found)
+            found = self.canonical(found)
+            if op not in SIZED_BY_DATA:
+                self._inferred[key] = found
+            if self.env.expected:
+                relations = tuple(self.env.expected)
+                self.env.expected.clear()
+                self.check_expected(relations)
         return found
 
     def _is_random(self, op: OpOverload) -> bool:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx import GraphModule
 
-from aot_autograd.graphs import GraphInput, build_graph, live_values, operands, random_calls, symbols_in
+from aot_autograd.graphs import (
+    Births,
+    GraphInput,
+    build_graph,
+    live_values,
+    operands,
+    random_calls,
+    symbols_in,
+)
 from aot_autograd.joint import Joint
 from aot_autograd.partition import Partitioner
 from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
@@ -16,7 +25,7 @@ from aot_autograd.record import Value
 from aot_autograd.repeat import repeat_of
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.signature import InputKind, OutputDecl, OutputKind
-from fx_interface.symbols import Symbol, symbol
+from fx_interface.symbols import Expr, Symbol, symbol
 from fx_interface.tensor_spec import SymSpec
 
 aten = torch.ops.aten
@@ -34,11 +43,12 @@ class TracedProgram:
 def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int, ...] = ()) -> TracedProgram:
     """The forward and backward graphs of a joint recording, and its plan; ``marked`` is the plan's."""
     symbols = _symbol_positions(joint)
+    born = Born(joint)
     backward_graph: GraphModule | None = None
     backward_plan: BackwardPlan | None = None
     saved: list[Value] = []
     if joint.gradients:
-        backward_graph, backward_plan, saved = _backward(joint, partition, symbols)
+        backward_graph, backward_plan, saved = _backward(joint, partition, symbols, born)
     elif joint.tangents:
         backward_plan = BackwardPlan(
             (), (), (), (), (), ()
@@ -46,6 +56,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
     plan = JointPlan(
         inputs=len(joint.declared),
         symbols=tuple((atom.name, position) for atom, position in symbols.items()),
+        born=born.positions(len(saved)),
         recipes=tuple(joint.results.recipes),
         returned=joint.user_results,
         differentiable=tuple(
@@ -69,7 +80,41 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         marked=marked,
         backward=backward_plan,
     )
-    return TracedProgram(plan, _forward(joint, saved), backward_graph)
+    return TracedProgram(plan, _forward(joint, saved, born), backward_graph)
+
+
+class Born:
+    """The symbols from data whose value somebody needs after the forward graph: each is one of its results.
+
+    Those that views of results need are results already; the others come last.
+    """
+
+    def __init__(self, joint: Joint) -> None:
+        self.calls = joint.trace.recorder.births
+        self.given: dict[Symbol, int] = {}
+        for index, result in enumerate(joint.results.graph):
+            atom = result.value.as_symbol if isinstance(result.value, Expr) else None
+            if atom is not None and atom in self.calls:
+                self.given.setdefault(atom, index)
+        self.known = len(joint.results.graph)
+        self.extra: list[Symbol] = []
+
+    @property
+    def symbols(self) -> list[Symbol]:
+        """All of them, in the plan's order."""
+        return [*self.given, *self.extra]
+
+    def need(self, atoms: Iterable[Symbol]) -> None:
+        """Those of ``atoms`` that come from data are to be results."""
+        for atom in sorted(atoms, key=lambda atom: atom.name):
+            if atom in self.calls and atom not in self.given and atom not in self.extra:
+                self.extra.append(atom)
+
+    def positions(self, saved: int) -> tuple[tuple[str, int], ...]:
+        """Name and result number of each; ``saved`` results stand before the last ones."""
+        last = self.known + saved
+        extra = [(atom.name, last + i) for i, atom in enumerate(self.extra)]
+        return (*((atom.name, index) for atom, index in self.given.items()), *extra)
 
 
 def _symbol_positions(joint: Joint) -> dict[Symbol, int]:
@@ -82,7 +127,7 @@ def _symbol_positions(joint: Joint) -> dict[Symbol, int]:
     return found
 
 
-def _forward(joint: Joint, saved: list[Value]) -> GraphModule:
+def _forward(joint: Joint, saved: list[Value], born: Born) -> GraphModule:
     inputs = [
         GraphInput(value, decl.name, decl.kind, decl.spec if value is None else value.spec, decl.source)
         for decl, value in zip(joint.declared, joint.inputs, strict=True)
@@ -97,12 +142,15 @@ def _forward(joint: Joint, saved: list[Value]) -> GraphModule:
         kind = OutputKind.MUTATED_INPUT if index in mutated else OutputKind.USER
         results.append((result.value, OutputDecl(kind, mutated.get(index))))
     results += [(value, OutputDecl(OutputKind.SAVED)) for value in saved]
+    results += [(symbol(atom.name), OutputDecl(OutputKind.SAVED)) for atom in born.extra]
     recorder = joint.trace.recorder
-    return build_graph(inputs, results, joint.trace.env, random_calls(recorder.values, backward=False))
+    keep = [*random_calls(recorder.values, backward=False), *recorder.checks]
+    births = Births(recorder.births, joint.trace.env) if recorder.births else None
+    return build_graph(inputs, results, joint.trace.env, keep, births)
 
 
 def _backward(
-    joint: Joint, partition: Partitioner, symbols: dict[Symbol, int]
+    joint: Joint, partition: Partitioner, symbols: dict[Symbol, int], born: Born
 ) -> tuple[GraphModule, BackwardPlan, list[Value]]:
     """The backward graph, its plan, and the values that the forward graph must return for it only."""
     trace = joint.trace
@@ -117,7 +165,12 @@ def _backward(
     kept = [v for v in crossing if not v.backward]
     tangents = [(v, t) for v, t in joint.tangents if v.number in used]
     atoms = symbols_in([*live, *kept, *(v for v, _ in tangents)], ())
+    atoms |= symbols_in((), [trace.env.simplify(symbol(atom.name)) for atom in atoms])
+    _check_births(live, trace.recorder.births)
     needed = sorted((atom for atom in atoms if atom in symbols), key=lambda atom: symbols[atom])
+    born.need(atoms | symbols_in((), [tangent.spec for _, tangent in tangents]))
+    numbers = [*symbols, *born.symbols]
+    needed += [atom for atom in born.symbols if atom in atoms]
     saved, extra, bindings = _sources(joint, kept)
     inputs = [GraphInput(None, str(atom), InputKind.SYMBOL, SymSpec(symbol(atom.name))) for atom in needed]
     inputs += [
@@ -127,7 +180,7 @@ def _backward(
     results, origin = _gradient_results(joint, inputs)
     graph = build_graph(inputs, results, trace.env, keep)
     plan = BackwardPlan(
-        symbols=tuple(list(symbols).index(atom) for atom in needed),
+        symbols=tuple(numbers.index(atom) for atom in needed),
         saved=tuple(saved),
         tangents=tuple(tangent for _, tangent in tangents),
         gradient_of=tuple(index for index, _ in joint.gradients),
@@ -135,6 +188,15 @@ def _backward(
         depends=tuple(_tangents_under(gradients, live, [value for value, _ in tangents])),
     )
     return graph, plan, extra
+
+
+def _check_births(live: list[Value], births: Mapping[Symbol, Value]) -> None:
+    """A size from data that only the backward makes is not given to it."""
+    for value in births.values():
+        if value.backward and value in live:
+            raise UnsupportedProgramError(
+                "AOT118", f"the size of {value.op}'s result, in a backward, depends on data"
+            )
 
 
 def _tangents_under(

@@ -32,10 +32,12 @@ def result_maker(plan: JointPlan) -> Maker | None:
     views = [r for r in map(_plain, recipes) if isinstance(r, ViewOf)]
     dynamic = any(is_dynamic(view.steps) for view in views)
     positions = [(Symbol(name), position) for name, position in plan.symbols] if dynamic else []
+    born = [(Symbol(name), index) for name, index in plan.born if index < plan.returned] if dynamic else []
     operators = {step.op: operator_named(step.op) for view in views for step in view.steps}
 
     def make(inputs: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
         sizes = {atom: inputs[position] for atom, position in positions}
+        sizes.update((atom, results[index]) for atom, index in born)
         made: list[Any] = []
         for recipe in recipes:
             made.append(_make(recipe, inputs, results, made, sizes, operators))

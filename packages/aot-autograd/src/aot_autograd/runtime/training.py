@@ -70,6 +70,7 @@ def _forward_method(
     dirty = [(m.input_index, m.graph_index) for m in plan.mutated if m.differentiable]
     constant = sorted(set(range(returned)) - set(plan.differentiable))
     symbols = [position for _, position in plan.symbols]
+    born = [index for _, index in plan.born]
     remember = repetition.remember
 
     def method(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
@@ -81,8 +82,8 @@ def _forward_method(
         ctx.kept = None if hooked else [results[i] for i in own_results]
         saved = everything if hooked else shared
         ctx.save_for_backward(*[given[i] if is_input else results[i] for is_input, i in saved])
-        if symbols:
-            ctx.sizes = [inputs[position] for position in symbols]
+        if symbols or born:
+            ctx.sizes = [*(inputs[position] for position in symbols), *(results[index] for index in born)]
         for input_index, graph_index in quiet:
             write_back(inputs[input_index], results[graph_index])
         if constant:
@@ -115,7 +116,7 @@ def _backward_method(
     inputs, gradient_of = plan.inputs, backward_plan.gradient_of
 
     def once(ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool) -> list[Any]:
-        sizes = ctx.sizes if plan.symbols else ()
+        sizes = ctx.sizes if plan.symbols or plan.born else ()
         given = [sizes[number] for number in symbols]
         given += saved
         given += [read(grads[position], sizes) for position, read in tangents]
@@ -180,7 +181,7 @@ def _collector(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], 
 def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:
     """What turns an arriving gradient (or None) into the tensor that the backward graph expects."""
     spec = tangent.spec
-    names = [Symbol(name) for name, _ in plan.symbols]
+    names = [Symbol(name) for name, _ in (*plan.symbols, *plan.born)]
     contiguous = spec.is_contiguous
 
     def read(gradient: torch.Tensor | None, sizes: Sequence[int]) -> torch.Tensor:
