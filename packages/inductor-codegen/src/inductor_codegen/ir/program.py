@@ -2,8 +2,8 @@
 buffers.
 
 A program is straight-line: ``steps`` run in order, every name is defined once (by an input or a step) before
-it is used, and sizes are integer expressions over the symbols that ``inputs`` bind. Nothing here knows C++ or
-Triton.
+it is used, and sizes are integer expressions over the symbols that ``inputs`` and library calls bind. Nothing
+here knows C++ or Triton.
 """
 
 from __future__ import annotations
@@ -149,13 +149,24 @@ Argument: TypeAlias = Union[BufferRef, FloatRef, IntLike, Constant, tuple["Argum
 
 
 @dataclass(frozen=True, slots=True)
+class Born:
+    """A symbol whose value a library call tells: the size ``dim`` of its result number ``result``, or, where there is
+    none, the integer that it returns."""
+
+    symbol: Symbol
+    result: int | None = None
+    dim: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class CallExtern:
     """Call a library operator as the schema of ``op`` says.
 
     ``results`` has one entry for each tensor of the flattened result, in order; None marks a tensor that
     nobody reads. Each result has exactly the given sizes and strides; the wrapper chooses the functional or
     an out variant. It is new memory, except where the schema says that it may alias an argument
-    (``as_strided``): then the arguments stay alive as long as the results.
+    (``as_strided``): then the arguments stay alive as long as the results. From this step on the symbols in ``born``
+    have a value.
     """
 
     op: OpOverload
@@ -163,6 +174,7 @@ class CallExtern:
     kwargs: tuple[tuple[str, Argument], ...]
     results: tuple[Buffer | None, ...]
     where: UserLocation | None = None
+    born: tuple[Born, ...] = ()
 
 
 Step: TypeAlias = Allocate | Reuse | View | Free | RunKernel | CallExtern
@@ -197,6 +209,11 @@ class Program:
         named = {item.name: item for item in self.inputs if isinstance(item, Buffer)}
         named.update((buffer.name, buffer) for step in self.steps for buffer in self.defined(step))
         return named
+
+    def born(self) -> frozenset[Symbol]:
+        """The symbols that get their value while the program runs."""
+        calls = (step for step in self.steps if isinstance(step, CallExtern))
+        return frozenset(born.symbol for call in calls for born in call.born)
 
     def escaping(self) -> frozenset[str]:
         """Names of buffers whose memory an output shares: they must be torch's own."""

@@ -12,13 +12,20 @@ from torch.fx import GraphModule, Node
 
 from fx_interface.dialects.prims import PrimKind, PrimOp
 from fx_interface.errors import UnbackedSymbolError, UserLocation
-from fx_interface.graph import SIZE_ARITHMETIC, block_of, call_block, location_of_node, spec_of_node
+from fx_interface.graph import (
+    SIZE_ARITHMETIC,
+    block_of,
+    call_block,
+    location_of_node,
+    size_value,
+    spec_of_node,
+)
 from fx_interface.signature import SHAPE_ENV_KEY, InputKind, OutputDecl, OutputKind, signature_of
-from fx_interface.symbols import Expr, IntLike, ShapeEnv
+from fx_interface.symbols import Expr, IntLike, ShapeEnv, Symbol
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguous_strides
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.index import at_least
-from inductor_codegen.ir.program import Buffer, FloatInput, SymbolInput, UnusedInput
+from inductor_codegen.ir.program import Born, Buffer, FloatInput, SymbolInput, UnusedInput
 from inductor_codegen.lower import formulas, joining
 from inductor_codegen.lower.values import (
     ExternalCall,
@@ -70,6 +77,7 @@ class Lowering:
         self.env = env
         self.result = Lowered()
         self._names: set[str] = set()
+        self._symbols: set[Symbol] = set()
         self._copies: dict[tuple[Operand, Sizes], Placed] = {}
 
     def run(self, module: GraphModule) -> None:
@@ -119,6 +127,8 @@ class Lowering:
             case SymSpec(expr):
                 symbol = expr.as_symbol if isinstance(expr, Expr) else None
                 inputs.append(UnusedInput() if symbol is None else SymbolInput(symbol))
+                if symbol is not None:
+                    self._symbols.add(symbol)
                 return Number(self.env.simplify(expr))
             case SymFloatSpec():
                 inputs.append(FloatInput(node.name))
@@ -134,6 +144,8 @@ class Lowering:
             items, key = node.args
             return known[items][key]  # type: ignore[index]
         spec = spec_of_node(node)
+        if target in _NUMBERS:
+            return self._number_call(node, known)
         if isinstance(spec, SymSpec):
             return Number(self.env.simplify(spec.expr))
         if isinstance(target, OpOverload):
@@ -233,13 +245,54 @@ class Lowering:
                 raise unsupported("IND104", f"result {position} of {op} is {item!r}", where)
         aliases = any(result.alias_info is not None for result in op._schema.returns)
         numbers = tuple(None if value is None else value.number for value in results)
-        call = ExternalCall(op, args, kwargs, numbers, aliases, where)
+        born = self._sizes_born(listed, results) if self.env.symbols else ()
+        token = self._token(node.name, where) if born else None
+        number = None if token is None else token.number
+        call = ExternalCall(op, args, kwargs, numbers, aliases, where, born, number)
+        if token is not None:
+            token.call = call
         for value in results:
             if value is not None:
                 value.call = call
         self.result.calls.append(call)
         operands = tuple(None if value is None else operand_of(value) for value in results)
         return operands[0] if single else operands
+
+    def _number_call(self, node: Node, known: dict[Node, Any]) -> Any:
+        """A number read out of a tensor, or a check of numbers: a call without tensors as results."""
+        where, spec = location_of_node(node), spec_of_node(node)
+        assert isinstance(node.target, OpOverload)
+        if isinstance(spec, SymSpec):
+            args: tuple[object, ...] = (self._library_argument(node.args[0], known, where),)
+            atom = spec.expr.as_symbol if isinstance(spec.expr, Expr) else None
+            if atom is None or atom in self._symbols:
+                return Number(self.env.simplify(spec.expr))
+            self._symbols.add(atom)
+            born: tuple[Born, ...] = (Born(atom),)
+        else:
+            args, born = (size_value(node.args[0]), *node.args[1:]), ()
+            if isinstance(args[0], int) and args[0]:
+                return None
+        token = self._token(node.name, where)
+        token.call = ExternalCall(node.target, args, (), (), False, where, born, token.number)
+        self.result.calls.append(token.call)
+        return Number(self.env.simplify(spec.expr)) if isinstance(spec, SymSpec) else None
+
+    def _token(self, name: str, where: UserLocation | None) -> Value:
+        """A value without memory, which orders what is computed."""
+        spec = TensorSpec((), (), torch.int64, torch.device("cpu"))
+        return self.add_value(f"{name}_token", spec, None, where)
+
+    def _sizes_born(self, listed: Sequence[Any], results: Sequence[Value | None]) -> tuple[Born, ...]:
+        """The symbols from data that come up with a call's results."""
+        found: list[Born] = []
+        for position, (item, result) in enumerate(zip(listed, results, strict=True)):
+            for dim, size in enumerate(item.sizes if result is not None else ()):
+                atom = size.as_symbol if isinstance(size, Expr) else None
+                if atom is not None and atom not in self._symbols and self.env.is_from_data(size):
+                    self._symbols.add(atom)
+                    found.append(Born(atom, position, dim))
+        return tuple(found)
 
     def _library_argument(self, arg: Any, known: dict[Node, Any], where: UserLocation | None) -> object:
         if isinstance(arg, Node):
@@ -292,6 +345,9 @@ class Lowering:
             case int() | float():
                 return Number(lowered)
         raise unsupported("IND104", f"output {arg!r} is neither tensor, number nor None", None)
+
+
+_NUMBERS = frozenset({torch.ops.aten._local_scalar_dense.default, torch.ops.aten._assert_scalar.default})
 
 
 def operand_of(value: Value) -> Operand:

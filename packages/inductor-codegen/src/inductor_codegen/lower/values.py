@@ -15,7 +15,7 @@ from torch._ops import OpOverload
 
 from fx_interface.errors import UserLocation
 from fx_interface.symbols import IntLike
-from inductor_codegen.ir.program import Buffer, ProgramInput
+from inductor_codegen.ir.program import Born, Buffer, ProgramInput
 from inductor_codegen.lower.views import Layout, Sizes, View
 
 
@@ -130,7 +130,9 @@ class ExternalCall:
     """A library call. Tensors inside ``args`` and ``kwargs`` are ``Placed``; ``results`` are value numbers,
     None where unused.
 
-    ``aliases``: a result may share the memory of an argument.
+    ``aliases``: a result may share the memory of an argument. ``born``: symbols that the call gives; ``token`` is then
+    the value, without memory, that stands for them, or for what is true after a check: whoever computes with a symbol
+    waits for its tokens.
     """
 
     op: OpOverload
@@ -139,6 +141,8 @@ class ExternalCall:
     results: tuple[int | None, ...]
     aliases: bool
     where: UserLocation | None
+    born: tuple[Born, ...] = ()
+    token: int | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -117,7 +117,7 @@ class _Assembler:
         args = tuple(self._argument(arg) for arg in call.args)
         kwargs = tuple((name, self._argument(arg)) for name, arg in call.kwargs)
         results = tuple(None if n is None else _buffer(self.lowered.values[n]) for n in call.results)
-        step = CallExtern(call.op, args, kwargs, results, call.where)
+        step = CallExtern(call.op, args, kwargs, results, call.where, call.born)
         if call.aliases:
             for result in results:
                 if result is not None:

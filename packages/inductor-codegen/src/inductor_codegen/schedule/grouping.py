@@ -19,6 +19,7 @@ from inductor_codegen.schedule.cost import TreeCost, tree_costs
 from inductor_codegen.schedule.domain import Domain
 from inductor_codegen.schedule.edges import Edge, Match, edges_of
 from inductor_codegen.schedule.order import Dependencies
+from inductor_codegen.schedule.waiting import Tokens
 
 MAX_MEMBERS = 120
 """Values in one kernel: beyond, compilers get slow and registers run out."""
@@ -98,9 +99,29 @@ class _Grouper:
             self.dependencies.extend(unit, min(made, default=len(self.lowered.values)))
             for number in made:
                 self.dependencies.extend(unit, number)
+            if call.token is not None:
+                self.dependencies.extend(unit, call.token)
+        self._collect_waiting()
         for output in self.lowered.outputs:
             if isinstance(output, Placed):
                 self.uses[output.source].output = True
+
+    def _collect_waiting(self) -> None:
+        """What computes with numbers from data reads, as it were, their tokens."""
+        tokens = Tokens(self.lowered)
+        if not tokens:
+            return
+        for value in self.lowered.values:
+            if value.formula is not None:
+                for token in tokens.awaited_by(value):
+                    self.uses[token].reads.append((value.number, Edge(Match.OTHER)))
+        for unit, call in enumerate(self.lowered.calls):
+            made = [number for number in (*call.results, call.token) if number is not None]
+            sizes = tuple(self.lowered.values[number].sizes for number in made)
+            for token in tokens.before(
+                min(made, default=len(self.lowered.values)), (call.args, call.kwargs, sizes)
+            ):
+                self.uses[token].calls.add(unit)
 
     def run(self) -> Grouping:
         for value in reversed(self.lowered.values):

@@ -25,6 +25,7 @@ from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.program import (
     Allocate,
     Argument,
+    Born,
     Buffer,
     BufferRef,
     CallExtern,
@@ -168,6 +169,20 @@ def _extern(step: CallExtern) -> list[str]:
     arguments = [_argument(argument) for argument in step.args]
     arguments += [f"{key}={_argument(value)}" for key, value in step.kwargs]
     call = f"{op}({', '.join(arguments)})"
+    if not step.results:
+        return [f"{step.born[0].symbol.name} = {call}" if step.born else call]
+    return [*_assigned(step, call), *(_size_born(step, born) for born in step.born)]
+
+
+def _size_born(step: CallExtern, born: Born) -> str:
+    """Read a size that only the call could tell."""
+    assert born.result is not None
+    result = step.results[born.result]
+    assert result is not None
+    return f"{born.symbol.name} = {result.name}.size({born.dim})"
+
+
+def _assigned(step: CallExtern, call: str) -> list[str]:
     if len(step.results) == 1 and not _returns_several(step):
         (result,) = step.results
         return [call if result is None else f"{result.name} = {call}"]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import torch
+
+from fx_interface.symbols import Expr
 from inductor_codegen.codegen.wrapper.arguments import CArguments, c_arguments
-from inductor_codegen.codegen.wrapper.integers import integer
+from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.placement import qualified_name
 from inductor_codegen.codegen.wrapper.preamble import DISPATCHER_FUNCTIONS, CFunction
@@ -11,8 +14,10 @@ from inductor_codegen.codegen.wrapper.python_calls import RuntimeValues, split
 from inductor_codegen.codegen.wrapper.routes import RouteKind, exact_scalars, may_fail_on_values, route_of
 from inductor_codegen.codegen.wrapper.stable_values import stable_values
 from inductor_codegen.codegen.wrapper.text import Text
-from inductor_codegen.ir.program import Buffer, CallExtern, FloatRef, Program
+from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern, FloatRef, Program
 from inductor_codegen.runtime.operator_call import OperatorCall
+
+_CHECK = torch.ops.aten._assert_scalar.default
 
 
 class CallWriter:
@@ -39,6 +44,12 @@ class CallWriter:
 
     def write(self, call: CallExtern) -> None:
         """The statements of one call."""
+        if not call.results and call.born:
+            self._number(call)
+            return
+        if not call.results and call.op is _CHECK:
+            self._check(call)
+            return
         route = route_of(call, self._memory.buffers, self._memory.device)
         match route.kind:
             case RouteKind.GIVEN_MEMORY:
@@ -93,6 +104,30 @@ class CallWriter:
         self._text.line(f"  if (code) return fx_explain(code, {where}); }}")
         self._take(call, made)
 
+    def _number(self, call: CallExtern) -> None:
+        """The integer in a tensor."""
+        (source,), (born,) = call.args, call.born
+        assert isinstance(source, BufferRef)
+        bits = str(self._memory.buffers[source.name].dtype).removeprefix("torch.")
+        name, where = symbol_name(born.symbol), self._text.where(call.where)
+        function = f"aoti_torch_item_{bits}"
+        self._use(function, ["H", f"{bits}_t*"])
+        handle = self._memory.handle(source.name)
+        self._text.line(f"int64_t {name};")
+        self._text.line(
+            f"{{ {bits}_t v; if ({function}({handle}, &v)) return fx_explain(1, {where}); {name} = v; }}"
+        )
+
+    def _check(self, call: CallExtern) -> None:
+        """A fact that the program goes on with; the operator itself raises where it does not hold."""
+        condition = call.args[0]
+        assert isinstance(condition, (int, Expr))
+        template, values = split(call)
+        passed = self._pass_to_python(template, values)
+        where = self._text.where(call.where)
+        self._text.line(f"if (!({integer(condition)})) {{ H r[1] = {{}};")
+        self._text.line(f"  return fx_explain(fx_call_operator({passed}, r, 0), {where}); }}")
+
     def _arguments(self, call: CallExtern) -> CArguments:
         return c_arguments(call, self, exact_scalars(call, self._memory.buffers))
 
@@ -132,6 +167,12 @@ class CallWriter:
     def _take(self, call: CallExtern, made: list[str]) -> None:
         """Check what came back, and free what nobody reads."""
         named = f'"{qualified_name(call.op)}"'
+        for born in call.born:
+            assert born.result is not None
+            name = symbol_name(born.symbol)
+            self._use("aoti_torch_get_size", ["H", "int64_t", "int64_t*"])
+            self._text.line(f"int64_t {name};")
+            self._text.line(f"TRY(aoti_torch_get_size({made[born.result]}, {born.dim}, &{name}));")
         for position, (result, handle) in enumerate(zip(call.results, made, strict=True)):
             if result is None:
                 self._text.line(f"fx_free({handle});")

@@ -134,7 +134,13 @@ def _candidates(program: Program, into_given_memory: frozenset[int]) -> frozense
                 found.add(buffer.name)
             case CallExtern(results=(Buffer() as buffer,)) if position in into_given_memory:
                 found.add(buffer.name)
-    return frozenset(found - bound)
+    born = program.born()
+    late = {
+        name
+        for name, buffer in program.buffers().items()
+        if born and any(isinstance(n, Expr) and n.symbols & born for n in (*buffer.sizes, *buffer.strides))
+    }  # the block is taken before their sizes are known
+    return frozenset(found - bound - late)
 
 
 def _share(program: Program, chosen: frozenset[str]) -> Placement:
