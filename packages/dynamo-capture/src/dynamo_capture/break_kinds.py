@@ -122,6 +122,12 @@ _ENTRIES = (
         "pass plain strided tensors",
     ),
     BreakKind(
+        "CAP217",
+        "a number from data decides",
+        "how many elements a mask selects, or which number a tensor holds, is known only when the graph runs",
+        "state what holds with torch._check or torch._check_is_size, or use torch.where instead of Python control flow",
+    ),
+    BreakKind(
         "CAP220",
         "an instruction is not supported",
         "the translator has no rule for this bytecode instruction",

@@ -49,7 +49,7 @@ from dynamo_capture.session import Session
 from dynamo_capture.surroundings import set_aside
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
-from fx_interface.errors import UnsupportedProgramError, UserLocation
+from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError, UserLocation
 from fx_interface.modes import restored
 from fx_interface.source import ClosureSource, LocalSource, Scope
 
@@ -91,7 +91,7 @@ class _RootFrame(Frame):
             except UserRaise as raised:
                 self.unwind(step, raised)
                 continue
-            except (GraphBreak, NotConstant, DataDependent) as error:
+            except (GraphBreak, NotConstant, DataDependent, UnbackedSymbolError) as error:
                 reason = break_of(error)
                 error.__traceback__ = reason.__traceback__ = (
                     None  # it leads to this frame, which refers to it
@@ -120,6 +120,10 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
 
 def _is_own(frame: Frame) -> bool:
     return is_worth_capturing(frame.code, frame.globals.real)
+
+
+class _WithoutData(Exception):
+    """Inside: a graph with sizes from data cannot be finished; the frame is captured again and breaks at them."""
 
 
 class FrameCompiler:
@@ -216,6 +220,12 @@ class FrameCompiler:
             )
 
     def _compile(self, view: FrameView) -> Any:
+        try:
+            return self._compile_once(view)
+        except _WithoutData:
+            return self._compile_once(view)
+
+    def _compile_once(self, view: FrameView) -> Any:
         prepared = prepare(view.code)
         try:
             return self._attempt(view, prepared, None, None)
@@ -266,10 +276,20 @@ class FrameCompiler:
         session = self._session
         history = session.histories.setdefault(id(view.code), SizeHistory())
         register_loaded()
-        policy = Policy(session.dynamic, history, session.fullgraph)
+        follows_data = id(view.code) not in session.without_data
+        policy = Policy(session.dynamic, history, session.fullgraph, follows_data)
         tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in)
         try:
             return self._capture(view, prepared, broken, report, tx)
+        except (CaptureError, _Broken):
+            raise
+        except (UnsupportedProgramError, GraphBreak) as error:
+            is_target = session.fullgraph and id(view.code) in session.targets
+            if is_target or not (policy.follows_data and tx.env.has_data):
+                raise
+            _log.info("%s is captured without sizes from data: %s", view.code.co_qualname, error)
+            session.without_data[id(view.code)] = view.code
+            raise _WithoutData from None
         finally:
             tx.release()
 

@@ -21,6 +21,7 @@ from dynamo_capture.values import (
     ObjectIterator,
     Value,
 )
+from fx_interface.errors import UnbackedSymbolError
 from fx_interface.source import (
     BuiltinSource,
     GlobalSource,
@@ -216,7 +217,7 @@ class Frame:
                         step = steps[self.next]
                 except UserRaise as raised:
                     self.unwind(step, raised)
-        except (GraphBreak, NotConstant, DataDependent) as error:
+        except (GraphBreak, NotConstant, DataDependent, UnbackedSymbolError) as error:
             reason = break_of(error)
             if reason.where is None:
                 reason.where = tx.where()
@@ -271,12 +272,14 @@ def too_long() -> GraphBreak:
     return GraphBreak("CAP224", f"more than {MOST_STEPS} instructions in one graph")
 
 
-def break_of(error: GraphBreak | NotConstant | DataDependent) -> GraphBreak:
+def break_of(error: GraphBreak | NotConstant | DataDependent | UnbackedSymbolError) -> GraphBreak:
     """The graph break for what an instruction could not know."""
     if isinstance(error, GraphBreak):
         return error
     if isinstance(error, DataDependent):
         return GraphBreak("CAP201", str(error) or "a tensor's content decides")
+    if isinstance(error, UnbackedSymbolError):
+        return GraphBreak("CAP217", error.what)
     unknown = error.args[0] if error.args else None
     what = unknown.describe() if isinstance(unknown, Value) else "a value"
     return GraphBreak("CAP211", f"{what} is not known while tracing")

@@ -36,6 +36,7 @@ from dynamo_capture.values import (
     size_value,
 )
 from dynamo_capture.values.array import ArrayValue
+from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.symbols import Expr, Relation, RelationOp
 
@@ -346,7 +347,10 @@ class Operators:
             return boolean(answer) if answer is not None else None
         relation, swap = _RELATIONS[symbol]
         one, other = (other, one) if swap else (one, other)
-        return boolean(self._tx.decide(Relation(relation, one, other)))
+        asked, env = Relation(relation, one, other), self._tx.env
+        if env.is_from_data(asked) and env.known(asked) is None:
+            return DataCondition(asked)
+        return boolean(self._tx.decide(asked))
 
     def _compare_objects(self, symbol: str, lhs: Value, rhs: Value, left: str, right: str) -> Value:
         tx = self._tx

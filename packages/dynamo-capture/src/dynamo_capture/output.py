@@ -16,7 +16,7 @@ from fx_interface.graph import LOCATION_KEY, materialize
 from fx_interface.modes import CHANGING
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
-from fx_interface.symbols import Expr, Symbol
+from fx_interface.symbols import Expr, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
 
 if TYPE_CHECKING:
@@ -36,15 +36,20 @@ class GraphInput:
 
 
 class GraphOutput:
-    """Owner of one graph. ``mutates``: some node may write into a tensor; ``draws``: one takes random numbers;
-    ``checks``: a tensor's content is checked after the graph has run."""
+    """Owner of one graph. ``mutates``: some node may write into a tensor; ``leaves``: into one that it did not make
+    itself; ``draws``: one takes random numbers; ``checks``: a tensor's content is checked after the graph has run.
+    ``assumes``: the frame is to run again where a check in the graph fails; ``born``: where the symbols that come from
+    data are read, a tensor and its dimension."""
 
     def __init__(self) -> None:
         self.graph = Graph()
         self.inputs: list[GraphInput] = []
         self.checks = False
         self.symbol_nodes: dict[Symbol, Node] = {}
+        self.born: dict[Symbol, tuple[Node, int]] = {}
         self.mutates = False
+        self.leaves = False
+        self.assumes = False
         self.draws = False
         self.calls = 0
         self._first_call: Node | None = None
@@ -58,7 +63,7 @@ class GraphOutput:
     @property
     def is_repeatable(self) -> bool:
         """Whether running the graph leaves nothing behind."""
-        return not (self.mutates or self.draws)
+        return not (self.leaves or self.draws)
 
     def use(self, node: Node) -> Node:
         """The node of this graph that stands for ``node``, which may lie in a region's sub-graph that has ended."""
@@ -69,9 +74,26 @@ class GraphOutput:
             raise GraphBreak("CAP245", f"{node.name}, a tensor of a region that was given up, is used")
         return self.use(body.export(node))
 
+    def assume(self, what: str) -> None:
+        """The graph fails where something else than ``what`` holds: then the frame must be able to run again."""
+        if not self.is_repeatable:
+            raise GraphBreak("CAP217", f"{what} decides, after the graph has changed something")
+        self.assumes = True
+
+    def draw(self) -> None:
+        """An operation takes random numbers."""
+        self.draws = True
+        self._keep_repeatable()
+
+    def _keep_repeatable(self) -> None:
+        if self.assumes and not self.is_repeatable:
+            raise GraphBreak("CAP217", "something is changed after a number from data has decided")
+
     def write(self, written: Sequence[TensorValue]) -> None:
         """An operation changes the content of these tensors."""
         self.mutates = True
+        self.leaves = self.leaves or not written or any(_is_given(tensor.memory) for tensor in written)
+        self._keep_repeatable()
         if self.checks and any(tensor.memory.real is not None for tensor in written):
             raise GraphBreak("CAP201", "an existing tensor is written to after a check of a tensor's content")
 
@@ -144,7 +166,21 @@ class GraphOutput:
         return value
 
     def need(self, value: Expr) -> None:
-        """The graph is to have a node for every symbol of ``value``; the outermost graph has."""
+        """The graph is to have a node for every symbol of ``value``; one for each input it has."""
+        for atom in value.symbols:
+            if atom not in self.symbol_nodes:
+                self.symbol_nodes[atom] = self._size_born(atom)
+
+    def _size_born(self, atom: Symbol) -> Node:
+        """The node that reads a size from data, right behind what has it."""
+        if atom not in self.born:
+            raise GraphBreak("CAP217", f"the number {atom} is used outside of the part that makes it")
+        tensor, dim = self.born[atom]
+        with self.graph.inserting_after(tensor):
+            node = self.graph.create_node("call_method", "size", (tensor, dim))
+        node.meta[SPEC_KEY] = SymSpec(symbol(atom.name))
+        self._pure.add(node)
+        return node
 
     def _before_first_call(self, node: Node) -> bool:
         return self._first_call is None or node < self._first_call
@@ -172,6 +208,10 @@ class GraphOutput:
             self._pure.add(node)
         self.calls += 1
         return node
+
+    def keep(self, node: Node) -> None:
+        """The node must run even if nothing uses it: it checks what the trace relies on."""
+        self._pure.discard(node)
 
     def body(self, name: str, body: Body) -> Node:
         """A node for a region's sub-graph, the first argument(s) of the region's target."""
@@ -240,6 +280,11 @@ def _add_symbols(spec: Any, atoms: set[Symbol]) -> None:
     elif isinstance(spec, (tuple, list)):
         for part in spec:
             _add_symbols(part, atoms)
+
+
+def _is_given(tensor: TensorValue) -> bool:
+    """Whether a tensor, or what it is a view of, was there before the graph."""
+    return tensor.real is not None or tensor.source is not None or tensor.node.op == "placeholder"
 
 
 def _is_size(node: Node) -> bool:

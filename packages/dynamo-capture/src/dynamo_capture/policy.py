@@ -97,9 +97,17 @@ def _merge(
 
 class Policy:
     """The choice for one capture. ``dynamic``: True every size, False none, None those that differed. ``fullgraph``: no
-    graph break is made where another version will do."""
+    graph break is made where another version will do. ``follows_data``: sizes and numbers from data are symbols, and
+    break no graph."""
 
-    def __init__(self, dynamic: bool | None, history: SizeHistory, fullgraph: bool = False) -> None:
+    def __init__(
+        self,
+        dynamic: bool | None,
+        history: SizeHistory,
+        fullgraph: bool = False,
+        follows_data: bool = True,
+    ) -> None:
+        self.follows_data = follows_data
         self._dynamic = dynamic
         self._fullgraph = fullgraph
         self._history = history

@@ -19,7 +19,7 @@ from fx_interface.operators import OperatorLibrary
 @dataclass(slots=True)
 class Session:
     """What all captures under one ``optimize`` share. What belongs to a code object is kept by identity: equal code
-    may be another function's."""
+    may be another function's. ``without_data``: code whose graphs end where a size or number comes from data."""
 
     backend: Callable[..., Any]
     library: OperatorLibrary
@@ -31,6 +31,7 @@ class Session:
     histories: dict[int, SizeHistory] = field(default_factory=dict)
     failures: dict[int, int] = field(default_factory=dict)
     targets: dict[int, CodeType] = field(default_factory=dict)
+    without_data: dict[int, CodeType] = field(default_factory=dict)
     waits: bool = True
     locks: dict[int, threading.RLock] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)
@@ -54,6 +55,7 @@ class Session:
         self.histories.clear()
         self.failures.clear()
         self.refusals.clear()
+        self.without_data.clear()
 
 
 def _options(session: Session) -> tuple[Any, bool, bool | None]:

@@ -46,7 +46,7 @@ from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.opaque import NewReference, WeakReference
 from dynamo_capture.values.running import RunningIterator
 from dynamo_capture.wrapping import Wrapping
-from fx_interface.errors import UserLocation
+from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import Source
 from fx_interface.symbols import Relation, ShapeEnv
@@ -92,7 +92,7 @@ class Trace:
         self.keyed: dict[int, Value] = {}
         self.draws = Draws()
         self.running: list[RunningIterator] = []
-        self.inference = Inference(library, self.env)
+        self.inference = Inference(library, self.env, policy.follows_data)
         self.wrapping = Wrapping(self)
         self.attributes = Attributes(self)
         self.calls = Calls(self)
@@ -175,7 +175,7 @@ class Trace:
         """Run Python on constants; what it raises, the program raises."""
         try:
             return compute()
-        except (GraphBreak, UserRaise, NotConstant):
+        except (GraphBreak, UserRaise, NotConstant, UnbackedSymbolError):
             raise
         except Exception as error:
             raise UserRaise(self.exception(error)) from None

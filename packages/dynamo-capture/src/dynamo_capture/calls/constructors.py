@@ -14,8 +14,10 @@ from dynamo_capture.calls.registry import handles
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.floats import is_open
+from dynamo_capture.tensors.data_numbers import truth_of
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
+    FALSE,
     NONE,
     CellValue,
     Const,
@@ -39,6 +41,7 @@ from dynamo_capture.values import (
     is_none,
     make_slice,
 )
+from dynamo_capture.values.condition import DataCondition
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -113,6 +116,8 @@ def make_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return value
     if isinstance(value, TensorValue):
         args = [tx.tensors.number(value, "int() of a tensor reads its content"), *args[1:]]
+        if isinstance(args[0], SymValue) and len(args) == 1:
+            return args[0]
     if isinstance(value, ObjectValue):
         return tx.calls.special(
             value, "__int__" if tx.attributes.has_special(value, "__int__") else "__index__", []
@@ -161,7 +166,14 @@ def make_memory(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 @handles(bool)
 def make_bool(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return boolean(tx.truth(args[0])) if args else boolean(False)
+    value = args[0] if args else FALSE
+    if isinstance(value, DataCondition):
+        return value
+    if isinstance(value, TensorValue) and value.content is None:
+        known = truth_of(tx, value)
+        if known is not None:
+            return known
+    return boolean(tx.truth(value))
 
 
 @handles(str)

@@ -99,6 +99,8 @@ class Calls:
             if substitute is not None:
                 return tx.inliner.call_function(Const(substitute), args, kwargs)
             return construct(tx, owner, args, kwargs)
+        if substitute is not None and is_torch_builtin(function):
+            return tx.inliner.call_function(Const(substitute), args, kwargs)
         if is_torch_builtin(function) and not (function in PURE and self._all_known(args, kwargs)):
             if substitute is not None:
                 return tx.inliner.call_function(Const(substitute), args, kwargs)

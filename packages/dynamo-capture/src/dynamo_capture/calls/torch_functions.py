@@ -10,8 +10,9 @@ import torch
 from dynamo_capture.calls.arrays import tensor_of
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import is_compiling
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.numbers import varies
+from dynamo_capture.tensors.data_numbers import are_close, are_equal, state
 from dynamo_capture.values import (
     FALSE,
     NONE,
@@ -27,6 +28,7 @@ from dynamo_capture.values import (
     boolean,
     is_none,
 )
+from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
 
@@ -145,12 +147,42 @@ def assert_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def check(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
         raise GraphBreak("CAP201", "an assertion on a tensor reads its content")
+    if isinstance(args[0], DataCondition):
+        state(tx, args[0].relation, _message(tx, args))
+        return NONE
     if not tx.truth(args[0]):
         message = (
             args[1].call(tx, [], {}) if len(args) > 1 else Const("Expected cond to be True, but got False.")
         )
         raise tx.raises(RuntimeError, message)
     return NONE
+
+
+def _message(tx: Trace, args: list[Value]) -> str:
+    """What a failing check says, as far as the trace knows it."""
+    try:
+        said = tx.constant(args[1].call(tx, [], {})) if len(args) > 1 else None
+    except (GraphBreak, UserRaise, NotConstant):
+        said = None
+    return said if isinstance(said, str) else "Expected cond to be True, but got False."
+
+
+@handles(torch._check_is_size)
+def check_is_size(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    condition = tx.operators.compare(">=", args[0], Const(0))
+    return check(tx, [condition, *args[1:2]], {})
+
+
+@handles(torch.equal)
+def equal(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    known = are_equal(tx, args[0], args[1]) if len(args) == 2 and not kwargs else None
+    return tx.tensors.call_function(torch.equal, args, kwargs) if known is None else known
+
+
+@handles(torch.allclose)
+def allclose(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    known = are_close(tx, args, kwargs)
+    return tx.tensors.call_function(torch.allclose, args, kwargs) if known is None else known
 
 
 @handles(torch.sym_int)

@@ -47,12 +47,13 @@ from dynamo_capture.values import (
     ZipIterator,
 )
 from dynamo_capture.values.array import ArrayValue
+from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from dynamo_capture.values.opaque import NewReference, TracebackValue
 from dynamo_capture.values.running import RunningEnumerate, RunningIterator
 from fx_interface.source import Source
-from fx_interface.symbols import Expr, Symbol
+from fx_interface.symbols import Expr, Symbol, symbol
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -69,6 +70,7 @@ class Collector:
         self.shared: set[int] = set()
         self.sources: dict[Source, None] = {}
         self.nodes: dict[Node, None] = {}
+        self.numbers: dict[Symbol, Node] = {}
 
     def has_seen(self, value: Value) -> bool:
         """Whether a result reaches the value."""
@@ -94,6 +96,10 @@ class Collector:
             self._tensor(value)
         elif kind is SymValue:
             self._symbols(value.expr)
+        elif kind is DataCondition:
+            for side in (value.relation.lhs, value.relation.rhs):
+                if isinstance(side, Expr):
+                    self._symbols(side)
         elif is_existing(value):
             assert value.source is not None
             self.sources[value.source] = None
@@ -113,7 +119,13 @@ class Collector:
         simplified = self._tx.env.simplify(expr)
         if isinstance(simplified, Expr):
             for atom in simplified.symbols:
-                self.sources[self.symbol_source(atom)] = None
+                if self._tx.env.symbols[atom].hint is None:
+                    node = self._tx.output.size(symbol(atom.name))
+                    assert isinstance(node, Node)
+                    self.numbers[atom] = node
+                    self.nodes[node] = None
+                else:
+                    self.sources[self.symbol_source(atom)] = None
 
     def symbol_source(self, atom: Symbol) -> Source:
         """Where a symbol's value is read."""

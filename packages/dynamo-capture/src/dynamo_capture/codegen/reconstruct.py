@@ -56,6 +56,7 @@ from dynamo_capture.values import (
     ZipIterator,
 )
 from dynamo_capture.values.array import ArrayValue
+from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from dynamo_capture.values.opaque import NewReference
@@ -460,6 +461,12 @@ class Reconstruction:
         """An integer computed from sizes."""
         self._push_expr(self._tx.env.simplify(value.expr))
 
+    def make_condition(self, value: DataCondition) -> None:
+        """A comparison of such integers."""
+        self._push_expr(self._tx.env.simplify(value.relation.lhs))
+        self._push_expr(self._tx.env.simplify(value.relation.rhs))
+        self.emitter.compare_op(value.relation.op)
+
     def _push_expr(self, expr: IntLike) -> None:
         emitter = self.emitter
         if not isinstance(expr, Expr):
@@ -474,6 +481,11 @@ class Reconstruction:
                 emitter.binary_op("+")
 
     def _push_atom(self, atom: Symbol | Apply) -> None:
+        if isinstance(atom, Symbol) and atom in self._collector.numbers:
+            self.emitter.load_fast(GRAPH)
+            self.emitter.load_const(self._nodes[self._collector.numbers[atom]])
+            self.emitter.binary_subscr()
+            return
         if isinstance(atom, Symbol):
             self.push_source(self._collector.symbol_source(atom))
             return
@@ -511,5 +523,6 @@ _MAKERS: dict[type, Callable[[Reconstruction, Any], None]] = {
     Autocast: Reconstruction.make_autocast, InferenceMode: Reconstruction.make_inference_mode,
     DeviceBlock: Reconstruction.make_device, ArrayValue: Reconstruction.make_array,
     NewReference: Reconstruction.make_reference,
-    SymValue: Reconstruction.make_number, InstanceDictValue: Reconstruction.make_instance_dict,
+    SymValue: Reconstruction.make_number, DataCondition: Reconstruction.make_condition,
+    InstanceDictValue: Reconstruction.make_instance_dict,
 }  # fmt: skip

@@ -8,7 +8,9 @@ from dynamo_capture.errors import UserRaise
 from dynamo_capture.frame import GeneratorValue, Return, Yield
 from dynamo_capture.opcodes.operating import tested
 from dynamo_capture.opcodes.registry import opcode
+from dynamo_capture.tensors.data_numbers import assume
 from dynamo_capture.values import NONE, Const, IteratorStop, IteratorValue
+from dynamo_capture.values.condition import DataCondition
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -23,7 +25,12 @@ def jump(frame: Frame, step: Step) -> None:
 @opcode("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE", until=(3, 11))
 @opcode("POP_JUMP_IF_TRUE", since=(3, 12))
 def pop_jump_if_true(frame: Frame, step: Step) -> None:
-    if tested(frame):
+    condition = frame.stack[-1]
+    if type(condition) is DataCondition and frame.steps[frame.next].opname == "LOAD_ASSERTION_ERROR":
+        assume(frame.tx, condition.relation)
+        frame.stack.pop()
+        frame.next = step.target
+    elif tested(frame):
         frame.next = step.target
 
 

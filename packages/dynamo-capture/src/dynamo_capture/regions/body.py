@@ -16,7 +16,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import GraphOutput
 from fx_interface.signature import DIALECT_KEY, InputKind
 from fx_interface.source import Source
-from fx_interface.symbols import Expr
+from fx_interface.symbols import Expr, symbol
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec, ValueSpec
 
 if TYPE_CHECKING:
@@ -64,6 +64,9 @@ class Body(GraphOutput):
             raise GraphBreak("CAP245", f"a tensor made inside {self.what} is used outside of it")
         return self.exporter(node)
 
+    def assume(self, what: str) -> None:
+        raise GraphBreak("CAP217", f"{what} decides in {self.what}")
+
     def write(self, written: Sequence[TensorValue]) -> None:
         super().write(written)
         for tensor in written:
@@ -95,9 +98,13 @@ class Body(GraphOutput):
 
     def need(self, value: Expr) -> None:
         for atom in value.symbols:
-            if atom not in self.symbol_nodes:
-                self.parent.need(value)
-                self.symbol_nodes[atom] = self.use(self.parent.symbol_nodes[atom])
+            if atom in self.symbol_nodes:
+                continue
+            if atom in self.born:
+                self.symbol_nodes[atom] = self._size_born(atom)
+                continue
+            self.parent.need(symbol(atom.name))
+            self.symbol_nodes[atom] = self.use(self.parent.symbol_nodes[atom])
 
     def placeholder(self, name: str, kind: InputKind, spec: ValueSpec, source: Source, example: Any) -> Node:
         return self.parent.placeholder(name, kind, spec, source, example)

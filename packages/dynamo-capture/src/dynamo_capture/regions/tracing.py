@@ -12,6 +12,7 @@ from dynamo_capture.output import GraphOutput
 from dynamo_capture.regions.body import Body
 from dynamo_capture.regions.reachable import first_outside
 from dynamo_capture.values import Const, DictValue, Lazy, Value
+from fx_interface.errors import UnbackedSymbolError
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -32,7 +33,7 @@ def trace_body(
     tx.output, tx.effects.watching = body, True
     try:
         result = run()
-    except (GraphBreak, NotConstant, DataDependent) as error:
+    except (GraphBreak, NotConstant, DataDependent, UnbackedSymbolError) as error:
         raise _at_the_call(error, body.what, tx) from None
     except UserRaise:
         if body.outside or body.draws:
@@ -50,7 +51,9 @@ def trace_body(
     return result
 
 
-def _at_the_call(error: GraphBreak | NotConstant | DataDependent, what: str, tx: Trace) -> GraphBreak:
+def _at_the_call(
+    error: GraphBreak | NotConstant | DataDependent | UnbackedSymbolError, what: str, tx: Trace
+) -> GraphBreak:
     reason = break_of(error)
     found = GraphBreak(reason.code, f"{what}: {reason.reason}", reason.where)
     return found

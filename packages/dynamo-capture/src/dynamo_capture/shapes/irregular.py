@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -12,6 +13,7 @@ from torch._ops import OpOverload
 
 from dynamo_capture.errors import DataDependent
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import Expr, substitute
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 if TYPE_CHECKING:
@@ -36,6 +38,58 @@ def _sized_by_content(
     inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     raise DataDependent(f"{func}, whose result's size depends on it")
+
+
+def _counting(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """``nonzero`` and what selects by a mask: of one tensor the same number each time, as long as it is not changed."""
+    mask = args[-1]
+    _follow(inference, func)
+    found = inference.infer(func, args, kwargs)
+    if func is aten.masked_select.default and args[0].spec.sizes != mask.spec.sizes:
+        return found
+    return _with_count(inference, mask, found)
+
+
+def _with_count(inference: Inference, mask: Any, found: Any) -> Any:
+    made = found.spec.sizes[0]
+    count = inference.counts.setdefault(mask if mask.origin is None else mask.origin, made)
+    return found if count is made else inference.results(aten.alias.default, renamed(found.spec, made, count))
+
+
+def renamed(spec: TensorSpec, old: Expr, new: Expr) -> TensorSpec:
+    """``spec`` with one size for another."""
+    atom = old.as_symbol
+    assert atom is not None
+    sizes, strides = (tuple(substitute(n, {atom: new}) for n in part) for part in (spec.sizes, spec.strides))
+    return replace(spec, sizes=sizes, strides=strides)
+
+
+def _index(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """A mask among the indices stands for the places of its elements that are set."""
+    indices: list[Any] = []
+    for item in args[1]:
+        if isinstance(item, torch.Tensor) and item.dtype in (torch.bool, torch.uint8):
+            rows = _counting(inference, aten.nonzero.default, (item,), {}).spec
+            column = TensorSpec(rows.sizes[:1], rows.strides[:1], rows.dtype, rows.device)
+            indices += [inference.results(func, column) for _ in range(item.dim())]
+        else:
+            indices.append(item)
+    return inference.infer(func, (args[0], indices), kwargs)
+
+
+def _sized_by_data(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    _follow(inference, func)
+    return NotImplemented
+
+
+def _follow(inference: Inference, func: OpOverload) -> None:
+    if not inference.follows_data:
+        raise DataDependent(f"the shape of {func}'s result depends on the data")
+    inference.by_data = True
 
 
 def _changes_metadata(
@@ -164,6 +218,15 @@ IRREGULAR: dict[OpOverload, Rule] = {
     aten._native_batch_norm_legit.default: _batch_norm,
     aten.detach_.default: _same,
     aten._fused_sdp_choice.default: _sdp_choice,
+    aten.index.Tensor: _index,
+    **dict.fromkeys((aten.nonzero.default, aten.argwhere.default, aten.masked_select.default), _counting),
+    **dict.fromkeys(
+        (
+            aten._unique.default, aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default,
+            aten.unique_dim_consecutive.default, aten.bincount.default, aten.repeat_interleave.Tensor,
+        ),
+        _sized_by_data,
+    ),
 }  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from dynamo_capture.shapes.irregular import IRREGULAR, LEAVE_OPEN, is_view, writ
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_nodes import SizeTable
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec
 
 _make_wrapper = torch.Tensor._make_wrapper_subclass
@@ -27,10 +27,11 @@ _make_wrapper = torch.Tensor._make_wrapper_subclass
 
 class SpecTensor(torch.Tensor):
     """A tensor without data; ``spec`` never says ``requires_grad``, which autograd keeps on the tensor itself.
-    ``content``: what would be in it, where that is known."""
+    ``content``: what would be in it, where that is known; ``origin``: what it stands for, None within an operation."""
 
-    __slots__ = ("content", "spec")
+    __slots__ = ("content", "origin", "spec")
     spec: TensorSpec
+    origin: object
     content: torch.Tensor | torch.SymInt | None
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
@@ -47,9 +48,11 @@ class Inference:
     """Runs torch functions on ``SpecTensor``s for one compilation. ``wrote`` and ``drew``: whether an operator of the
     last run changes its arguments, and whether one takes random numbers. ``written`` are the tensors that were
     changed; ``memory`` gives for a view (by identity) the tensor that it was taken of; ``read`` are tensors whose
-    known content was asked for; ``left_open``: whether memory without content was made."""
+    known content was asked for; ``left_open``: whether memory without content was made; ``by_data``: whether a
+    result's size is one that only data can tell. ``counts``: how many elements of a tensor are not zero."""
 
-    def __init__(self, library: OperatorLibrary, env: ShapeEnv) -> None:
+    def __init__(self, library: OperatorLibrary, env: ShapeEnv, follows_data: bool = True) -> None:
+        self.follows_data = follows_data
         self.library = library
         self.env = env
         self.sizes = SizeTable(env)
@@ -58,6 +61,8 @@ class Inference:
         self.written: list[SpecTensor] = []
         self.memory: dict[int, tuple[SpecTensor, SpecTensor]] = {}
         self.left_open = False
+        self.by_data = False
+        self.counts: dict[object, Expr] = {}
         self.read: list[SpecTensor] = []
         self._mode = _InferenceMode(self)
 
@@ -96,12 +101,12 @@ class Inference:
             storage_size=memory,
         )
         made.spec = spec
-        made.content = None
+        made.content = made.origin = None
         return made
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         """``function(*args, **kwargs)`` with every operator's result inferred."""
-        self.wrote = self.drew = self.left_open = False
+        self.wrote = self.drew = self.left_open = self.by_data = False
         self.read = []
         self.written.clear()
         self.memory.clear()

@@ -44,6 +44,7 @@ class Arguments:
                 fake = self._tx.inference.tensor(
                     meta.spec, meta.requires_grad, meta.is_leaf, meta.is_inference
                 )
+                fake.origin = value
                 content = value.content
                 fake.content = self.fake(content, fakes) if isinstance(content, SymValue) else content
                 fakes[id(value)] = fake
@@ -119,7 +120,12 @@ class Arguments:
         if kind is ArrayValue:
             return self.argument(value.as_tensor(self._tx))
         if kind is SymValue:
-            return self._tx.output.size(self._tx.env.simplify(value.expr))
+            env = self._tx.env
+            if env.has_data and env.is_from_data(
+                value.expr
+            ):  # what is known of it, the operation itself may check
+                return self._tx.output.size(value.expr)
+            return self._tx.output.size(env.simplify(value.expr))
         if kind is TupleValue:
             items = [self.argument(self._tx.force(item)) for item in value.items]
             return tuple(items) if value.cls in (tuple, torch.Size) else rebuilt(value.cls, items)

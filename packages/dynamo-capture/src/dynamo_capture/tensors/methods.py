@@ -9,6 +9,7 @@ import torch
 
 from dynamo_capture import floats
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.tensors import data_numbers
 from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value, size_value
 
 if TYPE_CHECKING:
@@ -70,15 +71,42 @@ def _iter(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Va
 
 @method("item", "__float__")
 def _item(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    number = None if args or kwargs else floats.of_tensor(tx, owner)
+    number: Value | None = None if args or kwargs else floats.of_tensor(tx, owner)
+    if number is None and not (args or kwargs):
+        number = data_numbers.take_out(tx, owner)
     if number is None:
         raise GraphBreak("CAP201", "`item()` reads the tensor's content")
     return number
 
 
-@method("__bool__", "__int__", "__index__", "__contains__", "is_nonzero")
+@method("tolist")
+def _tolist(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    numbers = None
+    if not (args or kwargs):
+        numbers = data_numbers.list_of(tx, owner) or data_numbers.take_out(tx, owner)
+    if numbers is None:
+        raise GraphBreak("CAP201", "`tolist()` reads the tensor's content")
+    return numbers
+
+
+@method("__int__", "__index__")
+def _int(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return tx.tensors.number(owner, "the content of a tensor decides what Python does")
+
+
+@method("__bool__", "__contains__", "is_nonzero")
 def _content(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     raise GraphBreak("CAP201", "the content of a tensor decides what Python does")
+
+
+@method("equal")
+def _equal(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return data_numbers.are_equal(tx, owner, args[0]) if len(args) == 1 and not kwargs else None
+
+
+@method("allclose")
+def _allclose(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return data_numbers.are_close(tx, [owner, *args], kwargs)
 
 
 @method("__setitem__")

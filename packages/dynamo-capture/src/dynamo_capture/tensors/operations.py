@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import torch
 from torch.utils import _device
@@ -17,20 +17,21 @@ from dynamo_capture import floats
 from dynamo_capture.calls.modes import default_device
 from dynamo_capture.errors import DataDependent, GraphBreak, UserRaise
 from dynamo_capture.shapes import SpecTensor
-from dynamo_capture.tensors import contents, foreach, scalars
+from dynamo_capture.tensors import contents, data_numbers, foreach, scalars
 from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import Outcome
 from dynamo_capture.tensors.results import Results
-from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
-from fx_interface.errors import UnsupportedProgramError
+from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value
+from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
+from fx_interface.graph import BORN_KEY, EXPECTED_KEY
+from fx_interface.symbols import Symbol
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 _BLOCKED_METHODS = {
     "backward": ("CAP203", "`backward()` runs the autograd engine"),
-    "tolist": ("CAP201", "`tolist()` reads the tensor's content"),
     "__array__": ("CAP201", "a conversion to numpy reads the tensor's content"),
     "data_ptr": ("CAP204", "the address of a tensor is asked for"),
     "retain_grad": ("CAP208", "the gradient of an intermediate tensor is to be kept"),
@@ -92,11 +93,22 @@ class Operations(Results):
 
     def get_item(self, owner: TensorValue, key: Value) -> Value:
         """``tensor[key]``."""
+        if self._is_from_data(key):
+            return self.call_method(owner, "select", [Const(0), key], {})
         return self.operation("call_function", operator.getitem, operator.getitem, [owner, key], {})
 
     def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
         """``tensor[key] = value``."""
+        if self._is_from_data(key):
+            selected = self.call_method(owner, "select", [Const(0), key], {})
+            owner, key = cast("TensorValue", selected), Const(...)
         self.operation("call_function", operator.setitem, operator.setitem, [owner, key, value], {})
+
+    def _is_from_data(self, key: Value) -> bool:
+        """Whether a key is an integer from data: torch would ask for its value. Among others it breaks the graph."""
+        if isinstance(key, TupleValue) and any(self._is_from_data(item) for item in key.items):
+            raise GraphBreak("CAP217", "a number from data is one of several indices")
+        return isinstance(key, SymValue) and self._tx.env.is_from_data(key.expr)
 
     def operation(
         self,
@@ -120,20 +132,28 @@ class Operations(Results):
         key = (target, self._mode_key(), self.frozen(args, tensors), self.frozen(kwargs, tensors))
         memo = self._symbolic_memo if tx.env.symbols else self._static_memo
         outcome = memo.get(key)
+        made: frozenset[Symbol] = frozenset()
         if outcome is None:
-            outcome = memo[key] = self._infer(function, args, kwargs, tensors)
-            if len(memo) > 50_000:
-                memo.clear()
+            known = len(tx.env.symbols)
+            outcome = self._infer(function, args, kwargs, tensors)
+            if tx.inference.by_data:  # the numbers of this call only
+                made = frozenset(list(tx.env.symbols)[known:])
+            else:
+                memo[key] = outcome
+                if len(memo) > 50_000:
+                    memo.clear()
         if outcome.reads:
             chosen = [tensors[index] for index in outcome.reads]
             args, kwargs = contents.with_numbers(tx, args, kwargs, chosen)
             return self.operation(op, target, function, args, kwargs)
         if not outcome.has_tensor and outcome.is_pure:
             return self.constant_result(outcome.result)
-        tx.output.draws = tx.output.draws or outcome.draws
+        if outcome.draws:
+            tx.output.draw()
         if outcome.writes:
             tx.output.write([tensors[index] for index in outcome.written])
             contents.forget(tensors)
+            tx.inference.counts.clear()
         spec = self.spec_tree(outcome.result, tensors)
         node = tx.output.call(
             op,
@@ -144,19 +164,35 @@ class Operations(Results):
             tx.where(),
             pure=outcome.is_pure,
         )
+        self._note_data(node, made)
         for index, meta in outcome.updates:
             self._update(tensors[index], meta)
         result = self.result_of(node, outcome.result, tensors)
+        if made:
+            data_numbers.note_births(tx, made, result)
         if outcome.is_determined:
             contents.computed(tx, function, args, kwargs, result)
         self.followed.follow(name, args, outcome.writes, tensors, result)
         return result
 
+    def _note_data(self, node: Any, made: frozenset[Symbol]) -> None:
+        """What the operation relies on and only data can tell, and the one symbol that it made."""
+        env = self._tx.env
+        if env.expected:
+            node.meta[EXPECTED_KEY] = tuple(env.expected)
+            env.expected.clear()
+            self._tx.output.keep(node)
+        if len(made) == 1:
+            (node.meta[BORN_KEY],) = made
+
     def number(self, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
         """The only element of a tensor, where it is known; the graph break ``what`` otherwise."""
         followed = tensor.content is None and self.followed.of(tensor) is not None
         taken = floats.of_tensor(self._tx, tensor) if followed else None
-        return taken if taken is not None else contents.number(self._tx, tensor, what, code)
+        if taken is not None:
+            return taken
+        number = data_numbers.take_out(self._tx, tensor) if tensor.content is None else None
+        return number if number is not None else contents.number(self._tx, tensor, what, code)
 
     def _mode_key(self) -> Any:
         grad = torch.is_grad_enabled()
@@ -191,10 +227,13 @@ class Operations(Results):
         tx = self._tx
         fakes: dict[int, SpecTensor] = {}
         tx.env.location = tx.where()
+        tx.env.unanswered = None
         try:
             fake_args = [self.fake(a, fakes) for a in args]
             fake_kwargs = {name: self.fake(v, fakes) for name, v in kwargs.items()}
             result = tx.inference.run(function, fake_args, fake_kwargs)
+        except UnbackedSymbolError as error:
+            raise GraphBreak("CAP217", f"{label_of(function)}: {error.what}") from None
         except DataDependent as error:
             raise GraphBreak("CAP201", f"the content of a tensor is needed: {error}") from None
         except UnsupportedProgramError as error:
@@ -207,6 +246,8 @@ class Operations(Results):
             if _NO_DATA in str(error):
                 what = f"the content of a tensor is needed: {label_of(function)} reads it"
                 raise GraphBreak("CAP201", what) from None
+            if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
+                raise GraphBreak("CAP217", f"{label_of(function)}: {tx.env.unanswered.what}") from None
             error.args = tuple(_in_terms_of_the_program(part) for part in error.args)
             raise UserRaise(tx.exception(error)) from error
         order = [fakes[id(t)] for t in tensors]
