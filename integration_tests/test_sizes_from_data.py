@@ -1,0 +1,139 @@
+"""Sizes and numbers that come from data, through the whole stack: one graph, equal to eager, also for 0 and 1 elements.
+
+PYTEST_DONT_REWRITE: a program here asserts, and is compiled as it is written.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+import fxstack
+
+X = torch.arange(32.0).view(8, 4).cos()
+MASKS = [
+    torch.tensor([True, False, True, True, False, False, True, False]),
+    torch.zeros(8, dtype=torch.bool),
+    torch.arange(8) == 3,
+    torch.ones(8, dtype=torch.bool),
+]
+NUMBERS = [torch.tensor(n) for n in (3, 0, 1, -2, 8)]
+
+
+def selected(x: torch.Tensor, mask: torch.Tensor) -> Any:
+    y = x[mask]
+    return (y * (x + 1)[mask]).sum(), y, y.shape[0], len(y) > 2
+
+
+def experts(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """What a layer of a mixture of experts does for one of them."""
+    (index,) = torch.where(mask)
+    hidden = F.gelu(x[index] @ x[:4, :4]) * x.sum(1)[index, None]
+    return torch.zeros_like(x).index_add_(0, index, hidden)
+
+
+def written(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    x = x * 1
+    x[mask] = x[mask] * 2
+    x[~mask] += 1
+    return x + x.masked_select(x > 0.5).sum()
+
+
+def counted(x: torch.Tensor, mask: torch.Tensor) -> Any:
+    places = mask.nonzero()
+    found, back, often = torch.unique(places * 2 + 1, return_inverse=True, return_counts=True)
+    return found * 2, back, often, torch.repeat_interleave(x, mask.long() * 2, 0), F.one_hot(mask.long())
+
+
+def laid_out(x: torch.Tensor, mask: torch.Tensor) -> Any:
+    y = x[mask]
+    turned = y.view(-1, 2, 2).transpose(0, 1).contiguous()
+    return torch.cat([y, x]), y.t().sum(1), y.softmax(0), turned, y.mean(), y.sort(0)[0]
+
+
+def sliced(x: torch.Tensor, number: torch.Tensor) -> Any:
+    n = number.item()
+    return x[:n] * 2, x[n:].sum(), n + 1, n > 3, bool((x[0] > 5).all()), torch.equal(x, x + 1)
+
+
+def picked(x: torch.Tensor, number: torch.Tensor) -> Any:
+    n = int(number)
+    torch._check(n < 5, lambda: "too far")
+    return x[n] * 2, torch.arange(n), torch.zeros(n, 2) + n
+
+
+def cut(x: torch.Tensor, number: torch.Tensor) -> Any:
+    parts = x.split([*torch.stack([number, 6 - number]).tolist(), 2])
+    return torch.cat([part * k for k, part in enumerate(parts)]) + x
+
+
+def asserted(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    index = mask.nonzero()[:, 0]
+    assert index.shape[0] <= 5, "too many"
+    return x[index].amax(0)
+
+
+PROGRAMS: list[tuple[Callable[..., Any], list[torch.Tensor]]] = [
+    *((program, MASKS) for program in (selected, experts, written, counted, laid_out, asserted)),
+    *((program, NUMBERS) for program in (sliced, picked, cut)),
+]
+
+
+def outcome(function: Callable[..., Any], x: torch.Tensor, other: torch.Tensor) -> Any:
+    """Results and gradient, or the exception."""
+    x = x.clone().requires_grad_()
+    try:
+        found = function(x, other)
+    except (AssertionError, RuntimeError, IndexError) as error:
+        return type(error), str(error)
+    results = found if isinstance(found, tuple) else (found,)
+    tensors = [r for r in results if isinstance(r, torch.Tensor) and r.requires_grad]
+    sum((t * t).sum() for t in tensors).backward()  # type: ignore[union-attr]
+    return results, x.grad
+
+
+def same(one: Any, other: Any) -> bool:
+    if isinstance(one, torch.Tensor):
+        alike = isinstance(other, torch.Tensor) and (one.shape, one.dtype) == (other.shape, other.dtype)
+        return alike and torch.allclose(one, other, rtol=1e-4, atol=1e-5, equal_nan=True)
+    if isinstance(one, tuple):
+        return len(one) == len(other) and all(map(same, one, other))
+    return type(one) is type(other) and bool(one == other)
+
+
+@pytest.mark.parametrize(("program", "others"), PROGRAMS, ids=lambda value: getattr(value, "__name__", ""))
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_one_graph_for_all_data(
+    program: Callable[..., Any], others: list[torch.Tensor], backend: str
+) -> None:
+    fxstack.reset()
+    compiled: Any = fxstack.compile(program, backend=backend, fullgraph=True)
+    for other in others:
+        expected, found = outcome(program, X, other), outcome(compiled, X, other)
+        assert same(expected, found), (other, expected, found)
+    assert len(compiled.__fxstack_capture__.report.replacements) == 1
+
+
+def test_what_they_decide_breaks_the_graph_there() -> None:
+    def program(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+        y = x[mask] + 1
+        return y * 2 if y.shape[0] > 3 else y.sum()
+
+    compiled: Any = fxstack.compile(program, backend="eager")
+    for mask in MASKS:
+        assert same(program(X, mask), compiled(X, mask))
+    replacements = compiled.__fxstack_capture__.report.replacements
+    assert [made.stopped.code for _, made in replacements if made.stopped] == ["CAP217"]
+
+
+def test_a_graph_that_is_refused_is_captured_without_them() -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        return x.masked_select(x > 0).std() * 2  # the gradient needs the number of elements as a float
+
+    compiled = fxstack.compile(program, backend="aot_eager")
+    for x in (X, -X):
+        assert same(outcome(lambda x, _: program(x), x, x), outcome(lambda x, _: compiled(x), x, x))
