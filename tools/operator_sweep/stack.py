@@ -15,6 +15,7 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Interpreter, Node
 
+import fxstack
 from aot_autograd import aot_function, compile_joint
 from fx_interface import verify
 from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
@@ -42,6 +43,11 @@ class Stack:
     def compiled(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """``function``, compiled for each kind of arguments that it is called with."""
         return aot_function(function, operators=LIBRARY, forward_compiler=self._compile)
+
+    def captured(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        """``function`` as a user compiles it, in one graph: frame capture knows more of numbers and sizes from data."""
+        fast: Callable[..., Any] = fxstack.compile(function, backend=self.backend, fullgraph=True)
+        return fast
 
     def backend(self, captured: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         """The same for what frame capture hands over: for programs that only compile in pieces."""

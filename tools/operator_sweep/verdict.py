@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Any
 
 import fxstack
-from fx_interface.errors import UnsupportedProgramError
+from fx_interface.errors import StackError, UnsupportedProgramError
 from inductor_codegen.cache import ArtifactStore
 from operator_sweep.cases import Case, Sample, samples
 from operator_sweep.comparison import NoGradientError, Outcome, difference, in_float64, outcome
@@ -93,9 +93,13 @@ def _judge(case: Case, sample: Sample, stack: Stack, found: Verdict) -> None:
     try:
         try:
             actual = outcome(stack.compiled(sample.function), sample)
-        except UnsupportedProgramError as error:
-            refused = f"{error.code}: {_first_line(error.what)}"
-            actual = outcome(fxstack.compile(sample.function, backend=stack.backend), sample)
+        except UnsupportedProgramError as alone:
+            refused = f"{alone.code}: {_first_line(alone.what)}"
+            try:
+                actual = outcome(stack.captured(sample.function), sample)
+                refused = ""
+            except StackError:
+                actual = outcome(fxstack.compile(sample.function, backend=stack.backend), sample)
     except Exception as error:
         found.note(
             Status.ERROR, f"{type(error).__name__}: {_first_line(error)}{refused and f' after {refused}'}"
