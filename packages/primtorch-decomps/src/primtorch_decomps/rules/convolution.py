@@ -53,8 +53,15 @@ def _convolution_strides(
 ) -> Sizes:
     """Channels-last if the input or the weight suggests it, else row-major."""
     if any(_suggests_channels_last(t, env) for t in _deciding(x, weight, transposed)):
+        _check_kernel(x)
         return _channels_last(sizes)
     return contiguous_strides(sizes)
+
+
+def _check_kernel(x: TensorSpec) -> None:
+    """Of three-dimensional convolutions on a CPU one kernel keeps channels last and one does not: eager is asked."""
+    if x.rank == 5 and x.device.type == "cpu":
+        raise RuleMismatchError("which kernel runs depends on sizes, dtype and the number of threads")
 
 
 def _deciding(x: TensorSpec, weight: TensorSpec, transposed: bool) -> Sequence[TensorSpec]:
@@ -110,6 +117,8 @@ def convolution(
 
 def _like_input(x: TensorSpec, layouts: Sequence[TensorSpec], env: ShapeEnv) -> TensorSpec:
     channels_last = any(_suggests_channels_last(t, env) for t in layouts)
+    if channels_last:
+        _check_kernel(x)
     strides = _channels_last(x.sizes) if channels_last else contiguous_strides(x.sizes)
     return TensorSpec(x.sizes, strides, x.dtype, x.device)
 
