@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from fx_interface.symbols import ShapeEnv, floordiv, mod
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
 from primtorch_decomps.decomps.views import cut
 from primtorch_decomps.errors import RuleMismatchError
@@ -14,6 +14,7 @@ from primtorch_decomps.pointwise import Kind, as_first, pointwise, pointwise_spe
 from primtorch_decomps.prims import PrimTensor, current_trace, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import canonical_dim, same
+from primtorch_decomps.strides import pointwise_strides
 
 SQRT_HALF = math.sqrt(0.5)
 TANH_SCALE = math.sqrt(2.0 / math.pi)
@@ -145,7 +146,15 @@ def log_sigmoid(x: PrimTensor) -> PrimTensor:
     return ops.minimum(x, 0.0) - ops.log1p(ops.exp(-ops.abs(x)))
 
 
-@decomposes("aten.log_sigmoid_forward.default")
+def _log_sigmoid_spec(x: TensorSpec, *, env: ShapeEnv) -> tuple[TensorSpec, TensorSpec]:
+    if x.device.type != "cpu":
+        made = TensorSpec(x.sizes, pointwise_strides([x], x.sizes, env), x.dtype, x.device)
+        return made, TensorSpec((0,), (1,), x.dtype, x.device)
+    made = TensorSpec(x.sizes, contiguous_strides(x.sizes), x.dtype, x.device)
+    return made, made
+
+
+@decomposes("aten.log_sigmoid_forward.default", rule=_log_sigmoid_spec)
 def log_sigmoid_forward(x: PrimTensor) -> tuple[PrimTensor, PrimTensor]:
     """On a CPU the second result is exp(-|x|), elsewhere it is empty."""
     source = ops.convert_dtype(x, promotion.compute_dtype(x.dtype))

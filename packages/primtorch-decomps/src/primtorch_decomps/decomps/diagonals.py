@@ -105,7 +105,19 @@ def trace(x: PrimTensor) -> PrimTensor:
     return accumulate(ops.sum, diagonal(x), None, False, None)
 
 
-@decomposes("aten.block_diag.default")
+def _block_diag_spec(tensors: Sequence[TensorSpec], *, env: ShapeEnv) -> TensorSpec:
+    height: IntLike = 0
+    width: IntLike = 0
+    for block in tensors:
+        if block.rank > 2:
+            raise RuleMismatchError("block_diag takes matrices, vectors and numbers")
+        both: Sizes = (*(1,) * (2 - block.rank), *block.sizes)
+        height, width = height + both[0], width + both[1]
+    sizes = (height, width)
+    return TensorSpec(sizes, contiguous_strides(sizes), promotion.result_type(tensors), tensors[0].device)
+
+
+@decomposes("aten.block_diag.default", rule=_block_diag_spec)
 def block_diag(tensors: Sequence[PrimTensor]) -> PrimTensor:
     """Blocks padded to the whole width, joined; vectors count as rows."""
     dtype = promotion.result_type(tensors)

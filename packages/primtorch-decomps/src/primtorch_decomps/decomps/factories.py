@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, current_trace, ops
@@ -227,7 +227,18 @@ def arange_start(
     return arange(start, end, dtype=dtype, device=device)
 
 
-@decomposes("aten.eye.m")
+def _eye_spec(
+    n: IntLike, m: IntLike, *, dtype: torch.dtype | None = None, device: Any = None, env: ShapeEnv, **_: Any
+) -> TensorSpec:
+    made = dtype or torch.get_default_dtype()
+    return TensorSpec((n, m), contiguous_strides((n, m)), made, place_of(device))
+
+
+def _square_spec(n: IntLike, *, env: ShapeEnv, **options: Any) -> TensorSpec:
+    return _eye_spec(n, n, env=env, **options)
+
+
+@decomposes("aten.eye.m", rule=_eye_spec)
 def eye(
     n: IntLike,
     m: IntLike,
@@ -243,7 +254,7 @@ def eye(
     return ops.convert_dtype(ops.eq(rows, columns), dtype or torch.get_default_dtype())
 
 
-@decomposes("aten.eye.default")
+@decomposes("aten.eye.default", rule=_square_spec)
 def eye_square(
     n: IntLike,
     *,

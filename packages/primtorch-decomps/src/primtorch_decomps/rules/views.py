@@ -232,7 +232,15 @@ def select(x: TensorSpec, dim: int, index: IntLike, *, env: ShapeEnv) -> TensorS
 
 def _pieces(x: TensorSpec, dim: int, lengths: Sequence[IntLike]) -> list[Any]:
     axis = canonical_dim(dim, x.rank)
-    return [_cut(x, axis, length) for length in lengths]
+    made = {length: _cut(x, axis, length) for length in dict.fromkeys(lengths)}
+    return [made[length] for length in lengths]
+
+
+def _in_new_memory(pieces: Sequence[TensorSpec]) -> list[Any]:
+    made = {
+        piece.sizes: TensorSpec(piece.sizes, piece.strides, piece.dtype, piece.device) for piece in pieces
+    }
+    return [made[piece.sizes] for piece in pieces]
 
 
 @spec_rule("aten.split.Tensor")
@@ -262,19 +270,19 @@ def chunk(x: TensorSpec, chunks: int, dim: int = 0, *, env: ShapeEnv) -> list[An
 
 @spec_rule("aten.unsafe_split.Tensor")
 def unsafe_split(x: TensorSpec, split_size: IntLike, dim: int = 0, *, env: ShapeEnv) -> list[Any]:
-    return [replace(piece, alias=None) for piece in split(x, split_size, dim, env=env)]
+    return _in_new_memory(split(x, split_size, dim, env=env))
 
 
 @spec_rule("aten.unsafe_split_with_sizes.default")
 def unsafe_split_with_sizes(
     x: TensorSpec, split_sizes: Sequence[IntLike], dim: int = 0, *, env: ShapeEnv
 ) -> list[Any]:
-    return [replace(piece, alias=None) for piece in split_with_sizes(x, split_sizes, dim, env=env)]
+    return _in_new_memory(split_with_sizes(x, split_sizes, dim, env=env))
 
 
 @spec_rule("aten.unsafe_chunk.default")
 def unsafe_chunk(x: TensorSpec, chunks: int, dim: int = 0, *, env: ShapeEnv) -> list[Any]:
-    return [replace(piece, alias=None) for piece in chunk(x, chunks, dim, env=env)]
+    return _in_new_memory(chunk(x, chunks, dim, env=env))
 
 
 @spec_rule("aten.unbind.int")
