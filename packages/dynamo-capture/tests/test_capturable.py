@@ -5,7 +5,7 @@ import sys
 
 import torch
 
-from dynamo_capture import run_graph
+from dynamo_capture import optimize, run_graph
 from dynamo_capture.capturable import is_worth_capturing
 
 
@@ -30,3 +30,17 @@ def test_not_the_machinery_of_python_torch_and_the_stack():
 def test_torchs_modules_are_code_like_the_programs():
     assert _is(torch.nn.Linear.forward)
     assert _is(torch.nn.Module._call_impl)
+
+
+def test_what_runs_while_a_module_is_loaded_is_not_captured(tmp_path, monkeypatch):
+    (tmp_path / "loaded_in_a_region.py").write_text("def make(x):\n    return [x] * 3\n\n\nITEMS = make(1)\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+
+    def f(x):
+        __import__("loaded_in_a_region")
+        return x + 1
+
+    fast = optimize(lambda graph, inputs: graph.forward)(f)
+    assert torch.equal(fast(torch.ones(2)), torch.full((2,), 2.0))
+    report = fast.__fxstack_capture__.report
+    assert "make" not in {code.co_name for code, _ in (*report.replacements, *report.eager)}

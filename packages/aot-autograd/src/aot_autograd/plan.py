@@ -165,6 +165,7 @@ class JointPlan:
     module's parameters and buffers. ``repeat``: for second derivatives. ``opens_grad``: called with gradients off, the
     program turns them on by itself. ``forms``: inputs whose own sizes or strides change. ``from_the_start``: inputs
     that must begin where their memory begins. ``marked``: inputs that are conjugated or negated without being computed.
+    ``functional_forms``: operators that write, whose functional forms (``custom.py``) the graphs call.
     """
 
     inputs: int
@@ -183,6 +184,7 @@ class JointPlan:
     forms: tuple[FormOfInput, ...]
     from_the_start: tuple[int, ...]
     marked: tuple[int, ...]
+    functional_forms: tuple[str, ...]
     backward: BackwardPlan | None
 
     @property

@@ -9,11 +9,12 @@ from typing import Any, Final
 import torch
 
 from aot_autograd import plan as records
+from aot_autograd.custom import restore
 from aot_autograd.plan import JointPlan
 from fx_interface.encoding import corrupt, decode, decode_spec, encode, encode_spec
 from fx_interface.tensor_spec import TensorSpec
 
-FORMAT: Final = "aot-autograd plan 7"
+FORMAT: Final = "aot-autograd plan 8"
 """The value under ``"format"`` in every stored plan."""
 
 _RECORDS: Final[Mapping[str, type[Any]]] = {
@@ -50,7 +51,9 @@ def plan_from_data(data: Any) -> JointPlan:
         corrupt(f"this is no {FORMAT}")
     try:
         plan = _decode(data["plan"])
-    except (KeyError, TypeError, ValueError, RuntimeError) as error:
+        for name in plan.functional_forms if isinstance(plan, JointPlan) else ():
+            restore(name)
+    except (AttributeError, KeyError, TypeError, ValueError, RuntimeError) as error:
         corrupt(f"the plan cannot be read: {error}")
     return plan if isinstance(plan, JointPlan) else corrupt("this is no plan")
 

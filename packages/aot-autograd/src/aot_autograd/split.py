@@ -78,6 +78,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         forms=tuple(joint.forms),
         from_the_start=tuple(sorted(joint.trace.from_the_start)),
         marked=marked,
+        functional_forms=tuple(sorted(joint.trace.functional_forms)),
         backward=backward_plan,
     )
     return TracedProgram(plan, _forward(joint, saved, born), backward_graph)

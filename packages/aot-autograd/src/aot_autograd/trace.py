@@ -50,7 +50,7 @@ class Trace:
 
     ``owners`` tells in which storage a value (by number) was first held: the others hold it as a copy.
     ``from_the_start``: inputs that are taken to begin where their memory begins; ``shown_beyond``: inputs that have
-    views which show more memory than they do.
+    views which show more memory than they do; ``functional_forms``: operators whose functional forms were made.
     """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
@@ -63,6 +63,7 @@ class Trace:
         self.adopting: Storage | None = None
         self.from_the_start: set[int] = set()
         self.shown_beyond: set[int] = set()
+        self.functional_forms: set[str] = set()
 
     def tensor(self, storage: Storage, step: ViewStep | None, value: Value) -> TracedTensor:
         """A traced tensor for ``value``, which lies in ``storage`` at the view ``step``."""

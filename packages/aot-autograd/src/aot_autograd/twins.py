@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
+from aot_autograd.custom import functional_form
 from fx_interface.errors import UnsupportedProgramError
 
 aten = torch.ops.aten
@@ -67,6 +68,9 @@ def functional_twin(op: OpOverload) -> Twin:
     found = IRREGULAR.get(op) or _search(
         op, frozenset(arguments[k].name if isinstance(k, int) else k for k in outs)
     )
+    form = functional_form(op) if found is None else None
+    if form is not None:
+        return Twin(form, tuple(written), frozenset(), plain, False, ())
     if found is None:
         raise UnsupportedProgramError(
             "AOT105", f"{op} writes to its arguments and has no functional counterpart"

@@ -18,6 +18,8 @@ from fx_interface.tensor_spec import TensorSpec
 def write_by_twin(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Record the twin of ``op`` and write its results; returns what ``op`` returns."""
     twin = functional_twin(op)
+    if twin.op.namespace == "aot_autograd":
+        trace.functional_forms.add(f"{op._schema.name}.{op._overloadname}")
     if len(args) < len(twin.defaults):
         args = (*args, *twin.defaults[len(args) :])
     targets = [args[key] if isinstance(key, int) else kwargs[key] for key in twin.written]

@@ -29,6 +29,11 @@ def is_of_stock_compiler(code: CodeType) -> bool:
     return code.co_filename.endswith("/torch/_dynamo/eval_frame.py")
 
 
+def is_import(code: CodeType) -> bool:
+    """Whether a frame loads a module: what runs while it is loaded runs once."""
+    return code.co_name == "_find_and_load" and code.co_filename == "<frozen importlib._bootstrap>"
+
+
 def _is_torch_module_code(name: str) -> bool:
     return "/torch/nn/modules/" in name
 
