@@ -304,3 +304,12 @@ def test_long_reductions_of_sizes_that_change() -> None:
         lambda x: (x.double() * 2).sum(0),
         *((torch.randn(n, 33, device="cuda"),) for n in (5, 100000, 70000, 3)),
     )
+
+
+@pytest.mark.parametrize("shape", [(64, 64), (100, 3000), (5, 17, 129), (2, 3, 64, 65)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.bool])
+def test_transposed_inputs(shape: tuple[int, ...], dtype: torch.dtype) -> None:
+    x = torch.randint(0, 2, shape, device="cuda").to(dtype)
+    y = torch.randint(0, 2, (*shape[:-2], shape[-1], shape[-2]), device="cuda").to(dtype)
+    same(lambda x, y: (x == y.mT) | (x.mT.contiguous().mT > y.mT), (x, y))
+    same(lambda x, y: (x.mT.contiguous().to(torch.float32) + y).mT, (x, y))

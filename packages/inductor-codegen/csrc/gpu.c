@@ -176,5 +176,6 @@ int32_t gpu_launch(void *context, GpuKernel *kernel, const GpuCall *call, int64_
         if (!variant) return ENTRY_PYTHON_ERROR;
     }
     if (variant->parts > 1) return run_split(kernel, variant, call, rows, points, arguments);
-    return run(&variant->function, call, rows, 1, arguments);
+    const int64_t across = variant->parts ? 1 : blocks(points, variant->block_points);
+    return run(&variant->function, call, rows, across, arguments);
 }

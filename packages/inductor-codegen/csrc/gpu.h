@@ -20,7 +20,7 @@ typedef struct {
 
 /* A kernel as it was compiled for sizes of one class: `rows` and `points` are numbers of bits, `traits` says what its text took
    for granted. With more than one part, `function` leaves totals of each part of the points in cells, in blocks of
-   `block_points`, and `join` makes the results of them. */
+   `block_points`, and `join` makes the results of them. With none, `function` takes tiles of `block_points`. */
 typedef struct Variant {
     struct Variant *next;
     int32_t rows, points, traits;

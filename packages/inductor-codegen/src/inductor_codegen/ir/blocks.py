@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Kernel, Vector, extent_product
+from inductor_codegen.ir.tiles import tile_of
 
 LONGEST = 8192
 """Points of a row that a program holds at once."""
@@ -12,8 +13,20 @@ LONGEST_ALONG_ROWS = 64
 
 
 def row_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
-    """The loops that the grid runs over."""
-    return kernel.outer if reduces(kernel) else (*kernel.outer, *kernel.inner)
+    """The loops whose points are rows: all that do not stand inside of a program or across a tile."""
+    if reduces(kernel):
+        return kernel.outer
+    loops = (*kernel.outer, *kernel.inner)
+    tile = tile_of(kernel)
+    return loops if tile is None else (*(loop for loop in loops if loop not in tile), tile[0])
+
+
+def point_loops(kernel: Kernel) -> tuple[LoopVar, ...]:
+    """The loops whose points a row has; none where every point is a row."""
+    if reduces(kernel):
+        return kernel.inner
+    tile = tile_of(kernel)
+    return () if tile is None else (tile[1],)
 
 
 def reduces(kernel: Kernel) -> bool:

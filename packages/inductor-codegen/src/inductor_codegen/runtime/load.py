@@ -67,7 +67,7 @@ class GraphRecord:
 Prepare: TypeAlias = Callable[[int, int, int, int], tuple[int, ...]]
 """How the runtime asks for a kernel of a GPU (``csrc/gpu.h``): (its number, bits of rows, bits of points, traits) ->
 (loaded function, rows of a block, threads, bytes of shared memory), and if it is split (..., parts, points of a block,
-and the first four for the function that joins the parts)."""
+and the first four for the function that joins the parts), or for a kernel of tiles (..., 0, points of a tile)."""
 
 
 def load(record: GraphRecord, library: Path, prepare: Prepare | None = None) -> CompiledGraph:

@@ -46,7 +46,12 @@ def columns():
     x = graph.input(torch.randn(80, 11))
     return graph.build(graph.call(p.sum, x, [0]), graph.call(p.argmax, x, 0))
 
-for number, module in enumerate([softmax(True), softmax(False), take(), columns()]):
+def transposed():
+    graph = ExampleGraph()
+    x, y = graph.input(torch.randn(80, 64)), graph.input(torch.randn(64, 80).t(), "y")
+    return graph.build(graph.call(p.add, x, y))
+
+for number, module in enumerate([softmax(True), softmax(False), take(), columns(), transposed()]):
     program = plan(module)
     file = Path(sys.argv[1]) / f"m{number}.py"
     file.write_text(kernels_source(program))

@@ -12,6 +12,7 @@ from inductor_codegen.codegen.triton.launch import (
     POINTS,
     PROGRAMS,
     choose,
+    choose_tile,
     joining,
     part_length,
     power_of_two,
@@ -52,6 +53,16 @@ def test_parts_cover_all_points(rows: int, points: int, along_rows: bool) -> Non
     joined = joining(rows, launch.parts)
     assert joined.points == launch.parts
     assert joined.programs * joined.rows >= rows
+
+
+@given(st.integers(1, 10**6), st.integers(16, 1 << 21))
+def test_tiles_cover_everything(rows: int, points: int) -> None:
+    launch = choose_tile(rows, points)
+    assert launch.programs * launch.rows >= rows
+    assert launch.parts * launch.points >= points
+    assert launch.parts < 1 << 16
+    largest = choose_tile(power_of_two(rows), power_of_two(points))
+    assert (launch.rows, launch.points, launch.warps) == (largest.rows, largest.points, largest.warps)
 
 
 def test_few_points_are_not_split() -> None:

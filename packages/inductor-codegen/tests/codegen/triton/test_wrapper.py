@@ -13,6 +13,7 @@ import pytest
 import torch
 
 from fx_interface.dialects import prims as p
+from inductor_codegen.codegen.triton.kernel import kernel_source
 from inductor_codegen.codegen.triton.wrapper import program_source
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph
@@ -70,6 +71,18 @@ def test_softmax_of_a_symbolic_size(interpret: Interpret) -> None:
     for columns in (2, 11, 130, 9000):
         example = torch.randn(8, columns)
         torch.testing.assert_close(run(columns, example)[0], example.tanh().softmax(1))
+
+
+def test_tiles(interpret: Interpret) -> None:
+    graph = ExampleGraph()
+    x, y, z = torch.randn(3, 70, 90), torch.randn(3, 90, 70).transpose(1, 2), torch.randn(70, 1)
+    nodes = [graph.input(tensor, name) for tensor, name in ((x, "x"), (y, "y"), (z.expand(3, 70, 90), "z"))]
+    total = graph.call(p.add, graph.call(p.mul, nodes[0], nodes[1]), nodes[2])
+    program = plan(graph.build(total, graph.call(p.exp, nodes[1])))
+    assert any("tl.program_id(1)" in kernel_source(kernel) for kernel in program.kernels)
+    results = interpret(program)(x, y, z.expand(3, 70, 90))
+    torch.testing.assert_close(results[0], x * y + z)
+    torch.testing.assert_close(results[1], y.exp())
 
 
 def test_library_calls_and_several_results(interpret: Interpret) -> None:

@@ -16,7 +16,7 @@ from inductor_codegen.codegen.triton import reductions
 from inductor_codegen.codegen.triton.index_width import index_type
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.scope import Names, Scope
-from inductor_codegen.ir.blocks import holds_rows, reduces, row_loops
+from inductor_codegen.ir.blocks import holds_rows, point_loops, reduces, row_loops
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import (
     Accumulate,
@@ -34,8 +34,7 @@ def kernel_source(kernel: Kernel) -> str:
     body = row_head(kernel, width)
     row = row_scope(kernel, body)
     if not reduces(kernel):
-        for step in kernel.passes:
-            _stores(step, row)
+        _pointwise(kernel, row, body, width)
     elif holds_rows(kernel):
         _held_passes(kernel, row, body, width)
     else:
@@ -84,6 +83,19 @@ def _counters(index: str, loops: Sequence[LoopVar]) -> list[str]:
         )
         below = below * loop.extent
     return lines
+
+
+def _pointwise(kernel: Kernel, row: Scope, body: list[str], width: str) -> None:
+    """A block of points, or a tile, whose place across the rows is the second number in the grid."""
+    across = point_loops(kernel)
+    scope = row
+    if across:
+        body.append(f"rnumel = {size_text(extent_product(across))}")
+        body += block_head(across, f"tl.program_id(1).to({width}) * RBLOCK + ", width)
+        scope = _points_scope(row, across)
+        scope.lines = body
+    for step in kernel.passes:
+        _stores(step, scope)
 
 
 def _stores(step: Pass, scope: Scope) -> None:

@@ -17,6 +17,8 @@ OPTIONS = {"enable_fp_fusion": True, "debug": True, "sanitize_overflow": False}
 """How every kernel is compiled: multiply-add is fused, as in torch's own kernels; assertions are kept."""
 
 
+TILE = 64
+"""Rows, and points, of a tile."""
 SPLIT_FROM = 1 << 20
 """Points of a reduction, of all rows together, from which its few rows are split among more programs."""
 SPLIT_POINTS = 2048
@@ -67,6 +69,12 @@ def _rows_at_once(rows: int, points: int, along_rows: bool) -> Launch:
     held = points * block
     warps = 8 if along_rows else 4 if held <= POINTS else 8 if held <= 4 * POINTS else 16
     return Launch(-(-rows // block), block, points, warps)
+
+
+def choose_tile(rows: int, points: int) -> Launch:
+    """The launch for tiles over ``rows`` and ``points``: ``parts`` of them lie across."""
+    block, held = min(TILE, power_of_two(rows)), min(TILE, power_of_two(points))
+    return Launch(-(-rows // block), block, held, 8 if block * held > POINTS else 4, -(-points // held))
 
 
 def joining(rows: int, parts: int) -> Launch:

@@ -11,9 +11,9 @@ from typing import Any
 
 import torch
 
-from inductor_codegen.codegen.triton.launch import OPTIONS, Launch, choose, joining
+from inductor_codegen.codegen.triton.launch import OPTIONS, Launch, choose, choose_tile, joining
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
-from inductor_codegen.ir.blocks import reduces
+from inductor_codegen.ir.blocks import point_loops, reduces
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
 
 _POINTERS: dict[torch.dtype, str] = {
@@ -35,7 +35,7 @@ POINTERS_ALIGNED, SIZES_ALIGNED = 1, 2
 @dataclass(frozen=True, slots=True)
 class KernelRecord:
     """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them,
-    ``cells`` those of the arrays between its two functions, if it can be split.
+    ``cells`` those of the arrays between its two functions, if it can be split. ``tiled``: pointwise, in tiles.
     """
 
     name: str
@@ -43,28 +43,32 @@ class KernelRecord:
     reduces: bool
     along_rows: bool
     cells: tuple[str, ...] = ()
+    tiled: bool = False
 
     @staticmethod
     def of(kernel: Kernel) -> KernelRecord:
         """The record of a kernel."""
         types = tuple(_type_of(parameter) for parameter in kernel.parameters)
         cells = tuple(_POINTERS[dtype] for dtype in cells_of(kernel))
-        return KernelRecord(kernel.name, types, reduces(kernel), kernel.vector is Vector.OUTER, cells)
+        reducing = reduces(kernel)
+        tiled = not reducing and bool(point_loops(kernel))
+        return KernelRecord(kernel.name, types, reducing, kernel.vector is Vector.OUTER, cells, tiled)
 
     def to_data(self) -> list[Any]:
         """JSON data."""
-        return [self.name, list(self.types), self.reduces, self.along_rows, list(self.cells)]
+        return [self.name, list(self.types), self.reduces, self.along_rows, list(self.cells), self.tiled]
 
     @staticmethod
     def from_data(data: Any) -> KernelRecord:
         """What ``to_data`` wrote; ValueError or TypeError for anything else."""
-        name, types, reducing, along_rows, cells = data
-        return KernelRecord(
-            str(name), tuple(map(str, types)), bool(reducing), bool(along_rows), tuple(map(str, cells))
-        )
+        name, types, reducing, along_rows, cells, tiled = data
+        own, between = tuple(map(str, types)), tuple(map(str, cells))
+        return KernelRecord(str(name), own, bool(reducing), bool(along_rows), between, bool(tiled))
 
     def launch(self, rows: int, points: int) -> Launch:
         """The launch for ``2**rows`` rows of ``2**points`` points, and for fewer down to the next power of two."""
+        if self.tiled:
+            return choose_tile(1 << rows, 1 << points)
         length = 1 << points if self.reduces else None
         return choose(1 << rows, length, along_rows=self.along_rows, splits=bool(self.cells))
 
@@ -93,10 +97,13 @@ class KernelLoader:
 
     def __call__(self, number: int, rows: int, points: int, traits: int) -> tuple[int, ...]:
         """The loaded function, rows of one block, threads, and bytes of shared memory; of a split kernel also the
-        number of parts, points of one block, and the same four of the function that joins them.
+        number of parts, points of one block, and the same four of the function that joins them; of tiles 0 and the
+        points of one.
         """
         record = self._kernels[number]
         launch = record.launch(rows, points)
+        if record.tiled:
+            return (*self._loaded(record, launch, traits), 0, launch.points)
         if launch.parts == 1:
             return self._loaded(record, launch, traits)
         one = self._loaded(record.split(PARTS), launch, traits)

@@ -20,7 +20,7 @@ from inductor_codegen.codegen.triton.kernel import kernel_source
 from inductor_codegen.codegen.triton.out_of_place import out_of_place
 from inductor_codegen.codegen.triton.reductions import PRELUDE
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of, split_source
-from inductor_codegen.ir.blocks import reduces, row_loops
+from inductor_codegen.ir.blocks import point_loops, reduces, row_loops
 from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.program import (
     Allocate,
@@ -51,7 +51,7 @@ from torch import device, inf, nan
 from triton.language.extra import libdevice
 '''
 CALL_HEADER = """\
-from inductor_codegen.codegen.triton.launch import OPTIONS, choose, joining, part_length
+from inductor_codegen.codegen.triton.launch import OPTIONS, choose, choose_tile, joining, part_length
 
 """
 
@@ -114,10 +114,13 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     sizes = [p.name for p in kernel.parameters if p.name not in {b.name for b in kernel.buffers}]
     values = dict(zip(sizes, [size_text(size) for size in step.sizes], strict=False))
     rows, points = _bound(extent_product(row_loops(kernel)), values), "None"
-    if reduces(kernel):
-        points = _bound(extent_product(kernel.inner), values)
+    if point_loops(kernel):
+        points = _bound(extent_product(point_loops(kernel)), values)
     along = kernel.vector is Vector.OUTER
     arguments = [*step.buffers, *(python_size(size) for size in step.sizes), *step.floats]
+    if points != "None" and not reduces(kernel):
+        lines = [f"launch = choose_tile({rows}, {points})", "if launch.programs:"]
+        return [*lines, _launch(kernel.name, "launch.programs, launch.parts", arguments)]
     cells = cells_of(kernel)
     lines = [f"launch = choose({rows}, {points}, along_rows={along}, splits={bool(cells)})"]
     if cells:

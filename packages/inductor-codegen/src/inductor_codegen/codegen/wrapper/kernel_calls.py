@@ -13,7 +13,7 @@ from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
 from inductor_codegen.codegen.wrapper.preamble import GPU_FUNCTIONS, GPU_HELPERS, GPU_TYPES
 from inductor_codegen.codegen.wrapper.text import Text
-from inductor_codegen.ir.blocks import reduces, row_loops
+from inductor_codegen.ir.blocks import point_loops, row_loops
 from inductor_codegen.ir.kernel import (
     BufferParameter,
     FloatParameter,
@@ -99,7 +99,7 @@ class GpuKernels:
             self._text.line(f"  double w{position} = f_{name};")
             given.append(f"&w{position}")
         given += ["&fx_nothing"] * ADDED
-        points = extent_product(kernel.inner) if reduces(kernel) else 1
+        points = extent_product(point_loops(kernel))
         work = f"{_of_call(extent_product(row_loops(kernel)), kernel)}, {_of_call(points, kernel)}"
         self._text.line(f"  void* a[] = {{{', '.join(given)}}};")
         self._text.line(f"  TRY(fx_gpu_launch(graph, &g{number}, &gpu, {work}, a)); }}")
