@@ -234,9 +234,28 @@ uint64_t tensor_facts_fingerprint(const TensorFacts *facts) {
 
 PyTypeObject *tensor_facts_type(const TensorFacts *facts) { return facts->type; }
 
+enum { OBJECT_AHEAD = 24, IMPL_AHEAD = 16, AUTOGRAD_AHEAD = 8, LINE = 64 };
+
+/* A tensor's facts lie behind three pointers, one after the other: Python object, impl, autograd metadata. For a thousand
+ * parameters the processor would wait for most of them, so they are asked for ahead, each when the one before is there.
+ * The objects are alive, and an object keeps its layout whatever its class becomes. */
+static inline __attribute__((always_inline)) void ask_ahead(const TensorFact *checks, int i, int n) {
+    if (i + OBJECT_AHEAD < n) __builtin_prefetch((char *)checks[i + OBJECT_AHEAD].object + at.impl);
+    if (i + IMPL_AHEAD < n) {
+        const char *impl = impl_of(checks[i + IMPL_AHEAD].object);
+        for (int line = 0; line < 3; line++) __builtin_prefetch(impl + line * LINE);
+    }
+    if (i + AUTOGRAD_AHEAD < n) {
+        const char *impl = impl_of(checks[i + AUTOGRAD_AHEAD].object);
+        if (impl != NULL && at.grad_flag >= 0)
+            __builtin_prefetch(*(const char *const *)(impl + at.autograd) + at.grad_flag);
+    }
+}
+
 /* Many native checks at once: how many hold before the first that does not. */
 int tensors_that_fit(const TensorFact *checks, int n) {
     for (int i = 0; i < n; i++) {
+        ask_ahead(checks, i, n);
         if (Py_TYPE(checks[i].object) != checks[i].facts->type || !metadata_fits(checks[i].facts, checks[i].object))
             return i;
     }
