@@ -25,7 +25,9 @@ def emit_kernel(kernel: Kernel) -> str:
     lines = [*(f"// {comment}" for comment in kernel.comments), f'extern "C" {signature(kernel)} {{']
     if writer.checked:
         lines.append("  int32_t bad = 0;")
-    lines += writer.write()
+    body = writer.write()
+    lines += [f"  {line}" for line in writer.names.declarations()]
+    lines += body
     lines += ["  return bad;" if writer.checked else "  return 0;", "}"]
     return "\n".join(lines) + "\n"
 

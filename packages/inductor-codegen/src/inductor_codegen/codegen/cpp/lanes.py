@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
-from inductor_codegen.codegen.cpp.indexing import size_text
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.writer import Writer
@@ -28,7 +27,7 @@ class LaneWriter(Writer):
     def write(self) -> list[str]:
         """The lines of the body."""
         *around, lane_loop = self.kernel.outer
-        extent = size_text(lane_loop.extent)
+        extent = self.names.size(lane_loop.extent)
         stride = str(LANES)
         if self.lanes > LANES:
             stride = "step"
@@ -62,7 +61,7 @@ class LaneWriter(Writer):
 
     def _kept_arrays(self) -> None:
         """Memory for what is kept of a block of rows: each lane's value at each point of the inner loops."""
-        points = size_text(extent_product(self.kernel.inner))
+        points = self.names.size(extent_product(self.kernel.inner))
         for slot, kind in self._kept_types().items():
             size = f"sizeof({kind}) * {LANES} * (uint64_t)({points})"
             self.add(f"{kind}* const kept{slot} = ({kind}*)__builtin_malloc({size});")
@@ -99,7 +98,7 @@ class LaneWriter(Writer):
         part = _part_of(inner)
         parts = [a for a in accumulators if a.splits]
         names = {a.item.accumulator: a.partial for a in parts}
-        bounds = ("0", size_text(inner[0].extent)) if inner else ("", "")
+        bounds = ("0", self.names.size(inner[0].extent)) if inner else ("", "")
         for accumulator in parts:
             self.add(f"{accumulator.type} {accumulator.partial}[{self.lanes}];")
         if parts:
@@ -135,12 +134,11 @@ class LaneWriter(Writer):
                 )
         if not wanted:
             return
-        scope = Scope(None, self.counter, needed)
+        scope = Scope(None, self.names, needed)
         self._bind_lane_leaves(list(wanted), scope, known)
         scope.compute(wanted)
         for node in wanted:
-            self.counter[0] += 1
-            name = f"r{self.counter[0]}"
+            name = self.names.new("r")
             self.add(f"{COMPUTED[node.dtype]} {name}[{self.lanes}];")
             scope.lines.append(f"{name}[lane] = {scope.name(node)};")
             known[node] = f"{name}[lane]"
@@ -153,7 +151,7 @@ class LaneWriter(Writer):
         names: Mapping[int, str] | None = None,
     ) -> None:
         roots = [root for statement in statements for root in roots_of(statement)]
-        scope = Scope(None, self.counter, conditions(roots))
+        scope = Scope(None, self.names, conditions(roots))
         self._bind_lane_leaves(roots, scope, known)
         scope.compute(roots)
         self.add(*scope.lines)

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
-from inductor_codegen.codegen.cpp.indexing import size_text
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.writer import PARALLEL_FROM, Writer
@@ -41,11 +40,11 @@ class RowWriter(Writer):
 
     def _blocks_of_points(self) -> None:
         """A kernel of one loop: blocks of it are spread over threads."""
-        row = Scope(None, self.counter, {})
+        row = Scope(None, self.names, {})
         if not self.kernel.inner:
             self._pass_loops(self.kernel.passes[0], row)
             return
-        extent = size_text(self.kernel.inner[0].extent)
+        extent = self.names.size(self.kernel.inner[0].extent)
         self._parallel([], extra=self._bad())
         self.open(f"for (int64_t begin = 0; begin < {extent}; begin += {BLOCK})")
         self.add(f"const int64_t end = {extent} - begin < {BLOCK} ? {extent} : begin + {BLOCK};")
@@ -60,7 +59,7 @@ class RowWriter(Writer):
         if not self.kernel.outer:
             self.open("")
         self._kept_arrays()
-        row = Scope(None, self.counter, {})
+        row = Scope(None, self.names, {})
         for step in self.kernel.passes:
             self._row_pass(step, row)
         self._free_kept()
@@ -84,7 +83,7 @@ class RowWriter(Writer):
         if not step.row:
             return
         roots = [root for store in step.row for root in roots_of(store)]
-        scope = Scope(row, self.counter, conditions(roots))
+        scope = Scope(row, self.names, conditions(roots))
         self._bind_leaves(roots, scope)
         scope.compute(roots)
         for store in step.row:
@@ -110,7 +109,7 @@ class RowWriter(Writer):
         )
         self.add(*row.lines)
         accumulators = self._accumulators_of(step)
-        points = Scope(row, self.counter, needed)
+        points = Scope(row, self.names, needed)
         points.lines = []
         self._bind_kept(roots, points)
         points.compute(roots)
@@ -132,7 +131,7 @@ class RowWriter(Writer):
         bounds: tuple[str, str] | None,
     ) -> None:
         loop = self.kernel.inner[-1]
-        begin, end = bounds or ("0", size_text(loop.extent))
+        begin, end = bounds or ("0", self.names.size(loop.extent))
         in_parts = any(accumulator.splits for accumulator in accumulators)
         long = not isinstance(loop.extent, int) or loop.extent > 2 * PART
         if in_parts and long:
@@ -182,7 +181,7 @@ class RowWriter(Writer):
                 self.add(f"alignas(64) {kind} kept{slot}[{count}];")
                 continue
             self.add(f"alignas(64) {kind} kept{slot}_stack[{STACK_ELEMENTS // 2}];")
-            need = size_text(count)
+            need = self.names.size(count)
             self.add(
                 f"{kind}* const kept{slot} = {need} <= {STACK_ELEMENTS // 2} ? kept{slot}_stack"
                 f" : ({kind}*)__builtin_malloc(sizeof({kind}) * (uint64_t)({need}));"
@@ -212,7 +211,7 @@ class RowWriter(Writer):
     def _everything_in_slices(self) -> None:
         step = self.kernel.passes[0]
         accumulators = self._accumulators_of(step)
-        extent = size_text(self.kernel.inner[0].extent)
+        extent = self.names.size(self.kernel.inner[0].extent)
         for a in accumulators:
             self.add(f"{a.total_type} slices_{a.name}[{SLICES}];")
             if a.tracks_nan:
@@ -226,14 +225,14 @@ class RowWriter(Writer):
         )
         for a in accumulators:
             self.add(*a.declarations())
-        self._pass_loops(step, Scope(None, self.counter, {}), bounds=("begin", "end"))
+        self._pass_loops(step, Scope(None, self.names, {}), bounds=("begin", "end"))
         for a in accumulators:
             self.add(f"slices_{a.name}[slice] = {a.name};")
             if a.tracks_nan:
                 self.add(f"slices_{a.name}_nan[slice] = {a.name}_nan;")
         self.close()
         self._join_slices(accumulators)
-        row = Scope(None, self.counter, {})
+        row = Scope(None, self.names, {})
         self._bind_totals(accumulators, row)
         self._row_stores(step, row)
 

@@ -8,6 +8,7 @@ import torch
 
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED, converted, literal, loaded
 from inductor_codegen.codegen.cpp.indexing import guard_text, index_text
+from inductor_codegen.codegen.cpp.names import Names
 from inductor_codegen.codegen.cpp.operations import CHECKED_INTEGER, operation
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.index import Index
@@ -112,12 +113,10 @@ class Scope:
     ``parent`` holds names from around the loops.
     """
 
-    def __init__(
-        self, parent: Scope | None, counter: list[int], needed: dict[Scalar, set[Condition]]
-    ) -> None:
+    def __init__(self, parent: Scope | None, names: Names, needed: dict[Scalar, set[Condition]]) -> None:
         self._names: dict[Scalar, str] = {} if parent is None else dict(parent._names)
         self._guards: dict[Guarded, str] = {}
-        self._counter = counter
+        self._all = names
         self._needed = needed
         self.lines: list[str] = []
 
@@ -132,7 +131,7 @@ class Scope:
 
     def index(self, index: Index) -> str:
         """An index expression."""
-        return index_text(index, self.name)
+        return index_text(index, self.name, self._all)
 
     def compute(self, roots: Iterable[Scalar], only: set[Scalar] | None = None) -> None:
         """Statements for everything that ``roots`` need; with ``only``, for the scalars in that set."""
@@ -142,8 +141,7 @@ class Scope:
             if only is not None and node not in only:
                 continue
             text = self._expression(node)
-            self._counter[0] += 1
-            name = f"t{self._counter[0]}"
+            name = self._all.new("t")
             self.lines.append(f"const {COMPUTED[node.dtype]} {name} = {text};")
             self._names[node] = name
 
@@ -183,8 +181,7 @@ class Scope:
     def _guard(self, node: Guarded) -> str:
         found = self._guards.get(node)
         if found is None:
-            self._counter[0] += 1
-            found = self._guards[node] = f"g{self._counter[0]}"
-            text = " & ".join(guard_text(guard, self.name) for guard in node.guards)
+            found = self._guards[node] = self._all.new("g")
+            text = " & ".join(guard_text(guard, self.name, self._all) for guard in node.guards)
             self.lines.append(f"const bool {found} = {text};")
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED, stored
-from inductor_codegen.codegen.cpp.indexing import size_text
+from inductor_codegen.codegen.cpp.names import Names
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Condition, Scope, is_checked, must_be_protected
 from inductor_codegen.ir.index import LoopVar, as_index, flatten
@@ -24,7 +24,7 @@ class Writer:
         self.kernel = kernel
         self.lines: list[str] = []
         self.indent = 1
-        self.counter = [0]
+        self.names = Names()
         self.dtypes = {buffer.name: buffer.dtype for buffer in kernel.buffers}
         self.inner = set(kernel.inner)
         self._totals: dict[int, str] = {}
@@ -56,7 +56,7 @@ class Writer:
             self.add("}")
 
     def _loop(self, loop: LoopVar, begin: str = "0", end: str | None = None) -> None:
-        stop = size_text(loop.extent) if end is None else end
+        stop = self.names.size(loop.extent) if end is None else end
         self.open(f"for (int64_t {loop.name} = {begin}; {loop.name} < {stop}; ++{loop.name})")
 
     def _parallel(self, loops: Sequence[LoopVar], extra: Sequence[str] = ()) -> None:
@@ -67,7 +67,7 @@ class Writer:
             return
         condition = "threads > 1"
         if not isinstance(work, int):
-            condition += f" && {size_text(work)} >= {PARALLEL_FROM}"
+            condition += f" && {self.names.size(work)} >= {PARALLEL_FROM}"
         collapse = _collapse(loops)
         if collapse > 1:
             clauses.insert(0, f"collapse({collapse})")
@@ -110,7 +110,7 @@ class Writer:
     def _inner_position(self) -> str:
         inner = self.kernel.inner
         index = flatten([as_index(loop) for loop in inner], [loop.extent for loop in inner])
-        return Scope(None, self.counter, {}).index(index)
+        return Scope(None, self.names, {}).index(index)
 
     def _kept_types(self) -> dict[int, str]:
         return {
