@@ -4,7 +4,8 @@
 // sum_1: sum
 // div: div
 extern "C" int32_t kernel_e5e66d7508333204(const float* in0, float* out0, int64_t s0, int64_t threads) {
-  #pragma omp parallel for num_threads(threads) if(threads > 1 && 40 * s0 >= 32768) schedule(static)
+  const int64_t n0 = 40 * s0;
+  #pragma omp parallel for num_threads(threads) if(threads > 1 && n0 >= 32768) schedule(static)
   for (int64_t i0 = 0; i0 < s0; ++i0) {
     alignas(64) float kept0[40];
     float a0 = -__builtin_inff();
