@@ -3,7 +3,7 @@
     for (i < size_floordiv(s0 + (-1), 2)) ... in0[64 * size_floordiv(s0 + (-1), 2) * i ...]
     ->  const int64_t n1 = size_floordiv((s0 + (-1)), 2);  const int64_t n2 = 64 * n1;   before the loops
 
-Written once, a size is compiled once: kernels of dynamic sizes take the compiler half as long.
+Written once, a size is compiled once: the kernels of a dynamic resnet take the compiler a third less time.
 """
 
 from __future__ import annotations
