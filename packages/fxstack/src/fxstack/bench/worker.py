@@ -147,6 +147,20 @@ def guard_cost(rounds: int) -> dict[str, float]:
     return found
 
 
+def optimizer_step(rounds: int, tensors: int = 300, kind: str = "AdamW", **options: Any) -> dict[str, float]:
+    """Median seconds of an optimizer's step over small parameters; ``options`` go to the optimizer (``foreach``)."""
+    import torch
+
+    runs: dict[str, Step] = {}
+    for system in ("eager", "stock", "fxstack"):
+        parameters = [torch.nn.Parameter(torch.randn(8, 8)) for _ in range(tensors)]
+        for parameter in parameters:
+            parameter.grad = torch.randn(8, 8)
+        optimizer = getattr(torch.optim, kind)(parameters, lr=0.01, **options)
+        runs[system] = _compile(system, optimizer.step)
+    return _interleaved(runs, rounds, 5)
+
+
 def import_time(system: str) -> dict[str, float]:
     """Seconds to import the compiler after torch, in a process of its own (this one holds fxstack already)."""
     modules = {"stock": "torch._dynamo, torch._inductor.compile_fx", "fxstack": "fxstack"}[system]
@@ -198,6 +212,7 @@ MEASUREMENTS: dict[str, Callable[..., dict[str, float]]] = {
         errors,
         call_overhead,
         guard_cost,
+        optimizer_step,
         import_time,
         memory,
         gpu_memory,
