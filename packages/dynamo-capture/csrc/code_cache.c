@@ -24,6 +24,7 @@ static void free_state(void *pointer)
     FXSCodeState *state = pointer;
     if (state != NULL) {
         fxs_code_state_clear(state);
+        fxs_code_state_forgive(state);
         PyMem_Free(state);
     }
 }
@@ -54,6 +55,44 @@ FXSCodeState *fxs_code_state_make(PyCodeObject *code)
         return NULL;
     }
     return state;
+}
+
+FXSSkip fxs_code_state_skip(FXSCodeState *state, void *callback)
+{
+    FXSSkip skip = state->skip;
+    for (FXSRefusal *refusal = state->refusals; refusal != NULL; refusal = refusal->next) {
+        if ((callback == NULL || refusal->callback == callback) && refusal->skip > skip) {
+            skip = refusal->skip;
+        }
+    }
+    return skip;
+}
+
+int fxs_code_state_refuse(FXSCodeState *state, void *callback, FXSSkip skip)
+{
+    for (FXSRefusal *refusal = state->refusals; refusal != NULL; refusal = refusal->next) {
+        if (refusal->callback == callback) {
+            refusal->skip = skip;
+            return 0;
+        }
+    }
+    FXSRefusal *made = PyMem_Malloc(sizeof(FXSRefusal));
+    if (made == NULL) {
+        PyErr_NoMemory();
+        return -1;
+    }
+    *made = (FXSRefusal){callback, skip, state->refusals};
+    state->refusals = made;
+    return 0;
+}
+
+void fxs_code_state_forgive(FXSCodeState *state)
+{
+    while (state->refusals != NULL) {
+        FXSRefusal *refusal = state->refusals;
+        state->refusals = refusal->next;
+        PyMem_Free(refusal);
+    }
 }
 
 int fxs_code_state_add(FXSCodeState *state, FXSEntry *entry)

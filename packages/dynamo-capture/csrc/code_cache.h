@@ -28,13 +28,21 @@ typedef struct FXSEntry {
     struct FXSEntry *next;      /* owned */
 } FXSEntry;
 
+/* What one callback said about a code object. */
+typedef struct FXSRefusal {
+    void *callback; /* by identity, as in an entry */
+    FXSSkip skip;
+    struct FXSRefusal *next; /* owned */
+} FXSRefusal;
+
 typedef struct FXSCodeState {
     FXSEntry *first; /* owned */
     Py_ssize_t count;
     unsigned long version; /* changes whenever the list does */
     void *index;           /* what tells its entries apart (guards_abi.h), or NULL */
     int is_indexed;        /* whether an index of the entries there are was tried for */
-    FXSSkip skip;
+    FXSSkip skip;          /* under every callback */
+    FXSRefusal *refusals;  /* and under some. Owned */
 } FXSCodeState;
 
 extern PyTypeObject FXSEntry_Type;
@@ -51,6 +59,12 @@ int fxs_code_state_add(FXSCodeState *state, FXSEntry *entry);
 void fxs_entry_unlink(FXSEntry *entry);
 /* Drop all entries. */
 void fxs_code_state_clear(FXSCodeState *state);
+/* Whether frames of the code run as they are under a callback; NULL: under any. */
+FXSSkip fxs_code_state_skip(FXSCodeState *state, void *callback);
+/* Say so of one callback; -1 with an exception on failure. */
+int fxs_code_state_refuse(FXSCodeState *state, void *callback, FXSSkip skip);
+/* Forget what the callbacks said. */
+void fxs_code_state_forgive(FXSCodeState *state);
 /* Move an entry of the list to its front. */
 void fxs_code_state_touch(FXSCodeState *state, FXSEntry *entry);
 /* 0 if frames of `original` can run `replacement` in place; -1 with ValueError otherwise. */

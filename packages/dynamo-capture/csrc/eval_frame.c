@@ -182,7 +182,16 @@ static int set_skip(PyCodeObject *code, FXSSkip skip)
         return -1;
     }
     state->skip = skip;
+    if (skip == FXS_SKIP_NOTHING) {
+        fxs_code_state_forgive(state);
+    }
     return 0;
+}
+
+static int refuse(void *callback, PyCodeObject *code, FXSSkip skip)
+{
+    FXSCodeState *state = fxs_code_state_make(code);
+    return state == NULL ? -1 : fxs_code_state_refuse(state, callback, skip);
 }
 
 /* No entry fits: ask, and do as told. An exception leaves through the frame, as if its first instruction had raised. */
@@ -201,7 +210,7 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
         return run(thread, tstate, frame, 0);
     }
     if (answer == skip_recursively) {
-        status = set_skip(code, FXS_SKIP_RECURSIVELY);
+        status = refuse(thread->callback, code, FXS_SKIP_RECURSIVELY);
         result = status < 0 ? NULL : run_inactive(thread, tstate, frame);
     }
     else if (PyObject_TypeCheck(answer, &FXSEntry_Type)) {
@@ -219,7 +228,7 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
     }
     else {
         if (answer == skip_code) {
-            status = set_skip(code, FXS_SKIP_CODE);
+            status = refuse(thread->callback, code, FXS_SKIP_CODE);
         }
         else if (answer != Py_None) {
             PyErr_Format(PyExc_TypeError,
@@ -253,10 +262,11 @@ static PyObject *dispatch(FXSThread *thread, PyThreadState *tstate, _PyInterpret
                 return run_entry(thread, tstate, frame, entry, taken);
             }
         }
-        if (state->skip == FXS_SKIP_CODE) {
+        FXSSkip skip = fxs_code_state_skip(state, thread->callback);
+        if (skip == FXS_SKIP_CODE) {
             return run(thread, tstate, frame, 0);
         }
-        if (state->skip == FXS_SKIP_RECURSIVELY) {
+        if (skip == FXS_SKIP_RECURSIVELY) {
             return run_inactive(thread, tstate, frame);
         }
     }
@@ -368,16 +378,18 @@ static PyObject *py_add_entry(PyObject *Py_UNUSED(module), PyObject *args)
 
 static PyObject *py_set_skip(PyObject *Py_UNUSED(module), PyObject *args)
 {
-    PyObject *code;
+    PyObject *code, *callback = Py_None;
     int skip;
-    if (!PyArg_ParseTuple(args, "O!i", &PyCode_Type, &code, &skip)) {
+    if (!PyArg_ParseTuple(args, "O!i|O", &PyCode_Type, &code, &skip, &callback)) {
         return NULL;
     }
     if (skip < FXS_SKIP_NOTHING || skip > FXS_SKIP_RECURSIVELY) {
         PyErr_SetString(PyExc_ValueError, "0: nothing is skipped, 1: the code, 2: the code and all it calls");
         return NULL;
     }
-    if (set_skip((PyCodeObject *)code, (FXSSkip)skip) < 0) {
+    int status = callback == Py_None ? set_skip((PyCodeObject *)code, (FXSSkip)skip)
+                                     : refuse(callback, (PyCodeObject *)code, (FXSSkip)skip);
+    if (status < 0) {
         return NULL;
     }
     Py_RETURN_NONE;
@@ -390,7 +402,7 @@ static PyObject *py_get_skip(PyObject *Py_UNUSED(module), PyObject *argument)
         return NULL;
     }
     FXSCodeState *state = fxs_code_state(code);
-    return PyLong_FromLong(state == NULL ? FXS_SKIP_NOTHING : (long)state->skip);
+    return PyLong_FromLong(state == NULL ? FXS_SKIP_NOTHING : (long)fxs_code_state_skip(state, NULL));
 }
 
 static PyObject *py_check_replacement(PyObject *Py_UNUSED(module), PyObject *args)
@@ -424,8 +436,9 @@ static PyMethodDef methods[] = {
     {"clear_entries", py_clear_entries, METH_O, "clear_entries(code): drop them all."},
     {"add_entry", py_add_entry, METH_VARARGS, "add_entry(code, entry): cache an entry; ValueError if it cannot replace."},
     {"set_skip", py_set_skip, METH_VARARGS,
-     "set_skip(code, n): 0 ask about frames of the code, 1 run them as they are, 2 and all they call."},
-    {"get_skip", py_get_skip, METH_O, "get_skip(code): what set_skip set."},
+     "set_skip(code, n, callback=None): 0 ask about frames of the code, 1 run them as they are, 2 and all they call; "
+     "under one callback, or under every one (0: forget what was said of any)."},
+    {"get_skip", py_get_skip, METH_O, "get_skip(code): the most that was set, under any callback."},
     {"check_replacement", py_check_replacement, METH_VARARGS,
      "check_replacement(original, replacement): ValueError unless frames of one can run the other in place."},
     {"rest", (PyCFunction)(void (*)(void))fxs_rest, METH_FASTCALL,

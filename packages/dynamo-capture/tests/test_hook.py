@@ -155,6 +155,27 @@ def test_none_asks_again_and_skip_does_not() -> None:
     inner = inner_before
 
 
+def test_what_one_callback_skips_others_are_asked_about() -> None:
+    def inner(x: int) -> int:
+        return x
+
+    def outer(x: int) -> int:
+        return inner(x)
+
+    for skipped in (SKIP, SKIP_RECURSIVELY):
+        one, other = [], []
+        refusing = hook.optimize(outer, answering({inner.__code__: skipped, outer.__code__: None}, one))
+        asking = hook.optimize(outer, answering({inner.__code__: None, outer.__code__: None}, other))
+        for _ in range(2):
+            assert refusing(1) + asking(1) == 2
+        assert one == ["outer", "inner", "outer"]
+        assert other == ["outer", "inner"] * 2
+        hook.unskip(inner.__code__)
+        refusing(1)
+        assert one == ["outer", "inner", "outer", "outer", "inner"]
+        hook.unskip(inner.__code__)
+
+
 def test_callbacks_and_guards_run_with_nothing_active() -> None:
     f = fresh(plus_one)
     states: list[Any] = []
@@ -183,11 +204,12 @@ def test_exceptions_of_callbacks(caplog: pytest.LogCaptureFixture) -> None:
 
     answers: dict[CodeType, Any] = {f.__code__: fail, g.__code__: refuse}
     seen: list[str] = []
+    wrapped = hook.optimize(f, answering(answers, seen))
     with caplog.at_level(logging.ERROR, "dynamo_capture"):
-        assert hook.optimize(f, answering(answers, seen))(1) == 2
+        assert wrapped(1) == 2
     assert "a bug in the compiler" in caplog.text
     assert "plus_one" in caplog.text
-    assert hook.optimize(f, answering(answers, seen))(1) == 2
+    assert wrapped(1) == 2
     assert len(seen) == 1
     for _ in range(2):
         with pytest.raises(ValueError, match="fullgraph") as caught:

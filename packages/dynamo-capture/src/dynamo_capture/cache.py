@@ -51,10 +51,11 @@ class CodeCache:
         for entry in _eval_frame.entries(code)[self.limit - 1 :]:
             entry.invalidate()
 
-    def skip(self, code: CodeType, *, recursively: bool = False) -> None:
-        """Run frames of ``code`` as they are until ``reset``; entries that it has are still used."""
+    def skip(self, code: CodeType, callback: object = None, *, recursively: bool = False) -> None:
+        """Run frames of ``code`` as they are until ``reset``, under this callback (None: every one); entries that it
+        has are still used."""
         self._remember(code)
-        _eval_frame.set_skip(code, 2 if recursively else 1)
+        _eval_frame.set_skip(code, 2 if recursively else 1, callback)
 
     def codes(self) -> list[CodeType]:
         """The code objects dealt with that are still alive."""

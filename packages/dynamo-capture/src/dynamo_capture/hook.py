@@ -129,7 +129,7 @@ class FrameCallback:
             _log.warning("%s", text)
             if isinstance(self._callback, CountsCompilations):
                 self._callback.exhausted(frame.code, text)
-            self.cache.skip(frame.code)
+            self.cache.skip(frame.code, self)
             return SKIP
         try:
             answer = self._callback(frame, entry_count)
@@ -137,7 +137,7 @@ class FrameCallback:
                 _eval_frame.check_replacement(frame.code, answer.code)
                 self.cache.admitting(frame.code)
             elif answer is SKIP or answer is SKIP_RECURSIVELY:
-                self.cache.skip(frame.code, recursively=answer is SKIP_RECURSIVELY)
+                self.cache.skip(frame.code, self, recursively=answer is SKIP_RECURSIVELY)
             elif not (answer is None or answer is AGAIN or answer is AS_WRITTEN):
                 raise TypeError(
                     "a frame callback answers Entry, SKIP, SKIP_RECURSIVELY, AS_WRITTEN, AGAIN or None, "
@@ -150,7 +150,7 @@ class FrameCallback:
             if getattr(error, _MARK, False):
                 raise
             _log.exception("%s runs uncompiled: compiling it failed", _where(frame.code))
-            self.cache.skip(frame.code)
+            self.cache.skip(frame.code, self)
             return SKIP
         return answer
 
@@ -202,5 +202,5 @@ def unskip(code: CodeType) -> None:
 
 
 def is_skipped(code: CodeType) -> bool:
-    """Whether frames of ``code`` run as they are unless an entry fits."""
+    """Whether frames of ``code`` run as they are unless an entry fits, under some callback."""
     return _eval_frame.get_skip(code) != 0
