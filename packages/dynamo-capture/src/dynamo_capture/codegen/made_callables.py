@@ -1,0 +1,99 @@
+"""Functions that are made, with their cells; methods, partial functions, ``super`` and weak references."""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+from typing import TYPE_CHECKING
+
+from dynamo_capture import runtime
+from dynamo_capture.calls.contexts import ContextFunction
+from dynamo_capture.codegen.makers import makes
+from dynamo_capture.values import (
+    BuiltinMethod,
+    CellValue,
+    Const,
+    FunctionValue,
+    MethodValue,
+    PartialValue,
+    SuperValue,
+)
+from dynamo_capture.values.opaque import NewReference
+
+if TYPE_CHECKING:
+    from dynamo_capture.codegen.reconstruct import Reconstruction
+
+
+@makes(FunctionValue)
+def function(to: Reconstruction, value: FunctionValue) -> None:
+    """Functions that the trace defined."""
+
+    def arguments() -> None:
+        to.emitter.load_const(value.code)
+        to.emitter.load_const(value.globals.real)
+        to.push_tuple(value.defaults)
+        to.push_dict([(Const(name), part) for name, part in value.kwdefaults.items()])
+        to.push_tuple(list(value.closure))
+        to.push_dict([(Const(name), part) for name, part in value.attrs.items()])
+
+    to.call(runtime.make_function, arguments, 6)
+
+
+@makes(CellValue)
+def cell(to: Reconstruction, value: CellValue) -> None:
+    """New cells."""
+    if value.content is None:
+        to.call(runtime.make_cell, lambda: None, 0)
+    else:
+        content = value.content
+        to.call(runtime.make_cell, lambda: to.push(content))
+
+
+@makes(MethodValue)
+def method(to: Reconstruction, value: MethodValue) -> None:
+    """Bound methods."""
+    to.call(types.MethodType, lambda: to.push_all([value.function, value.receiver]), 2)
+
+
+@makes(BuiltinMethod)
+def builtin_method(to: Reconstruction, value: BuiltinMethod) -> None:
+    """Bound methods of builtin objects."""
+    to.push(value.receiver)
+    to.emitter.load_attr(value.name)
+
+
+@makes(SuperValue)
+def super_(to: Reconstruction, value: SuperValue) -> None:
+    """``super`` objects."""
+    to.call(super, lambda: to.push_all([Const(value.cls), value.receiver]), 2)
+
+
+@makes(PartialValue)
+def partial(to: Reconstruction, value: PartialValue) -> None:
+    """``functools.partial``."""
+
+    def arguments() -> None:
+        to.push_all([value.function, *value.args, *value.kwargs.values()])
+
+    to.emitter.begin_call()
+    to.emitter.load_const(functools.partial)
+    to.emitter.end_callable()
+    arguments()
+    to.emitter.call(1 + len(value.args) + len(value.kwargs), tuple(value.kwargs))
+
+
+@makes(ContextFunction)
+def context_function(to: Reconstruction, value: ContextFunction) -> None:
+    """A function decorated by a context manager."""
+    to.emitter.begin_call()
+    to.push(value.manager)
+    to.emitter.end_callable()
+    to.push(value.function)
+    to.emitter.call(1)
+
+
+@makes(NewReference)
+def reference(to: Reconstruction, value: NewReference) -> None:
+    """Weak references."""
+    to.call(weakref.ref, lambda: to.push(value.target))

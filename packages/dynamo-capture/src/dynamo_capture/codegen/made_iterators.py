@@ -1,0 +1,110 @@
+"""Iterators that are made where the traced ones stood."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture import runtime
+from dynamo_capture.codegen.generators import remade
+from dynamo_capture.codegen.makers import makes
+from dynamo_capture.frame import GeneratorValue
+from dynamo_capture.values import (
+    CallIterator,
+    Const,
+    DictIterator,
+    DictView,
+    EnumerateIterator,
+    ListIterator,
+    MapIterator,
+    ObjectIterator,
+    RangeIterator,
+    SequenceIterator,
+    SymRangeIterator,
+    ZipIterator,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.codegen.reconstruct import Reconstruction
+
+
+@makes(DictIterator)
+def dict_iterator(to: Reconstruction, value: DictIterator) -> None:
+    """An iterator over a dictionary, at its place."""
+    view = DictView(value.owner, value.kind)
+    to.call(runtime.dict_iterator, lambda: to.push_all([view, Const(value.position)]), 2)
+
+
+@makes(SequenceIterator)
+def sequence_iterator(to: Reconstruction, value: SequenceIterator) -> None:
+    """An iterator over what is left of some items."""
+    to.push_list(value.items[value.position :])
+    to.emitter.get_iter()
+
+
+@makes(ListIterator)
+def list_iterator(to: Reconstruction, value: ListIterator) -> None:
+    """An iterator over a list, at its place."""
+    if value.has_ended:
+        to.emitter.load_const(())
+        to.emitter.get_iter()
+        return
+    to.call(runtime.list_iterator, lambda: to.push_all([value.owner, Const(value.position)]), 2)
+
+
+@makes(SymRangeIterator)
+def open_range_iterator(to: Reconstruction, value: SymRangeIterator) -> None:
+    """An iterator over what is left of a range with symbolic bounds."""
+    to.call(range, lambda: to.push_all(value.rest(to.tx)), 3)
+    to.emitter.get_iter()
+
+
+@makes(RangeIterator)
+def range_iterator(to: Reconstruction, value: RangeIterator) -> None:
+    """An iterator over what is left of a range."""
+    to.emitter.load_const(value.rest)
+    to.emitter.get_iter()
+
+
+@makes(EnumerateIterator)
+def enumerate_(to: Reconstruction, value: EnumerateIterator) -> None:
+    """``enumerate``."""
+    to.call(enumerate, lambda: to.push_all([value.inner, Const(value.position)]), 2)
+
+
+@makes(ZipIterator)
+def zip_(to: Reconstruction, value: ZipIterator) -> None:
+    """``zip``."""
+    made = functools.partial(zip, strict=True) if value.strict else zip
+    to.call(made, lambda: to.push_all(list(value.inners)), len(value.inners))
+
+
+@makes(MapIterator)
+def map_(to: Reconstruction, value: MapIterator) -> None:
+    """``map`` and ``filter``."""
+    made = filter if value.keeps else map
+    to.call(made, lambda: to.push_all([value.function, *value.inners]), 1 + len(value.inners))
+
+
+@makes(GeneratorValue)
+def generator(to: Reconstruction, value: GeneratorValue) -> None:
+    """Generators, suspended where they were."""
+    parts = remade(value, to.tx.resumes)
+    if value.finished:
+        made: Callable[..., Any] = runtime.finished_generator
+    else:
+        made = runtime.suspended_generator if value.started else runtime.new_generator
+    to.call(made, lambda: to.push_all(parts), len(parts))
+
+
+@makes(ObjectIterator)
+def object_iterator(to: Reconstruction, value: ObjectIterator) -> None:
+    """An object with ``__next__``."""
+    to.push(value.value)
+
+
+@makes(CallIterator)
+def call_iterator(to: Reconstruction, value: CallIterator) -> None:
+    """``iter(function, sentinel)``."""
+    to.call(iter, lambda: to.push_all([value.function, value.sentinel]), 2)

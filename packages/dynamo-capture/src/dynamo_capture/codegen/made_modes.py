@@ -1,0 +1,52 @@
+"""Context managers of torch that are made, as they were before or after they were entered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture import runtime
+from dynamo_capture.calls.contexts import NullContext
+from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, InferenceMode
+from dynamo_capture.codegen.makers import makes
+from dynamo_capture.values import Const
+
+if TYPE_CHECKING:
+    from dynamo_capture.codegen.reconstruct import Reconstruction
+
+
+@makes(GradMode)
+def grad_mode(to: Reconstruction, value: GradMode) -> None:
+    """Gradient-mode managers, entered or not."""
+    if not value.previous:
+        made = value.cls
+        to.call(made, lambda: None, 0)
+        return
+    constants = (value.cls, value.enabled, value.previous[-1])
+    to.call(runtime.entered_grad_mode, lambda: to.push_all([Const(c) for c in constants]), 3)
+
+
+@makes(Autocast)
+def autocast(to: Reconstruction, value: Autocast) -> None:
+    """``torch.autocast``, not entered."""
+    settings = value.settings()
+    to.call(torch.autocast, lambda: to.push_all([Const(c) for c in settings]), len(settings))
+
+
+@makes(InferenceMode)
+def inference_mode(to: Reconstruction, value: InferenceMode) -> None:
+    """``torch.inference_mode``, not entered."""
+    to.call(torch.inference_mode, lambda: to.push(Const(value.mode)))
+
+
+@makes(DeviceBlock)
+def device(to: Reconstruction, value: DeviceBlock) -> None:
+    """``torch.device``."""
+    to.push(Const(value.device))
+
+
+@makes(NullContext)
+def null_context(to: Reconstruction, value: NullContext) -> None:
+    """``contextlib.nullcontext``."""
+    to.call(value.python_type(), lambda: to.push(value.result))
