@@ -53,7 +53,10 @@ def has_left(iterator: Any, count: int) -> bool:
 
 def owner_of(iterator: Any) -> Any:
     """The list or dict that the iterator reads from; None for one that is exhausted, or reads what cannot change."""
-    return next((found for found in gc.get_referents(iterator) if isinstance(found, _OWNERS)), None)
+    for found in gc.get_referents(iterator):
+        if isinstance(found, _OWNERS):
+            return found
+    return None
 
 
 def _of_sequence(iterator: Any, index: int) -> Any:

@@ -62,9 +62,15 @@ class RunningIterator(IteratorValue):
 
     def guard(self, tx: Trace) -> None:
         """What was read ahead will be there, and where the loop ended, no more than that."""
-        if self.taken or self.has_ended:
+        if self.has_ended or (self.taken and not self._last_is_guarded(tx)):
             tx.guards.add(ItemsLeft(self.source, self.taken, self.has_ended))
+        if self.taken or self.has_ended:
             tx.policy.record_rounds(self.source, self.taken)
+
+    def _last_is_guarded(self, tx: Trace) -> bool:
+        """Whether some guard reads the last item, and so fails where there is none."""
+        last = UpcomingSource(self.source, self.taken - 1)
+        return any(source == last for record in tx.guards.records for source in record.sources)
 
 
 class RunningEnumerate(IteratorValue):
