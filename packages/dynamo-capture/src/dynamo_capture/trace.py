@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import types
 import weakref
 from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
@@ -30,15 +31,18 @@ from dynamo_capture.values import (
     FALSE,
     NONE,
     TRUE,
+    BuiltinMethod,
     Const,
     HashedKey,
     IdentityKey,
     Lazy,
+    MethodValue,
     ObjectValue,
     SetValue,
     SliceValue,
     SymValue,
     TensorValue,
+    TextValue,
     TupleValue,
     Value,
 )
@@ -233,6 +237,10 @@ class Trace:
             raise self.raises(TypeError, f"unhashable type: {value.python_type().__name__!r}")
         if isinstance(value, (NewReference, WeakReference)):
             return self._referent_key(value)
+        if isinstance(value, TextValue):
+            raise value.unsupported("using as a key")
+        if isinstance(value, (MethodValue, BuiltinMethod)):
+            return self._method_key(value)
         self.keyed[id(value)] = value
         return IdentityKey(value)
 
@@ -244,6 +252,15 @@ class Trace:
             raise GraphBreak("CAP212", f"{value.describe()} is used as a key")
         self.guards.is_object(target.source, real)
         return weakref.ref(real) if isinstance(value, NewReference) else real
+
+    def _method_key(self, value: MethodValue | BuiltinMethod) -> Any:
+        """Methods are equal where they are the same function of the same object."""
+        function = self.hash_key(value.function) if isinstance(value, MethodValue) else value.name
+        receiver = value.receiver
+        if isinstance(receiver, Const):
+            return (receiver.value, types.MethodType, function)
+        self.keyed[id(receiver)] = receiver
+        return (IdentityKey(receiver), types.MethodType, function)
 
     def _hashed_key(self, value: ObjectValue) -> Any:
         """The key for an object whose class has its own ``__hash__``, which must be written in Python."""

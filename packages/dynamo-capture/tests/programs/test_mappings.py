@@ -1,11 +1,25 @@
 """Dicts and their relatives, and sets."""
 
 import collections
+import inspect
 import types
 
 import torch
 
 X = torch.arange(6.0).reshape(2, 3) + 1
+FIXED = types.MappingProxyType({"a": 1, "b": 2})
+
+
+class Number:
+    def half(self):
+        return 0.5
+
+    def double(self):
+        return 2.0
+
+
+ONE, OTHER = Number(), Number()
+BY_METHOD = {ONE.half: 3, ONE.double: 4}
 
 
 def test_every_dict_method(whole):
@@ -448,3 +462,34 @@ def test_mutable_mapping(whole):
         )
 
     whole(f, (X,))
+
+
+def test_views_of_mappings_that_are_constants(whole):
+    def g(a, b=2, *, c=3):
+        return a * b * c
+
+    def f(x):
+        bound = inspect.signature(g).bind(x, c=5)
+        bound.apply_defaults()
+        views = list(FIXED.values()), [key for key in FIXED.keys()], dict(FIXED.items())  # noqa: SIM118
+        return g(*bound.args, **bound.kwargs), views
+
+    whole(f, (X,), (X + 1,))
+
+
+def test_methods_as_keys(whole):
+    def f(x):
+        local = {ONE.half: 7}
+        local[ONE.half] = 8
+        found = (BY_METHOD.get(ONE.half, 100), BY_METHOD.get(OTHER.half, 100), BY_METHOD.get(ONE.double))
+        return x * found[0], found, ONE.double in BY_METHOD, local.get(ONE.half), len({ONE.half, ONE.half})
+
+    whole(f, (X,), (X + 1,))
+
+
+def test_text_of_a_tensor_as_a_key(same):
+    def f(x, index):
+        text = f"{index}"
+        return x * {"1": 5.0, "2": 6.0}.get(text, 100.0), text in {"1": 0}
+
+    same(f, (X, torch.tensor(1)), (X, torch.tensor(2)), (X, torch.tensor(3)))

@@ -562,3 +562,14 @@ def test_dtype_changes_between_calls():
     for dtype in (torch.float32, torch.float64, torch.bfloat16, torch.float32):
         net.to(dtype)
         assert torch.equal(fast(X.to(dtype)), net(X.to(dtype)))
+
+
+def test_converting_a_module_to_what_it_is(whole):
+    layer = torch.nn.Linear(3, 3)
+    layer.register_buffer("scale", torch.ones(1))
+
+    def f(x):
+        converted = layer.to(x.dtype)
+        return converted(x) * layer.to("cpu").scale
+
+    whole(f, (X,), (X + 1,))

@@ -57,6 +57,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.array import ArrayValue
+from dynamo_capture.values.mapping import VIEWS
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -310,6 +311,10 @@ class Calls:
             return self.set_of([self.from_python(item) for item in result])
         if isinstance(result, tuple) and not is_known(result):
             return TupleValue([self.from_python(item) for item in result], type(result))
+        if type(result) in VIEWS:
+            owner, kind = VIEWS[type(result)]
+            made = {key: [Const(key), self.from_python(item)] for key, item in result.mapping.items()}
+            return DictView(DictValue(made, owner), kind)
         if isinstance(result, numpy_types.ARRAYS):
             return ArrayValue(content=result)
         return self._tx.known(result)

@@ -29,6 +29,15 @@ if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 
+_DTYPES: dict[type, torch.dtype] = {
+    bool: torch.bool,
+    int: torch.int64,
+    float: torch.float64,
+    complex: torch.complex128,
+}
+"""Python's classes of numbers as torch takes them for dtypes; a graph's code has no name for a class."""
+
+
 class Arguments:
     """The three readings of an argument."""
 
@@ -116,7 +125,8 @@ class Arguments:
         if kind is TensorValue:
             return self._tx.output.use(value.node)
         if isinstance(value, Const):
-            return numpy_types.plain(value.value)
+            known = numpy_types.plain(value.value)
+            return _DTYPES.get(known, known) if isinstance(known, type) else known
         if kind is ArrayValue:
             return self.argument(value.as_tensor(self._tx))
         if kind is SymValue:

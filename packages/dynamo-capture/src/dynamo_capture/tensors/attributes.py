@@ -73,6 +73,8 @@ class TensorAttributes(Operations):
         if name == "requires_grad" and isinstance(value, Const):
             self.call_method(owner, "requires_grad_", [value], {})
             return
+        if name == "data" and self._tx.force(value) is owner:  # ``module.to(dtype)`` that has nothing to do
+            return
         is_grad = name == "grad" and _may_be_grad(owner, self._tx.force(value))
         if not is_grad and _in_tensor_class(owner.meta.cls, name) is not None:
             raise GraphBreak("CAP208", f"the attribute {name!r} of a tensor is set")

@@ -206,7 +206,8 @@ class DictView(Value):
         self.source = None
 
     def python_type(self) -> type:
-        return type(getattr({}, self.kind)())
+        ordered = issubclass(self.owner.cls, collections.OrderedDict)
+        return type(getattr(collections.OrderedDict() if ordered else {}, self.kind)())
 
     def unpack(self, tx: Trace) -> list[Value]:
         from dynamo_capture.values.sequences import TupleValue
@@ -240,6 +241,14 @@ class DictView(Value):
         if name == "__len__":
             return Const(self.length(tx))
         return super().call_method(tx, name, args, kwargs)
+
+
+VIEWS: dict[type, tuple[type, str]] = {
+    type(getattr(owner(), kind)()): (owner, kind)
+    for owner in (dict, collections.OrderedDict)
+    for kind in ("keys", "values", "items")
+}
+"""What views of a mapping are of: the mapping's class, and the kind of the view."""
 
 
 class DictIterator(IteratorValue):
