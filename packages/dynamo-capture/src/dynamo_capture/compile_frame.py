@@ -16,6 +16,7 @@ from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.calls.modes import leave_all, switches
 from dynamo_capture.capturable import is_import, is_of_stock_compiler, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly, close_dropped
+from dynamo_capture.content_guard import tensor_contents
 from dynamo_capture.controls import Stance, current_stance
 from dynamo_capture.errors import (
     BackendError,
@@ -351,6 +352,8 @@ class FrameCompiler:
         sizes = tx.numbers.settle()
         if tx.facts:
             tx.guards.add(float_facts(tx.facts, tx.tensors.followed.written))
+        if tx.tensors.state.relied:
+            tx.guards.add(tensor_contents(tx.tensors.state.relied, tx.output.written))
         bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]
         shapes = guards.shape_relations(sizes, bindings) if sizes.symbols else None
         if shapes is not None:

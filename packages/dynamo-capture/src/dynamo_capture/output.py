@@ -37,9 +37,9 @@ class GraphInput:
 
 class GraphOutput:
     """Owner of one graph. ``mutates``: some node may write into a tensor; ``leaves``: into one that it did not make
-    itself; ``draws``: one takes random numbers; ``checks``: a tensor's content is checked after the graph has run.
-    ``assumes``: the frame is to run again where a check in the graph fails; ``born``: where the symbols that come from
-    data are read, a tensor and its dimension."""
+    itself; ``written``: those of its inputs; ``draws``: one takes random numbers; ``checks``: a tensor's content is
+    checked after the graph has run. ``assumes``: the frame is to run again where a check in the graph fails; ``born``:
+    where the symbols that come from data are read, a tensor and its dimension."""
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -50,6 +50,7 @@ class GraphOutput:
         self.mutates = False
         self.leaves = False
         self.assumes = False
+        self.written: dict[Source, None] = {}
         self.draws = False
         self.calls = 0
         self._first_call: Node | None = None
@@ -94,6 +95,9 @@ class GraphOutput:
         self.mutates = True
         self.leaves = self.leaves or not written or any(_is_given(tensor.memory) for tensor in written)
         self._keep_repeatable()
+        for tensor in written:
+            if tensor.memory.source is not None:
+                self.written[tensor.memory.source] = None
         if self.checks and any(tensor.memory.real is not None for tensor in written):
             raise GraphBreak("CAP201", "an existing tensor is written to after a check of a tensor's content")
 

@@ -26,6 +26,9 @@ _MANY = 4
 _MOST_ROUNDS = 1000
 """So many rounds of a loop that was resumed are one graph at most."""
 
+_SETTLED = 2
+"""So many different contents of a tensor are worth a version of the code each: those of a flag."""
+
 
 @dataclass(slots=True)
 class SizeHistory:
@@ -37,6 +40,7 @@ class SizeHistory:
     floats: dict[str, float | None] = field(default_factory=dict)
     rounds: dict[str, set[int]] = field(default_factory=dict)
     known: dict[str, set[str]] = field(default_factory=dict)
+    contents: dict[str, set[str]] = field(default_factory=dict)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
     def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
@@ -139,6 +143,15 @@ class Policy:
     def varies(self, real: Any, source: Source) -> bool:
         """Whether a number of numpy has had several values: it is not worth a version for each."""
         return self._history.record_integer(source.expression, real) >= _MANY
+
+    def is_settled(self, real: torch.Tensor, source: Source) -> bool:
+        """Whether a tensor is part of an object's state, and has held at most two different things."""
+        if _is_argument(source):
+            return False
+        known = self._history.contents.setdefault(source.expression, set())
+        if len(known) <= _SETTLED:
+            known.add(repr(real.tolist()))
+        return len(known) <= _SETTLED
 
     def any_with_this_code(self, real: FunctionType, source: Source) -> bool:
         """Whether any function with the same code will do: one that is made anew for each call."""

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dynamo_capture import graph_break
+from dynamo_capture import graph_break, optimize
 
 X = torch.arange(32.0).reshape(8, 4)
 Y = torch.arange(48.0).reshape(12, 4)
@@ -111,3 +111,81 @@ def test_shape_kept_across_a_break_varies(same):
         return shape[0] * 2, shape, type(shape)
 
     same(f, (X,), (Y,), (X[:5],), (X[:3],), (X[:6],), graphs=4)
+
+
+class Padded(torch.nn.Module):
+    """Pads to a multiple of a stride that it keeps as a buffer, as audio models do."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("stride", torch.tensor(4), persistent=False)
+        self.register_buffer("flag", torch.tensor(True))
+        self.extra = self.stride // 2
+
+    def forward(self, x):
+        length = x.shape[-1]
+        frames = torch.ceil((length + self.extra) / self.stride).to(torch.int64)
+        missing = frames * self.stride - length
+        if self.flag:
+            x = torch.nn.functional.pad(x, (self.extra, missing))
+        return x, max(self.extra, missing), [7, 8, 9][self.extra]
+
+
+def test_buffers_decide(whole):
+    whole.made(Padded, (torch.ones(2, 5),), (torch.ones(2, 5) * 2,), (torch.ones(2, 7),), (torch.ones(2, 9),))
+
+
+def test_a_buffer_that_changes(same):
+    class Flagged(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("ready", torch.tensor(False))
+            self.register_buffer("steps", torch.tensor(0))
+
+        def forward(self, x):
+            if not self.ready:
+                self.ready.fill_(True)
+                x = x + 100
+            self.steps += 1
+            if self.steps % 2 == 0:
+                x = x * 2
+            return x * self.steps.item()
+
+    same.made(Flagged, *[(X + i,) for i in range(6)])
+
+
+@pytest.mark.parametrize("how", ["fill_", "data", "view", "replaced"])
+def test_buffers_changed_from_outside(how):
+    module = Padded()
+    fast = optimize(lambda graph, inputs: graph.forward)(module)
+    assert fast(torch.ones(2, 5))[0].shape == module(torch.ones(2, 5))[0].shape
+    for value in (3, 2, 5):
+        match how:
+            case "fill_":
+                module.stride.fill_(value)
+            case "data":
+                module.stride.data = torch.tensor(value)
+            case "view":
+                module.stride.view(1)[0] = value
+            case "replaced":
+                module.stride = torch.tensor(value)
+        assert fast(torch.ones(2, 5))[0].shape == module(torch.ones(2, 5))[0].shape
+
+
+def test_a_buffer_written_through_an_alias(same):
+    class Aliased(torch.nn.Module):
+        def __init__(self, shares):
+            super().__init__()
+            self.register_buffer("count", torch.tensor([1]))
+            self.other = self.count.view(()) if shares else torch.tensor(1)
+
+        def forward(self, x):
+            self.other += 1
+            return x * self.count.item() if self.count else x
+
+    same.made(lambda: Aliased(True), *[(X + i,) for i in range(4)])
+    module = Aliased(False)
+    fast, plain = optimize(lambda graph, inputs: graph.forward)(module), Aliased(True)
+    fast(X)
+    module.other = module.count.view(())
+    assert torch.equal(fast(X), plain(X))

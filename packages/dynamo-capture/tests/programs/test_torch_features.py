@@ -589,7 +589,11 @@ def test_text_of_tensors_is_not_compared(same):
 
 def test_classes_of_numbers_as_dtypes(whole):
     def f(x):
-        made = torch.ones(2, 3, dtype=bool), torch.zeros(2, dtype=complex).real, torch.tensor([1, 2], dtype=float)
+        made = (
+            torch.ones(2, 3, dtype=bool),
+            torch.zeros(2, dtype=complex).real,
+            torch.tensor([1, 2], dtype=float),
+        )
         return made, x.to(float), x.to(dtype=int), x.sum(dtype=float), torch.full_like(x, 1, dtype=float)
 
     whole(f, (torch.ones(3),), (torch.ones(3) * 2,))

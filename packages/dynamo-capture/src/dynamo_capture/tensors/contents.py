@@ -46,8 +46,9 @@ def computed(
     if symbolic is not None and result.meta.spec.dtype is torch.int64:
         result.content = symbolic
         return
-    given = [_plain(tx, value) for value in args]
-    named = {name: _plain(tx, value) for name, value in kwargs.items()}
+    origins: Origins = {}
+    given = [_plain(tx, value, origins) for value in args]
+    named = {name: _plain(tx, value, origins) for name, value in kwargs.items()}
     if any(value is _UNKNOWN for value in (*given, *named.values())):
         return
     try:
@@ -60,7 +61,7 @@ def computed(
         if any(_shares_memory(found, value) for value in given) and result.root is result:
             forget([value for value in args if isinstance(value, TensorValue)])  # the alias is not followed
         else:
-            result.content = found
+            result.content, result.follows_from = found, tuple(origins)
 
 
 _INTEGER_OPERATIONS: dict[Any, str] = {
@@ -114,6 +115,7 @@ def number(tx: Trace, tensor: TensorValue, what: str, code: str = "CAP201") -> V
     content = tensor.content
     if content is None:
         raise GraphBreak(code, what)
+    tx.tensors.state.rely(tx, tensor)
     return content if isinstance(content, SymValue) else Const(tx.fold(content.item))
 
 
@@ -121,6 +123,7 @@ def read(tx: Trace, tensor: TensorValue, name: str) -> Value:
     """What a method among ``READERS`` returns."""
     content = tensor.content
     assert content is not None
+    tx.tensors.state.rely(tx, tensor)
     if isinstance(content, SymValue):
         if name in ("__bool__", "is_nonzero"):
             return boolean(content.truth(tx))
@@ -169,23 +172,44 @@ def _is_small(tensor: TensorValue) -> bool:
 
 
 _UNKNOWN: Any = object()
+Origins = dict[Any, None]
+"""Tensors and sizes from which a content follows, in order."""
 
 
-def _plain(tx: Trace, value: Any) -> Any:
+def _plain(tx: Trace, value: Any, origins: Origins) -> Any:
     """A Python object equal to an argument; ``_UNKNOWN`` if there is none."""
     if isinstance(value, TensorValue):
-        return value.content if isinstance(value.content, torch.Tensor) else _UNKNOWN
+        return _content(tx, value, origins)
     if isinstance(value, RuntimeFloat):
         return _UNKNOWN
+    if isinstance(value, SymValue):
+        return _hint(tx, value, origins)
     if isinstance(value, Const):
         return value.value
     if isinstance(value, SliceValue):
-        bounds = list(_items(tx, value.bounds))
+        bounds = list(_items(tx, value.bounds, origins))
         return _UNKNOWN if any(bound is _UNKNOWN for bound in bounds) else slice(*bounds)
     if isinstance(value, (TupleValue, ListValue)) and value.cls in (tuple, list, torch.Size):
-        items = list(_items(tx, value.items))
+        items = list(_items(tx, value.items, origins))
         return _UNKNOWN if any(item is _UNKNOWN for item in items) else value.cls(items)
     return _UNKNOWN
+
+
+def _content(tx: Trace, tensor: TensorValue, origins: Origins) -> Any:
+    content = tensor.content
+    if isinstance(content, SymValue):
+        found = _hint(tx, content, origins)
+        return found if found is _UNKNOWN else torch.tensor(found)
+    origins.update(dict.fromkeys(tensor.follows_from))
+    return _UNKNOWN if content is None else content
+
+
+def _hint(tx: Trace, value: SymValue, origins: Origins) -> Any:
+    """The size of this call; what follows from it is known for this size."""
+    if any(tx.env.symbols[atom].hint is None for atom in value.expr.symbols):
+        return _UNKNOWN
+    origins[value.expr] = None
+    return tx.env.hint(value.expr)
 
 
 def _shares_memory(found: torch.Tensor, other: Any) -> bool:
@@ -195,5 +219,5 @@ def _shares_memory(found: torch.Tensor, other: Any) -> bool:
     )
 
 
-def _items(tx: Trace, items: Any) -> Iterator[Any]:
-    return (_plain(tx, tx.force(item)) for item in items)
+def _items(tx: Trace, items: Any, origins: Origins) -> Iterator[Any]:
+    return (_plain(tx, tx.force(item), origins) for item in items)

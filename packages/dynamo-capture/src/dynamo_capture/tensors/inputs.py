@@ -12,6 +12,7 @@ import guards
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import with_grad
 from dynamo_capture.sources import PlainTensorSource
+from dynamo_capture.tensors import state
 from dynamo_capture.tensors.overrides import overrides
 from dynamo_capture.values import TensorMeta, TensorValue
 from fx_interface.signature import InputKind
@@ -77,6 +78,8 @@ class Inputs:
             _name_of(source), _kind_of(real, source), with_grad(spec, real.requires_grad), passed, plain
         )
         made = TensorValue(node, meta, source, real)
+        if plain is real:
+            state.read(tx, made, real, source)
         self.inputs.append(made)
         return made
 

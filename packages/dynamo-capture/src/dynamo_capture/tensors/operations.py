@@ -22,6 +22,7 @@ from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import Outcome
 from dynamo_capture.tensors.results import Results
+from dynamo_capture.tensors.state import State
 from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
@@ -55,6 +56,7 @@ class Operations(Results):
         self._static_memo = memo
         self._symbolic_memo: dict[Any, Outcome] = {}
         self.followed = Followed()
+        self.state = State()
 
     def get_attr(self, owner: TensorValue, name: str) -> Value:
         """``tensor.name``."""

@@ -57,9 +57,12 @@ class TensorMeta:
 class TensorValue(Value):
     """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one whose
     memory it shows. ``real``: an input's object. ``content``: a tensor equal to it, where that is known while
-    tracing, or the one integer in it; never written to."""
+    tracing, or the one integer in it; never written to. ``follows_from``: the inputs (whose content at the start is
+    ``initial``) and sizes that the content follows from."""
 
-    __slots__ = ("attrs", "content", "memory", "meta", "node", "real", "root", "source", "views")
+    __slots__ = (
+        "attrs", "content", "follows_from", "initial", "memory", "meta", "node", "real", "root", "source", "views",
+    )  # fmt: skip
 
     def __init__(
         self, node: Node, meta: TensorMeta, source: Source | None = None, real: torch.Tensor | None = None
@@ -73,6 +76,8 @@ class TensorValue(Value):
         self.views: list[TensorValue] = []
         self.attrs: dict[str, Value] | None = None
         self.content: torch.Tensor | SymValue | None = None
+        self.follows_from: tuple[TensorValue | Expr, ...] = ()
+        self.initial: torch.Tensor | None = None
 
     def __repr__(self) -> str:
         return f"TensorValue({self.node}: {self.meta.spec})"
