@@ -8,6 +8,10 @@ from collections.abc import Sequence
 
 from captures import Outcome
 
+from dynamo_capture.break_kinds import KINDS
+
+LONGEST = 900
+"""Characters of one architecture's breaks."""
 _FILE = re.compile(r"\S*/site-packages/(\S+)")
 _PAGE = """# Architectures that are not captured whole
 
@@ -18,10 +22,19 @@ stock's capture does the same. A dash says that stock was not run beside.
 
 {summary}
 
-Below is every architecture that took more than one graph. The codes are explained in [the catalogue](graph-breaks.md).
+## Why graphs end
+
+Counted by architecture; what to change is in [the catalogue](graph-breaks.md).
+
+{reasons}
+
+## Each architecture that took more than one graph
+
+The number of graphs is that of the first call; a place that breaks several times is named once.
 
 {rows}
 """
+_CODE = re.compile(r"^(CAP\d+) ")
 
 
 def table(found: Sequence[Outcome]) -> str:
@@ -33,8 +46,22 @@ def table(found: Sequence[Outcome]) -> str:
 def page(found: Sequence[Outcome]) -> str:
     """The documentation's page."""
     return _PAGE.format(
-        summary="\n".join(f"- {line}" for line in summary(found)), rows="\n".join(_rows(found))
+        summary="\n".join(f"- {line}" for line in summary(found)),
+        reasons="\n".join(_reasons(found)),
+        rows="\n".join(_rows(found)),
     )
+
+
+def _reasons(found: Sequence[Outcome]) -> list[str]:
+    """The kinds of breaks that were met, with how many architectures each met it in."""
+    met: Counter[str] = Counter()
+    for outcome in _by_name(found, "fxstack").values():
+        met.update({code[1] for text in outcome.breaks if (code := _CODE.match(text))})
+    lines = ["| code | architectures | what was met | why the graph ends there |", "|---|---|---|---|"]
+    return lines + [
+        f"| {code} | {count} | {KINDS[code].summary} | {KINDS[code].why} |"
+        for code, count in met.most_common()
+    ]
 
 
 def summary(found: Sequence[Outcome]) -> list[str]:
@@ -52,8 +79,15 @@ def summary(found: Sequence[Outcome]) -> list[str]:
         fewer = [n for n, o in mine.items() if n in right and o.graphs < theirs[n].graphs]
         lines += [
             _counts("stock", theirs),
+            "stock fails in: "
+            + (", ".join(f"{n} ({o.failure[:60]})" for n, o in theirs.items() if o.failure) or "none"),
             f"fewer graphs than stock in {len(fewer)}; more in {len(more)}: {', '.join(more) or 'none'}",
         ]
+    asking = [o.name for o in mine.values() if o.asks]
+    lines.append(
+        "compared with eager that is told that it is compiled, because the model asks `torch.compiler.is_compiling()`"
+        f" and then computes something else: {', '.join(asking) or 'none'}"
+    )
     sized = [o for o in mine.values() if o.more and not o.failure]
     settled = [o for o in sized if sum(o.more[1:]) == 0]
     lines.append(
@@ -92,7 +126,7 @@ def _rows(found: Sequence[Outcome]) -> list[str]:
             graphs = "-" if beside is None else beside.failure[:40] or str(beside.graphs)
             why = [outcome.failure, *dict.fromkeys(map(_short, outcome.breaks))]
             what = "; ".join(text for text in why if text).replace("|", "/").replace("\n", " ")
-            lines.append(f"| {name} | {outcome.graphs} | {graphs} | {what[:600]} |")
+            lines.append(f"| {name} | {outcome.graphs} | {graphs} | {what[:LONGEST]} |")
     return lines
 
 

@@ -16,6 +16,7 @@ import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 
@@ -60,35 +61,49 @@ def _begin(name: str, way: str, limit: int) -> None:
     print(json.dumps({"begin": name, "way": way}), flush=True)
 
 
-def outcomes(names: Sequence[str], ways: Sequence[str], limit: int) -> Iterator[Outcome]:
-    """Run workers; what a worker was at when it died or hung is an outcome too, and the others are done without it."""
-    left = list(names)
+def outcomes(names: Sequence[str], ways: Sequence[str], limit: int, jobs: int) -> Iterator[Outcome]:
+    """Run workers, ``jobs`` at a time; what a worker was at when it died or hung is an outcome too."""
+    chunks = [list(names[start : start + CHUNK]) for start in range(0, len(names), CHUNK)]
+    with ThreadPoolExecutor(jobs) as pool:
+        for found in pool.map(lambda chunk: _chunk(chunk, ways, limit), chunks):
+            yield from found
+
+
+def _chunk(names: list[str], ways: Sequence[str], limit: int) -> list[Outcome]:
+    """The outcomes of some architectures. After a death the next process does what was left."""
+    found: list[Outcome] = []
+    left: list[tuple[list[str], list[str]]] = [(names, list(ways))]
     while left:
-        chunk, left = left[:CHUNK], left[CHUNK:]
-        again = yield from _worker(chunk, ways, limit)
-        while again:
-            again = yield from _worker(again, ways, limit)
+        found += _worker(*left.pop(), limit, left)
+    return found
 
 
-def _worker(names: list[str], ways: Sequence[str], limit: int) -> Iterator[Outcome]:
-    """One process; returns the names that another one has to do, if it died."""
+def _worker(
+    names: list[str], ways: list[str], limit: int, left: list[tuple[list[str], list[str]]]
+) -> list[Outcome]:
+    """One process; what it has not done when it dies is added to ``left``."""
     command = [sys.executable, __file__, "--worker", "--limit", str(limit), "--ways", ",".join(ways), *names]
-    running, kept = {"begin": "", "way": ""}, []
+    running, done = {"begin": "", "way": ""}, []
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as worker:
         assert worker.stdout is not None
         for line in worker.stdout:
             record = json.loads(line) if line.startswith("{") else {}
             running = record if "begin" in record else running
             if "name" in record:
-                kept.append(Outcome(**record))
+                done.append(Outcome(**record))
     if worker.returncode == 0:
-        yield from kept
-        return []
-    name = running["begin"]
-    yield Outcome(
-        name, running["way"], "took too long" if worker.returncode == -signal.SIGALRM else "the process died"
-    )
-    return [other for other in names if other != name]
+        return done
+    name, way = running["begin"], running["way"]
+    what = "took too long" if worker.returncode == -signal.SIGALRM else "the process died"
+    after = names[names.index(name) + 1 :] if name in names else []
+    if way not in ways:  # it died before anything was compared
+        left.append(([other for other in names if other != name], ways))
+        return [Outcome(name, "eager", f"left out: {what}")]
+    if after:
+        left.append((after, [way]))
+    if way != ways[-1]:
+        left.append((names, ways[ways.index(way) + 1 :]))
+    return [*done, Outcome(name, way, what)]
 
 
 def main(argv: Sequence[str]) -> int:
@@ -99,6 +114,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--offset", type=int, default=0, help="the first of them")
     parser.add_argument("--stock", action="store_true", help="stock's capture beside ours")
     parser.add_argument("--stack", action="store_true", help="the whole stack, with gradients, too")
+    parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one architecture in one way")
     parser.add_argument("--output", type=Path, default=Path("sweep-results"))
     parser.add_argument("--page", type=Path, help="write the documentation's page")
@@ -116,7 +132,7 @@ def main(argv: Sequence[str]) -> int:
     if not arguments.merge:
         names = (arguments.names or architectures())[arguments.offset :: arguments.every]
         ways = ["fxstack", *(["stack"] if arguments.stack else []), *(["stock"] if arguments.stock else [])]
-        for outcome in outcomes(names, ways, arguments.limit):
+        for outcome in outcomes(names, ways, arguments.limit, arguments.jobs):
             found.append(outcome)
             print(
                 f"{outcome.capture:8} {outcome.name:32} {outcome.graphs:3} {outcome.failure[:120]}",
