@@ -119,11 +119,16 @@ def _index(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[
 
 
 def _places(trace: Trace, mask: Value) -> list[Value]:
-    """One index tensor for each dimension of a mask."""
+    """One index tensor for each dimension of a mask. A backward has them from its forward, if the mask is there: it
+    cannot be given a size that it makes itself."""
     recorder = trace.recorder
-    rows = recorder.call(aten.nonzero.default, (mask,))
-    columns = recorder.call(aten.unbind.int, (rows, 1))
-    return [recorder.item(columns, dim) for dim in range(mask.spec.rank)]
+    is_backward, recorder.backward = recorder.backward, mask.backward
+    try:
+        rows = recorder.call(aten.nonzero.default, (mask,))
+        columns = recorder.call(aten.unbind.int, (rows, 1))
+        return [recorder.item(columns, dim) for dim in range(mask.spec.rank)]
+    finally:
+        recorder.backward = is_backward
 
 
 def _masked_select(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
