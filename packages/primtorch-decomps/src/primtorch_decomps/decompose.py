@@ -191,12 +191,21 @@ class _Interpreter:
         return all(a is b or simplify(a) == simplify(b) for a, b in zip(one, other, strict=True))
 
     def is_pure(self, op: OpOverload) -> bool:
-        """Whether equal calls may be one, and unused ones dropped: not for random numbers and assertions."""
+        """Whether equal calls may be one, and unused ones dropped: not for random numbers and assertions, and not where
+        data tell a size or number, which has a symbol for each call."""
         found = self._pure.get(op)
         if found is None:
             found = bool(op._schema.returns) and torch.Tag.nondeterministic_seeded not in op.tags
-            found = self._pure[op] = found and not op._schema.is_mutable
+            found = self._pure[op] = found and not is_by_data(op) and not op._schema.is_mutable
         return found
+
+
+def is_by_data(op: OpOverload) -> bool:
+    """Whether data tell a size of the result, or the number that it is: indices count only if they are masks, and
+    autograd makes places of those."""
+    if op is torch.ops.aten.index.Tensor:
+        return False
+    return torch.Tag.dynamic_output_shape in op.tags or torch.Tag.data_dependent_output in op.tags
 
 
 def _flat(spec: ValueSpec) -> Sequence[Any]:
