@@ -40,13 +40,14 @@ def written(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     x = x * 1
     x[mask] = x[mask] * 2
     x[~mask] += 1
+    x[mask[:, None] & (x > 0)] = x[0, 0] * 1.5
     return x + x.masked_select(x > 0.5).sum()
 
 
 def counted(x: torch.Tensor, mask: torch.Tensor) -> Any:
     places = mask.nonzero()
     found, back, often = torch.unique(places * 2 + 1, return_inverse=True, return_counts=True)
-    return found * 2, back, often, torch.repeat_interleave(x, mask.long() * 2, 0), F.one_hot(mask.long())
+    return found * 2, back, often, torch.repeat_interleave(x, mask.long() * 2, 0), F.one_hot(mask.sum())
 
 
 def laid_out(x: torch.Tensor, mask: torch.Tensor) -> Any:

@@ -18,7 +18,8 @@ from torch.fx import GraphModule, Interpreter, Node
 import fxstack
 from aot_autograd import aot_function, compile_joint
 from fx_interface import verify
-from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
+from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
+from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 from inductor_codegen import compile_graph
 from inductor_codegen.cache import ArtifactStore
 from primtorch_decomps import LIBRARY, decompose
@@ -79,19 +80,26 @@ def _is_complex(node: Node) -> bool:
 
 
 class _Checked(Interpreter):
-    """Runs a graph of primitives; library calls are given and must return what the specs say."""
+    """Runs a graph of primitives; library calls are given and must return what the specs say.
+
+    ``known``: the sizes that data have told so far.
+    """
+
+    def __init__(self, module: GraphModule) -> None:
+        super().__init__(module)
+        self.known: dict[Symbol, int] = {}
 
     def run_node(self, node: Node) -> Any:
         if node.op == "output":
             return tuple(self._as_told(part) for part in node.args[0])  # type: ignore[union-attr]
-        if not isinstance(node.target, OpOverload):
+        is_operator = isinstance(node.target, OpOverload)
+        if is_operator:
+            args = torch.fx.node.map_arg(node.args, self._as_told)
+            kwargs = torch.fx.node.map_arg(node.kwargs, self._as_told)
+            result = node.target(*args, **kwargs)  # type: ignore[operator]
+        else:
             result = super().run_node(node)
-            _check(node, result, node.meta.get(SPEC_KEY), layout=False)
-            return result
-        args = torch.fx.node.map_arg(node.args, self._as_told)
-        kwargs = torch.fx.node.map_arg(node.kwargs, self._as_told)
-        result = node.target(*args, **kwargs)
-        _check(node, result, node.meta.get(SPEC_KEY), layout=True)
+        self._check(node, result, node.meta.get(SPEC_KEY), layout=is_operator)
         return result
 
     def _as_told(self, part: Any) -> Any:
@@ -101,24 +109,38 @@ class _Checked(Interpreter):
         value, spec = self.env[part], part.meta.get(SPEC_KEY)
         if not isinstance(value, torch.Tensor) or not isinstance(spec, TensorSpec):
             return value
-        if value.stride() == spec.strides:
+        sizes, strides = self._told(spec.sizes), self._told(spec.strides)
+        if value.stride() == strides or (not spec.is_static and min(sizes) < 2):
             return value
-        for dim, stride in enumerate(spec.strides):
-            if isinstance(stride, int) and stride == 0 and value.shape[dim]:
+        for dim, stride in enumerate(strides):
+            if stride == 0 and value.shape[dim]:
                 value = value.narrow(dim, 0, 1)  # one element stands for the whole dimension
-        told: Any = (value.shape, spec.strides)
-        made = torch.empty_strided(*told, dtype=value.dtype, device=value.device).copy_(value)
-        sizes: Any = spec.sizes
+        made = torch.empty_strided(value.shape, strides, dtype=value.dtype, device=value.device).copy_(value)
         return made.expand(sizes)
 
+    def _told(self, numbers: Sequence[IntLike]) -> tuple[int, ...]:
+        return tuple(evaluate(number, self.known) for number in numbers)
 
-def _check(node: Node, result: Any, spec: Any, *, layout: bool) -> None:
-    if isinstance(spec, (tuple, list)):
-        for one, told in zip(result, spec, strict=True):
-            _check(node, one, told, layout=layout)
-    if not isinstance(spec, TensorSpec) or not isinstance(result, torch.Tensor):
-        return
-    found: Any = (tuple(result.shape), result.dtype, result.stride() if layout else ())
-    expected: Any = (spec.sizes, spec.dtype, spec.strides if layout else ())
-    if found != expected:
-        raise SpecMismatchError(f"{node.target} gives {found} where its spec says {expected}")
+    def _learn(self, number: Any, value: int) -> None:
+        atom = number.as_symbol if isinstance(number, Expr) else None
+        if atom is not None:
+            self.known.setdefault(atom, value)
+
+    def _check(self, node: Node, result: Any, spec: Any, *, layout: bool) -> None:
+        if isinstance(spec, (tuple, list)):
+            for one, told in zip(result, spec, strict=True):
+                self._check(node, one, told, layout=layout)
+        if isinstance(spec, SymSpec):
+            self._learn(spec.expr, result)
+        if not isinstance(spec, TensorSpec) or not isinstance(result, torch.Tensor):
+            return
+        for number, value in zip(spec.sizes, result.shape, strict=True):
+            self._learn(number, value)
+        sizes = self._told(spec.sizes)
+        layout = layout and (
+            spec.is_static or min(sizes) > 1
+        )  # with 0 and 1 elements some strides address nothing
+        found: Any = (tuple(result.shape), result.dtype, result.stride() if layout else ())
+        expected: Any = (sizes, spec.dtype, self._told(spec.strides) if layout else ())
+        if found != expected:
+            raise SpecMismatchError(f"{node.target} gives {found} where its spec says {expected}")
