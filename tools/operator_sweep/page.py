@@ -33,12 +33,13 @@ eager gives; they are counted apart.
 """
 
 _WHY = {
-    "AOT102": "an argument is sparse, or conjugated without being computed: only ordinary strided tensors are traced",
+    "AOT102": "an argument is sparse: only ordinary strided tensors are traced",
     "AOT106": "the operator reads a tensor's content as a Python number, which is known only when it runs",
     "AOT112": "an argument's own sizes, strides or memory change in place, which a graph of values has no word for",
     "AOT118": "the result's size depends on a tensor's content",
     "DEC101": "the result's size depends on a tensor's content",
     "DEC103": "the operator returns a Python number that depends on a tensor's content",
+    "FXI401": "what a size from data is decides what the program does next",
     "DEC104": "the result is no strided tensor",
 }
 """Codes of breaks, and why eager has to do it."""
