@@ -6,7 +6,7 @@ import sys
 import torch
 
 from dynamo_capture import optimize, run_graph
-from dynamo_capture.capturable import is_worth_capturing
+from dynamo_capture.capturable import is_closed, is_worth_capturing
 
 
 def _is(function):
@@ -30,6 +30,13 @@ def test_not_the_machinery_of_python_torch_and_the_stack():
 def test_torchs_modules_are_code_like_the_programs():
     assert _is(torch.nn.Linear.forward)
     assert _is(torch.nn.Module._call_impl)
+
+
+def test_nothing_is_captured_below_imports_and_running_compiled_code():
+    assert is_closed(sys.modules["importlib._bootstrap"]._find_and_load.__code__, {})
+    assert is_closed(_is.__code__, {"__name__": "aot_autograd.runtime.training"})
+    assert not is_closed(_is.__code__, globals())
+    assert not is_closed(run_graph.__code__, run_graph.__globals__)
 
 
 def test_what_runs_while_a_module_is_loaded_is_not_captured(tmp_path, monkeypatch):

@@ -13,6 +13,7 @@ from dynamo_capture import numpy_types
 from fx_interface.backend import STACK_PACKAGES
 
 _UNCAPTURED: tuple[str, ...] = ()
+_RUNNING_COMPILED_CODE = frozenset({"aot_autograd", "inductor_codegen"})
 
 
 def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
@@ -23,15 +24,15 @@ def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
     return not name.startswith(_UNCAPTURED) or _is_torch_module_code(name)
 
 
-def is_of_stock_compiler(code: CodeType) -> bool:
-    """Whether a frame is the entry of what stock's compiler compiles or leaves alone (``torch.compiler.disable``): all
-    that it calls is none of ours."""
-    return code.co_filename.endswith("/torch/_dynamo/eval_frame.py")
-
-
-def is_import(code: CodeType) -> bool:
-    """Whether a frame loads a module: what runs while it is loaded runs once."""
-    return code.co_name == "_find_and_load" and code.co_filename == "<frozen importlib._bootstrap>"
+def is_closed(code: CodeType, namespace: Mapping[str, Any]) -> bool:
+    """Whether nothing that such a frame calls is captured: the import of a module, what runs compiled code (a backward
+    is called by torch's engine, where the region's hook is active), and the entry of what stock's compiler compiles or
+    leaves alone (``torch.compiler.disable``)."""
+    name = code.co_filename
+    if name.startswith("<frozen importlib"):
+        return True
+    package = str(namespace.get("__name__")).partition(".")[0]
+    return package in _RUNNING_COMPILED_CODE or name.endswith("/torch/_dynamo/eval_frame.py")
 
 
 def _is_torch_module_code(name: str) -> bool:

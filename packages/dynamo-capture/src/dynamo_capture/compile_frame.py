@@ -14,7 +14,7 @@ import guards
 from dynamo_capture.backend_call import BackendCall, location_of_code
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.calls.modes import leave_all, switches
-from dynamo_capture.capturable import is_import, is_of_stock_compiler, is_worth_capturing
+from dynamo_capture.capturable import is_closed, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly, close_dropped
 from dynamo_capture.content_guard import tensor_contents
 from dynamo_capture.controls import Stance, current_stance
@@ -136,8 +136,7 @@ class FrameCompiler:
     def __call__(self, view: FrameView, count: int) -> Any:
         session = self._session
         if not (id(view.code) in session.targets or is_worth_capturing(view.code, view.globals)):
-            leave = is_of_stock_compiler(view.code) or is_import(view.code)
-            return SKIP_RECURSIVELY if leave else SKIP
+            return SKIP_RECURSIVELY if is_closed(view.code, view.globals) else SKIP
         foreign = foreign_interpreter()
         if foreign is not None:
             return self._leave_to(foreign, view)
