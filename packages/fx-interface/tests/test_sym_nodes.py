@@ -7,7 +7,6 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fx_interface.errors import UnsupportedProgramError
 from fx_interface.sym_nodes import SizeTable, from_torch
 from fx_interface.symbols import ShapeEnv, evaluate
 
@@ -52,12 +51,6 @@ def test_a_size_that_must_be_an_int_is_fixed() -> None:
     size = env.create_symbol(5)
     assert int(SizeTable(env).to_torch(size)) == 5
     assert env.simplify(size) == 5
-
-
-def test_sizes_as_floats_are_refused() -> None:
-    env = ShapeEnv()
-    with pytest.raises(UnsupportedProgramError, match="AOT107"):
-        torch.sym_float(SizeTable(env).to_torch(env.create_symbol(5)))
 
 
 def test_plain_integers_stay_plain() -> None:

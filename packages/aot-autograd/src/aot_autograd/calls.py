@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import torch
 from torch._ops import OpOverload
 
+from aot_autograd.float_sizes import with_tensors_for_floats
 from aot_autograd.memory import read
 from aot_autograd.record import Value
 from aot_autograd.storage import ViewStep
@@ -42,6 +43,8 @@ def _resolved(trace: Trace, value: Value) -> Value:
 
 def compute(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """An operator that neither views nor writes: its results have memory of their own."""
+    if torch.SymFloat in map(type, args):
+        op, args = with_tensors_for_floats(trace, op, args)
     value = trace.recorder.call(
         op,
         [values_of(trace, arg) for arg in args],

@@ -19,6 +19,7 @@ from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage, ViewStep
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
+from fx_interface.sym_floats import fixed, float_from_torch
 from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
@@ -103,13 +104,13 @@ class Trace:
         return made
 
     def expression(self, number: Any) -> Any:
-        """The ``int``, ``Expr`` or ``bool`` behind one of torch's symbolic numbers."""
+        """The ``int``, ``Expr`` or ``bool`` behind one of torch's symbolic numbers; the number itself for a float."""
         if isinstance(number, torch.SymInt):
             value = number.node.value
             return self.env.simplify(value) if isinstance(value, Expr) else value
         if isinstance(number, torch.SymBool):
             return self.sizes.decide(number.node.value)
-        raise UnsupportedProgramError("AOT107", "a symbolic floating-point number reached an operator")
+        return fixed(float_from_torch(number), self.env.specialize)
 
     def lift(self, tensor: torch.Tensor) -> Value:
         """The value of a real tensor that the program made out of Python numbers or closed over."""

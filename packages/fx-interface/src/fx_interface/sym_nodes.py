@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import torch
 
-from fx_interface.errors import UnsupportedProgramError
+from fx_interface.sym_floats import FloatExpr, FloatNode
 from fx_interface.symbols import (
     Expr,
     IntLike,
@@ -109,6 +109,10 @@ class SizeTable:
         self.answers: dict[Condition, bool] = {}
         self.numbers: dict[Expr, Any] = {}
         self.extents: dict[tuple[tuple[IntLike, ...], tuple[IntLike, ...]], IntLike] = {}
+
+    def node(self, value: IntLike | Condition) -> SymNode:
+        """A node of this table."""
+        return SymNode(value, self)
 
     def to_torch(self, value: IntLike) -> Any:
         """An ``int`` as it is, an ``Expr`` as a ``torch.SymInt``."""
@@ -281,13 +285,21 @@ class SymNode:
             total = total + term.value
         return self._of(total)
 
-    def sym_float(self) -> SymNode:
-        """Sizes used as floating-point numbers are fixed to their value."""
-        raise UnsupportedProgramError(
-            "AOT107", f"the size {self.value} is used as a floating-point number inside an operator"
-        )
+    def sym_float(self) -> FloatNode:
+        """The integer as a floating-point number."""
+        return FloatNode(self.value, self.table)
 
-    truediv = int_truediv = float_truediv = pow = float_pow = lambda self, other=None: self.sym_float()
+    def int_truediv(self, other: SymNode) -> FloatNode:
+        """``self / other``."""
+        return FloatNode(FloatExpr("/", (self.value, other.value)), self.table)
+
+    truediv = float_truediv = int_truediv
+
+    def pow(self, other: SymNode) -> FloatNode:
+        """``self ** other`` as a floating-point number."""
+        return FloatNode(FloatExpr("**", (self.value, other.value)), self.table)
+
+    float_pow = pow
 
     # Questions.
 

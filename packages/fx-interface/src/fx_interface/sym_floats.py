@@ -1,0 +1,139 @@
+"""Floating-point numbers that torch's C++ code computes from symbolic sizes: nodes behind ``torch.SymFloat``.
+
+A derivative formula divides by a number of elements; with symbolic sizes that is ``FloatExpr("/", (2.0, s0 - 1))``. A
+question about such a number, or a use that needs the number itself, fixes the sizes in it to their values.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+
+from fx_interface.symbols import Expr, IntLike
+
+if TYPE_CHECKING:
+    from fx_interface.sym_nodes import SizeTable
+
+FloatLike: TypeAlias = "float | IntLike | FloatExpr"
+
+FUNCTIONS: dict[str, Callable[..., float]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "**": operator.pow,
+    "neg": operator.neg,
+    "sqrt": math.sqrt,
+}
+"""What is computed, in Python's floating-point arithmetic."""
+
+
+@dataclass(frozen=True, slots=True)
+class FloatExpr:
+    """``function`` (a key of ``FUNCTIONS``) of numbers, of which one at least is symbolic."""
+
+    function: str
+    args: tuple[FloatLike, ...]
+
+
+def fixed(value: FloatLike, specialize: Callable[[IntLike], int]) -> float:
+    """The number, with every size in it as ``specialize`` gives it."""
+    if isinstance(value, FloatExpr):
+        return FUNCTIONS[value.function](*(fixed(arg, specialize) for arg in value.args))
+    return float(specialize(value)) if isinstance(value, Expr) else float(value)
+
+
+def _binary(symbol: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
+    def method(self: FloatNode, other: Any) -> FloatNode:
+        return self._of(symbol, *((other, self) if swapped else (self, other)))
+
+    return method
+
+
+def _comparison(compare: Callable[[float, float], bool]) -> Callable[[Any, Any], Any]:
+    def method(self: FloatNode, other: Any) -> Any:
+        return self.table.node(
+            compare(self.guard_float("", 0), fixed(other.value, self.table.env.specialize))
+        )
+
+    return method
+
+
+class FloatNode:
+    """What the C++ side of ``SymFloat`` calls."""
+
+    __slots__ = ("table", "value")
+
+    def __init__(self, value: FloatLike, table: SizeTable) -> None:
+        self.value = value
+        self.table = table
+
+    @property
+    def shape_env(self) -> Any:
+        """The environment that decides."""
+        return self.table.env
+
+    is_int = is_bool = is_nested_int = is_constant = lambda self: False
+    is_float = is_symbolic = lambda self: True
+    maybe_as_int = constant_int = constant_bool = constant_float = nested_int = lambda self: None
+
+    def maybe_as_float(self) -> float | None:
+        """The number, if it is not symbolic."""
+        return self.value if isinstance(self.value, float) else None
+
+    def wrap_float(self, number: float) -> FloatNode:
+        """A constant as a node."""
+        return FloatNode(number, self.table)
+
+    wrap_int = wrap_float
+
+    def clone(self) -> FloatNode:
+        """The node itself: nodes are never modified."""
+        return self
+
+    def _of(self, function: str, *args: Any) -> FloatNode:
+        values = tuple(arg.value for arg in args)
+        if all(isinstance(value, float | int) for value in values):
+            return FloatNode(FUNCTIONS[function](*values), self.table)
+        return FloatNode(FloatExpr(function, values), self.table)
+
+    add, sub, mul = _binary("+"), _binary("-"), _binary("*")
+    truediv = float_truediv = _binary("/")
+    pow = float_pow = _binary("**")
+
+    def neg(self) -> FloatNode:
+        """``-self``."""
+        return self._of("neg", self)
+
+    def sym_sqrt(self) -> FloatNode:
+        """The square root."""
+        return self._of("sqrt", self)
+
+    def sym_float(self) -> FloatNode:
+        """Itself."""
+        return self
+
+    eq, ne = _comparison(operator.eq), _comparison(operator.ne)
+    lt, le, gt, ge = map(_comparison, (operator.lt, operator.le, operator.gt, operator.ge))
+
+    def guard_float(self, file: str, line: int) -> float:
+        """The number for this compilation: its sizes are fixed to their values."""
+        return fixed(self.value, self.table.env.specialize)
+
+    def float_(self) -> float:
+        """As ``guard_float``."""
+        return self.guard_float("", 0)
+
+    def __str__(self) -> str:
+        return str(self.value)
+
+
+def float_from_torch(value: torch.SymFloat) -> FloatLike:
+    """What is behind a ``torch.SymFloat`` of ours."""
+    found: FloatLike = value.node.value
+    return found
