@@ -1,4 +1,4 @@
-"""Operators that torch's formulas call with a number computed from symbolic sizes, as in the derivative of a variance."""
+"""Operators called with a number computed from symbolic sizes, as for the derivative of a variance."""
 
 from __future__ import annotations
 

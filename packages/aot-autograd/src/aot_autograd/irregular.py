@@ -26,6 +26,11 @@ def _keep(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[s
     return args[0]
 
 
+def _sizes(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What an operator asks of its input before it does anything with it: nothing to record."""
+    return list(args[0].shape)
+
+
 def _clone(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """While an input is adopted, a clone stands for the input itself, so that it is no autograd leaf."""
     adopting = trace.adopting
@@ -211,6 +216,8 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten._to_copy.default: _to_copy,
     aten.detach_.default: _keep,
     aten.clone.default: _clone,
+    aten.size.default: _sizes,
+    aten.sym_size.default: _sizes,
     aten.copy_.default: _copy_into,
     aten.fill_.Scalar: _fill,
     aten.fill_.Tensor: _fill,
