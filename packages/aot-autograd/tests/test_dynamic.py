@@ -77,7 +77,6 @@ PROGRAMS: dict[str, tuple[Callable[..., Any], dict[str, tuple[Any, ...]]]] = {
     "size_arithmetic": (lambda x: x.sum() / x.shape[0] + x.shape[1] // 2, {"x": ("b", "s")}),
     "size_output": (lambda x: (x.exp(), x.shape[0] * 2 + 1), {"x": ("b", 3)}),
     "deviation": (lambda x: (x - x.mean(0)) / x.std(0), {"x": ("b", 3)}),
-    "upsample": (lambda x: F.interpolate(x, scale_factor=2, mode="bilinear"), {"x": ("b", 3, 4, 5)}),
     "mask": (mask, {"x": (2, "s", "s")}),
     "slice": (lambda x: x[:, :-1].sin(), {"x": ("b", "s")}),
     "cross_entropy": (

@@ -27,7 +27,7 @@ def _keep(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[s
 
 
 def _sizes(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """What an operator asks of its input before it does anything with it: nothing to record."""
+    """What a composite operator asks of its input; torch takes integers here, so symbolic sizes are fixed."""
     return list(args[0].shape)
 
 
