@@ -255,3 +255,14 @@ def build_graph(
 def random_calls(values: Iterable[Value], backward: bool) -> list[Value]:
     """The calls of one half of the trace that draw random numbers."""
     return [v for v in values if v.backward is backward and isinstance(v.op, OpOverload) and is_random(v.op)]
+
+
+def calls_for_effect(values: Iterable[Value], backward: bool) -> list[Value]:
+    """The calls of one half of the trace that must run even if nothing uses them: they draw random numbers, or return
+    nothing and raise where something is wrong (``_linalg_check_errors``, ``_assert_async``)."""
+    silent = [
+        v
+        for v in values
+        if v.backward is backward and isinstance(v.op, OpOverload) and not v.op._schema.returns
+    ]
+    return [*random_calls(values, backward), *silent]

@@ -100,8 +100,7 @@ class Recorder:
     """Owner of one trace's values. ``backward`` and ``where`` are stamped on what is recorded from then on.
 
     ``checkpoints`` counts the checkpointed parts that are being traced, one in another. ``births``: the calls that
-    give the symbols that come from data, as a size or as the number itself; ``checks``: calls that fail if a fact that
-    the program relies on does not hold.
+    give the symbols that come from data, as a size or as the number itself.
     """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
@@ -112,7 +111,6 @@ class Recorder:
         self.where: UserLocation | None = None
         self.checkpoints = 0
         self.births: dict[Symbol, Value] = {}
-        self.checks: list[Value] = []
         self._lines: list[tuple[int, UserLocation | None]] = []
         self._calls: dict[tuple[Any, ...], Value] = {}
         self._specs: dict[Any, Any] = {}
@@ -204,7 +202,6 @@ class Recorder:
             made.backward = made.recomputed = (
                 False  # also one that a backward needs: its sizes are the forward's
             )
-            self.checks.append(made)
 
     def check_expected(self, relations: Sequence[Relation]) -> None:
         """What operators require of sizes that only data can tell."""

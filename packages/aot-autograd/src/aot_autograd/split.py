@@ -13,6 +13,7 @@ from aot_autograd.graphs import (
     Births,
     GraphInput,
     build_graph,
+    calls_for_effect,
     live_values,
     operands,
     random_calls,
@@ -145,7 +146,7 @@ def _forward(joint: Joint, saved: list[Value], born: Born) -> GraphModule:
     results += [(value, OutputDecl(OutputKind.SAVED)) for value in saved]
     results += [(symbol(atom.name), OutputDecl(OutputKind.SAVED)) for atom in born.extra]
     recorder = joint.trace.recorder
-    keep = [*random_calls(recorder.values, backward=False), *recorder.checks]
+    keep = calls_for_effect(recorder.values, backward=False)
     births = Births(recorder.births, joint.trace.env) if recorder.births else None
     return build_graph(inputs, results, joint.trace.env, keep, births)
 
@@ -156,7 +157,7 @@ def _backward(
     """The backward graph, its plan, and the values that the forward graph must return for it only."""
     trace = joint.trace
     gradients = [value for _, value in joint.gradients]
-    keep = random_calls(trace.recorder.values, backward=True)
+    keep = calls_for_effect(trace.recorder.values, backward=True)
     bound = _bound_values(joint, partition([*gradients, *keep], trace.env))
     live = live_values(gradients, bound, keep)
     check_partition(live)

@@ -48,7 +48,8 @@ class Inference:
     """Runs torch functions on ``SpecTensor``s for one compilation. ``wrote`` and ``drew``: whether an operator of the
     last run changes its arguments, and whether one takes random numbers. ``written`` are the tensors that were
     changed; ``memory`` gives for a view (by identity) the tensor that it was taken of; ``read`` are tensors whose
-    known content was asked for; ``left_open``: whether memory without content was made; ``by_data``: whether a
+    known content was asked for; ``left_open``: whether memory without content was made; ``asserted``: whether an
+    operator that returns nothing, and may fail, was called; ``by_data``: whether a
     result's size is one that only data can tell. ``counts``: how many elements of a tensor are not zero."""
 
     def __init__(self, library: OperatorLibrary, env: ShapeEnv, follows_data: bool = True) -> None:
@@ -61,6 +62,7 @@ class Inference:
         self.written: list[SpecTensor] = []
         self.memory: dict[int, tuple[SpecTensor, SpecTensor]] = {}
         self.left_open = False
+        self.asserted = False
         self.by_data = False
         self.counts: dict[object, Expr] = {}
         self.read: list[SpecTensor] = []
@@ -106,7 +108,7 @@ class Inference:
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         """``function(*args, **kwargs)`` with every operator's result inferred."""
-        self.wrote = self.drew = self.left_open = self.by_data = False
+        self.wrote = self.drew = self.left_open = self.by_data = self.asserted = False
         self.read = []
         self.written.clear()
         self.memory.clear()
@@ -121,6 +123,7 @@ class Inference:
             self.written += written_by(func, args, kwargs)
         self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
         self.left_open = self.left_open or func in LEAVE_OPEN
+        self.asserted = self.asserted or not func._schema.returns
         rule = IRREGULAR.get(func)
         if rule is not None:
             answer = rule(self, func, args, kwargs)

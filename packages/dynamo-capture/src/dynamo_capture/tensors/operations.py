@@ -269,6 +269,7 @@ class Operations(Results):
             updates,
             writes=run.wrote or bool(updates),
             draws=run.drew,
+            asserts=run.asserted and not run.wrote,
             leaves_open=run.left_open,
             reads=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.read)),
             written=tuple(i for i, fake in enumerate(order) if any(owner is fake for owner in owners)),

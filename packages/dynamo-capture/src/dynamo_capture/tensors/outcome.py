@@ -31,10 +31,21 @@ class NewTensor:
 class Outcome:
     """``updates``: what is known of the arguments afterwards; ``writes``: some of their content changed;
     ``written``: by position, the tensor arguments whose content changed; ``draws``: a random generator moved on;
+    ``asserts``: an operator that returns nothing was called, which fails where something is wrong;
     ``reads``: by position, the tensor arguments whose content decided about the result; ``is_determined``: the
     result's content follows from the arguments'."""
 
-    __slots__ = ("draws", "has_tensor", "is_determined", "reads", "result", "updates", "writes", "written")
+    __slots__ = (
+        "asserts",
+        "draws",
+        "has_tensor",
+        "is_determined",
+        "reads",
+        "result",
+        "updates",
+        "writes",
+        "written",
+    )
 
     def __init__(
         self,
@@ -44,6 +55,7 @@ class Outcome:
         *,
         writes: bool,
         draws: bool,
+        asserts: bool = False,
         leaves_open: bool = False,
         reads: tuple[int, ...] = (),
         written: tuple[int, ...] = (),
@@ -56,11 +68,12 @@ class Outcome:
         self.updates = updates
         self.writes = writes
         self.draws = draws
+        self.asserts = asserts
 
     @property
     def is_pure(self) -> bool:
         """Whether the operation need not run if nothing uses its result."""
-        return not (self.writes or self.draws)
+        return not (self.writes or self.draws or self.asserts)
 
 
 class ResultSequence:

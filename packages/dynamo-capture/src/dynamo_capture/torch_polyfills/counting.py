@@ -12,6 +12,9 @@ from dynamo_capture.polyfills.registry import substitutes
 @substitutes(torch.nn.functional.one_hot)
 def one_hot(tensor: Any, num_classes: Any = -1) -> Any:
     """With as many classes as the greatest index says, where nothing else does."""
+    if num_classes != -1 and tensor.device.type == "cpu":  # which torch checks in eager only
+        torch._assert_async((tensor >= 0).all(), "Class values must be non-negative.")
+        torch._assert_async((tensor < num_classes).all(), "Class values must be smaller than num_classes.")
     if num_classes != -1 or tensor.dtype is not torch.int64 or tensor.numel() == 0:
         return torch.ops.aten.one_hot.default(tensor, num_classes)
     least, count = tensor.min().item(), tensor.max().item() + 1

@@ -1,0 +1,48 @@
+"""What an operator raises in eager because of its input's content, it raises compiled, whichever the backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+import fxstack
+
+FAILING: dict[str, Callable[[torch.Tensor], Any]] = {
+    "cholesky": torch.linalg.cholesky,
+    "inv": lambda x: torch.linalg.inv(x * 0),
+    "solve": lambda x: torch.linalg.solve(x * 0, x),
+    "assert_async": lambda x: (torch._assert_async((x > 0).all()), x + 1)[1],
+    "multinomial": lambda x: torch.multinomial(x, 1),
+    "bernoulli": lambda x: torch.bernoulli(x + 3),
+    "index": lambda x: x[torch.tensor([5])],
+    "embedding": lambda x: F.embedding(torch.tensor([7]), x),
+    "gather": lambda x: x.gather(0, torch.tensor([[9, 9]])),
+    "cross_entropy": lambda x: F.cross_entropy(x, torch.tensor([3, -4])),
+    "index_add": lambda x: x.index_add(0, torch.tensor([4]), x[:1]),
+    "scatter": lambda x: x.scatter(0, torch.tensor([[9, 9]]), 1.0),
+    "take": lambda x: torch.take(x, torch.tensor([99])),
+    "one_hot": lambda x: F.one_hot(torch.tensor([5]), 3) + x.sum(),
+    "one_hot_negative": lambda x: F.one_hot(torch.tensor([-1]), 3) + x.sum(),
+    "floor_divide": lambda x: x.int() // (x.int() * 0),
+    "repeat_interleave": lambda x: torch.repeat_interleave(x, torch.tensor([-1, 2]), dim=0),
+}
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_a_failure_is_eagers(backend: str) -> None:
+    for name, function in FAILING.items():
+        with pytest.raises(Exception) as expected:  # whatever eager raises
+            function(-torch.eye(2))
+        with pytest.raises(type(expected.value)) as found:
+            fxstack.compile(function, backend=backend)(-torch.eye(2))
+        assert type(found.value) is type(expected.value), name
+
+
+def test_a_failure_in_training_is_eagers() -> None:
+    x = -torch.eye(3, requires_grad=True)
+    with pytest.raises(torch.linalg.LinAlgError, match="positive-definite"):
+        fxstack.compile(torch.linalg.cholesky)(x).sum().backward()
