@@ -114,7 +114,7 @@ def test_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "0.jsonl").write_text('{"started": "item bool"}\n')  # as if that pair had killed the process
     options = [
         "--only",
-        "add,item,mm",
+        "add,item,mm,nn.functional.gaussian_nll_loss",
         "--dtypes",
         "float32,bool",
         "--samples",
@@ -132,11 +132,20 @@ def test_the_report(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_the_page_of_exceptions(tmp_path: Path) -> None:
     file = tmp_path / "page.md"
-    options = ["--only", "add,equal,item", "--dtypes", "float32", "--samples", "1", "--page", str(file)]
+    options = [
+        "--only",
+        "add,to_sparse,nn.functional.gaussian_nll_loss",
+        "--dtypes",
+        "float32",
+        "--samples",
+        "1",
+        "--page",
+        str(file),
+    ]
     assert main(options) == 0
     text = file.read_text()
     assert "| as eager, through a reported break | 2 (50.00%) |" in text
-    assert "`equal` (float32)" in text
+    assert "`to_sparse` (float32)" in text
     assert "Not as eager" not in text
 
 
