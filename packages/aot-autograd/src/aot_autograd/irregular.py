@@ -10,6 +10,7 @@ from torch._ops import OpOverload
 
 from aot_autograd.calls import Treatment, compute, results, values_of
 from aot_autograd.forms import FORM_OPERATORS
+from aot_autograd.known_content import answer
 from aot_autograd.memory import conform, read, write
 from aot_autograd.record import Value
 from aot_autograd.runtime.recurrent import LSTM_LAYER
@@ -181,14 +182,23 @@ def _polygamma(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
 
 
 def _python_number(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """A tensor's content as a Python number: an integer is a symbol of its own."""
+    """A tensor's content as a Python number: an integer is a symbol of its own, unless it is known."""
     data = values_of(trace, args[0])
+    known = answer(op, (data,))
+    if known is not None:
+        return known
     if data.spec.dtype in _INTEGERS:
         value = trace.recorder.call(op, (data,))
         return trace.sizes.to_torch(value.spec.expr)
     raise UnsupportedProgramError(
         "AOT106", "the program reads the content of a tensor as a Python number", where=trace.recorder.where
     )
+
+
+def _question(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """A yes or no about tensors' content: known where the content is."""
+    known = answer(op, values_of(trace, args)) if not kwargs else None
+    return compute(trace, op, args, kwargs) if known is None else known
 
 
 def _check(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -230,6 +240,7 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.bernoulli_.float: _bernoulli,
     aten._local_scalar_dense.default: _python_number,
     aten._assert_scalar.default: _check,
+    aten.equal.default: _question,
     aten.masked_select.default: _masked_select,
     aten.polygamma_.default: _polygamma,
     aten.mkldnn_rnn_layer.default: _lstm_layer,
