@@ -7,17 +7,7 @@ import operator
 import pytest
 
 from dynamo_capture.errors import GraphBreak, UserRaise
-from dynamo_capture.operators import BINARY, COMPARE, UNARY
 from dynamo_capture.values import Const, ListValue, ObjectValue, TensorValue, TupleValue
-
-
-def test_the_tables_name_python_s_operators():
-    assert all(getattr(operator, row.function.__name__) is row.function for row in BINARY.values())
-    assert {row.plain for symbol, row in BINARY.items() if symbol.endswith("=")} == {
-        symbol for symbol in BINARY if not symbol.endswith("=")
-    }
-    assert set(COMPARE) == {"<", "<=", "==", "!=", ">", ">="}
-    assert set(UNARY) == {"-", "+", "~"}
 
 
 def test_constants_are_computed(tx):

@@ -20,7 +20,7 @@ import torch
 
 from dynamo_capture import suspension
 from dynamo_capture.bytecode.version import RULES
-from dynamo_capture.operators import BINARY, COMPARE, UNARY
+from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     Const,

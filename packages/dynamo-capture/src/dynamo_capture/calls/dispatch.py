@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import functools
-import inspect
-import random
-import re
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +29,14 @@ from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.methods import METHODS, call_builtin_method
 from dynamo_capture.calls.optimized import call_optimized
 from dynamo_capture.calls.participants import takes_part
+from dynamo_capture.calls.receivers import (
+    BUILTIN_METHODS,
+    FOLDED,
+    HANDLED_METHODS,
+    is_constant_object,
+    is_method_of,
+    is_tensor_getter,
+)
 from dynamo_capture.calls.references import DISPATCH, call_dispatch
 from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
 from dynamo_capture.calls.stock_marks import without_stock_marks
@@ -108,7 +113,7 @@ class Calls:
             return tx.tensors.call_function(function, args, kwargs)
         if substitute is not None and not self._all_known(args, kwargs):
             return tx.inliner.call_function(Const(substitute), args, kwargs)
-        if kind is types.MethodWrapperType and _is_tensor_getter(function) and len(args) == 1:
+        if kind is types.MethodWrapperType and is_tensor_getter(function) and len(args) == 1:
             return tx.tensors.get_attr(args[0], function.__self__.__name__)  # type: ignore[arg-type]
         if kind is functools._lru_cache_wrapper:
             return call_cached(tx, owner, args, kwargs)
@@ -120,7 +125,7 @@ class Calls:
             return self._call_folded(function, args, kwargs)
         if substitute is not None:
             return tx.inliner.call_function(Const(substitute), args, kwargs)
-        if isinstance(function, _BUILTIN_METHODS) and is_constant_object(function.__self__):
+        if isinstance(function, BUILTIN_METHODS) and is_constant_object(function.__self__):
             return Const(function.__self__).call_method(tx, function.__name__, args, kwargs)
         in_class = tx.attributes.in_class(kind, "__call__")
         if isinstance(in_class, types.FunctionType):
@@ -157,7 +162,7 @@ class Calls:
         tx = self._tx
         if is_allowed_in_graph(function) or (is_leaf_function(function) and takes_part(tx, args, kwargs)):
             return tx.tensors.call_function(function, args, kwargs)
-        if args and isinstance(args[0], ContextValue) and _is_method_of(args[0], function):
+        if args and isinstance(args[0], ContextValue) and is_method_of(args[0], function):
             return args[0].call_method(tx, function.__name__, args[1:], kwargs)
         if function.__code__ in REPR_WRAPPERS:
             return tx.inliner.call_function(Const(wrapped_repr(function)), args, kwargs)
@@ -221,7 +226,7 @@ class Calls:
     ) -> Value:
         """A C method of ``object``, ``dict`` and so on, applied to an instance of a Python class."""
         tx = self._tx
-        if any(function is handled for handled in _HANDLED_METHODS):  # some C methods have no hash
+        if any(function is handled for handled in HANDLED_METHODS):  # some C methods have no hash
             return HANDLERS[function](tx, [receiver, *args], kwargs)
         match name:
             case "__init__":
@@ -370,7 +375,7 @@ class Calls:
             return tx.inliner.call_function(Const(method), [owner, *args], kwargs)
         if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
             return modes.device_block(tx, real, name)
-        if isinstance(real, _FOLDED_RECEIVERS):
+        if isinstance(real, FOLDED):
             return self._call_folded(getattr(real, name), args, kwargs)
         found = owner.get_attr(tx, name)
         if isinstance(found, BuiltinMethod):
@@ -469,37 +474,6 @@ class Calls:
         made = DictValue({key: list(entry) for key, entry in owner.all_entries(self._tx).items()}, owner.cls)
         made.factory = owner.factory
         return made
-
-
-_FOLDED_RECEIVERS = (
-    int, float, str, bytes, complex, tuple, frozenset, range, slice, torch.dtype, torch.device, torch.Size, torch.finfo,
-    torch.iinfo, types.MappingProxyType, re.Pattern, re.Match, types.CodeType, inspect.Signature, inspect.Parameter,
-    *numpy_types.CONSTANTS,
-)  # fmt: skip
-
-
-_HANDLED_METHODS = (random.Random.random,)
-_BUILTIN_METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
-
-
-def is_constant_object(value: Any) -> bool:
-    """Whether a method of the object may be called on it as on any constant: modules' functions are no methods."""
-    return value is not None and is_known(value) and not isinstance(value, (types.ModuleType, type))
-
-
-def _is_tensor_getter(function: Any) -> bool:
-    """Whether a function is how torch names the reading of a tensor's attribute to ``__torch_function__``."""
-    owner = function.__self__
-    return (
-        function.__name__ == "__get__"
-        and getattr(torch.Tensor, getattr(owner, "__name__", ""), None) is owner
-    )
-
-
-def _is_method_of(manager: ContextValue, function: Any) -> bool:
-    """Whether ``function`` is what the class of a known context manager enters or leaves its block with."""
-    name = function.__name__
-    return name in ("__enter__", "__exit__") and getattr(manager.python_type(), name, None) is function
 
 
 def _is_none(value: Value) -> bool:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import graph_break
 from dynamo_capture.errors import GraphBreak
-from dynamo_capture.operators import BINARY, COMPARE
+from dynamo_capture.operator_methods import BINARY, COMPARE
 from dynamo_capture.sources import CallSource, known_object
 from dynamo_capture.values import (
     NONE,

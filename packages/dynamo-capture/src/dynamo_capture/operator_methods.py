@@ -1,0 +1,56 @@
+"""The operators of Python: for each its function, and the special methods that an object answers it with."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+
+class BinaryOperator(NamedTuple):
+    """One operator: the Python function, the special methods, the plain form of an augmented one."""
+
+    function: Callable[..., Any]
+    left: str
+    right: str | None
+    plain: str | None = None
+
+
+def _table() -> dict[str, BinaryOperator]:
+    rows = {
+        "+": ("add", operator.add),
+        "-": ("sub", operator.sub),
+        "*": ("mul", operator.mul),
+        "/": ("truediv", operator.truediv),
+        "//": ("floordiv", operator.floordiv),
+        "%": ("mod", operator.mod),
+        "**": ("pow", operator.pow),
+        "@": ("matmul", operator.matmul),
+        "<<": ("lshift", operator.lshift),
+        ">>": ("rshift", operator.rshift),
+        "&": ("and", operator.and_),
+        "|": ("or", operator.or_),
+        "^": ("xor", operator.xor),
+    }
+    table = {}
+    for symbol, (name, function) in rows.items():
+        table[symbol] = BinaryOperator(function, f"__{name}__", f"__r{name}__")
+        inplace = getattr(operator, f"i{name.rstrip('_')}" if name not in ("and", "or") else f"i{name}")
+        table[symbol + "="] = BinaryOperator(inplace, f"__i{name}__", None, symbol)
+    return table
+
+
+BINARY: dict[str, BinaryOperator] = _table()
+COMPARE: dict[str, tuple[Callable[..., Any], str, str]] = {
+    "<": (operator.lt, "__lt__", "__gt__"),
+    "<=": (operator.le, "__le__", "__ge__"),
+    "==": (operator.eq, "__eq__", "__eq__"),
+    "!=": (operator.ne, "__ne__", "__ne__"),
+    ">": (operator.gt, "__gt__", "__lt__"),
+    ">=": (operator.ge, "__ge__", "__le__"),
+}
+UNARY: dict[str, tuple[Callable[..., Any], str]] = {
+    "-": (operator.neg, "__neg__"),
+    "+": (operator.pos, "__pos__"),
+    "~": (operator.invert, "__invert__"),
+}
