@@ -134,3 +134,19 @@ def test_static_specs_need_no_symbols(library: Any, interpreter: Any) -> None:
     node.meta["spec"] = spec_of(x)
     run = compile_joint(graph, [x], operators=library, forward_compiler=interpreter)
     torch.testing.assert_close(run(x)[0], x * 2)
+
+
+def test_a_size_that_capture_has_fixed_is_fixed_for_the_operators(library: Any, interpreter: Any) -> None:
+    def doubled(x: Any) -> Any:
+        assert type(x.shape[0]) is int
+        return x * 2
+
+    graph, examples = graph_of(lambda x: x * 1, {"x": ("b", 3)}, False)
+    env = graph.meta["shape_env"]
+    env.specialize(graph.meta["signature"].inputs[0].spec.expr)
+    (node,) = (node for node in graph.graph.nodes if node.op == "call_function")
+    with graph.graph.inserting_before(node):
+        node.replace_all_uses_with(graph.graph.call_function(doubled, node.args[:1]))
+    graph.graph.erase_node(node)
+    run = compile_joint(graph, examples, operators=library, forward_compiler=interpreter)
+    torch.testing.assert_close(run(*examples)[0], examples[1] * 2)

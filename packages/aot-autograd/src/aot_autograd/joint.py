@@ -152,7 +152,10 @@ def _tensor_input(
     spec = decl.spec
     if not isinstance(spec, TensorSpec) or not _is_ordinary(example):
         raise UnsupportedProgramError("AOT102", f"input {decl.name} is not an ordinary strided tensor")
-    bare = TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device)
+    sizes, strides = spec.sizes, spec.strides
+    if trace.env.replacements:
+        sizes, strides = (tuple(map(trace.env.simplify, numbers)) for numbers in (sizes, strides))
+    bare = TensorSpec(sizes, strides, spec.dtype, spec.device)
     made = trace.fresh(trace.recorder.input(decl.name, bare), index)
     storage = arguments.storages[index] = made.storage_record
     if training and example.requires_grad:
