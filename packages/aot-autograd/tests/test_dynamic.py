@@ -150,3 +150,21 @@ def test_a_size_that_capture_has_fixed_is_fixed_for_the_operators(library: Any, 
     graph.graph.erase_node(node)
     run = compile_joint(graph, examples, operators=library, forward_compiler=interpreter)
     torch.testing.assert_close(run(*examples)[0], examples[1] * 2)
+
+
+def test_sizes_that_torch_takes_as_integers_only_are_fixed(library: Any, interpreter: Any) -> None:
+    def picky(x: Any) -> Any:
+        if any(isinstance(size, torch.SymInt) for size in x.shape):
+            raise RuntimeError(
+                "Cannot call numel() on tensor with symbolic sizes\nException raised from a.cpp"
+            )
+        return x * 2
+
+    graph, examples = graph_of(lambda x: x * 1, {"x": ("b", 3)}, False)
+    (node,) = (node for node in graph.graph.nodes if node.op == "call_function")
+    with graph.graph.inserting_before(node):
+        node.replace_all_uses_with(graph.graph.call_function(picky, node.args[:1]))
+    graph.graph.erase_node(node)
+    run = compile_joint(graph, examples, operators=library, forward_compiler=interpreter)
+    torch.testing.assert_close(run(*examples)[0], examples[1] * 2)
+    assert [str(guard.relation) for guard in graph.meta["shape_env"].guards] == ["s0 == 17"]

@@ -7,7 +7,7 @@ import torch
 
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Relation, ShapeEnv
-from fx_interface.tensor_spec import TensorSpec, spec_of
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides, spec_of
 from primtorch_decomps import LIBRARY
 from primtorch_decomps.fallback import run_for_spec
 from primtorch_decomps.testing import check_spec
@@ -104,3 +104,13 @@ def test_strides_of_views_are_fixed() -> None:
     pairs = TensorSpec((3, 2), (width, 1), torch.float32, torch.device("cpu"))
     run_for_spec(ATEN.view.dtype, (pairs, torch.float64), {}, env)
     assert Relation("==", width, 6) in [guard.relation for guard in env.guards]
+
+
+def test_pivots_of_several_matrices_are_tried_as_ones() -> None:
+    def spec(*sizes: int, dtype: torch.dtype = torch.float32) -> TensorSpec:
+        return TensorSpec(sizes, contiguous_strides(sizes), dtype, torch.device("cpu"))
+
+    args = (spec(2, 4, 4), spec(2, 4, dtype=torch.int32), spec(2, 4, 3))
+    found = run_for_spec(torch.ops.aten.linalg_lu_solve.default, args, {}, ShapeEnv())
+    assert isinstance(found, TensorSpec)
+    assert found.sizes == (2, 4, 3)

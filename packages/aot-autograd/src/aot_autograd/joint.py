@@ -102,12 +102,17 @@ def trace_program(
             ) from error
         raise UnsupportedProgramError(
             "AOT101",
-            f"tracing stopped with {type(error).__name__}: {error}",
+            f"tracing stopped with {type(error).__name__}: {_without_cpp_frames(str(error))}",
             where=trace.recorder.where,
             action="if the program runs without the compiler, report this as a missing operator",
         ) from error
     finally:
         trace.close()
+
+
+def _without_cpp_frames(message: str) -> str:
+    """Some of torch's messages end with the frames of its C++ code, which say nothing to the user."""
+    return message.partition("\nException raised from ")[0]
 
 
 def _check_reach(joint: Joint, arguments: _Arguments, example_inputs: Sequence[Any]) -> None:

@@ -12,7 +12,7 @@ from torch.fx import GraphModule
 
 from aot_autograd.decompositions import NOTHING, Decompositions
 from aot_autograd.interpret import program_of
-from aot_autograd.joint import Program, trace_program
+from aot_autograd.joint import Joint, Program, trace_program
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.plan import Apart, MutatedInput
 from aot_autograd.runtime import finish
@@ -25,7 +25,7 @@ from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import placeholders
 from fx_interface.operators import OperatorLibrary
 from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, InputKind, Signature, signature_of
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import ShapeEnv, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, spec_of
 
 GraphCompiler = Callable[[GraphModule], CompiledGraph]
@@ -132,8 +132,9 @@ def trace(
     training = is_training(example_inputs)
     if opens_grad and not training and not torch.is_inference_mode_enabled():
         training = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
-    with _collector_paused():
-        joint = trace_program(
+
+    def traced_joint() -> Joint:
+        return trace_program(
             program,
             declared,
             example_inputs,
@@ -142,9 +143,30 @@ def trace(
             training=training,
             decompositions=decompositions,
         )
+
+    with _collector_paused():
+        try:
+            joint = traced_joint()
+        except UnsupportedProgramError as error:
+            if error.code != "AOT101" or not _fix_sizes(env):
+                raise
+            joint = traced_joint()
         traced = split(joint, partition, _must_be_apart(joint.mutated, declared, given), marked)
     check_marked(traced.plan)
     return traced
+
+
+def _fix_sizes(env: ShapeEnv) -> bool:
+    """Fix the symbolic sizes of inputs to their values: not every operator of torch takes others (``lstm``).
+
+    Whether there were any. What is compiled then holds for these sizes only, as guards say.
+    """
+    open_sizes = [
+        atom for atom, info in env.symbols.items() if info.hint is not None and atom not in env.replacements
+    ]
+    for atom in open_sizes:
+        env.specialize(symbol(atom.name))
+    return bool(open_sizes)
 
 
 @contextmanager

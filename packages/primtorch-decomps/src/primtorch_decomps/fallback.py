@@ -131,7 +131,8 @@ def _real_tensor(
             f"no rule for an operator on {spec}, and it is too large for a trial run",
             where=env.location,
         )
-    if fill is _identity and len(sizes) >= 2:
+    matrix = len(sizes) >= 2 and (spec.dtype.is_floating_point or spec.dtype.is_complex)  # pivots are none
+    if fill is _identity and matrix:
         eye = torch.eye(sizes[-2], sizes[-1], dtype=spec.dtype, device=spec.device).expand(sizes)
         storage = torch.zeros(extent, dtype=spec.dtype, device=spec.device).as_strided(sizes, strides)
         return eye if 0 in strides else storage.copy_(eye)
