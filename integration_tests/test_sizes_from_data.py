@@ -138,3 +138,21 @@ def test_a_graph_that_is_refused_is_captured_without_them() -> None:
     compiled = fxstack.compile(program, backend="aot_eager")
     for x in (X, -X):
         assert same(outcome(lambda x, _: program(x), x, x), outcome(lambda x, _: compiled(x), x, x))
+
+
+def written_when_shared(x: torch.Tensor, mask: torch.Tensor) -> Any:
+    """Of one row, ``contiguous`` gives the memory itself, of several a copy."""
+    turned = x[mask].t()
+    copied = turned.contiguous()
+    copied += 1
+    rows = x[mask].view(-1, 2, 2).permute(1, 0, 2)
+    reshaped = rows.reshape(2, -1)
+    reshaped.add_(1)
+    return turned * 1, copied, rows.sum(), reshaped
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_memory_is_shared_where_eager_shares_it(backend: str) -> None:
+    compiled = fxstack.compile(written_when_shared, backend=backend)
+    for mask in MASKS:
+        torch.testing.assert_close(compiled(X, mask), written_when_shared(X, mask))

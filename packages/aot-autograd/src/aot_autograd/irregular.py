@@ -36,9 +36,26 @@ def _clone(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[
     """While an input is adopted, a clone stands for the input itself, so that it is no autograd leaf."""
     adopting = trace.adopting
     if adopting is None:
-        return compute(trace, op, args, kwargs)
+        made = compute(trace, op, args, kwargs)
+        if kwargs.get("memory_format") is torch.contiguous_format:
+            _note_copy(trace, args[0], made)
+        return made
     made = trace.tensor(adopting, None, adopting.value)
     adopting.base = made
+    return made
+
+
+def _note_copy(trace: Trace, source: Any, made: TracedTensor) -> None:
+    """``contiguous`` and ``reshape`` copy or share by strides, which do not matter for sizes 0 and 1."""
+    if type(source) is TracedTensor and any(trace.env.is_from_data(n) for n in made.value.spec.sizes):
+        trace.unsure_copies |= {id(source.storage_record), id(made.storage_record)}
+
+
+def _unsafe_view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """What ``reshape`` makes of its copy: memory that nobody else knows."""
+    made = compute(trace, op, args, kwargs)
+    if type(args[0]) is TracedTensor and id(args[0].storage_record) in trace.unsure_copies:
+        trace.unsure_copies.add(id(made.storage_record))
     return made
 
 
@@ -229,6 +246,7 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.size.default: _sizes,
     aten.sym_size.default: _sizes,
     aten.copy_.default: _copy_into,
+    aten._unsafe_view.default: _unsafe_view,
     aten.fill_.Scalar: _fill,
     aten.fill_.Tensor: _fill,
     aten.zero_.default: _fill,

@@ -41,6 +41,13 @@ def write(trace: Trace, op: OpOverload, tensor: Any, new: Value) -> None:
     if type(tensor) is not TracedTensor:
         raise UnsupportedProgramError("AOT110", f"{op} writes to a tensor that is a constant of the program")
     recorder, storage = trace.recorder, tensor.storage_record
+    if id(storage) in trace.unsure_copies:
+        raise UnsupportedProgramError(
+            "AOT123",
+            "a tensor is written to that was copied unless a size that only data tell is 0 or 1, when it is shared",
+            where=recorder.where,
+            action="clone() it before it is written to",
+        )
     old = read(recorder, tensor)
     _check_sizes(op, old.spec, new.spec, trace.env)
     new = _fit(recorder, old, new)

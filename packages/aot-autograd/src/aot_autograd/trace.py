@@ -50,6 +50,8 @@ class Trace:
     """One run of a program: the recorder, the storages, and constants met on the way.
 
     ``owners`` tells in which storage a value (by number) was first held: the others hold it as a copy.
+    ``unsure_copies`` are storages (by identity) of which, or as which, a copy was made that eager does not make where a
+    size that only data tell is 0 or 1.
     ``from_the_start``: inputs that are taken to begin where their memory begins; ``shown_beyond``: inputs that have
     views which show more memory than they do; ``functional_forms``: operators whose functional forms were made.
     """
@@ -62,6 +64,7 @@ class Trace:
         self.owners: dict[int, Storage] = {}
         self.constants: list[tuple[Value, torch.Tensor]] = []
         self.adopting: Storage | None = None
+        self.unsure_copies: set[int] = set()
         self.from_the_start: set[int] = set()
         self.shown_beyond: set[int] = set()
         self.functional_forms: set[str] = set()
