@@ -379,3 +379,36 @@ ONE_GRAPH = (
 @pytest.mark.parametrize("program", ONE_GRAPH, ids=lambda program: program.__name__)
 def test_without_a_graph_break(program: Callable[[Program], Any]) -> None:
     program(lambda function: fxstack.compile(function, fullgraph=True))
+
+
+def test_two_losses_with_backwards_of_their_own() -> None:
+    """A step of an adversarial game: the second loss reaches through results that the first one left out."""
+
+    def make() -> Any:
+        torch.manual_seed(0)
+        generator, judge = torch.nn.Linear(3, 4), torch.nn.Linear(4, 1)
+        optimizers = [torch.optim.Adam(m.parameters(), 0.01) for m in (judge, generator)]
+
+        def step(noise: torch.Tensor, real: torch.Tensor) -> Any:
+            fake = generator(noise)
+            losses = []
+            for optimizer, loss in (
+                (
+                    optimizers[0],
+                    lambda: F.softplus(-judge(real)).mean() + F.softplus(judge(fake.detach())).mean(),
+                ),
+                (optimizers[1], lambda: F.softplus(-judge(fake)).mean()),
+            ):
+                optimizer.zero_grad()
+                value = loss()
+                value.backward()
+                optimizer.step()
+                losses.append(value.detach())
+            return *losses, generator.weight.detach().clone()
+
+        return step
+
+    compiled, eager = fxstack.compile(make()), make()
+    for _ in range(3):
+        noise, real = torch.randn(5, 3), torch.randn(5, 4)
+        torch.testing.assert_close(compiled(noise, real), eager(noise, real))

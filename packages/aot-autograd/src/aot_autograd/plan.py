@@ -131,6 +131,10 @@ class BackwardPlan:
     Its inputs are ``symbols`` (numbers of the plan's), then ``saved``, then ``tangents``; its
     results are the gradients of the inputs ``gradient_of``, in that order. ``gradient_from[i]`` tells where that
     gradient is found: a graph result's number, or ``-1 - n`` for the graph's input number n itself.
+
+    ``groups``: for each tangent the number of its group, where there are several; those of different groups need no
+    saved value in common but for what they only pass on, so that eager may run them in backwards of their own.
+    ``needed_by``: then, for each saved value, the groups that are computed with it.
     """
 
     symbols: tuple[int, ...]
@@ -139,6 +143,8 @@ class BackwardPlan:
     gradient_of: tuple[int, ...]
     gradient_from: tuple[int, ...]
     depends: tuple[tuple[int, ...], ...]
+    groups: tuple[int, ...] = ()
+    needed_by: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

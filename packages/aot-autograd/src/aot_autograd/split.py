@@ -181,13 +181,17 @@ def _backward(
     inputs += [GraphInput(v, f"tangent_{i}", InputKind.TANGENT, v.spec) for i, (v, _) in enumerate(tangents)]
     results, origin = _gradient_results(joint, inputs)
     graph = build_graph(inputs, results, trace.env, keep)
+    under = _tangents_under(live, [value for value, _ in tangents])
+    groups = _groups(live, under, len(tangents))
     plan = BackwardPlan(
         symbols=tuple(numbers.index(atom) for atom in needed),
         saved=tuple(saved),
         tangents=tuple(tangent for _, tangent in tangents),
         gradient_of=tuple(index for index, _ in joint.gradients),
         gradient_from=tuple(origin),
-        depends=tuple(_tangents_under(gradients, live, [value for value, _ in tangents])),
+        depends=tuple(tuple(sorted(under.get(value.number, ()))) for value in gradients),
+        groups=groups,
+        needed_by=_needed_by(live, under, groups, bindings) if groups else (),
     )
     return graph, plan, extra
 
@@ -201,16 +205,37 @@ def _check_births(live: list[Value], births: Mapping[Symbol, Value]) -> None:
             )
 
 
-def _tangents_under(
-    gradients: list[Value], live: list[Value], tangents: list[Value]
-) -> list[tuple[int, ...]]:
-    """For each gradient the positions of the tangents that it is computed from."""
+def _tangents_under(live: list[Value], tangents: list[Value]) -> dict[int, frozenset[int]]:
+    """For each value (by number) the positions of the tangents that it is computed from."""
     under: dict[int, frozenset[int]] = {value.number: frozenset([i]) for i, value in enumerate(tangents)}
     nothing: frozenset[int] = frozenset()
     for value in live:
         if value.number not in under:
             under[value.number] = nothing.union(*(under.get(o.number, nothing) for o in operands(value)))
-    return [tuple(sorted(under.get(value.number, nothing))) for value in gradients]
+    return under
+
+
+def _groups(live: list[Value], under: Mapping[int, frozenset[int]], count: int) -> tuple[int, ...]:
+    """The tangents' groups, named by their least member: a call that takes gradients of several tangents and something
+    of the forward joins them. Nothing where all are one."""
+    group = list(range(count))
+    for value in live:
+        together = sorted({group[i] for i in under[value.number]})
+        if len(together) > 1 and not all(under.get(operand.number) for operand in operands(value)):
+            group = [together[0] if number in together else number for number in group]
+    return tuple(group) if len(set(group)) > 1 else ()
+
+
+def _needed_by(
+    live: list[Value], under: Mapping[int, frozenset[int]], groups: tuple[int, ...], saved: list[Value]
+) -> tuple[tuple[int, ...], ...]:
+    """For each saved value the groups of the tangents that something is computed from together with it."""
+    users: dict[int, set[int]] = {}
+    for value in reversed(live):
+        mine = {groups[i] for i in under[value.number]} | users.get(value.number, set())
+        for operand in operands(value):
+            users.setdefault(operand.number, set()).update(mine)
+    return tuple(tuple(sorted(users.get(value.number, ()))) for value in saved)
 
 
 def _bound_values(joint: Joint, kept: Any) -> dict[int, Value]:

@@ -308,7 +308,7 @@ def _owned_run(program: Any, library: Any) -> tuple[Any, list[Owning]]:
 
 
 def test_the_last_backward_owns_what_was_kept_for_it(library: Any) -> None:
-    run, made = _owned_run(lambda x: (x.sin().exp(), (x * 2).cos()), library)
+    run, made = _owned_run(lambda x: ((s := x.sin()).exp(), s.cos()), library)
     x = torch.randn(3, requires_grad=True)
     for retained in (True, False):
         run(x)[0].sum().backward(retain_graph=retained)

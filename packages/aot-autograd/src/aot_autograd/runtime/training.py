@@ -7,7 +7,8 @@ go of each piece when it has read it, as eager's graph does node by node; a back
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import torch
 
@@ -19,10 +20,16 @@ from fx_interface.backend import CompiledGraph
 from fx_interface.symbols import Expr, Symbol, evaluate
 
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
+_Collector: TypeAlias = Callable[[Any, Sequence[Any]], tuple[list[Any], bool]]
 _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
 _RELEASED = (
     "Trying to backward through a compiled graph a second time, after what it had kept for that was freed: specify\n"
     "  retain_graph=True in the first backward"
+)
+
+_WRITTEN = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation since an earlier\n"
+    "  backward of other results of the same compiled function"
 )
 
 
@@ -144,8 +151,10 @@ def _backward_method(
             gradients = once(ctx, saved, grads, False)
         return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
 
+    collect = _collector_in_groups(collect, backward_plan, [position for position, _ in tangents])
+
     def method(ctx: Any, *grads: Any) -> Any:
-        saved, last = collect(ctx)
+        saved, last = collect(ctx, grads)
         return twice(ctx, saved, grads) if torch.is_grad_enabled() else tuple(once(ctx, saved, grads, last))
 
     return method
@@ -157,13 +166,13 @@ def _owned(plan: JointPlan, backward_plan: BackwardPlan) -> list[bool]:
     return [isinstance(source, SavedOutput) and source.index >= visible for source in backward_plan.saved]
 
 
-def _collector(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], tuple[list[Any], bool]]:
+def _collector(plan: JointPlan, backward_plan: BackwardPlan) -> _Collector:
     """What lists the saved values, in order, and tells whether they are needed no more."""
     owned = _owned(plan, backward_plan)
     order = [(own, owned[:i].count(own)) for i, own in enumerate(owned)]
     count = sum(owned)
 
-    def collect(ctx: Any) -> tuple[list[Any], bool]:
+    def collect(ctx: Any, grads: Sequence[Any]) -> tuple[list[Any], bool]:
         stored, kept = ctx.saved_tensors, ctx.kept
         if kept is None:
             return list(stored), False
@@ -176,6 +185,60 @@ def _collector(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], 
         return saved, last
 
     return collect
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """What backwards of groups that have had none may need; ``done`` have had theirs."""
+
+    saved: list[Any]
+    versions: list[int]
+    done: frozenset[int]
+
+    @classmethod
+    def of(cls, saved: list[Any], done: frozenset[int]) -> _Kept:
+        """As the values are now."""
+        return cls(list(saved), [value._version for value in saved], done)
+
+    def check(self, arrived: set[int], needed_by: Sequence[Sequence[int]]) -> None:
+        """RuntimeError where a group has had its backward, or a value that it needs was written to since."""
+        if arrived & self.done:
+            raise RuntimeError(_RELEASED)
+        for value, version, groups in zip(self.saved, self.versions, needed_by, strict=True):
+            if value._version != version and arrived.intersection(groups):
+                raise RuntimeError(_WRITTEN)
+
+
+def _collector_in_groups(
+    collect: _Collector, backward_plan: BackwardPlan, positions: list[int]
+) -> _Collector:
+    """As ``collect``, where results may be differentiated in backwards of their own, one group after another.
+
+    Autograd's node is one for all results, and lets go of what it has saved after the first backward; what later ones
+    may need is kept until each group has had its backward, or the node itself is gone.
+    """
+    groups, needed_by = backward_plan.groups, backward_plan.needed_by
+    if not groups:
+        return collect
+    everything = frozenset(groups)
+
+    def collect_for_some(ctx: Any, grads: Sequence[Any]) -> tuple[list[Any], bool]:
+        arrived = {
+            group for group, position in zip(groups, positions, strict=True) if grads[position] is not None
+        }
+        kept: _Kept | None = getattr(ctx, "later", None)
+        if kept is None:
+            saved, last = collect(ctx, grads)
+            done: frozenset[int] = frozenset()
+        else:
+            saved, last, done = kept.saved, False, kept.done
+            kept.check(arrived, needed_by)
+        if not _keeps_graph():
+            done |= arrived
+            ctx.later = _Kept.of([] if done == everything else saved, done)
+        return list(saved), last and done == everything
+
+    return collect_for_some
 
 
 def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:

@@ -1,0 +1,84 @@
+"""Results that need nothing of each other may be differentiated in backwards of their own, as in eager."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch.nn import functional as F
+
+from aot_autograd import aot_function
+
+
+def adversarial(g: torch.Tensor, d: torch.Tensor, z: torch.Tensor) -> Any:
+    fake = (z @ g).tanh()
+    return F.softplus(fake.detach() @ d).mean(), fake
+
+
+def leaves() -> list[torch.Tensor]:
+    torch.manual_seed(0)
+    return [torch.randn(3, 4, requires_grad=True), torch.randn(4, 1, requires_grad=True), torch.randn(2, 3)]
+
+
+@pytest.fixture
+def compiled(library: Any, interpreter: Any) -> Callable[..., Any]:
+    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+        return aot_function(function, operators=library, forward_compiler=interpreter)
+
+    return compiled
+
+
+def test_independent_results_have_backwards_of_their_own(compiled: Any) -> None:
+    found = []
+    for function in (adversarial, compiled(adversarial)):
+        g, d, z = leaves()
+        loss, fake = function(g, d, z)
+        loss.backward()
+        assert g.grad is None
+        first = d.grad.clone()
+        with torch.no_grad():
+            d.sub_(0.1 * d.grad)  # as an optimizer does; of no concern to what is left
+        fake.sum().backward()
+        found.append((first, d.grad, g.grad))
+    for one, two in zip(*found, strict=True):
+        torch.testing.assert_close(two, one)
+
+
+def test_the_same_backward_twice_is_refused(compiled: Any) -> None:
+    g, d, z = leaves()
+    loss, fake = compiled(adversarial)(g, d, z)
+    loss.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        loss.backward()
+    fake.sum().backward(retain_graph=True)
+    fake.sum().backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        fake.sum().backward()
+
+
+def test_what_is_left_may_not_be_written_to(compiled: Any) -> None:
+    def function(g: torch.Tensor, d: torch.Tensor, z: torch.Tensor) -> Any:
+        return (z * 2).sum(1) @ d[:2, 0], (g * g).sum()
+
+    for run in (function, compiled(function)):
+        g, d, z = leaves()
+        one, two = run(g, d, z)
+        one.backward()
+        with torch.no_grad():
+            g.mul_(2)
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            two.backward()
+
+
+def test_results_of_one_trunk_are_one_group(compiled: Any) -> None:
+    def function(g: torch.Tensor, d: torch.Tensor, z: torch.Tensor) -> Any:
+        hidden = (z @ g).tanh()
+        return hidden.sum(), (hidden @ d).mean()
+
+    for run in (function, compiled(function)):
+        one, two = run(*leaves())
+        one.backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            two.backward()
