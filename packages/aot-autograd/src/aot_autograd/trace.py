@@ -24,8 +24,6 @@ from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
-_make_wrapper = torch.Tensor._make_wrapper_subclass
-
 
 class TracedTensor(torch.Tensor):
     """A tensor without data: its storage record, the view that leads to it, and its value when last read."""
@@ -74,23 +72,9 @@ class Trace:
         spec = value.spec
         if not isinstance(spec, TensorSpec):
             raise UnsupportedProgramError("AOT109", f"{value.op} returned {spec}, not a tensor")
-        sizes: Any = spec.sizes
-        strides: Any = spec.strides
-        memory = None  # quicker left to torch
-        if not all(type(n) is int for n in sizes) or not all(type(n) is int for n in strides):
-            sizes = [self.sizes.to_torch(n) for n in sizes]
-            strides = [self.sizes.to_torch(n) for n in strides]
-            memory = self.sizes.to_torch(self.sizes.memory(spec.sizes, spec.strides) * spec.dtype.itemsize)
         ordinary = step is not None and storage.base is not None and not storage.base.is_inference()
         with torch.inference_mode(False) if ordinary and torch.is_inference_mode_enabled() else nullcontext():
-            made: TracedTensor = _make_wrapper(
-                TracedTensor,
-                sizes,
-                strides=strides,
-                dtype=spec.dtype,
-                device=spec.device,
-                storage_size=memory,
-            )
+            made: TracedTensor = self.sizes.wrapper(TracedTensor, spec)
         made.storage_record = storage
         made.view_step = step
         made.value = value

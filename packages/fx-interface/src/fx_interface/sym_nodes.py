@@ -26,6 +26,7 @@ from fx_interface.symbols import (
     minimum,
     mod,
 )
+from fx_interface.tensor_spec import TensorSpec
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,11 +126,31 @@ class SizeTable:
             self.numbers[value] = found
         return found
 
-    def memory(self, sizes: tuple[IntLike, ...], strides: tuple[IntLike, ...]) -> IntLike:
-        """How many elements lie between the first and the last of a tensor, both included; 0 if surely empty.
+    def wrapper(self, cls: type[torch.Tensor], spec: TensorSpec, requires_grad: bool = False) -> Any:
+        """A tensor of the class ``cls`` that has the sizes and strides of ``spec``, and no memory.
 
-        Torch would ask for each product and sum; told the storage's size, it makes a tensor in a third of the time.
+        Torch would ask for each product and sum to know how much memory that is; told so, it is done in a third of
+        the time.
         """
+        sizes: Any = spec.sizes
+        strides: Any = spec.strides
+        memory = None  # quicker left to torch
+        if not spec.is_static:
+            sizes = [self.to_torch(n) for n in sizes]
+            strides = [self.to_torch(n) for n in strides]
+            memory = self.to_torch(self.memory(spec.sizes, spec.strides) * spec.dtype.itemsize)
+        return _make_wrapper(
+            cls,
+            sizes,
+            strides=strides,
+            dtype=spec.dtype,
+            device=spec.device,
+            requires_grad=requires_grad,
+            storage_size=memory,
+        )
+
+    def memory(self, sizes: tuple[IntLike, ...], strides: tuple[IntLike, ...]) -> IntLike:
+        """How many elements lie between the first and the last of a tensor, both included; 0 if surely empty."""
         found = self.extents.get((sizes, strides))
         if found is None:
             found = 0 if 0 in sizes else 1
@@ -147,6 +168,7 @@ class SizeTable:
 
 
 _INTEGERS = (Expr, int)
+_make_wrapper = torch.Tensor._make_wrapper_subclass
 
 
 class SymNode:

@@ -22,8 +22,6 @@ from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec
 
-_make_wrapper = torch.Tensor._make_wrapper_subclass
-
 
 class SpecTensor(torch.Tensor):
     """A tensor without data; ``spec`` never says ``requires_grad``, which autograd keeps on the tensor itself.
@@ -86,22 +84,7 @@ class Inference:
         return grown
 
     def _wrap(self, spec: TensorSpec, requires_grad: bool = False) -> SpecTensor:
-        sizes: Any = spec.sizes
-        strides: Any = spec.strides
-        memory = None  # quicker left to torch
-        if not spec.is_static:
-            memory = self.sizes.to_torch(self.sizes.memory(spec.sizes, spec.strides) * spec.dtype.itemsize)
-            sizes = [self.sizes.to_torch(n) for n in sizes]
-            strides = [self.sizes.to_torch(n) for n in strides]
-        made: SpecTensor = _make_wrapper(
-            SpecTensor,
-            sizes,
-            strides=strides,
-            dtype=spec.dtype,
-            device=spec.device,
-            requires_grad=requires_grad,
-            storage_size=memory,
-        )
+        made: SpecTensor = self.sizes.wrapper(SpecTensor, spec, requires_grad)
         made.spec = spec
         made.content = made.origin = None
         return made
