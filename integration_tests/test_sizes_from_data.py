@@ -72,6 +72,15 @@ def cut(x: torch.Tensor, number: torch.Tensor) -> Any:
     return torch.cat([part * k for k, part in enumerate(parts)]) + x
 
 
+def indexed(x: torch.Tensor, number: torch.Tensor) -> Any:
+    """Tensors of one integer as Python's integers: among indices, as a bound, as a size."""
+    y = x.clone()
+    y[number] = y[:, number % 4].mean()
+    y[1:, number % 4] *= 2
+    rows = x[number, None, number % 4], x[..., number % 4, None], x[number, x[0] > 0]
+    return y, *rows, torch.zeros((number % 4, 2)) + 1, x[: number % 4].sum()
+
+
 def asserted(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     index = mask.nonzero()[:, 0]
     assert index.shape[0] <= 5, "too many"
@@ -80,7 +89,7 @@ def asserted(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 PROGRAMS: list[tuple[Callable[..., Any], list[torch.Tensor]]] = [
     *((program, MASKS) for program in (selected, experts, written, counted, laid_out, asserted)),
-    *((program, NUMBERS) for program in (sliced, picked, cut)),
+    *((program, NUMBERS) for program in (sliced, picked, cut, indexed)),
 ]
 
 

@@ -21,6 +21,8 @@ from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY, location_of_node, size_max, size_min
 from fx_interface.modes import BLOCKS
 from fx_interface.regions import checkpointed, differentiable
+from fx_interface.symbols import Expr, Symbol, symbol
+from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 
 _LEAVING: Final = frozenset(BLOCKS.values())
 
@@ -61,6 +63,8 @@ def program_of(graph_module: GraphModule) -> Program:
             rule = _REGIONS.get(node.target)
             values[node] = _call(node, args, kwargs) if rule is None else rule(recorder, *args, **kwargs)
             recorder.env.again = None
+            if BORN_KEY in node.meta:
+                _note_name(recorder, node.meta[BORN_KEY], node.meta.get(SPEC_KEY), values[node])
             if node.target in BLOCKS:
                 entered[node] = values[node]
             elif node.target in _LEAVING:
@@ -68,6 +72,25 @@ def program_of(graph_module: GraphModule) -> Program:
         raise AssertionError("a graph ends in an output node")
 
     return run
+
+
+def _note_name(recorder: Recorder, atom: Symbol, spec: Any, made: Any) -> None:
+    """What the number ``atom`` of the captured graph is called here, where it is not new."""
+    if isinstance(spec, (tuple, list)):
+        for part, item in zip(spec, made, strict=True):
+            _note_name(recorder, atom, part, item)
+    elif isinstance(spec, SymSpec) and spec.expr == symbol(atom.name):
+        _rename(recorder, atom, made)
+    elif isinstance(spec, TensorSpec) and isinstance(made, torch.Tensor):
+        for size, found in zip(spec.sizes, made.shape, strict=True):
+            if isinstance(size, Expr) and size.as_symbol is atom:
+                _rename(recorder, atom, found)
+
+
+def _rename(recorder: Recorder, atom: Symbol, found: Any) -> None:
+    name = found.node.value if isinstance(found, torch.SymInt) else int(found)
+    if isinstance(name, int) or name.as_symbol is not atom:
+        recorder.renamed[atom] = name
 
 
 def _body(recorder: Recorder, graph_module: GraphModule) -> Callable[..., Any]:

@@ -19,7 +19,7 @@ from torch._ops import OpOverload
 from aot_autograd.simplify import SIMPLIFICATIONS
 from fx_interface.errors import UnsupportedProgramError, UserLocation
 from fx_interface.operators import OperatorLibrary
-from fx_interface.symbols import Expr, Relation, ShapeEnv, Symbol, indicator
+from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, Symbol, indicator, substitute
 from fx_interface.tensor_spec import SymSpec, ValueSpec
 
 
@@ -100,7 +100,8 @@ class Recorder:
     """Owner of one trace's values. ``backward`` and ``where`` are stamped on what is recorded from then on.
 
     ``checkpoints`` counts the checkpointed parts that are being traced, one in another. ``births``: the calls that
-    give the symbols that come from data, as a size or as the number itself.
+    give the symbols that come from data, as a size or as the number itself. ``renamed``: those of the captured graph
+    that turned out to be the same number as another one, because equal calls are recorded once.
     """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
@@ -111,6 +112,7 @@ class Recorder:
         self.where: UserLocation | None = None
         self.checkpoints = 0
         self.births: dict[Symbol, Value] = {}
+        self.renamed: dict[Symbol, IntLike] = {}
         self._lines: list[tuple[int, UserLocation | None]] = []
         self._calls: dict[tuple[Any, ...], Value] = {}
         self._specs: dict[Any, Any] = {}
@@ -205,7 +207,9 @@ class Recorder:
 
     def check_expected(self, relations: Sequence[Relation]) -> None:
         """What operators require of sizes that only data can tell."""
-        for relation in relations:
+        for stated in relations:
+            sides = (substitute(side, self.renamed) for side in (stated.lhs, stated.rhs))
+            relation = Relation(stated.op, *sides)
             self.check(indicator(relation), f"of sizes that come from data, {relation} does not hold")
 
     def _kept_draw(self, drawn: Value) -> Value:

@@ -61,4 +61,9 @@ class NotConstant(Exception):
 
 
 class DataDependent(Exception):
-    """Inside: an operator would turn a tensor's content into a Python value."""
+    """Inside: an operator would turn a tensor's content into a Python value; ``tensor`` is the one, where its only
+    element would do."""
+
+    def __init__(self, what: str, tensor: object = None) -> None:
+        super().__init__(what)
+        self.tensor = tensor

@@ -28,7 +28,7 @@ def _reads_content(
 ) -> Any:
     tensor = args[0]
     if func is aten.equal.default or getattr(tensor, "content", None) is None:
-        raise DataDependent(str(func))
+        raise DataDependent(str(func), None if func is aten.equal.default else tensor)
     inference.read.append(tensor)
     content = tensor.content
     return content.item() if isinstance(content, torch.Tensor) else content

@@ -71,6 +71,12 @@ def take_out(tx: Trace, tensor: TensorValue) -> SymValue | None:
     return number
 
 
+def is_taken_as_number(tx: Trace, tensor: TensorValue) -> bool:
+    """Whether an operation that asked for the integer in a tensor without dimensions can have it as a number:
+    ``torch.zeros(n)``, ``x[:n]``, ``x.roll(n)``."""
+    return not tensor.meta.spec.sizes and tensor.content is None and take_out(tx, tensor) is not None
+
+
 def list_of(tx: Trace, tensor: TensorValue) -> Value | None:
     """``tensor.tolist()`` of a few integers; None for other tensors."""
     spec = tensor.meta.spec

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch.utils import _device
@@ -17,13 +17,13 @@ from dynamo_capture import floats
 from dynamo_capture.calls.modes import default_device
 from dynamo_capture.errors import DataDependent, GraphBreak, UserRaise
 from dynamo_capture.shapes import SpecTensor
-from dynamo_capture.tensors import contents, data_numbers, foreach, scalars
+from dynamo_capture.tensors import contents, data_numbers, foreach, indexing, scalars
 from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import Outcome
 from dynamo_capture.tensors.results import Results
 from dynamo_capture.tensors.state import State
-from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value
+from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
 from fx_interface.symbols import Symbol
@@ -95,22 +95,16 @@ class Operations(Results):
 
     def get_item(self, owner: TensorValue, key: Value) -> Value:
         """``tensor[key]``."""
-        if self._is_from_data(key):
-            return self.call_method(owner, "select", [Const(0), key], {})
-        return self.operation("call_function", operator.getitem, operator.getitem, [owner, key], {})
+        owner, rest = indexing.without_data(self._tx, owner, key)
+        if rest is None:
+            return owner
+        return self.operation("call_function", operator.getitem, operator.getitem, [owner, rest], {})
 
     def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
         """``tensor[key] = value``."""
-        if self._is_from_data(key):
-            selected = self.call_method(owner, "select", [Const(0), key], {})
-            owner, key = cast("TensorValue", selected), Const(...)
+        owner, rest = indexing.without_data(self._tx, owner, key)
+        key = Const(...) if rest is None else rest
         self.operation("call_function", operator.setitem, operator.setitem, [owner, key, value], {})
-
-    def _is_from_data(self, key: Value) -> bool:
-        """Whether a key is an integer from data: torch would ask for its value. Among others it breaks the graph."""
-        if isinstance(key, TupleValue) and any(self._is_from_data(item) for item in key.items):
-            raise GraphBreak("CAP217", "a number from data is one of several indices")
-        return isinstance(key, SymValue) and self._tx.env.is_from_data(key.expr)
 
     def operation(
         self,
@@ -237,7 +231,15 @@ class Operations(Results):
         except UnbackedSymbolError as error:
             raise GraphBreak("CAP217", f"{label_of(function)}: {error.what}") from None
         except DataDependent as error:
-            raise GraphBreak("CAP201", f"the content of a tensor is needed: {error}") from None
+            asked = [
+                i
+                for i, t in enumerate(tensors)
+                if error.tensor is not None and error.tensor is fakes.get(id(t))
+            ]
+            if not asked or not data_numbers.is_taken_as_number(tx, tensors[asked[0]]):
+                raise GraphBreak("CAP201", f"the content of a tensor is needed: {error}") from None
+            tx.inference.by_data = True
+            return Outcome(None, False, [], writes=False, draws=False, reads=tuple(asked))
         except UnsupportedProgramError as error:
             raise GraphBreak("CAP206", f"{label_of(function)}: {error.what}") from None
         except (GraphBreak, UserRaise):

@@ -1,0 +1,91 @@
+"""Indices that only data tell: ``x[i, :, j]`` where ``i`` and ``j`` came out of tensors, or are tensors of one integer.
+
+Torch takes such an index as Python's integer: it asks for the number. Here each of them is a ``select`` of its
+dimension, the last one first, and what is left of the key indexes that view.
+
+    x[i, :, j] -> x.select(2, j).select(0, i)[:]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.tensors import data_numbers
+from dynamo_capture.values import Const, Lazy, ListValue, SliceValue, SymValue, TensorValue, TupleValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue, Value | None]:
+    """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
+    nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
+    if not (_may_be_number(tx, key) or isinstance(key, TupleValue)):
+        return owner, key
+    items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
+    numbers = {place: item for place, item in enumerate(items) if _may_be_number(tx, item)}
+    if not numbers:
+        return owner, key
+    dims = _dimensions(items, len(owner.meta.spec.sizes))
+    if dims is None:
+        return owner, key
+    taken = {place: _number(tx, item) for place, item in numbers.items()}
+    for place in reversed(taken):
+        if taken[place] is not None:
+            found = owner.call_method(tx, "select", [Const(dims[place]), taken[place]], {})  # type: ignore[list-item]
+            assert isinstance(found, TensorValue)
+            owner = found
+    rest = [item for place, item in enumerate(items) if taken.get(place) is None]
+    return owner, TupleValue(rest) if rest else None
+
+
+def _may_be_number(tx: Trace, item: Value) -> bool:
+    """Whether an index is one integer from data."""
+    if isinstance(item, SymValue):
+        return tx.env.is_from_data(item.expr)
+    if not isinstance(item, TensorValue) or item.meta.spec.sizes or item.meta.spec.dtype is torch.uint8:
+        return False
+    content = item.content
+    if content is not None:
+        return isinstance(content, SymValue) and tx.env.is_from_data(content.expr)
+    return data_numbers.is_one_integer(item)
+
+
+def _number(tx: Trace, item: Value) -> Value | None:
+    if isinstance(item, TensorValue):
+        return item.content if isinstance(item.content, SymValue) else data_numbers.take_out(tx, item)
+    return item
+
+
+def _dimensions(items: list[Value], rank: int) -> list[int] | None:
+    """The dimension of the tensor at which each index stands; None where an index is none of the usual ones."""
+    widths: list[Any] = [_width(item) for item in items]
+    if None in widths:
+        return None
+    known = sum(width for width in widths if width is not ...)
+    if known > rank or widths.count(...) > 1:
+        return None
+    dims, dim = [], 0
+    for width in widths:
+        dims.append(dim)
+        dim += rank - known if width is ... else width
+    return dims
+
+
+def _width(item: Value) -> Any:
+    """How many dimensions an index takes; ``...`` for what takes the rest, None where that is not known."""
+    if isinstance(item, Const):
+        value = item.value
+        if value is ...:
+            return ...
+        if value is None or isinstance(value, bool):
+            return 0
+        return 1 if isinstance(value, (int, slice)) else None
+    if isinstance(item, TensorValue):
+        is_mask = item.meta.spec.dtype in (torch.bool, torch.uint8)
+        return len(item.meta.spec.sizes) if is_mask else 1
+    if isinstance(item, ListValue):  # a nested one may be a mask of several dimensions
+        return None if any(isinstance(part, (ListValue, TupleValue, Lazy)) for part in item.items) else 1
+    return 1 if isinstance(item, (SymValue, SliceValue)) else None

@@ -1,0 +1,75 @@
+"""Indices that only data tell are selected; torch's own kernels say what a key means."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+from primtorch_decomps import LIBRARY
+
+X = torch.arange(24.0).view(2, 3, 4)
+MASK = torch.tensor([[True, False, True], [False, True, True]])
+
+
+def _graphs_of(program, *calls):
+    """How many graphs the calls make; each is compared with eager."""
+    graphs = []
+
+    def backend(graph_module, example_inputs):
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    captured = optimize(backend, operators=LIBRARY)(program)
+    for call in calls:
+        torch.testing.assert_close(captured(*call), program(*call))
+    return len(graphs)
+
+
+def test_each_kind_of_key_beside_numbers_from_data():
+    def program(x, i, j):
+        return [
+            x[i], x[i, j], x[i, :, j], x[:, i, None, j], x[..., j], x[i, ..., j, None], x[None, i, 1:],
+            x[i, [0, 2]], x[:, i, torch.tensor([1, 0])], x[0, i], x[i, 0, j], x[i, MASK[0]], x[MASK, j], x[..., True, j]
+        ]  # fmt: skip
+
+    calls = [(X, torch.tensor(i), torch.tensor(j)) for i, j in ((0, 2), (1, -1), (-2, 0))]
+    assert _graphs_of(program, *calls) == 1
+
+
+def test_an_indexed_tensor_is_a_view():
+    def program(x, i):
+        x = x.clone()
+        row = x[i, :, i]
+        row += 10
+        x[i, 1:, i] -= 1
+        x[i][i] = 0
+        return x, row
+
+    assert _graphs_of(program, *((X, torch.tensor(i)) for i in (0, 1, -1))) == 1
+
+
+def test_small_tensors_that_are_no_numbers():
+    def program(x, byte, flag):
+        return x[byte], x[flag], x[byte, flag]
+
+    small = [(torch.tensor(b, dtype=torch.uint8), torch.tensor(f)) for b, f in ((1, True), (0, False))]
+    _graphs_of(program, *((X, *call) for call in small))
+
+
+def test_an_index_that_does_not_exist_raises_what_eager_raises():
+    def program(x, i):
+        return x[:, i] + 1
+
+    captured = optimize(lambda graph_module, example_inputs: graph_module.forward, operators=LIBRARY)(program)
+    captured(X, torch.tensor(2))
+    for function in (program, captured):
+        with pytest.raises(IndexError, match="out of bounds"):
+            function(X, torch.tensor(3))
+
+
+def test_sections_and_places_of_a_split_are_told_apart():
+    def program(x, where):
+        return x.tensor_split(where, dim=2)
+
+    _graphs_of(program, (X, torch.tensor(2)), (X, torch.tensor([2])), (X, torch.tensor([1])))
