@@ -63,3 +63,8 @@ def test_the_memory_of_a_tensor_spans_its_first_and_last_element() -> None:
     assert table.memory((3, n), (1, 4)) == 4 * n - 1
     assert table.memory((n, 0), (1, 1)) == 0
     assert table.memory((), ()) == 1
+
+
+def test_a_size_as_torch_prints_it() -> None:
+    size = SizeTable(ShapeEnv()).to_torch(ShapeEnv().create_symbol(6) * 2)
+    assert str(size) == size.node.str() == "2*s0"

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import logging
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from types import CodeType
 from typing import Any
 
 import guards
+from dynamo_capture.asking import Place
 from dynamo_capture.backend_call import BackendCall, location_of_code
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.calls.modes import leave_all, switches
@@ -59,7 +61,8 @@ _recompiles = logging.getLogger("dynamo_capture.recompiles")
 
 
 class _Broken(Exception):
-    """The graph has to end: before step number ``count`` of the outermost frame, or deeper in it at ``stop``."""
+    """The graph has to end: before step number ``count`` of the outermost frame, or deeper in it at ``stop``.
+    ``handled``: the exception that is being handled there."""
 
     def __init__(self, count: int, stop: Stop | None, reason: GraphBreak, where: UserLocation | None) -> None:
         self.count = count
@@ -67,6 +70,7 @@ class _Broken(Exception):
         self.reason = reason
         self.where = where
         self.reads_variable = False
+        self.handled: Value | None = None
 
 
 class _RootFrame(Frame):
@@ -102,6 +106,7 @@ class _RootFrame(Frame):
                 trail = [] if is_deep else reason.trail
                 deep = deepest(self, step, trail, _is_own)
                 broken = _Broken(count - 1, deep.stop if deep else None, reason, reason.where)
+                broken.handled = _handled([*(standing.frame for standing in trail), self])
                 broken.reads_variable = deep is None and step.opname.startswith("LOAD_FAST")
                 raise broken from None
             if done is not None:
@@ -119,12 +124,31 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
                 block.undo()
 
 
+def _handled(frames: Iterable[Frame]) -> Value | None:
+    """The exception that is handled in the first of the frames that handles one."""
+    return next((frame.exceptions[-1] for frame in frames if frame.exceptions), None)
+
+
 def _is_own(frame: Frame) -> bool:
     return is_worth_capturing(frame.code, frame.globals.real)
 
 
 class _WithoutData(Exception):
     """Inside: a graph with sizes from data cannot be finished; the frame is captured again and breaks at them."""
+
+
+class _RaisesOnlyCompiled(Exception):
+    """Inside: the program raises an exception after it was told, at ``place``, that it is compiled."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+
+def _tell_no(place: Place | None, code: CodeType) -> None:
+    """Trace again, if that may avoid an exception."""
+    if place is not None:
+        _log.info("%s raises an exception where it is told that it is compiled", code.co_qualname)
+        raise _RaisesOnlyCompiled(place) from None
 
 
 class FrameCompiler:
@@ -221,15 +245,19 @@ class FrameCompiler:
             )
 
     def _compile(self, view: FrameView) -> Any:
-        try:
-            return self._compile_once(view)
-        except _WithoutData:
-            return self._compile_once(view)
+        told_no: frozenset[Place] = frozenset()
+        while True:
+            try:
+                return self._compile_once(view, told_no)
+            except _WithoutData:
+                pass
+            except _RaisesOnlyCompiled as raised:
+                told_no |= {raised.place}
 
-    def _compile_once(self, view: FrameView) -> Any:
-        prepared = prepare(view.code)
+    def _compile_once(self, view: FrameView, told_no: frozenset[Place]) -> Any:
+        attempt = functools.partial(self._attempt, view, prepare(view.code), told_no)
         try:
-            return self._attempt(view, prepared, None, None)
+            return attempt(None, None)
         except _Broken as raised:
             broken = raised.with_traceback(None)  # which leads to the frames of the program, and to this one
         except (UnsupportedBytecodeError, GraphBreak) as error:
@@ -241,12 +269,12 @@ class FrameCompiler:
             return self._run_eagerly(view, str(report))
         if broken.stop is not None:
             try:
-                return self._attempt(view, prepared, broken, report)
+                return attempt(broken, report)
             except (_Broken, UnsupportedBytecodeError, GraphBreak) as error:
                 _log.info("the break is moved to the outermost function: %s", error)
                 broken.stop = None
         try:
-            return self._attempt(view, prepared, broken, report)
+            return attempt(broken, report)
         except _Broken as again:
             return self._refuse(view, report, again.reason.reason)
         except (UnsupportedBytecodeError, GraphBreak) as error:
@@ -272,17 +300,28 @@ class FrameCompiler:
         return SKIP
 
     def _attempt(
-        self, view: FrameView, prepared: PreparedCode, broken: _Broken | None, report: BreakReport | None
+        self,
+        view: FrameView,
+        prepared: PreparedCode,
+        told_no: frozenset[Place],
+        broken: _Broken | None,
+        report: BreakReport | None,
     ) -> Any:
         session = self._session
         history = session.histories.setdefault(id(view.code), SizeHistory())
         register_loaded()
         follows_data = id(view.code) not in session.without_data
         policy = Policy(session.dynamic, history, session.fullgraph, follows_data)
-        tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in)
+        tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in, told_no)
         try:
             return self._capture(view, prepared, broken, report, tx)
-        except (CaptureError, _Broken):
+        except CaptureError:
+            raise
+        except _Broken as ended:
+            _tell_no(tx.asking.before(ended.handled), view.code)
+            raise
+        except UserRaise as raised:
+            _tell_no(tx.asking.before(raised.value), view.code)
             raise
         except (UnsupportedProgramError, GraphBreak) as error:
             is_target = session.fullgraph and id(view.code) in session.targets

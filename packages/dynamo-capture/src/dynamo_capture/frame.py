@@ -229,6 +229,7 @@ class Frame:
 
     def unwind(self, step: Step, raised: UserRaise) -> None:
         """Go on at the handler of the step that raised; without one, the exception leaves the frame."""
+        self.tx.asking.raised(raised.value)
         if step.handler < 0:
             raise raised
         raised.__traceback__ = None  # whose frames may hold the exception, and values of the program

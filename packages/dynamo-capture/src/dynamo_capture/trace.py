@@ -10,6 +10,7 @@ from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynamo_capture import wrapping_iterators  # noqa: F401  # fills the table of wrappers
+from dynamo_capture.asking import Asking, Place
 from dynamo_capture.attributes import Attributes
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.arrays import Arrays
@@ -74,7 +75,9 @@ class Trace:
         memo: dict[Any, Any],
         resumes: ResumeCodes,
         takes_in: Callable[[Any], bool] = lambda function: False,
+        told_no: frozenset[Place] = frozenset(),
     ) -> None:
+        self.asking = Asking(told_no)
         self.takes_in = takes_in
         """Whether an optimized function that is called has the options of this trace, so that it is traced into."""
         self.env = ShapeEnv()

@@ -427,6 +427,10 @@ class SymNode:
         return str(self.value)
 
 
+SymNode.str = SymNode.__str__  # type: ignore[attr-defined]
+"""Torch's C++ code composes messages with it, some of them before anything is wrong."""
+
+
 def _hinted(condition: Condition, env: ShapeEnv) -> bool:
     match condition:
         case Relation():

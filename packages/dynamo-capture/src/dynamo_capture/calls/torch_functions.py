@@ -111,6 +111,10 @@ def _constantly(value: Const) -> Any:
     return answer
 
 
+def _whether_compiling(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(tx.asking.answer(tx.frames))
+
+
 def _declare_states() -> None:
     handles(
         torch.jit.is_scripting,  # type: ignore[attr-defined]
@@ -120,8 +124,7 @@ def _declare_states() -> None:
         torch._jit_internal.is_scripting,
     )(_constantly(FALSE))
     handles(torch._C._get_tracing_state)(_constantly(NONE))
-    handles(torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling)(_constantly(TRUE))
-    handles(is_compiling)(_constantly(TRUE))
+    handles(torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling, is_compiling)(_whether_compiling)
 
 
 @handles(torch.is_tensor)
