@@ -66,6 +66,19 @@ model = Model()
 inputs = {"input": torch.randn(4, 8)}
 """
 
+STEERED = """
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = nn.Linear(8, 8)
+    def forward(self, input):
+        x = torch.cond(input.sum() > 0, self.linear, lambda x: x.sin(), (input,))
+        return torch.while_loop(lambda x: x.sum() < 1, lambda x: (x.exp() + 1,), (x,))[0]
+model = Model()
+inputs = {"input": torch.randn(4, 8)}
+"""
+
 WORKLOAD = """
 import importlib.util
 spec = importlib.util.spec_from_file_location("models", {models!r})
@@ -78,9 +91,11 @@ model(**inputs)
 
 
 @pytest.mark.parametrize("arguments", ["", ", dynamic=True"])
-@pytest.mark.parametrize("name", ["plain", "regions", "bert", "resnet"])
+@pytest.mark.parametrize("name", ["plain", "regions", "steered", "bert", "resnet"])
 def test_stock_compiler_is_not_loaded(name: str, arguments: str, tmp_path: Path) -> None:
-    prepare = {"plain": PLAIN, "regions": REGIONS}.get(name) or WORKLOAD.format(name=name, models=MODELS)
+    prepare = {"plain": PLAIN, "regions": REGIONS, "steered": STEERED}.get(name) or WORKLOAD.format(
+        name=name, models=MODELS
+    )
     program = PROGRAM.format(prepare=prepare, arguments=arguments)
     environment = dict(os.environ, FXSTACK_CACHE_DIR=str(tmp_path), HF_HUB_OFFLINE="1")
     done = subprocess.run(

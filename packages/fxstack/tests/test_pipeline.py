@@ -129,3 +129,19 @@ def test_two_inputs_that_only_change_strides_stay_two() -> None:
     x, y = torch.randn(3, 2, 4).transpose(0, 1), torch.randn(3, 2, 4).transpose(0, 1)
     for found, expected in zip(fxstack.compile(function)(x, y), function(x, y), strict=True):
         assert torch.equal(found, expected)
+
+
+def test_a_program_with_branches_is_stored_in_parts(cache_dir: Path) -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        y = torch.cond(x.sum() > 0, lambda t: t.sin() * 2, lambda t: t.cos() + 1, (x * 2,))
+        return y.exp()
+
+    given = [torch.ones(4), -torch.ones(4)]
+    expected = [(given[0] * 2).sin().mul(2).exp(), (given[1] * 2).cos().add(1).exp()]
+    compiled = fxstack.compile(program, fullgraph=True)
+    torch.testing.assert_close([compiled(x) for x in given], expected)
+    first = _stored(cache_dir)
+    assert len(first) >= 3
+    fxstack.reset()
+    torch.testing.assert_close([compiled(x) for x in given], expected)
+    assert _stored(cache_dir) == first

@@ -4,6 +4,7 @@ from aot_autograd.__about__ import __version__
 from aot_autograd.decompositions import Decompositions
 from aot_autograd.functions import aot_function, aot_module
 from aot_autograd.partition import Partitioner, save_everything
+from aot_autograd.parts import compile_in_parts, has_parts
 from aot_autograd.pipeline import compile_joint, compile_traced, trace_joint
 from aot_autograd.plan import JointPlan
 from aot_autograd.plan_json import plan_from_data, plan_to_data
@@ -18,9 +19,11 @@ __all__ = [
     "__version__",
     "aot_function",
     "aot_module",
+    "compile_in_parts",
     "compile_joint",
     "compile_traced",
     "finish",
+    "has_parts",
     "plan_from_data",
     "plan_to_data",
     "save_everything",

@@ -14,7 +14,8 @@ from aot_autograd.decompositions import NOTHING, Decompositions
 from aot_autograd.interpret import program_of
 from aot_autograd.joint import Joint, Program, trace_program
 from aot_autograd.partition import Partitioner, save_everything
-from aot_autograd.plan import Apart, MutatedInput
+from aot_autograd.parts import compile_in_parts, has_parts
+from aot_autograd.plan import Apart, JointPlan, MutatedInput
 from aot_autograd.runtime import finish
 from aot_autograd.runtime.finish import is_training
 from aot_autograd.runtime.marked import check_marked, is_marked, without_mark
@@ -46,23 +47,27 @@ def compile_joint(
 
     ``example_inputs`` are this call's tensors and integers; they are not changed. If gradients are on and an input
     requires grad, forward and backward graphs are compiled, else one graph, by ``inference_compiler``. Operators in
-    ``decompositions`` are traced as what the table says (``aot_autograd.decompositions``).
+    ``decompositions`` are traced as what the table says (``aot_autograd.decompositions``). A graph with branches or
+    loops that data decide about is compiled in parts (``aot_autograd.parts``), each with graphs of its own.
     UnsupportedProgramError (codes AOT1xx, AOT2xx) for what the caller must run eagerly.
     """
-    traced = trace_joint(
-        graph_module,
-        example_inputs,
-        operators=operators,
-        partition=partition,
-        decompositions=decompositions,
-    )
-    return compile_traced(
-        traced,
-        forward_compiler=forward_compiler,
-        backward_compiler=backward_compiler,
-        inference_compiler=inference_compiler,
-        fallback=graph_module,
-    )
+
+    def compile_part(part: GraphModule, examples: Sequence[Any]) -> tuple[CompiledGraph, JointPlan]:
+        traced = trace_joint(
+            part, examples, operators=operators, partition=partition, decompositions=decompositions
+        )
+        run = compile_traced(
+            traced,
+            forward_compiler=forward_compiler,
+            backward_compiler=backward_compiler,
+            inference_compiler=inference_compiler,
+            fallback=part,
+        )
+        return run, traced.plan
+
+    if has_parts(graph_module):
+        return compile_in_parts(graph_module, example_inputs, compile_part)
+    return compile_part(graph_module, example_inputs)[0]
 
 
 def compile_traced(

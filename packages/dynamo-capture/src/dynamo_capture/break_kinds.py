@@ -272,6 +272,13 @@ _ENTRIES = (
         "the operation has no form that takes it as a tensor, and there is a version for each of several values by now",
         "keep it constant, or compute with tensors what the operation does with it",
     ),
+    BreakKind(
+        "CAP248",
+        "a branch or a loop of a form that a graph does not hold",
+        "both branches, and every round, are parts of one graph: they take and return tensors of one form, and the"
+        " condition is one bool",
+        "return tensors of equal shapes, dtypes and strides from both branches, carry tensors, and raise outside",
+    ),
 )
 
 KINDS: dict[str, BreakKind] = {kind.code: kind for kind in _ENTRIES}

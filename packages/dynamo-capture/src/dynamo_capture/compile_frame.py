@@ -46,7 +46,7 @@ from dynamo_capture.hook import (
 from dynamo_capture.nesting import Stop, Stopped, deepest
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
-from dynamo_capture.regions.transforms import register_loaded
+from dynamo_capture.regions.declared import register_loaded
 from dynamo_capture.report import Replacement
 from dynamo_capture.session import Session
 from dynamo_capture.surroundings import set_aside

@@ -18,7 +18,7 @@ from typing import Any
 
 from torch.fx import GraphModule
 
-from aot_autograd import finish, trace_joint
+from aot_autograd import compile_in_parts, finish, has_parts, trace_joint
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.plan import JointPlan
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
@@ -50,13 +50,15 @@ def compile_captured(
     MissingCompilerError IND111 without a C++ compiler, unless the options allow running the graph with torch's kernels;
     UnsupportedProgramError for what the caller must run eagerly.
     """
+
+    def compile_part(part: GraphModule, examples: Sequence[Any]) -> tuple[CompiledGraph, JointPlan]:
+        made = _load_or_compile(part, examples, options)
+        return finish(made.plan, made.forward, made.backward, fallback=part), made.plan
+
     try:
-        if options.cache:
-            assert options.cache_dir is not None
-            return _through_store(graph_module, example_inputs, options, ArtifactStore(options.cache_dir))
-        with tempfile.TemporaryDirectory(prefix="fxstack-") as folder:  # a loaded library outlives its file
-            parts = _compile(graph_module, example_inputs, options, ArtifactStore(Path(folder)))
-        return finish(parts.plan, parts.forward, parts.backward, fallback=graph_module)
+        if has_parts(graph_module):
+            return compile_in_parts(graph_module, example_inputs, compile_part)
+        return compile_part(graph_module, example_inputs)[0]
     except MissingCompilerError as error:
         if options.on_missing_compiler == "error":
             raise
@@ -67,21 +69,25 @@ def compile_captured(
         return forward
 
 
-def _through_store(
-    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
-) -> CompiledGraph:
+def _load_or_compile(
+    graph_module: GraphModule, example_inputs: Sequence[Any], options: Options
+) -> _Compiled | StoredProgram:
+    if not options.cache:
+        with tempfile.TemporaryDirectory(prefix="fxstack-") as folder:  # a loaded library outlives its file
+            return _compile(graph_module, example_inputs, options, ArtifactStore(Path(folder)))
+    assert options.cache_dir is not None
+    store = ArtifactStore(options.cache_dir)
     key = program_key(graph_module, example_inputs, options)
     env = graph_module.meta.get(SHAPE_ENV_KEY)
     stored = None if key is None else load_program(key, env, store)
-    if stored is None:
-        known = 0 if env is None else len(env.guards)
-        parts = _compile(graph_module, example_inputs, options, store)
-        if key is not None:
-            guards = () if env is None else tuple(env.guards[known:])
-            program = StoredProgram(parts.plan, parts.forward, parts.backward, guards)
-            store_program(key, program, store)
-        return finish(parts.plan, parts.forward, parts.backward, fallback=graph_module)
-    return finish(stored.plan, stored.forward, stored.backward, fallback=graph_module)
+    if stored is not None:
+        return stored
+    known = 0 if env is None else len(env.guards)
+    made = _compile(graph_module, example_inputs, options, store)
+    if key is not None:
+        guards = () if env is None else tuple(env.guards[known:])
+        store_program(key, StoredProgram(made.plan, made.forward, made.backward, guards), store)
+    return made
 
 
 def _compile(

@@ -46,7 +46,12 @@ from dynamo_capture.controls import SKIP_MARK, has_constant_result, is_allowed_i
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.numbers import varies
-from dynamo_capture.regions import autograd_function, checkpoint  # noqa: F401  # fills the table too
+from dynamo_capture.regions import (  # noqa: F401  # fill the table too
+    autograd_function,
+    checkpoint,
+    control_flow,
+    transforms,
+)
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     BuiltinMethod,

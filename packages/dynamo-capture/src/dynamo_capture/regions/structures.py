@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import DictValue, ListValue, TensorValue, TupleValue, Value
@@ -27,6 +27,36 @@ def mapped_leaves(tx: Trace, value: Value, change: Callable[[TensorValue], Value
             made = {key: [name, mapped_leaves(tx, item, change)] for key, (name, item) in entries}
             return DictValue(made, value.cls)
     return value
+
+
+def items_of(tx: Trace, value: Value) -> list[Value]:
+    """All that a structure holds at its ends, tensors or not, in order."""
+    value = tx.force(value)
+    match value:
+        case TupleValue():
+            return [one for item in value.items for one in items_of(tx, item)]
+        case ListValue() if value.cls is list:
+            return [one for item in value.items for one in items_of(tx, item)]
+        case DictValue():
+            entries = value.all_entries(tx).values()
+            return [one for _, item in entries for one in items_of(tx, item)]
+    return [value]
+
+
+def form_of(tx: Trace, value: Value) -> Any:
+    """What two structures have in common that differ in their tensors only."""
+    value = tx.force(value)
+    match value:
+        case TensorValue():
+            return TensorValue
+        case TupleValue():
+            return (value.cls, *[form_of(tx, item) for item in value.items])
+        case ListValue() if value.cls is list:
+            return (list, *[form_of(tx, item) for item in value.items])
+        case DictValue():
+            entries = value.all_entries(tx).items()
+            return (value.cls, *[(key, form_of(tx, item)) for key, (_, item) in entries])
+    return (value.python_type(), tx.constant(value))
 
 
 def leaves_of(tx: Trace, value: Value, *, only: bool = False) -> list[TensorValue]:

@@ -6,17 +6,16 @@ the program has loaded: nothing is imported for them.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import torch
 
-from dynamo_capture.calls.registry import HANDLERS, Handler
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import is_differentiable, with_grad
 from dynamo_capture.regions.body import Body
+from dynamo_capture.regions.declared import handles_loaded
 from dynamo_capture.regions.structures import leaves_of, mapped_leaves
 from dynamo_capture.regions.tracing import call_region, trace_body
 from dynamo_capture.values import Const, DictValue, ListValue, TensorMeta, TensorValue, TupleValue, Value
@@ -25,27 +24,6 @@ from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
-
-_TRANSFORMS: dict[tuple[str, str], Handler] = {}
-
-
-def transform(module: str, name: str) -> Callable[[Handler], Handler]:
-    """Declare what calling a function of a module means that is perhaps never loaded."""
-
-    def register(handler: Handler) -> Handler:
-        _TRANSFORMS[module, name] = handler
-        return handler
-
-    return register
-
-
-def register_loaded() -> None:
-    """Put what is declared here into the table of calls, as far as its modules are loaded."""
-    for (module, name), handler in _TRANSFORMS.items():
-        loaded = sys.modules.get(module)
-        function = None if loaded is None else getattr(loaded, name, None)
-        if function is not None:
-            HANDLERS.setdefault(function, handler)
 
 
 class _TransformBody(Body):
@@ -61,13 +39,13 @@ class _TransformBody(Body):
         return TensorValue(self.parameter(name, with_grad(meta.spec, meta.requires_grad)), meta)
 
 
-@transform("torch._functorch.eager_transforms", "grad_impl")
+@handles_loaded("torch._functorch.eager_transforms", "grad_impl")
 def grad(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     found, value = _grad_and_value(tx, args).unpack(tx)
     return TupleValue([found, value.unpack(tx)[1]]) if tx.truth(args[2]) else found
 
 
-@transform("torch._functorch.eager_transforms", "grad_and_value_impl")
+@handles_loaded("torch._functorch.eager_transforms", "grad_and_value_impl")
 def grad_and_value(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _grad_and_value(tx, args)
 
@@ -150,7 +128,7 @@ class _Differentiated:
         return formed[0] if self._is_single else TupleValue(formed), found[len(self.leaves) :]
 
 
-@transform("torch._functorch.eager_transforms", "_vjp_with_argnums")
+@handles_loaded("torch._functorch.eager_transforms", "_vjp_with_argnums")
 def vjp(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function, *primals = args
     argnums = kwargs.get("argnums", Const(None))
@@ -187,12 +165,12 @@ class _Pullback(Value):
         return call.differentiate(seeds, leaves)[0]
 
 
-@transform("torch._functorch.eager_transforms", "_jvp_with_argnums")
+@handles_loaded("torch._functorch.eager_transforms", "_jvp_with_argnums")
 def jvp(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP246", "derivatives in forward direction (jvp, jacfwd, hessian)")
 
 
-@transform("torch._functorch.vmap", "vmap_impl")
+@handles_loaded("torch._functorch.vmap", "vmap_impl")
 def vmap(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function, in_dims, out_dims, randomness, chunk_size, *given = args
     if tx.constant(chunk_size) is not None:

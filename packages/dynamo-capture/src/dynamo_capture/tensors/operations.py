@@ -29,6 +29,8 @@ from fx_interface.graph import BORN_KEY, EXPECTED_KEY
 from fx_interface.symbols import Symbol
 
 if TYPE_CHECKING:
+    from torch.fx import Node
+
     from dynamo_capture.trace import Trace
 
 _BLOCKED_METHODS = {
@@ -56,6 +58,8 @@ class Operations(Results):
         self._static_memo = memo
         self._symbolic_memo: dict[Any, Outcome] = {}
         self.followed = Followed()
+        self.trained: set[Node] = set()
+        """Nodes of tensors that have come to require grad by what was written to them."""
         self.state = State()
 
     def get_attr(self, owner: TensorValue, name: str) -> Value:
@@ -207,6 +211,7 @@ class Operations(Results):
         tensor.meta = meta
         if meta.requires_grad:
             root = tensor.root
+            self.trained.update((tensor.node, root.node, *(view.node for view in root.views)))
             for other in (root, *root.views):
                 if not other.meta.requires_grad and other is not tensor:
                     other.meta = TensorMeta.of(
@@ -265,16 +270,18 @@ class Operations(Results):
         described = self.describe_result(result, order, found)
         run = tx.inference
         owners = [run.owner(tensor) for tensor in run.written]
+        written = tuple(i for i, fake in enumerate(order) if any(owner is fake for owner in owners))
+        inside = bool(owners) and all(isinstance(owner, SpecTensor) for owner in owners)  # or in an argument
         return Outcome(
             described,
             found[0],
             updates,
-            writes=run.wrote or bool(updates),
+            writes=bool(updates or written) or (run.wrote and not inside),
             draws=run.drew,
             asserts=run.asserted and not run.wrote,
             leaves_open=run.left_open,
             reads=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.read)),
-            written=tuple(i for i, fake in enumerate(order) if any(owner is fake for owner in owners)),
+            written=written,
         )
 
 

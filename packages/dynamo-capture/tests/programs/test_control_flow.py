@@ -1,0 +1,242 @@
+"""``torch.cond`` and ``torch.while_loop``: one graph, in which only what data choose runs.
+
+Eager hands both to stock's compiler; the referee here is what their documentation says they mean, in plain Python.
+"""
+
+import copy
+
+import pytest
+import torch
+from torch import nn
+
+from dynamo_capture import optimize
+from dynamo_capture.errors import CaptureError
+from fx_interface import verify
+from fx_interface.regions import conditional, loop
+
+X = torch.arange(6.0, dtype=torch.float64).reshape(2, 3) - 1
+W = torch.linspace(0.5, 1, 3, dtype=torch.float64)
+
+
+def plain_cond(condition, on_true, on_false, operands=()):
+    return on_true(*operands) if condition else on_false(*operands)
+
+
+def plain_loop(condition, body, carried):
+    while condition(*carried):
+        carried = body(*carried)
+    return tuple(t.clone() if isinstance(t, torch.Tensor) else t for t in carried)
+
+
+class Checked:
+    """Compares a captured program with plain Python; ``graphs`` are what was captured."""
+
+    def __init__(self, monkeypatch):
+        self.graphs = []
+        self._monkeypatch = monkeypatch
+
+    def backend(self, graph, inputs):
+        verify(graph)
+        self.graphs.append(graph)
+        return graph.forward
+
+    def targets(self):
+        return [node.target for graph in self.graphs for node in graph.graph.nodes]
+
+    def outcome(self, function, args):
+        torch.manual_seed(0)
+        given = [copy.deepcopy(arg) for arg in args]
+        result = function(*given)
+        leaves = torch.utils._pytree.tree_leaves(result)
+        trained = [t for t in leaves if isinstance(t, torch.Tensor) and t.requires_grad]
+        if trained:
+            sum(t.sum() for t in trained).backward()
+        grads = [
+            torch.zeros_like(t) if t.requires_grad and t.grad is None else t.grad
+            for t in given
+            if isinstance(t, torch.Tensor)
+        ]
+        return result, grads, given
+
+    def __call__(self, function, *calls, **options):
+        fast = optimize(self.backend, fullgraph=True, **options)(function)
+        for args in calls:
+            with self._monkeypatch.context() as patch:
+                patch.setattr(torch, "cond", plain_cond)
+                patch.setattr(torch, "while_loop", plain_loop)
+                expected = self.outcome(function, args)
+            torch.testing.assert_close(self.outcome(fast, args), expected, rtol=1e-12, atol=1e-12)
+
+
+@pytest.fixture
+def checked(monkeypatch):
+    return Checked(monkeypatch)
+
+
+def both(trained=True):
+    return [(X.clone().requires_grad_(trained),), ((-X).requires_grad_(trained),)]
+
+
+def test_operands_and_closures(checked):
+    def f(x):
+        w = W * 2
+        a = x * 3
+        return torch.cond(a.sum() > 0, lambda t: t.sin() * w, lambda t: t - a, (x,)) + a
+
+    checked(f, *both(), *both(trained=False))
+    assert checked.targets().count(conditional) == 2  # with gradients and without
+
+
+def test_structures_and_results_that_are_operands(checked):
+    def f(x):
+        def on_true(t, more):
+            return {"a": t.exp(), "b": [t, more["k"] * 2, None]}
+
+        def on_false(t, more):
+            return {"a": more["k"] - t, "b": [t.cos(), t * 2, None]}
+
+        found = torch.cond(x.sum() > 0, on_true, on_false, (x, {"k": x + 1}))
+        found["b"][1].add_(1)
+        return found, found["b"][2] is None
+
+    checked(f, *both())
+
+
+def test_nested_and_in_modules(checked):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            torch.manual_seed(0)
+            self.small, self.large = nn.Linear(3, 3).double(), nn.Linear(3, 3).double()
+
+        def forward(self, x):
+            def on_true(t):
+                return torch.cond(t.max() > 3, self.large, lambda t: t.sin(), (t,))
+
+            return torch.cond(x.sum() > 0, on_true, self.small, (x,))
+
+    net = Net()
+    checked(lambda x: net(x), *both(), (X.abs() / 9,))
+    (graph,) = {id(g): g for g in checked.graphs[:1]}.values()
+    assert any(node.target is conditional for node in graph.get_submodule("body").graph.nodes)
+
+
+def test_random_numbers_and_modes_inside(checked):
+    def f(x):
+        def on_true(t):
+            with torch.no_grad():
+                scale = torch.rand_like(t)
+            return nn.functional.dropout(t * scale, 0.5)
+
+        return torch.cond(x.sum() > 0, on_true, lambda t: t.clone(), (x,)) * torch.rand(
+            3, dtype=torch.float64
+        )
+
+    checked(f, *both())
+
+
+def test_what_python_knows_is_no_region(checked):
+    def f(x, flag):
+        a = torch.cond(flag, lambda t: t.sin(), lambda t: t.cos(), (x,))
+        return torch.cond(x.shape[0] > 1, lambda t: t * 2, lambda t: t[0], (a,))
+
+    checked(f, (X, True), (X, False), (X[:1], True))
+    assert conditional not in checked.targets()
+
+
+def test_sizes_that_differ(checked):
+    def f(x):
+        n = x.shape[0]
+        return torch.cond(x.sum() > 0, lambda t: t * n, lambda t: t / n, (x,)).reshape(-1)[:n]
+
+    checked(f, (X,), (torch.ones(5, 3),), (-torch.ones(7, 3),), (torch.ones(9, 3),))
+    assert len(checked.graphs) <= 3
+
+
+def test_a_condition_on_a_number_from_data(checked):
+    def f(x):
+        count = int((x > 0).sum())
+        return torch.cond(count > 2, lambda t: t.sin(), lambda t: t.cos(), (x,))
+
+    from primtorch_decomps import LIBRARY
+
+    checked(f, *both(), operators=LIBRARY)
+
+
+def test_loops(checked):
+    def f(x):
+        count, found = torch.while_loop(
+            lambda i, t: (i < 6) & (t.sum() < 500),
+            lambda i, t: (i + 1, t * t + W),
+            (torch.tensor(0), x),
+        )
+        return found * 2, count
+
+    checked(f, (X,), (-X,), (X * 100,), (X.clone().requires_grad_(),))
+    assert loop in checked.targets()
+
+
+def test_a_loop_that_comes_to_require_grad(checked):
+    def f(x, w):
+        return torch.while_loop(lambda t: t.sum() < 50, lambda t: (t * w + 1,), (x,))
+
+    checked(f, (X, W.clone().requires_grad_()), (X * 100, W.clone().requires_grad_()))
+
+
+def test_rounds_that_python_counts(checked):
+    def f(x):
+        return torch.while_loop(lambda i, t: i < 4, lambda i, t: (i + 1, t * 2), (0, x))
+
+    checked(f, (X,))
+    assert loop not in checked.targets()
+
+
+SEEN = []
+
+
+def refused(function, x=X):
+    with pytest.raises(CaptureError) as raised:
+        optimize(lambda graph, inputs: graph.forward, fullgraph=True)(function)(x)
+    return raised.value.code
+
+
+def test_what_a_branch_may_not_do():
+    def changes(t):
+        SEEN.append(1)
+        return t + 1
+
+    def writes(t):
+        return t.mul_(2)
+
+    def writes_outside(t):
+        W.add_(1)
+        return t + 1
+
+    def raises(t):
+        raise ValueError("no")
+
+    def cond(on_true, condition=lambda x: x.sum() > 0):
+        return lambda x: torch.cond(condition(x), on_true, lambda t: t - 1, (x,))
+
+    before = W.clone()
+    assert refused(cond(changes)) == "CAP242"
+    assert refused(cond(writes)) == "CAP242"
+    assert refused(cond(writes_outside)) == "CAP242"
+    assert refused(cond(raises)) == "CAP248"
+    assert refused(cond(lambda t: t[0])) == "CAP248"
+    assert refused(cond(lambda t: t.t().contiguous().t())) == "CAP248"
+    assert refused(cond(lambda t: (t, t))) == "CAP248"
+    assert refused(cond(lambda t: t + 1, lambda x: x > 0)) == "CAP248"
+    assert refused(cond(lambda t: t + 1, lambda x: x.sum())) == "CAP248"
+    assert SEEN == []
+    assert torch.equal(W, before)
+
+
+def test_what_a_loop_may_not_do():
+    def looped(body, condition=lambda i, t: i < 3, first=None):
+        return lambda x: torch.while_loop(condition, body, (torch.tensor(0) if first is None else first, x))
+
+    assert refused(looped(lambda i, t: (i + 1, t[:1]))) == "CAP248"
+    assert refused(looped(lambda i, t: (i + 1, t.float()))) == "CAP248"
+    assert refused(looped(lambda i, t: (i + 1, t.mul_(2)))) == "CAP242"
+    assert refused(looped(lambda i, t: (i + 1, t), lambda i, t: t.sum() < i, first=0)) == "CAP248"

@@ -1,0 +1,162 @@
+"""Branches and loops that data decide about, run as they are."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import pytest
+import torch
+from torch.fx import Graph, GraphModule
+
+from fx_interface.errors import InvalidGraphError
+from fx_interface.regions import conditional, loop
+from fx_interface.signature import DIALECT_KEY
+from fx_interface.tensor_spec import SPEC_KEY, spec_of
+from fx_interface.verify import verify
+
+
+def given() -> list[torch.Tensor]:
+    return [torch.tensor([0.5, 1.0, 2.0], dtype=torch.float64, requires_grad=True) for _ in range(2)]
+
+
+def branch(taken: bool, x: torch.Tensor, y: torch.Tensor) -> Any:
+    return conditional(
+        lambda a: (a.exp(), a > 1),
+        lambda b, a: (b.sin() * a, a < 1),
+        torch.tensor(taken),
+        x,
+        y,
+        true_args=(0,),
+        false_args=(1, 0),
+    )
+
+
+def test_one_branch_runs_and_the_other_has_gradients_of_zero() -> None:
+    x, y = given()
+    found, flags = branch(True, x, y)
+    assert torch.equal(found, x.exp())
+    assert not flags.requires_grad
+    found.sum().backward()
+    assert torch.equal(x.grad, x.detach().exp())  # type: ignore[arg-type]
+    assert torch.equal(y.grad, torch.zeros(3, dtype=torch.float64))  # type: ignore[arg-type]
+    x, y = given()
+    found, _ = branch(False, x, y)
+    found.sum().backward()
+    assert torch.equal(x.grad, y.detach().sin())  # type: ignore[arg-type]
+    assert torch.equal(y.grad, (y.cos() * x).detach())  # type: ignore[arg-type]
+
+
+def test_what_does_not_depend_on_the_arguments_requires_grad_all_the_same() -> None:
+    x, _ = given()
+    options: Any = {"true_args": (), "false_args": (0,)}
+    (made,) = conditional(lambda: (torch.ones(2),), lambda a: (a[:2],), torch.tensor(True), x, **options)
+    assert made.requires_grad
+    made.add_(1)  # no view of anything
+    made.sum().backward()
+    assert torch.equal(x.grad, torch.zeros(3, dtype=torch.float64))  # type: ignore[arg-type]
+    with torch.no_grad():
+        (made,) = conditional(lambda: (torch.ones(2),), lambda a: (a[:2],), torch.tensor(True), x, **options)
+    assert not made.requires_grad
+
+
+def rounds(x: torch.Tensor, y: torch.Tensor, until: float) -> Any:
+    return loop(
+        lambda i, _, limit: (i < limit,),
+        lambda i, a, w: (i + 1, a * w),
+        torch.tensor(0.0),
+        x,
+        y,
+        torch.tensor(until),
+        carried=2,
+        condition_args=(1,),
+        body_args=(0,),
+    )
+
+
+def test_a_loop_runs_as_long_as_its_condition_holds() -> None:
+    x, y = given()
+    count, found = rounds(x, y, 3)
+    assert count == 3
+    assert torch.equal(found, x * y * y * y)
+    found.sum().backward()
+    assert torch.allclose(y.grad, 3 * x.detach() * y.detach() ** 2)  # type: ignore[arg-type]
+
+
+def test_no_round_at_all_gives_new_tensors() -> None:
+    x, y = given()
+    _, found = rounds(x, y, 0)
+    assert found is not x
+    assert torch.equal(found, x)
+    found.sum().backward()
+    assert torch.equal(x.grad, torch.ones(3, dtype=torch.float64))  # type: ignore[arg-type]
+    assert torch.equal(y.grad, torch.zeros(3, dtype=torch.float64))  # type: ignore[arg-type]
+
+
+def body(target: Any, *specs: Any) -> GraphModule:
+    graph = Graph()
+    places = [graph.placeholder(f"a{i}") for i in range(len(specs))]
+    for place, spec in zip(places, specs, strict=True):
+        place.meta[SPEC_KEY] = spec
+    made = graph.call_function(target, (places[0], places[0]))
+    made.meta[SPEC_KEY] = specs[0] if target is not torch.lt else CONDITION
+    graph.output((made,))
+    found = GraphModule(torch.nn.Module(), graph)
+    found.meta[DIALECT_KEY] = "torch"
+    return found
+
+
+VALUE, CONDITION = spec_of(torch.ones(3)), spec_of(torch.tensor(True))
+
+
+def program(target: Any, bodies: list[GraphModule], specs: list[Any], **options: Any) -> GraphModule:
+    graph, root = Graph(), torch.nn.Module()
+    places = [graph.placeholder(f"x{i}") for i in range(len(specs))]
+    for place, spec in zip(places, specs, strict=True):
+        place.meta[SPEC_KEY] = spec
+    for number, held in enumerate(bodies):
+        root.add_module(f"body_{number}", held)
+    called = graph.call_function(target, (*(graph.get_attr(f"body_{n}") for n in (0, 1)), *places), options)
+    called.meta[SPEC_KEY] = (VALUE,)
+    item = graph.call_function(operator.getitem, (called, 0))
+    item.meta[SPEC_KEY] = VALUE
+    graph.output((item,))
+    found = GraphModule(root, graph)
+    found.meta[DIALECT_KEY] = "torch"
+    return found
+
+
+def conditional_program(
+    on_false: Any = VALUE, false_args: Any = (0,), condition: Any = CONDITION
+) -> GraphModule:
+    bodies = [body(operator.add, VALUE), body(operator.mul, on_false)]
+    return program(conditional, bodies, [condition, VALUE], true_args=(0,), false_args=false_args)
+
+
+def loop_program(asked: Any = torch.lt, carried: int = 1) -> GraphModule:
+    asks = body(asked, spec_of(torch.tensor(1.0)) if asked is torch.lt else VALUE)
+    bodies = [asks, body(operator.mul, VALUE)]
+    return program(loop, bodies, [VALUE], carried=carried, condition_args=(), body_args=())
+
+
+def test_calls_that_fit_are_valid() -> None:
+    verify(conditional_program())
+    bodies = [body(torch.lt, VALUE), body(operator.mul, VALUE)]
+    verify(program(loop, bodies, [VALUE], carried=1, condition_args=(), body_args=()))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        conditional_program(on_false=spec_of(torch.ones(4))),
+        conditional_program(false_args=(1,)),
+        conditional_program(false_args=None),
+        conditional_program(condition=VALUE),
+        loop_program(),
+        loop_program(operator.add),
+        loop_program(carried=2),
+    ],
+)
+def test_calls_that_do_not_fit_are_refused(made: GraphModule) -> None:
+    with pytest.raises(InvalidGraphError, match="FXI113"):
+        verify(made)
