@@ -10,6 +10,7 @@ from torch._ops import OpOverload
 
 from aot_autograd.calls import Treatment, compute, results, values_of
 from aot_autograd.forms import FORM_OPERATORS
+from aot_autograd.forward_derivatives import FORWARD_DERIVATIVES
 from aot_autograd.known_content import answer
 from aot_autograd.memory import conform, read, write
 from aot_autograd.record import Value
@@ -240,6 +241,7 @@ def _to_copy(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mappin
 
 
 IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
+    **FORWARD_DERIVATIVES,
     aten._to_copy.default: _to_copy,
     aten.detach_.default: _keep,
     aten.clone.default: _clone,

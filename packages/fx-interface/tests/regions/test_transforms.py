@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 from torch import func
 from torch.fx import Graph, GraphModule
 
 from fx_interface.errors import InvalidGraphError
-from fx_interface.regions import gradient, mapped
+from fx_interface.regions import gradient, mapped, pushed
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.tensor_spec import SPEC_KEY, spec_of
 from fx_interface.verify import verify
@@ -49,6 +51,32 @@ def test_seeds() -> None:
     assert torch.equal(value, X.sin())
 
 
+@pytest.mark.parametrize("trained", [True, False])
+def test_pushed(trained: bool) -> None:
+    x = X.clone().requires_grad_(trained)
+    change, none, value, more, third = pushed(
+        lambda a, b: (plain(a, b), b, a + 1), x, x * 2, X, wrt=1, results=2
+    )
+    expected, wanted = func.jvp(lambda a: plain(a, X), (x,), (x * 2,))
+    assert torch.equal(change, wanted)
+    assert torch.equal(none, torch.zeros_like(X))
+    assert torch.equal(value, expected)
+    assert torch.equal(more, X)
+    assert torch.equal(third, x + 1)
+    again = torch.autograd.grad(change, W, retain_graph=True)
+    assert torch.allclose(again[0], torch.autograd.grad(wanted, W)[0])
+
+
+def test_pushed_nests() -> None:
+    def slope(a: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        return pushed(lambda b: (b**3,), a, torch.ones_like(a), wrt=1, results=1)
+
+    second, *_ = pushed(slope, X, torch.ones_like(X), wrt=1, results=1)
+    assert torch.allclose(second, 6 * X)
+    _, hessian = pushed(lambda a: gradient(body, a, X, wrt=1), X, X, wrt=1, results=2)[:2]
+    assert hessian.shape == ()
+
+
 def test_mapped_and_nested() -> None:
     rows, same = mapped(lambda r, y: (r * y, y), X, W, in_dims=(0,), out_dims=(1, None))
     assert torch.equal(rows, (X * W).T)
@@ -60,11 +88,20 @@ def test_mapped_and_nested() -> None:
 def test_levels_are_left_after_an_error() -> None:
     with pytest.raises(ZeroDivisionError):
         mapped(lambda r: gradient(lambda x: (1 / 0,), r, wrt=1), X, in_dims=(0,), out_dims=(0, 0))
+    with pytest.raises(ZeroDivisionError):
+        pushed(lambda x: (1 / 0,), X, X, wrt=1, results=1)
     assert torch._C._functorch.maybe_current_level() is None
+    assert torch.autograd.forward_ad._current_level == -1
 
 
-@pytest.mark.parametrize("options", [{"wrt": 2}, {"wrt": 0}, {"wrt": 1, "seeds": 1}, {}])
-def test_a_gradient_that_does_not_fit_is_invalid(options: dict[str, int]) -> None:
+@pytest.mark.parametrize(
+    ("target", "options"),
+    [
+        *((gradient, options) for options in ({"wrt": 2}, {"wrt": 0}, {"wrt": 1, "seeds": 1}, {})),
+        *((pushed, options) for options in ({"wrt": 1, "results": 1}, {"wrt": 0, "results": 1}, {"wrt": 1})),
+    ],
+)
+def test_a_derivative_that_does_not_fit_is_invalid(target: Any, options: dict[str, int]) -> None:
     inner = Graph()
     place = inner.placeholder("x")
     place.meta[SPEC_KEY] = spec_of(X)
@@ -75,7 +112,7 @@ def test_a_gradient_that_does_not_fit_is_invalid(options: dict[str, int]) -> Non
     x = graph.placeholder("x")
     x.meta[SPEC_KEY] = spec_of(X)
     held = graph.get_attr("part")
-    call = graph.call_function(gradient, (held, x), options)
+    call = graph.call_function(target, (held, x), options)
     call.meta[SPEC_KEY] = (spec_of(X), spec_of(X))
     graph.output((call,))
     root = torch.nn.Module()

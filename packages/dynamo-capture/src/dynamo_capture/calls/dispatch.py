@@ -50,7 +50,9 @@ from dynamo_capture.regions import (  # noqa: F401  # fill the table too
     autograd_function,
     checkpoint,
     control_flow,
+    forward,
     transforms,
+    vmap,
 )
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (

@@ -12,6 +12,7 @@ import torch
 from torch._ops import OpOverload
 
 from dynamo_capture.errors import DataDependent
+from dynamo_capture.shapes import forward_derivatives
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, substitute
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
@@ -200,6 +201,10 @@ def _number_to_tensor(
 
 
 IRREGULAR: dict[OpOverload, Rule] = {
+    aten.is_same_size.default: forward_derivatives.same_size,
+    aten._has_same_storage_numel.default: forward_derivatives.same_extent,
+    aten._new_zeros_with_same_feature_meta.default: forward_derivatives.zeros_like,
+    aten._efficientzerotensor.default: forward_derivatives.zeros,
     aten._to_copy.default: _number_to_tensor,
     **dict.fromkeys(
         (aten._local_scalar_dense.default, aten.equal.default, aten.is_nonzero.default, aten.item.default),

@@ -5,7 +5,7 @@ from fx_interface.regions.checkpoint import checkpointed
 from fx_interface.regions.control_flow import conditional, loop
 from fx_interface.regions.differentiable import differentiable
 from fx_interface.regions.region import REGIONS, Region, RegionCall, bodies_of, region, region_of
-from fx_interface.regions.transforms import gradient, mapped
+from fx_interface.regions.transforms import gradient, mapped, pushed
 
 __all__ = [
     "REGIONS",
@@ -18,6 +18,7 @@ __all__ = [
     "gradient",
     "loop",
     "mapped",
+    "pushed",
     "region",
     "region_of",
 ]

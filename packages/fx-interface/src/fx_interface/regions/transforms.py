@@ -1,4 +1,4 @@
-"""Function transforms: the gradient of a sub-graph, and a sub-graph mapped over a dimension of its arguments.
+"""Function transforms: derivatives of a sub-graph, and a sub-graph mapped over a dimension of its arguments.
 
 Run as they are, they open a level of torch's dispatcher, which wraps the tensors of the sub-graph: operators record
 derivatives, or treat one dimension as absent, one level down. So transforms nest in any order, and the operators that
@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
 from fx_interface.dialects.dialect import broken
 from fx_interface.regions.region import RegionCall, region, results_of
@@ -70,6 +71,68 @@ def _gradients(
             accumulate_grad=False,
         )
     return [torch.zeros_like(leaf) if one is None else one for leaf, one in zip(leaves, found, strict=True)]
+
+
+def _check_pushed(call: RegionCall) -> None:
+    (body,) = call.bodies
+    count, results = call.node.kwargs.get("wrt"), call.node.kwargs.get("results")
+    if not isinstance(count, int) or not 0 < 2 * count <= len(call.arguments):
+        broken("FXI113", call.node, f"wrt={count!r} of {len(call.arguments)} arguments")
+    given = results_of(body)
+    if not isinstance(results, int) or not 0 < results <= len(given):
+        broken("FXI113", call.node, f"results={results!r} of {len(given)} of the sub-graph")
+    call.takes(body, (*call.arguments[:count], *call.arguments[2 * count :]))
+
+
+@region("pushed", bodies=1, check=_check_pushed)
+def pushed(body: Body, *args: Any, wrt: int, results: int) -> tuple[Any, ...]:
+    """How the first ``results`` results of ``body`` change when its first ``wrt`` arguments change by the ``wrt`` that
+    follow them (derivatives in forward direction), and then all its results.
+
+    ``body`` takes the first ``wrt`` arguments and those behind the second ``wrt``. Zeros for a result that does not
+    depend on what changes.
+    """
+    with _level(_levels._jvp_increment_nesting, _levels._jvp_decrement_nesting) as level:
+        with _forward_derivatives(), _dual_level():
+            pairs = zip(args[:wrt], args[wrt : 2 * wrt], strict=True)
+            duals = [torch._VF._make_dual(primal, change, level=0) for primal, change in pairs]
+            given = [_wrapped(arg, level) for arg in args[2 * wrt :]]
+            found = [
+                _unpacked(value) if isinstance(value, torch.Tensor) else (value, None)
+                for value in body(*duals, *given)
+            ]
+        changes = [torch.zeros_like(value) if change is None else change for value, change in found[:results]]
+        return tuple(_unwrapped(value, level) for value in (*changes, *(value for value, _ in found)))
+
+
+def _unpacked(value: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    made: Any = torch._VF._unpack_dual(value, level=0)
+    return made[0], made[1]
+
+
+@contextmanager
+def _forward_derivatives() -> Iterator[None]:
+    before = torch._C._is_fwd_grad_enabled()
+    torch._C._set_fwd_grad_enabled(True)
+    try:
+        yield
+    finally:
+        torch._C._set_fwd_grad_enabled(before)
+
+
+@contextmanager
+def _dual_level() -> Iterator[None]:
+    """Torch's level of dual tensors: there is one, which nested derivatives share, told apart by their wrappers."""
+    if forward_ad._current_level >= 0:
+        yield
+        return
+    level = torch._C._enter_dual_level()
+    forward_ad._current_level = level
+    try:
+        yield
+    finally:
+        torch._C._exit_dual_level(level=level)
+        forward_ad._current_level = level - 1
 
 
 def _check_mapped(call: RegionCall) -> None:
