@@ -36,7 +36,7 @@ static PyObject *missing(PyObject *key) {
     return NULL;
 }
 
-/* Borrowed; NULL with or without an exception. `dict` is an exact dict. */
+/* Borrowed; NULL with or without an exception. `dict` reads as a dict. */
 static inline PyObject *lookup(PyObject *dict, PyObject *key, Py_hash_t hash) {
     return hash == -1 ? PyDict_GetItemWithError(dict, key) : _PyDict_GetItem_KnownHash(dict, key, hash);
 }
@@ -249,7 +249,7 @@ static PyObject *sequence_item(PyObject *const *items, Py_ssize_t size, Py_ssize
 }
 
 static PyObject *item(Node *node, PyObject *parent, int *unchanged, Seen *pending) {
-    if (PyDict_CheckExact(parent)) return dict_item(node, parent, unchanged, pending);
+    if (reads_as_dict(parent)) return dict_item(node, parent, unchanged, pending);
     if (node->index != INT32_MIN && PyTuple_CheckExact(parent))
         return sequence_item(((PyTupleObject *)parent)->ob_item, PyTuple_GET_SIZE(parent), node->index);
     if (node->index != INT32_MIN && PyList_CheckExact(parent))
@@ -266,7 +266,7 @@ static PyObject *nth_key(PyObject *dict, Py_ssize_t index) {
 }
 
 static PyObject *dict_key(Node *node, PyObject *dict, int *unchanged, Seen *pending) {
-    if (!PyDict_CheckExact(dict) || node->index < 0) return nth_key(dict, node->index);
+    if (!reads_as_dict(dict) || node->index < 0) return nth_key(dict, node->index);
     PyObject *value = seen_value(&node->seen, dict);
     if (value != NULL) {
         *unchanged = 1;

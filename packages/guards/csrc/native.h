@@ -170,6 +170,18 @@ PyObject *fetch_root(Node *node, const Roots *roots, int *unchanged, Seen *pendi
 PyObject *fetch_child(Node *node, PyObject *parent, int *unchanged, Seen *pending);
 int seen_holds_dict(const Seen *seen, PyObject *dict, uint64_t version);
 
+/* Whether a dict's items and the order of its keys are read as those of an exact dict, and will be as long as it lives:
+ * a class of which neither can be overridden any more (collections.defaultdict; not OrderedDict, which has an order of its
+ * own). A class that cannot change keeps its instances, too. */
+static inline int reads_as_dict(PyObject *value) {
+    if (PyDict_CheckExact(value)) return 1;
+    PyTypeObject *type = Py_TYPE(value);
+    if (!PyDict_Check(value) || ((type->tp_flags & Py_TPFLAGS_HEAPTYPE) && !(type->tp_flags & Py_TPFLAGS_IMMUTABLETYPE)))
+        return 0;
+    return type->tp_iter == PyDict_Type.tp_iter &&
+           type->tp_as_mapping->mp_subscript == PyDict_Type.tp_as_mapping->mp_subscript;
+}
+
 /* dict_version.h inlines what depends on the CPython version. */
 
 /* checks.c */

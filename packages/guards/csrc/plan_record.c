@@ -185,7 +185,7 @@ static void record_child(Plan *plan, Node *child, PyObject *value, int fresh) {
         if (record_item(plan, child, value, fresh)) return;
         /* fall through */
     case ACCESS_DICT_KEY:
-        if (PyDict_CheckExact(value) && record_seen(plan, child, value)) return;
+        if (reads_as_dict(value) && record_seen(plan, child, value)) return;
         break;
     case ACCESS_INSTANCE_DICT:
         if (child->attr_mode != ATTR_INSTANCE || child->type == NULL || !record_owner(plan, child, value, &dict)) break;

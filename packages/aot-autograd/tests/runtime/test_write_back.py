@@ -31,15 +31,15 @@ def writing_itself(graph: Any) -> Any:
     return run
 
 
-def test_the_version_counts_the_write() -> None:
-    target = torch.zeros(3)
-    write_back(target, torch.ones(3))
-    assert (target._version, target.sum().item()) == (1, 3)
-    write_back(target, target)
-    assert target._version == 2
+def test_the_version_counts_each_write() -> None:
+    copied, itself, untouched = torch.zeros(3), torch.zeros(3), torch.zeros(3)
     with torch.inference_mode():
         made = torch.zeros(3)
-        write_back(made, made)
+    inputs = (copied, untouched, itself, made)
+    write_back(inputs, (itself, torch.ones(3), made), [(0, 1), (2, 0), (3, 2)])
+    assert (copied._version, copied.sum().item()) == (1, 3)
+    assert (itself._version, untouched._version) == (1, 0)
+    write_back(inputs, (), [])
 
 
 def test_a_graph_may_write_inputs_itself(library: Any) -> None:

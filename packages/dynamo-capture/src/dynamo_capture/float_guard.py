@@ -63,22 +63,23 @@ class FloatFacts(GuardRecord):
             if type(read) in NUMBERS:
                 numbers.append(read)
                 continue
-            if not _owns_one_element(read):
+            if not isinstance(read, torch.Tensor) or read.numel() != 1:
+                return False
+            if read.untyped_storage().nbytes() != read.element_size():  # it is a part of other memory
                 return False
             tensors.append(read)
             numbers.append(read.item())
-        if len({tensor.data_ptr() for tensor in tensors}) < len(tensors):
+        if len(set(map(torch.Tensor.data_ptr, tensors))) < len(tensors):
             return False
         return self._first_refusal(numbers) is None
 
     def _first_refusal(self, numbers: list[int | float]) -> str | None:
         for (function, calls), (text, _) in zip(self._functions, self.programs, strict=True):
-            seen: set[tuple[int | float, ...]] = set()
-            for places in calls:
-                arguments = tuple([numbers[place] for place in places])
-                if arguments in seen and 0 not in arguments:  # 0.0 and -0.0 are equal
-                    continue
-                seen.add(arguments)
+            called = [tuple([numbers[place] for place in places]) for places in calls]
+            distinct = (
+                called if any(0 in arguments for arguments in called) else set(called)
+            )  # 0.0 and -0.0 are equal
+            for arguments in distinct:
                 try:
                     if not function(*arguments):
                         return text
@@ -104,13 +105,6 @@ def float_facts(facts: Facts, written: Iterable[Source]) -> FloatFacts:
         written = ()
     others = [source for source in written if source not in facts.read]
     return FloatFacts(read[0], (*read[1:], *others), len(read), facts.programs())
-
-
-def _owns_one_element(value: Any) -> bool:
-    if _is_odd(value):
-        return False
-    size: int = value.untyped_storage().nbytes()
-    return size == int(value.element_size())
 
 
 def _is_odd(value: Any) -> bool:

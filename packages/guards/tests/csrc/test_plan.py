@@ -6,13 +6,21 @@ import gc
 import sys
 import types
 import weakref
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
 import guards
-from fx_interface.source import AttrSource, ImportedModuleSource, InstanceDictSource, ItemSource, LocalSource
+from fx_interface.source import (
+    AttrSource,
+    DictKeySource,
+    ImportedModuleSource,
+    InstanceDictSource,
+    ItemSource,
+    LocalSource,
+)
 
 
 class Thing:
@@ -25,6 +33,9 @@ class Thing:
 def _restore_class() -> Iterator[None]:
     yield
     Thing.shared = 1
+
+
+X = LocalSource("x")
 
 
 def target(x: Any = None, y: Any = None) -> None:
@@ -182,3 +193,41 @@ def test_dict_versions_off_gives_the_same_answers() -> None:
         _native.use_dict_versions(guards.SKIPS_BY_DICT_VERSION)
     assert not call(evaluator, thing)
     assert guards.SKIPS_BY_DICT_VERSION
+
+
+class Reversed(dict[str, int]):
+    """A dict with an order and items of its own."""
+
+    def __iter__(self) -> Iterator[str]:
+        return reversed(list(self.keys()))
+
+    def __getitem__(self, key: str) -> int:
+        return -super().__getitem__(key)
+
+
+def test_a_defaultdict_is_read_as_a_dict() -> None:
+    """As ``Optimizer.state`` is."""
+    table: Any = defaultdict(int, a=1, b=2)
+    first, last, value = DictKeySource(X, 0), DictKeySource(X, -1), ItemSource(X, "a")
+    facts = [(first, "a"), (last, "b"), (value, 1)]
+    evaluator = guards.build([guards.EqualsConstant(*fact) for fact in facts], varnames=("x",))
+    assert call(evaluator, table)
+    assert not call(evaluator, defaultdict(int, b=2, a=1))
+    table["a"] = 3
+    assert not call(evaluator, table)
+    table["a"] = 1
+    assert call(evaluator, table)
+    del table["a"]
+    assert not call(evaluator, table)
+    assert dict(table) == {"b": 2}  # no guard makes an entry
+
+
+def test_a_dict_class_with_an_order_of_its_own_is_asked() -> None:
+    evaluator = guards.build([guards.EqualsConstant(DictKeySource(X, 0), "a")], varnames=("x",))
+    table = OrderedDict(a=1, b=2)
+    assert call(evaluator, table)
+    table.move_to_end("a")
+    assert not call(evaluator, table)
+    assert not call(evaluator, Reversed(a=1, b=2))
+    negative = guards.build([guards.EqualsConstant(ItemSource(X, "a"), -1)], varnames=("x",))
+    assert call(negative, Reversed(a=1))

@@ -72,15 +72,13 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
 
     def run(*inputs: Any) -> Sequence[Any]:
         results = forward(*inputs, *constants)
-        for input_index, graph_index in mutated:
-            write_back(inputs[input_index], results[graph_index])
+        write_back(inputs, results, mutated)
         return results[:returned] if make is None else make(inputs, results)
 
     def run_without_gradients(*inputs: Any) -> Sequence[Any]:
         with torch.no_grad():
             results = forward(*inputs, *constants)
-            for input_index, graph_index in mutated:
-                write_back(inputs[input_index], results[graph_index])
+            write_back(inputs, results, mutated)
         return results[:returned] if make is None else make(inputs, results)
 
     return run_without_gradients if plan.no_grad else run

@@ -91,14 +91,12 @@ def _forward_method(
         ctx.save_for_backward(*[given[i] if is_input else results[i] for is_input, i in saved])
         if symbols or born:
             ctx.sizes = [*(inputs[position] for position in symbols), *(results[index] for index in born)]
-        for input_index, graph_index in quiet:
-            write_back(inputs[input_index], results[graph_index])
+        write_back(inputs, results, quiet)
         if constant:
             ctx.mark_non_differentiable(*[r for i in constant if isinstance(r := results[i], torch.Tensor)])
         if not dirty:
             return tuple(results[:returned])
-        for input_index, graph_index in dirty:
-            write_back(inputs[input_index], results[graph_index])
+        write_back(inputs, results, dirty)
         ctx.mark_dirty(*[inputs[input_index] for input_index, _ in dirty])
         return (*[inputs[input_index] for input_index, _ in dirty], *results[:returned])
 
