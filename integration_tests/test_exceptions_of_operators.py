@@ -42,6 +42,31 @@ def test_a_failure_is_eagers(backend: str) -> None:
         assert type(found.value) is type(expected.value), name
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_effects_end_where_an_operator_fails(backend: str) -> None:
+    """In a graph that writes and draws, and does not use what the operator gives."""
+
+    def program(x: torch.Tensor, log: list[str], function: Callable[[torch.Tensor], Any]) -> torch.Tensor:
+        log.append("before")
+        x.mul_(torch.rand(()) + 1)
+        log.append("between")
+        function(x)
+        log.append("after")
+        return x.add_(torch.rand(()))
+
+    for name, function in FAILING.items():
+        seen = []
+        for run in (program, fxstack.compile(program, backend=backend)):
+            torch.manual_seed(0)
+            x, log = -torch.eye(2), list[str]()
+            with pytest.raises(Exception) as caught:  # whatever eager raises
+                run(x, log, function)
+            state = torch.get_rng_state().tolist()
+            seen.append((type(caught.value), str(caught.value), x.tolist(), log, state))
+        assert seen[0] == seen[1], name
+        assert seen[1][3] == ["before", "between"]
+
+
 def test_a_failure_in_training_is_eagers() -> None:
     x = -torch.eye(3, requires_grad=True)
     with pytest.raises(torch.linalg.LinAlgError, match="positive-definite"):

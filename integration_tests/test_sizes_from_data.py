@@ -128,6 +128,31 @@ def test_one_graph_for_all_data(
     assert len(compiled.__fxstack_capture__.report.replacements) == 1
 
 
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_an_assertion_after_a_write(backend: str) -> None:
+    """One graph; where it fails, the write before it is seen and the one after it is not."""
+
+    def program(x: torch.Tensor, number: torch.Tensor, log: list[int]) -> torch.Tensor:
+        x.add_(torch.rand(()))
+        log.append(1)
+        assert number.item() <= 4, "too large"
+        log.append(2)
+        return x.mul_(2)
+
+    fast = fxstack.compile(program, backend=backend, fullgraph=True)
+    for number in (torch.tensor(3), torch.tensor(7), torch.tensor(4)):
+        seen = []
+        for run in (program, fast):
+            torch.manual_seed(0)
+            x, log = torch.ones(2), list[int]()
+            try:
+                run(x, number, log)
+            except AssertionError as error:
+                log.append(str(error))  # type: ignore[arg-type]
+            seen.append((x.tolist(), log, torch.get_rng_state().tolist()))
+        assert seen[0] == seen[1]
+
+
 def test_what_they_decide_breaks_the_graph_there() -> None:
     def program(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
         y = x[mask] + 1

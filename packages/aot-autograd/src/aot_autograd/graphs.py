@@ -15,6 +15,7 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 from aot_autograd.record import Value, is_random
 from fx_interface.dialects.aten_rules import is_factory
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.failing import may_fail
 from fx_interface.graph import materialize, set_spec
 from fx_interface.signature import (
     DIALECT_KEY,
@@ -255,6 +256,18 @@ def build_graph(
 def random_calls(values: Iterable[Value], backward: bool) -> list[Value]:
     """The calls of one half of the trace that draw random numbers."""
     return [v for v in values if v.backward is backward and isinstance(v.op, OpOverload) and is_random(v.op)]
+
+
+def calls_that_may_fail(values: Iterable[Value]) -> list[Value]:
+    """The calls of the forward that may raise because of what is in their tensors."""
+    found = []
+    for value in values:
+        if value.backward or not isinstance(value.op, OpOverload):
+            continue
+        args = [arg.spec if isinstance(arg, Value) else arg for arg in value.args]
+        if may_fail(value.op, args, value.kwargs):
+            found.append(value)
+    return found
 
 
 def calls_for_effect(values: Iterable[Value], backward: bool) -> list[Value]:

@@ -61,7 +61,7 @@ def compile_joint(
             forward_compiler=forward_compiler,
             backward_compiler=backward_compiler,
             inference_compiler=inference_compiler,
-            fallback=part,
+            fallback=part.forward,
         )
         return run, traced.plan
 

@@ -171,7 +171,9 @@ class JointPlan:
     module's parameters and buffers. ``repeat``: for second derivatives. ``opens_grad``: called with gradients off, the
     program turns them on by itself. ``forms``: inputs whose own sizes or strides change. ``from_the_start``: inputs
     that must begin where their memory begins. ``marked``: inputs that are conjugated or negated without being computed.
-    ``functional_forms``: operators that write, whose functional forms (``custom.py``) the graphs call.
+    ``functional_forms``: operators that write, whose functional forms (``custom.py``) the graphs call. ``may_fail``: an
+    operator of the forward may raise because of what is in its tensors; ``ignored`` counts results at the end of the
+    forward graph that nobody reads, which are there because what makes them may raise.
     """
 
     inputs: int
@@ -191,6 +193,8 @@ class JointPlan:
     from_the_start: tuple[int, ...]
     marked: tuple[int, ...]
     functional_forms: tuple[str, ...]
+    may_fail: bool
+    ignored: int
     backward: BackwardPlan | None
 
     @property
@@ -203,5 +207,6 @@ class JointPlan:
             and not self.constants
             and not self.forms
             and not self.marked
+            and not self.ignored
             and all(recipe == FromGraph(index) for index, recipe in enumerate(self.recipes))
         )

@@ -243,6 +243,12 @@ class Recorder:
             self._calls[key] = found
         return found
 
+    def part(self, value: Value) -> Value:
+        """A call's result, or the first of several."""
+        while isinstance(value.spec, (tuple, list)):
+            value = self.item(value, 0)
+        return value
+
     def _dropped(self, value: Value, index: int) -> Value | None:
         """The result of a checkpoint's dropout as its mask makes it, so that only the mask is kept."""
         data, probability, training = value.args

@@ -14,6 +14,7 @@ from aot_autograd.graphs import (
     GraphInput,
     build_graph,
     calls_for_effect,
+    calls_that_may_fail,
     live_values,
     operands,
     random_calls,
@@ -54,6 +55,8 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         backward_plan = BackwardPlan(
             (), (), (), (), (), ()
         )  # results that require grad, and gradients that are None
+    failing = calls_that_may_fail(joint.trace.recorder.values)
+    forward, ignored = _forward(joint, saved, born, failing)
     plan = JointPlan(
         inputs=len(joint.declared),
         symbols=tuple((atom.name, position) for atom, position in symbols.items()),
@@ -80,9 +83,11 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         from_the_start=tuple(sorted(joint.trace.from_the_start)),
         marked=marked,
         functional_forms=tuple(sorted(joint.trace.functional_forms)),
+        may_fail=bool(failing),
+        ignored=ignored,
         backward=backward_plan,
     )
-    return TracedProgram(plan, _forward(joint, saved, born), backward_graph)
+    return TracedProgram(plan, forward, backward_graph)
 
 
 class Born:
@@ -129,7 +134,8 @@ def _symbol_positions(joint: Joint) -> dict[Symbol, int]:
     return found
 
 
-def _forward(joint: Joint, saved: list[Value], born: Born) -> GraphModule:
+def _forward(joint: Joint, saved: list[Value], born: Born, failing: list[Value]) -> tuple[GraphModule, int]:
+    """The graph, and how many of its last results nobody reads."""
     inputs = [
         GraphInput(value, decl.name, decl.kind, decl.spec if value is None else value.spec, decl.source)
         for decl, value in zip(joint.declared, joint.inputs, strict=True)
@@ -148,7 +154,22 @@ def _forward(joint: Joint, saved: list[Value], born: Born) -> GraphModule:
     recorder = joint.trace.recorder
     keep = calls_for_effect(recorder.values, backward=False)
     births = Births(recorder.births, joint.trace.env) if recorder.births else None
-    return build_graph(inputs, results, joint.trace.env, keep, births)
+    bound = {given.value.number: given for given in inputs if given.value is not None}
+    live = {value.number for value in live_values([value for value, _ in results], bound, keep, births)}
+    unread = _unread(failing, live, bound)
+    results += [(recorder.part(value), OutputDecl(OutputKind.SAVED)) for value in unread]
+    return build_graph(inputs, results, joint.trace.env, keep, births), len(unread)
+
+
+def _unread(failing: list[Value], live: set[int], bound: Mapping[int, Any]) -> list[Value]:
+    """The calls that may fail, that return something, and that neither a live call nor another of these needs."""
+    found: list[Value] = []
+    seen = set(live)
+    for value in reversed(failing):
+        if value.number not in seen and value.op._schema.returns:
+            found.append(value)
+            seen.update(needed.number for needed in live_values([value], bound))
+    return found[::-1]
 
 
 def _backward(

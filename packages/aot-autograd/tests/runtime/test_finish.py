@@ -10,6 +10,7 @@ from torch.fx import symbolic_trace
 
 from aot_autograd import compile_joint, finish, trace_joint
 from fx_interface.errors import StackError
+from fx_interface.undo import is_all_or_nothing
 
 
 def test_pure_inference_is_the_compiler_s_callable_itself(library: Any) -> None:
@@ -62,3 +63,54 @@ def test_a_result_may_require_grad_without_a_gradient(compiled: Any) -> None:
     result.backward()
     assert x.grad is None or not x.grad.any()
     assert torch.autograd.grad(compiled(lambda x: x.norm(0))(x), x, allow_unused=True) == (None,)
+
+
+@pytest.mark.parametrize("grad", [False, True])
+def test_a_call_that_raises_has_changed_nothing(library: Any, interpreter: Any, grad: bool) -> None:
+    def program(x: Any, w: Any, i: Any) -> Any:
+        x.mul_(2)
+        noise = torch.rand(3)
+        return w[i] + noise
+
+    x, w = torch.ones(3), torch.ones(3, requires_grad=grad)
+    inside, outside = torch.tensor([0]), torch.tensor([7])
+    run = compile_joint(
+        symbolic_trace(program), [x, w, inside], operators=library, forward_compiler=interpreter
+    )
+    assert is_all_or_nothing(run)
+    state = torch.get_rng_state()
+    with pytest.raises(IndexError):
+        run(x, w, outside)
+    assert x.tolist() == [1, 1, 1]
+    assert torch.equal(state, torch.get_rng_state())
+    run(x, w, inside)
+    assert x.tolist() == [2, 2, 2]
+
+
+def test_the_fallback_that_raises_has_changed_nothing(library: Any, interpreter: Any) -> None:
+    graph = symbolic_trace(lambda x, y, i: (x.mul_(2), y[i]))
+    inside, outside = torch.tensor([0]), torch.tensor([7])
+    run = compile_joint(
+        graph, [torch.ones(3), torch.ones(3), inside], operators=library, forward_compiler=interpreter
+    )
+    memory = torch.ones(4)
+    with pytest.raises(IndexError):
+        run(memory[:3], memory[1:], outside)
+    assert memory.tolist() == [1, 1, 1, 1]
+
+
+def test_what_may_fail_runs_although_nobody_reads_it(library: Any, interpreter: Any) -> None:
+    def program(x: Any, i: Any) -> Any:
+        torch.linalg.eigh(x[i])  # two results, of one that may fail itself
+        return x + 1
+
+    inside, outside = torch.tensor([0, 1]), torch.tensor([7, 1])
+    for x in (torch.eye(2), torch.eye(2, requires_grad=True)):
+        traced = trace_joint(symbolic_trace(program), [x, inside], operators=library)
+        assert traced.plan.ignored == 1
+        run = finish(
+            traced.plan, interpreter(traced.forward), traced.backward and interpreter(traced.backward)
+        )
+        assert len(run(x, inside)) == 1
+        with pytest.raises(IndexError):
+            run(x, outside)

@@ -24,6 +24,7 @@ from fx_interface.signature import (
     OutputKind,
     Signature,
 )
+from fx_interface.undo import is_all_or_nothing, undoing
 
 
 class BackendCall:
@@ -50,7 +51,9 @@ class BackendCall:
         if self._tx.env.symbols:
             module.meta[SHAPE_ENV_KEY] = self._tx.env
         self.graph_module = module
-        self.compiled = self._call_backend(module, [item.example for item in output.inputs])
+        self.compiled = self._failing_whole(
+            self._call_backend(module, [item.example for item in output.inputs])
+        )
         if output.changes_modes:
             self.compiled = runtime.call_restoring_modes(self.compiled)
         return self.compiled, output.inputs
@@ -80,6 +83,21 @@ class BackendCall:
         if not callable(compiled):
             raise propagate(
                 BackendError("CAP302", f"the backend returned {compiled!r}, which cannot be called")
+            )
+        return compiled
+
+    def _failing_whole(self, compiled: Any) -> Any:
+        """The compiled graph, which leaves nothing behind where it raises, if that can be had (``fails_whole``)."""
+        output = self._tx.output
+        output.fails_whole = output.is_repeatable or is_all_or_nothing(compiled)
+        if not output.fails_whole and output.may_fail:
+            written = output.changed_inputs()
+            if written is not None:
+                compiled = undoing(compiled, written, draws=output.draws)
+                output.fails_whole = True
+        if output.assumes and not output.fails_whole:
+            raise UnsupportedProgramError(
+                "CAP217", "a number from data decides in a graph that cannot be undone"
             )
         return compiled if isinstance(compiled, BuiltinFunctionType) else RegionFunction(compiled, None)
 

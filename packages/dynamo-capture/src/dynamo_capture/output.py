@@ -38,8 +38,10 @@ class GraphInput:
 class GraphOutput:
     """Owner of one graph. ``mutates``: some node may write into a tensor; ``leaves``: into one that it did not make
     itself; ``written``: those of its inputs; ``draws``: one takes random numbers; ``checks``: a tensor's content is
-    checked after the graph has run. ``assumes``: the frame is to run again where a check in the graph fails; ``born``:
-    where the symbols that come from data are read, a tensor and its dimension."""
+    checked after the graph has run. ``assumes``: the frame is to run again where a check in the graph fails;
+    ``may_fail``: what is in tensors may make an operator raise; ``lasts``: a tensor that it was given gets a history or
+    another form, which only a backend that promises it takes back; ``fails_whole``: the compiled graph leaves nothing
+    behind where it raises; ``born``: where the symbols that come from data are read, a tensor and its dimension."""
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -50,6 +52,10 @@ class GraphOutput:
         self.mutates = False
         self.leaves = False
         self.assumes = False
+        self.may_fail = False
+        self.lasts = False
+        self.fails_whole = False
+        self._changed: list[TensorValue] = []
         self.written: dict[Source, None] = {}
         self.draws = False
         self.calls = 0
@@ -77,24 +83,23 @@ class GraphOutput:
 
     def assume(self, what: str) -> None:
         """The graph fails where something else than ``what`` holds: then the frame must be able to run again."""
-        if not self.is_repeatable:
-            raise GraphBreak("CAP217", f"{what} decides, after the graph has changed something")
-        self.assumes = True
+        if self.lasts:
+            raise GraphBreak("CAP217", f"{what} decides, after the graph has changed something for good")
+        self.assumes = self.may_fail = True
 
     def draw(self) -> None:
         """An operation takes random numbers."""
         self.draws = True
-        self._keep_repeatable()
 
-    def _keep_repeatable(self) -> None:
-        if self.assumes and not self.is_repeatable:
-            raise GraphBreak("CAP217", "something is changed after a number from data has decided")
-
-    def write(self, written: Sequence[TensorValue]) -> None:
-        """An operation changes the content of these tensors."""
+    def write(self, written: Sequence[TensorValue], lasting: Sequence[TensorValue] = ()) -> None:
+        """An operation changes the content of these tensors, and more than the content of those ``lasting``."""
         self.mutates = True
-        self.leaves = self.leaves or not written or any(_is_given(tensor.memory) for tensor in written)
-        self._keep_repeatable()
+        given = [tensor.memory for tensor in written if _is_given(tensor.memory)]
+        self._changed += given
+        self.leaves = self.leaves or not written or bool(given)
+        self.lasts = self.lasts or not written or any(_is_given(tensor.memory) for tensor in lasting)
+        if self.assumes and self.lasts:
+            raise GraphBreak("CAP217", "something is changed for good after a number from data has decided")
         for tensor in written:
             if tensor.memory.source is not None:
                 self.written[tensor.memory.source] = None
@@ -112,6 +117,12 @@ class GraphOutput:
         node = self._place(name, spec)
         self.inputs.append(GraphInput(node, kind, spec, source, example))
         return node
+
+    def changed_inputs(self) -> list[int] | None:
+        """The positions of the inputs that are written to; None where others may be."""
+        positions = {item.node: position for position, item in enumerate(self.inputs)}
+        found = {positions.get(self.use(tensor.node), -1) for tensor in self._changed}
+        return None if -1 in found or (self.leaves and not found) else sorted(found)
 
     def _place(self, name: str, spec: ValueSpec) -> Node:
         name = self._unique(name)

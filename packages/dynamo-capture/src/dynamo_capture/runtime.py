@@ -14,6 +14,7 @@ import torch
 
 from dynamo_capture.hook import region
 from fx_interface.modes import SWITCHES
+from fx_interface.undo import has_left_something
 
 _log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()
@@ -243,10 +244,6 @@ def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-_OF_OPERATORS = (RuntimeError, IndexError, ValueError, TypeError, ArithmeticError)
-"""What a torch operator raises; anything else comes from hooks of the program."""
-
-
 def _is_watched() -> bool:
     """Whether the program counts what autograd saves, as a checkpoint does."""
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
@@ -262,7 +259,9 @@ def run_again(
     states: tuple[tuple[random.Random, Any], ...] = (),
 ) -> Any:
     """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises."""
-    if not isinstance(error, _OF_OPERATORS) or isinstance(error, RecursionError) or _is_watched():
+    if not isinstance(error, Exception) or isinstance(error, RecursionError):
+        raise error
+    if _is_watched() or has_left_something(error):
         raise error
     for generator, state in states:
         generator.setstate(state)

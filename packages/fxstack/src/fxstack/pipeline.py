@@ -53,7 +53,7 @@ def compile_captured(
 
     def compile_part(part: GraphModule, examples: Sequence[Any]) -> tuple[CompiledGraph, JointPlan]:
         made = _load_or_compile(part, examples, options)
-        return finish(made.plan, made.forward, made.backward, fallback=part), made.plan
+        return finish(made.plan, made.forward, made.backward, fallback=part.forward), made.plan
 
     try:
         if has_parts(graph_module):

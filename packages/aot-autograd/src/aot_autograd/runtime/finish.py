@@ -16,6 +16,7 @@ from aot_autograd.runtime.training import training_function
 from aot_autograd.runtime.write_back import write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import StackError
+from fx_interface.undo import all_or_nothing, undoing
 
 
 def finish(
@@ -29,6 +30,7 @@ def finish(
 
     Needs nothing of the trace, so a stored plan and stored compiled graphs suffice. ``fallback`` runs the program as it
     was written: used for second derivatives, and in calls whose inputs overlap in a way that the plan excludes.
+    Where a call raises, nothing was written and no generator has moved (``fx_interface.undo``).
     """
     make = result_maker(plan)
     if plan.backward is not None:
@@ -46,10 +48,26 @@ def finish(
         run = unmarking(plan, run)
     if plan.forms:
         run = giving_forms(plan, run)
+    draws = plan.repeat.draws
+    if draws and plan.may_fail:
+        run = undoing(run, (), draws=True)
     views = tuple(m.input_index for m in plan.mutated if m.differentiable)
+    as_written = _fallback(plan, fallback)
     if plan.apart.written or views:
-        run = _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, fallback)
-    return _from_the_start(plan.from_the_start, run, fallback) if plan.from_the_start else run
+        run = _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, as_written)
+    if plan.from_the_start:
+        run = _from_the_start(plan.from_the_start, run, as_written)
+    if run is not forward and (plan.may_fail or not draws):
+        run = all_or_nothing(run)
+    return run
+
+
+def _fallback(plan: JointPlan, fallback: Callable[..., Sequence[Any]] | None) -> CompiledGraph | None:
+    """The program as it was written, which leaves nothing behind where it raises."""
+    if fallback is None or not plan.may_fail:
+        return fallback
+    written = {m.input_index for m in plan.mutated} | {form.input_index for form in plan.forms}
+    return undoing(fallback, sorted(written), draws=plan.repeat.draws)
 
 
 def _with_gradients(run: CompiledGraph) -> CompiledGraph:

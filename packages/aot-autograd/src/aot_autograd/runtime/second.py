@@ -18,6 +18,7 @@ from typing import Any
 import torch
 
 from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput, ViewOf
+from fx_interface.undo import RandomStates, random_states, set_random_states
 
 Program = Callable[..., Sequence[Any]]
 _TWICE = (
@@ -37,7 +38,7 @@ class Remembered:
     owned: tuple[Any, ...]
     versions: tuple[int, ...]
     loose: tuple[tuple[Any, int], ...]
-    random: tuple[torch.Tensor, ...]
+    random: RandomStates
 
     def alive(self) -> list[Any]:
         """What there still is of it."""
@@ -70,7 +71,7 @@ class Repetition:
             owned,
             tuple([tensor._version for tensor in owned]),
             tuple([_loosely(inputs[index]) for index in self.loose]),
-            _random_state() if self.draws else (),
+            random_states() if self.draws else (),
         )
 
     def inputs(self, remembered: Remembered, saved: Sequence[Any]) -> list[Any] | str:
@@ -96,7 +97,7 @@ class Repetition:
         return made
 
     def gradients(
-        self, inputs: Sequence[Any], arriving: Callable[[int], Any], random: Sequence[torch.Tensor]
+        self, inputs: Sequence[Any], arriving: Callable[[int], Any], random: RandomStates
     ) -> list[Any]:
         """Differentiable gradients of the inputs; ``arriving(i)`` is the gradient of graph result ``i`` or None.
 
@@ -180,31 +181,18 @@ def _places(plan: JointPlan) -> dict[int, tuple[int, bool]]:
     return found
 
 
-def _random_state() -> tuple[torch.Tensor, ...]:
-    """The state of the CPU's generator, and of the current GPU's if there is one."""
-    cpu = torch.get_rng_state()
-    started: bool = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
-    return (cpu, torch.cuda.get_rng_state()) if started else (cpu,)
-
-
 @contextmanager
-def _random_state_of(states: Sequence[torch.Tensor]) -> Iterator[None]:
+def _random_state_of(states: RandomStates) -> Iterator[None]:
     """The generators as they were, if there are ``states``; afterwards as they are now."""
     if not states:
         yield
         return
-    now = _random_state()
+    now = random_states()
     try:
-        _set_random_state(states)
+        set_random_states(states)
         yield
     finally:
-        _set_random_state(now)
-
-
-def _set_random_state(states: Sequence[torch.Tensor]) -> None:
-    torch.set_rng_state(states[0])
-    if len(states) > 1:
-        torch.cuda.set_rng_state(states[1])
+        set_random_states(now)
 
 
 def _loosely(value: Any) -> tuple[Any, int]:

@@ -213,7 +213,7 @@ class Assembly:
         frame = self._frame
         protected = (
             second_run(emitter, frame.code, frame.globals.real, cells, STATES if self._tx.draws.log else None)
-            if self._tx.output.is_repeatable
+            if self._tx.output.fails_whole
             else contextlib.nullcontext()
         )
         with protected:

@@ -67,8 +67,8 @@ class Body(GraphOutput):
     def assume(self, what: str) -> None:
         raise GraphBreak("CAP217", f"{what} decides in {self.what}")
 
-    def write(self, written: Sequence[TensorValue]) -> None:
-        super().write(written)
+    def write(self, written: Sequence[TensorValue], lasting: Sequence[TensorValue] = ()) -> None:
+        super().write(written, lasting)
         for tensor in written:
             if tensor.memory.node.graph is not self.graph and tensor.memory.node.graph not in self.ended:
                 self.outside.append(tensor.memory)
@@ -78,6 +78,8 @@ class Body(GraphOutput):
         self.parent.ended[self.graph] = self
         self.parent.ended.update(dict.fromkeys(self.ended, self))
         self.parent.draws = self.parent.draws or self.draws
+        self.parent.may_fail = self.parent.may_fail or self.may_fail
+        self.parent.lasts = self.parent.lasts or self.lasts
         if self.outside:
             self.parent.write(self.outside)
 

@@ -65,8 +65,8 @@ class _Steered(Body):
         super().__init__(parent, what)
         self._written: list[Node] = []
 
-    def write(self, written: Sequence[TensorValue]) -> None:
-        super().write(written)
+    def write(self, written: Sequence[TensorValue], lasting: Sequence[TensorValue] = ()) -> None:
+        super().write(written, lasting)
         self._written += [tensor.memory.node for tensor in written]
 
     def _in_new_tensors(self, tx: Trace, result: Value) -> Value:

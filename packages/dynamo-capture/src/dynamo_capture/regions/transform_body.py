@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class TransformBody(Body):
     """A sub-graph that may not write to its parameters: they stand for tensors of the outside."""
 
-    def write(self, written: Sequence[TensorValue]) -> None:
-        super().write(written)
+    def write(self, written: Sequence[TensorValue], lasting: Sequence[TensorValue] = ()) -> None:
+        super().write(written, lasting)
         if any(tensor.memory.node in self.parameters for tensor in written):
             raise GraphBreak("CAP242", f"{self.what} writes to its argument")
 

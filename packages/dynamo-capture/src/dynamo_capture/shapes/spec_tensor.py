@@ -17,6 +17,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from dynamo_capture.errors import DataDependent
 from dynamo_capture.shapes.irregular import IRREGULAR, LEAVE_OPEN, is_view, writes, written_by
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.failing import may_fail
 from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
@@ -46,8 +47,8 @@ class Inference:
     """Runs torch functions on ``SpecTensor``s for one compilation. ``wrote`` and ``drew``: whether an operator of the
     last run changes its arguments, and whether one takes random numbers. ``written`` are the tensors that were
     changed; ``memory`` gives for a view (by identity) the tensor that it was taken of; ``read`` are tensors whose
-    known content was asked for; ``left_open``: whether memory without content was made; ``asserted``: whether an
-    operator that returns nothing, and may fail, was called; ``by_data``: whether a
+    known content was asked for; ``left_open``: whether memory without content was made; ``may_fail``: whether an
+    operator was called that may raise because of what is in its tensors; ``by_data``: whether a
     result's size is one that only data can tell. ``counts``: how many elements of a tensor are not zero."""
 
     def __init__(self, library: OperatorLibrary, env: ShapeEnv, follows_data: bool = True) -> None:
@@ -60,7 +61,7 @@ class Inference:
         self.written: list[SpecTensor] = []
         self.memory: dict[int, tuple[SpecTensor, SpecTensor]] = {}
         self.left_open = False
-        self.asserted = False
+        self.may_fail = False
         self.by_data = False
         self.counts: dict[object, Expr] = {}
         self.read: list[SpecTensor] = []
@@ -91,7 +92,7 @@ class Inference:
 
     def run(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Any:
         """``function(*args, **kwargs)`` with every operator's result inferred."""
-        self.wrote = self.drew = self.left_open = self.by_data = self.asserted = False
+        self.wrote = self.drew = self.left_open = self.by_data = self.may_fail = False
         self.read = []
         self.written.clear()
         self.memory.clear()
@@ -106,7 +107,7 @@ class Inference:
             self.written += written_by(func, args, kwargs)
         self.drew = self.drew or torch.Tag.nondeterministic_seeded in func.tags
         self.left_open = self.left_open or func in LEAVE_OPEN
-        self.asserted = self.asserted or not func._schema.returns
+        self.may_fail = self.may_fail or may_fail(func, args, kwargs)
         rule = IRREGULAR.get(func)
         if rule is not None:
             answer = rule(self, func, args, kwargs)

@@ -151,9 +151,11 @@ class Operations(Results):
         if outcome.draws:
             tx.output.draw()
         if outcome.writes:
-            tx.output.write([tensors[index] for index in outcome.written])
+            tx.output.write([tensors[index] for index in outcome.written], self._lasting(outcome, tensors))
             contents.forget(tensors)
             tx.inference.counts.clear()
+        if outcome.may_fail:
+            tx.output.may_fail = True
         spec = self.spec_tree(outcome.result, tensors)
         node = tx.output.call(
             op,
@@ -175,6 +177,13 @@ class Operations(Results):
         self.followed.follow(name, args, outcome.writes, tensors, result)
         return result
 
+    def _lasting(self, outcome: Outcome, tensors: list[TensorValue]) -> list[TensorValue]:
+        """The tensors of which more than the content is changed: their form, or what autograd knows of them."""
+        changed = [tensors[index] for index, _ in outcome.updates]
+        if torch.is_grad_enabled():
+            changed += [tensors[index] for index in outcome.written if tensors[index].meta.requires_grad]
+        return changed
+
     def _note_data(self, node: Any, made: frozenset[Symbol]) -> None:
         """What the operation relies on and only data can tell, and the one symbol that it made."""
         env = self._tx.env
@@ -182,6 +191,7 @@ class Operations(Results):
             node.meta[EXPECTED_KEY] = tuple(env.expected)
             env.expected.clear()
             self._tx.output.keep(node)
+            self._tx.output.may_fail = True
         if len(made) == 1:
             (node.meta[BORN_KEY],) = made
 
@@ -278,7 +288,7 @@ class Operations(Results):
             updates,
             writes=bool(updates or written) or (run.wrote and not inside),
             draws=run.drew,
-            asserts=run.asserted and not run.wrote,
+            may_fail=run.may_fail,
             leaves_open=run.left_open,
             reads=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.read)),
             written=written,

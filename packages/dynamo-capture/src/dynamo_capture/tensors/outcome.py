@@ -31,15 +31,15 @@ class NewTensor:
 class Outcome:
     """``updates``: what is known of the arguments afterwards; ``writes``: some of their content changed;
     ``written``: by position, the tensor arguments whose content changed; ``draws``: a random generator moved on;
-    ``asserts``: an operator that returns nothing was called, which fails where something is wrong;
+    ``may_fail``: an operator may raise because of what is in its tensors;
     ``reads``: by position, the tensor arguments whose content decided about the result; ``is_determined``: the
     result's content follows from the arguments'."""
 
     __slots__ = (
-        "asserts",
         "draws",
         "has_tensor",
         "is_determined",
+        "may_fail",
         "reads",
         "result",
         "updates",
@@ -55,7 +55,7 @@ class Outcome:
         *,
         writes: bool,
         draws: bool,
-        asserts: bool = False,
+        may_fail: bool = False,
         leaves_open: bool = False,
         reads: tuple[int, ...] = (),
         written: tuple[int, ...] = (),
@@ -68,12 +68,12 @@ class Outcome:
         self.updates = updates
         self.writes = writes
         self.draws = draws
-        self.asserts = asserts
+        self.may_fail = may_fail
 
     @property
     def is_pure(self) -> bool:
         """Whether the operation need not run if nothing uses its result."""
-        return not (self.writes or self.draws or self.asserts)
+        return not (self.writes or self.draws or self.may_fail)
 
 
 class ResultSequence:

@@ -1,0 +1,144 @@
+"""Graphs that write to inputs or draw random numbers, and then raise: all effects up to there, none after."""
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+
+X = torch.arange(4.0) + 1
+INSIDE, OUTSIDE = torch.tensor([1]), torch.tensor([9])
+
+
+def test_effects_before_a_failure_after_a_write(whole):
+    def f(x, i, log):
+        log.append("a")
+        x.add_(1)
+        log.append("b")
+        y = x[i]
+        log.append("c")
+        x.mul_(2)
+        return y
+
+    whole(f, (X, INSIDE, []), (X, OUTSIDE, []), (X, INSIDE, []))
+
+
+def test_random_numbers_before_a_failure(whole):
+    def f(x, i, log):
+        log.append(len(log))
+        noise = torch.rand(4)
+        y = x[i] + noise
+        log.append(len(log))
+        return y * torch.rand(4)
+
+    whole(f, (X, INSIDE, []), (X, OUTSIDE, []), (X, INSIDE, []))
+
+
+def test_a_handler_in_the_frame_goes_on(whole):
+    def f(x, log):
+        x.add_(1)
+        try:
+            log.append("try")
+            y = torch.linalg.cholesky(x)
+        except RuntimeError as error:
+            log.append(type(error).__name__)
+            y = x * 0
+        finally:
+            log.append("finally")
+        x.mul_(3)
+        return y
+
+    whole(f, (torch.eye(3), []), (-5 * torch.eye(3), []), (torch.eye(3), []))
+
+
+def test_an_exception_raised_from_the_failure(whole):
+    def f(x, i, log):
+        try:
+            x.sub_(1)
+            return x[i]
+        except IndexError as error:
+            log.append("handled")
+            raise KeyError("wrapped") from error
+
+    whole(f, (X, INSIDE, []), (X, OUTSIDE, []))
+
+
+def test_a_result_that_nobody_uses(whole):
+    def f(x, i, log):
+        log.append("a")
+        x[i]
+        log.append("b")
+        return x + 1
+
+    whole(f, (X, INSIDE, []), (X, OUTSIDE, []))
+
+
+def test_a_tensor_gets_a_history_and_loses_it(whole):
+    def f(x, w, i, log):
+        log.append("a")
+        x.mul_(w)
+        y = x[i]
+        log.append("b")
+        return y
+
+    w = torch.full((4,), 2.0, requires_grad=True)
+    whole(f, (X, w, INSIDE, []), (X, w, OUTSIDE, []))
+
+
+class Refused(Exception):
+    """What a custom operator raises."""
+
+
+@torch.library.custom_op("failing_graphs::positive", mutates_args=())
+def positive(x: torch.Tensor) -> torch.Tensor:
+    if x[0] < 0:
+        raise Refused("negative")
+    return x.clone()
+
+
+@positive.register_fake
+def _(x):
+    return torch.empty_like(x)
+
+
+def test_a_custom_operator_that_raises(whole):
+    def f(x, log):
+        log.append("a")
+        x.add_(1)
+        positive(x)
+        log.append("b")
+        return x
+
+    whole(f, (X, []), (-9 * X, []))
+
+
+def test_a_failure_in_a_region_that_nobody_uses(whole):
+    from torch.utils.checkpoint import checkpoint
+
+    def part(x, i):
+        return x[i]
+
+    def f(x, i, log):
+        log.append("a")
+        checkpoint(part, x, i, use_reentrant=False)
+        log.append("b")
+        return x * 2
+
+    leaf = X.clone().requires_grad_()
+    whole(f, (leaf, INSIDE, []), (leaf, OUTSIDE, []))
+
+
+def test_an_interrupt_leaves_the_graph_undone():
+    def backend(graph_module, example_inputs):
+        def run(*inputs):
+            graph_module.forward(*inputs)
+            raise KeyboardInterrupt
+
+        return run
+
+    def f(x, i):
+        return x.add_(1)[i]
+
+    x = X.clone()
+    with pytest.raises(KeyboardInterrupt):
+        optimize(backend)(f)(x, INSIDE)
+    assert x.tolist() == X.tolist()

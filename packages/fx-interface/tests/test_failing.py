@@ -1,0 +1,52 @@
+"""Which operators may raise because of what is in their tensors."""
+
+import pytest
+import torch
+
+from fx_interface.failing import may_fail
+
+aten = torch.ops.aten
+INTEGERS = torch.ones(2, dtype=torch.int64)
+FLOATS = torch.ones(2)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "kwargs"),
+    [
+        (aten.index.Tensor, (FLOATS, [INTEGERS]), {}),
+        (aten.index_put_.default, (FLOATS, [INTEGERS], FLOATS), {}),
+        (aten.embedding.default, (FLOATS, INTEGERS), {}),
+        (aten._linalg_check_errors.default, (INTEGERS, "cholesky"), {}),
+        (aten.linalg_eigh.default, (FLOATS,), {}),
+        (aten.linalg_inv_ex.default, (FLOATS,), {"check_errors": True}),
+        (aten.cholesky_inverse.default, (FLOATS,), {}),
+        (aten._assert_scalar.default, (1, ""), {}),
+        (aten.floor_divide.default, (INTEGERS, INTEGERS), {}),
+        (aten.remainder.Scalar, (INTEGERS, 0), {}),
+        (aten.div_.Tensor_mode, (INTEGERS, INTEGERS), {"rounding_mode": "trunc"}),
+        (aten.bernoulli.default, (FLOATS,), {}),
+        (aten.normal.float_Tensor, (0.0, FLOATS), {}),
+        (torch.ops.profiler._record_function_enter_new.default, ("",), {}),
+    ],
+    ids=lambda part: str(part) if isinstance(part, torch._ops.OpOverload) else "",
+)
+def test_what_data_decide_about(op, args, kwargs):
+    assert may_fail(op, args, kwargs)
+
+
+@pytest.mark.parametrize(
+    ("op", "args", "kwargs"),
+    [
+        (aten.add.Tensor, (FLOATS, FLOATS), {}),
+        (aten.linalg_vector_norm.default, (FLOATS,), {}),
+        (aten.linalg_inv_ex.default, (FLOATS,), {}),
+        (aten.floor_divide.default, (FLOATS, INTEGERS), {}),
+        (aten.remainder.Scalar, (INTEGERS, 3), {}),
+        (aten.div.Tensor, (INTEGERS, INTEGERS), {}),
+        (aten.bernoulli.p, (FLOATS, 0.5), {}),
+        (aten._foreach_add_.List, ([FLOATS], [FLOATS]), {}),
+    ],
+    ids=lambda part: str(part) if isinstance(part, torch._ops.OpOverload) else "",
+)
+def test_what_always_works(op, args, kwargs):
+    assert not may_fail(op, args, kwargs)
