@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import logging
 import random
 import traceback
@@ -171,6 +172,11 @@ def dict_iterator(view: Iterable[Any], position: int) -> Iterator[Any]:
     for _ in range(position):
         next(made, None)
     return made
+
+
+def drawing_from(iterator: Any) -> Iterator[Any]:
+    """The items of an object with ``__next__``, without a call of its ``__iter__``."""
+    return map(type(iterator).__next__, itertools.repeat(iterator))
 
 
 def advance(iterator: Iterator[Any], calls: int) -> None:

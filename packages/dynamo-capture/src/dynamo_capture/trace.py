@@ -273,7 +273,7 @@ class Trace:
         hashed = self.index(self.calls.special(value, "__hash__", []))
         if type(hashed) is not int:
             raise self.raises(TypeError, "__hash__ method should return an integer")
-        return HashedKey(self, value, hash(hashed))
+        return HashedKey(self, value, hashed)  # as it is: Python shortens only what does not fit its word
 
     def decide(self, relation: Relation) -> bool:
         """A question about sizes, answered for this compilation."""

@@ -448,3 +448,74 @@ def test_numbers_of_numpy_as_bounds(whole):
         return x[:, :n], x[n - 1], [1, 2, 3][n], range(n)[1], x.view(n, -1)
 
     whole(f, (X,))
+
+
+def test_a_hash_that_fills_the_word(whole):
+    @dataclasses.dataclass(frozen=True)
+    class Key:
+        a: int
+
+    class Negative:
+        def __hash__(self):
+            return -1
+
+    class Large:
+        def __hash__(self):
+            return 1 << 70
+
+    def f(x, n):
+        return x + 1, hash(Key(n)) == hash((n,)), hash(Key(n)), hash(Negative()), hash(Large())
+
+    whole(f, (X, 2), (X, 3))
+
+
+class Ranked:
+    def __init__(self, rank, log):
+        self.rank, self.log = rank, log
+
+    def __lt__(self, other):
+        self.log.append((self.rank, other.rank))
+        return self.rank < other.rank
+
+
+def test_sorting_asks_what_python_asks(whole):
+    def f(x, ranks, reverse):
+        log = []
+        made = [Ranked(rank, log) for rank in ranks]
+
+        def key(item):
+            log.append(item.rank)
+            return item
+
+        plain = [item.rank for item in sorted(made, reverse=reverse)]
+        by_key = [item.rank for item in sorted(made, key=key, reverse=reverse)]
+        return x + 1, plain, by_key, log
+
+    for ranks in ([2, 1, 3], [], [1], [3, 2, 2, 1, 5, 4], [1, 2, 3, 3, 0], [4, 4, 4, 1]):
+        whole(f, (X, ranks, False), (X, ranks, True))
+
+
+def test_iterators_that_a_break_meets_are_asked_for_once(same):
+    class Counting:
+        def __init__(self, n, log):
+            self.n, self.log = n, log
+
+        def __iter__(self):
+            self.log.append("iter")
+            return self
+
+        def __next__(self):
+            if not self.n:
+                raise StopIteration
+            self.n -= 1
+            self.log.append(torch.full((2,), float(self.n)).tolist())
+            return self.n
+
+    def f(x):
+        log = []
+        pairs = dict(zip("ab", Counting(2, log), strict=False))
+        numbered = list(enumerate(Counting(2, log)))
+        doubled = list(map(lambda n: 2 * n, Counting(2, log)))
+        return x + 1, pairs, numbered, doubled, list(filter(None, Counting(3, log))), log
+
+    same(f, (X,), (X,))

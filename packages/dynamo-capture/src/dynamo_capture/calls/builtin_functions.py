@@ -12,6 +12,7 @@ from dynamo_capture import floats
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.polyfills.builtins import sorted_by
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     NONE,
@@ -335,7 +336,8 @@ def sorted_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
     except NotConstant:
         if any(isinstance(rank, TensorValue) for rank in ranks) and len(ranks) > 1:
             raise GraphBreak("CAP201", "tensors are sorted by their content") from None
-        return tx.inliner.call_function(Const(substitute_for(sorted)), [ListValue(items)], kwargs)
+        given = [ListValue(items), ListValue(ranks), boolean(reverse)]
+        return tx.inliner.call_function(Const(sorted_by), given, {})
     order = tx.fold(lambda: sorted(range(len(items)), key=plain.__getitem__, reverse=reverse))
     return ListValue([items[index] for index in order])
 

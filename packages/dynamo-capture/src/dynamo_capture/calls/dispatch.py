@@ -17,6 +17,7 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     copying,
     drawing,
     library,
+    messages,
     methods,
     modes,
     set_methods,

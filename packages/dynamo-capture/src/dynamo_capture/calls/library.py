@@ -7,14 +7,12 @@ import dataclasses
 import functools
 import importlib
 import inspect
-import logging
 import operator
 import struct
 import sys
 import types
 import typing
-import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import graph_break
@@ -226,60 +224,3 @@ def lru_cache(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def import_module(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     names = [tx.constant(arg) for arg in args]
     return Const(tx.fold(lambda: importlib.import_module(*names)))
-
-
-@handles(warnings.warn)
-def warn(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """Issued after the graph has run, as if from the line that issues it."""
-    message = args[0] if args else kwargs["message"]
-    category: Value = args[1] if len(args) > 1 else kwargs.get("category", NONE)
-    level = args[2] if len(args) > 2 else kwargs.get("stacklevel", Const(1))
-    if isinstance(message, ObjectValue) or not tx.is_constant(message):
-        raise GraphBreak("CAP236", "a warning object is issued")
-    cls = tx.constant(category) or UserWarning
-    depth = min(max(int(tx.constant(level)), 1), len(tx.frames))
-    frame = tx.frames[-depth]
-    registry = frame.globals.real.setdefault("__warningregistry__", {})
-    tx.effects.deferred(
-        _Warning(
-            tx.constant(message),
-            cls,
-            frame.code.co_filename,
-            frame.line or 0,
-            frame.globals.real.get("__name__"),
-            registry,
-        ),
-        [],
-        {},
-    )
-    return NONE
-
-
-class _Warning:
-    """A warning ready to be issued."""
-
-    def __init__(
-        self, message: Any, category: Any, filename: str, line: int, module: Any, registry: Any
-    ) -> None:
-        self._arguments = (message, category, filename, line, module, registry)
-
-    def __call__(self) -> None:
-        warnings.warn_explicit(*self._arguments)
-
-
-def _log_handler(name: str) -> Any:
-    def handle(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        owner = args[0]
-        if not isinstance(owner, Const) or not all(tx.is_constant(v) for v in (*args[1:], *kwargs.values())):
-            raise GraphBreak("CAP236", "a value that is not known while tracing is logged")
-        tx.effects.deferred(getattr(owner.value, name), args[1:], kwargs)
-        return NONE
-
-    return handle
-
-
-for _name in ("debug", "info", "warning", "error", "critical", "exception", "log"):
-    handles(getattr(logging.Logger, _name))(_log_handler(_name))
-"""Logging happens after the graph has run."""
-
-pure(logging.Logger.isEnabledFor, logging.Logger.getEffectiveLevel, logging.getLogger)

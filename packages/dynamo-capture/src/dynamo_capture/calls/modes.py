@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.calls.contexts import ContextValue, NullContext
-from dynamo_capture.calls.library import warn
+from dynamo_capture.calls.messages import warn
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import NONE, Const, Value

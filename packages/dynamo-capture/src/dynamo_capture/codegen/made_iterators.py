@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture import runtime
@@ -22,6 +22,7 @@ from dynamo_capture.values import (
     RangeIterator,
     SequenceIterator,
     SymRangeIterator,
+    Value,
     ZipIterator,
 )
 
@@ -70,21 +71,36 @@ def range_iterator(to: Reconstruction, value: RangeIterator) -> None:
 @makes(EnumerateIterator)
 def enumerate_(to: Reconstruction, value: EnumerateIterator) -> None:
     """``enumerate``."""
-    to.call(enumerate, lambda: to.push_all([value.inner, Const(value.position)]), 2)
+    to.call(enumerate, lambda: _push_started(to, [value.inner], Const(value.position)), 2)
 
 
 @makes(ZipIterator)
 def zip_(to: Reconstruction, value: ZipIterator) -> None:
     """``zip``."""
     made = functools.partial(zip, strict=True) if value.strict else zip
-    to.call(made, lambda: to.push_all(list(value.inners)), len(value.inners))
+    to.call(made, lambda: _push_started(to, value.inners), len(value.inners))
 
 
 @makes(MapIterator)
 def map_(to: Reconstruction, value: MapIterator) -> None:
     """``map`` and ``filter``."""
     made = filter if value.keeps else map
-    to.call(made, lambda: to.push_all([value.function, *value.inners]), 1 + len(value.inners))
+
+    def push() -> None:
+        to.push(value.function)
+        _push_started(to, value.inners)
+
+    to.call(made, push, 1 + len(value.inners))
+
+
+def _push_started(to: Reconstruction, iterators: Sequence[Value], *more: Value) -> None:
+    """Iterators that ``zip`` and its kin have asked for already: an object's own ``__iter__`` is not called again."""
+    for iterator in iterators:
+        if isinstance(iterator, ObjectIterator):
+            to.call(runtime.drawing_from, functools.partial(to.push, iterator), 1)
+        else:
+            to.push(iterator)
+    to.push_all(list(more))
 
 
 @makes(GeneratorValue)

@@ -13,7 +13,7 @@ import torch
 from torch.fx import Node
 from torch.utils.checkpoint import checkpoint, noop_context_fn
 
-from dynamo_capture.calls.library import warn
+from dynamo_capture.calls.messages import warn
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import GraphOutput, is_differentiable
