@@ -10,6 +10,7 @@ from torch._ops import OpOverload
 
 from aot_autograd.float_sizes import with_tensors_for_floats
 from aot_autograd.memory import read
+from aot_autograd.offsets import offset_of
 from aot_autograd.record import Value
 from aot_autograd.storage import ViewStep
 from aot_autograd.trace import Trace, TracedTensor
@@ -86,19 +87,18 @@ def view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[st
     no_grad = not torch.is_grad_enabled()
     if type(value.spec) is TensorSpec:
         step = ViewStep(source.view_step, op, rest, keywords, None, no_grad, value.spec)
-        return marked(op, source, trace.tensor(storage, step, value))
-    items = [recorder.item(value, index) for index in range(len(value.spec))]
-    made = [
-        marked(
-            op,
-            source,
-            trace.tensor(
-                storage, ViewStep(source.view_step, op, rest, keywords, index, no_grad, item.spec), item
-            ),
-        )
-        for index, item in enumerate(items)
-    ]
+        return _shown(trace, source, viewed, step, value)
+    made = []
+    for index in range(len(value.spec)):
+        item = recorder.item(value, index)
+        step = ViewStep(source.view_step, op, rest, keywords, index, no_grad, item.spec)
+        made.append(_shown(trace, source, viewed, step, item))
     return tuple(made) if isinstance(value.spec, tuple) else made
+
+
+def _shown(trace: Trace, source: TracedTensor, viewed: Value, step: ViewStep, value: Value) -> TracedTensor:
+    offset = offset_of(step, viewed.spec, source.offset)
+    return marked(step.op, source, trace.tensor(source.storage_record, step, value, offset))
 
 
 def marked(op: OpOverload, source: TracedTensor, made: TracedTensor) -> TracedTensor:

@@ -15,6 +15,7 @@ from torch._ops import OpOverload
 
 from aot_autograd.calls import Treatment, values_of, view
 from aot_autograd.storage import InputForm, ViewStep
+from aot_autograd.strided import as_strided, as_strided_scatter
 from aot_autograd.trace import Trace, TracedTensor
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr
@@ -31,30 +32,6 @@ def refuse(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[
         where=trace.recorder.where,
         action="use the operator without the trailing underscore",
     )
-
-
-def as_strided(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """An explicit offset counts from the start of the memory, not of the view: it is a view of the base."""
-    source = args[0]
-    if type(source) is not TracedTensor:
-        return view(trace, op, args, kwargs)
-    offset = args[3] if len(args) > 3 else kwargs.get("storage_offset")
-    storage = source.storage_record
-    if offset is not None and storage.input_index is not None:
-        trace.from_the_start.add(storage.input_index)
-    if offset is not None and source.view_step is not None:
-        source = storage.base
-    if storage.input_index is not None and _reaches_out(source.value.spec, args[1], args[2], offset):
-        trace.shown_beyond.add(storage.input_index)
-    return view(trace, op, (source, *args[1:]), kwargs)
-
-
-def _reaches_out(spec: TensorSpec, sizes: Any, strides: Any, offset: Any) -> bool:
-    """Whether a strided view of a tensor needs more memory than the tensor spans, as far as the sizes are known."""
-    numbers = [*spec.sizes, *spec.strides, *sizes, *strides, offset or 0]
-    if not all(isinstance(number, int) for number in numbers):
-        return False
-    return (offset or 0) + _extent(sizes, strides) > _extent(spec.sizes, spec.strides)
 
 
 def _extent(sizes: Any, strides: Any) -> int:
@@ -89,8 +66,9 @@ def _take_form(
     if storage.form is not None and storage.form.tensor is target:
         storage.form.steps.append(_step(trace, op, args, kwargs, made.value.spec))
     target.view_step, target.value, target.generation = made.view_step, made.value, made.generation
+    target.offset = made.offset
     with torch._C._DisableTorchDispatch():
-        aten.as_strided_.default(target, made.size(), made.stride())
+        aten.as_strided_.default(target, made.size(), made.stride(), made.storage_offset())
     return target
 
 
@@ -145,6 +123,7 @@ def _has_room(trace: Trace, spec: TensorSpec, sizes: list[int | Expr]) -> bool:
 FORM_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.as_strided.default: as_strided,
     aten.as_strided_.default: _becomes(aten.as_strided.default, as_strided),
+    aten.as_strided_scatter.default: as_strided_scatter,
     aten.t_.default: _becomes(aten.t.default),
     aten.transpose_.default: _becomes(aten.transpose.int),
     aten.swapdims_.default: _becomes(aten.transpose.int),

@@ -61,7 +61,7 @@ def _identity(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mappi
         storage.base = marked(op, source, trace.tensor(storage, None, value))
         return storage.base
     step = ViewStep(source.view_step, op, (), {}, None, not torch.is_grad_enabled(), value.spec)
-    return marked(op, source, trace.tensor(storage, step, value))
+    return marked(op, source, trace.tensor(storage, step, value, source.offset))
 
 
 def _is_new(tensor: TracedTensor) -> bool:

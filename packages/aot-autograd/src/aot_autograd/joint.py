@@ -38,7 +38,7 @@ _NO_DATA = "data is not allocated yet"
 @dataclass(slots=True)
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``decomposed``: with a
-    table of decompositions."""
+    table of decompositions; ``placed``: inputs that must begin at these elements of their memory."""
 
     trace: Trace
     declared: Sequence[InputDecl]
@@ -49,6 +49,7 @@ class Joint:
     mutated: list[MutatedInput]
     forms: list[FormOfInput]
     decomposed: bool = False
+    placed: tuple[tuple[int, int], ...] = ()
     tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
     gradients: list[tuple[int, Value]] = field(default_factory=list)
 
@@ -91,7 +92,8 @@ def trace_program(
         else:
             _check_inference(joint)
         _check_random_numbers(joint)
-        _check_reach(joint, arguments, example_inputs)
+        _check_reach(joint, arguments)
+        joint.placed = tuple((i, arguments.storages[i].begin) for i in sorted(trace.placed))
         return joint
     except StackError:
         raise
@@ -115,17 +117,15 @@ def _without_cpp_frames(message: str) -> str:
     return message.partition("\nException raised from ")[0]
 
 
-def _check_reach(joint: Joint, arguments: _Arguments, example_inputs: Sequence[Any]) -> None:
-    """AOT121 for strided views of inputs that count from another place, or reach further, than the input itself.
+def _check_reach(joint: Joint, arguments: _Arguments) -> None:
+    """AOT121 for strided views of inputs that reach further than the input itself.
 
     That only matters where a value takes the input's place: when it was written, or for its gradient.
     """
-    trace, gradients = joint.trace, {index for index, _ in joint.gradients}
-    for index in sorted(trace.from_the_start | trace.shown_beyond):
+    gradients = {index for index, _ in joint.gradients}
+    for index in sorted(joint.trace.shown_beyond):
         storage = arguments.storages[index]
-        if storage.value is storage.first and index not in gradients:
-            trace.from_the_start.discard(index)
-        elif index in trace.shown_beyond or example_inputs[index].storage_offset():
+        if storage.value is not storage.first or index in gradients:
             raise UnsupportedProgramError(
                 "AOT121",
                 "a strided view shows memory outside of the input that it is taken of",
@@ -161,7 +161,7 @@ def _tensor_input(
     if trace.env.replacements:
         sizes, strides = (tuple(map(trace.env.simplify, numbers)) for numbers in (sizes, strides))
     bare = TensorSpec(sizes, strides, spec.dtype, spec.device)
-    made = trace.fresh(trace.recorder.input(decl.name, bare), index)
+    made = trace.fresh(trace.recorder.input(decl.name, bare), index, int(example.storage_offset()))
     storage = arguments.storages[index] = made.storage_record
     if training and example.requires_grad:
         made.requires_grad_()

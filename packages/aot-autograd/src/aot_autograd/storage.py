@@ -66,16 +66,17 @@ class Storage:
     """Memory shared by tensors. ``value`` is the base's current value; ``input_index`` tells whose memory it is.
 
     ``first`` is the value before any write, ``base`` the traced tensor that is the base itself; ``generation`` counts
-    writes; ``form`` is there if the input itself takes another form.
+    writes; ``form`` is there if the input itself takes another form; ``begin`` is where the base begins, in elements.
     """
 
-    __slots__ = ("base", "first", "form", "generation", "initial_grad_fn", "input_index", "value")
+    __slots__ = ("base", "begin", "first", "form", "generation", "initial_grad_fn", "input_index", "value")
 
-    def __init__(self, value: Value, input_index: int | None = None) -> None:
+    def __init__(self, value: Value, input_index: int | None = None, begin: int = 0) -> None:
         self.first = value
         self.value = value
         self.generation = 0
         self.input_index = input_index
+        self.begin = begin
         self.base: Any = None
         self.initial_grad_fn: Any = None
         self.form: InputForm | None = None

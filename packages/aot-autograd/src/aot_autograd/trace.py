@@ -21,18 +21,22 @@ from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_floats import fixed, float_from_torch
 from fx_interface.sym_nodes import SizeTable
-from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 
 class TracedTensor(torch.Tensor):
-    """A tensor without data: its storage record, the view that leads to it, and its value when last read."""
+    """A tensor without data: its storage record, the view that leads to it, and its value when last read.
 
-    __slots__ = ("generation", "storage_record", "value", "view_step")
+    ``offset``: where it begins in its memory, in elements.
+    """
+
+    __slots__ = ("generation", "offset", "storage_record", "value", "view_step")
     storage_record: Storage
     view_step: ViewStep | None
     value: Value
     generation: int
+    offset: IntLike
 
     __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
@@ -50,8 +54,8 @@ class Trace:
     ``owners`` tells in which storage a value (by number) was first held: the others hold it as a copy.
     ``unsure_copies`` are storages (by identity) of which, or as which, a copy was made that eager does not make where a
     size that only data tell is 0 or 1.
-    ``from_the_start``: inputs that are taken to begin where their memory begins; ``shown_beyond``: inputs that have
-    views which show more memory than they do; ``functional_forms``: operators whose functional forms were made.
+    ``placed``: inputs in whose memory the program names places by number; ``shown_beyond``: inputs that have views
+    which show more memory than they do; ``functional_forms``: operators whose functional forms were made.
     """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
@@ -63,27 +67,31 @@ class Trace:
         self.constants: list[tuple[Value, torch.Tensor]] = []
         self.adopting: Storage | None = None
         self.unsure_copies: set[int] = set()
-        self.from_the_start: set[int] = set()
+        self.placed: set[int] = set()
         self.shown_beyond: set[int] = set()
         self.functional_forms: set[str] = set()
 
-    def tensor(self, storage: Storage, step: ViewStep | None, value: Value) -> TracedTensor:
-        """A traced tensor for ``value``, which lies in ``storage`` at the view ``step``."""
+    def tensor(
+        self, storage: Storage, step: ViewStep | None, value: Value, offset: IntLike | None = None
+    ) -> TracedTensor:
+        """A traced tensor for ``value``, which lies in ``storage`` at the view ``step`` and begins at ``offset``."""
         spec = value.spec
         if not isinstance(spec, TensorSpec):
             raise UnsupportedProgramError("AOT109", f"{value.op} returned {spec}, not a tensor")
         ordinary = step is not None and storage.base is not None and not storage.base.is_inference()
         with torch.inference_mode(False) if ordinary and torch.is_inference_mode_enabled() else nullcontext():
-            made: TracedTensor = self.sizes.wrapper(TracedTensor, spec)
+            offset = storage.begin if offset is None else offset
+            made: TracedTensor = self.sizes.wrapper(TracedTensor, spec, offset=offset)
         made.storage_record = storage
         made.view_step = step
         made.value = value
         made.generation = storage.generation
+        made.offset = offset
         return made
 
-    def fresh(self, value: Value, input_index: int | None = None) -> TracedTensor:
-        """A traced tensor in memory of its own."""
-        storage = Storage(value, input_index)
+    def fresh(self, value: Value, input_index: int | None = None, begin: int = 0) -> TracedTensor:
+        """A traced tensor in memory of its own, where it begins at the element ``begin``."""
+        storage = Storage(value, input_index, begin)
         made = self.tensor(storage, None, value)
         storage.base = made
         self.storages.append(storage)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 import torch
 from torch._ops import OpOverload
 
+from aot_autograd.offsets import argument
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import ViewStep
 from fx_interface.errors import UnsupportedProgramError
@@ -68,17 +69,9 @@ def _reshaped(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -> 
     return recorder.call(aten.view.default, (new, list(viewed.spec.sizes)))
 
 
-def _argument(step: ViewStep, position: int, default: Any) -> Any:
-    """The step's argument at ``position`` (self not counted), or its default."""
-    if position < len(step.args):
-        return step.args[position]
-    name = step.op._schema.arguments[position + 1].name
-    return step.kwargs.get(name, default)
-
-
 def _permuted(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -> Value:
     rank = viewed.spec.rank
-    order = [dim % rank for dim in _argument(step, 0, ())]
+    order = [dim % rank for dim in argument(step, 0, ())]
     inverse = [order.index(dim) for dim in range(rank)]
     return recorder.call(aten.permute.default, (new, inverse))
 
@@ -89,7 +82,7 @@ def _transposed(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -
 
 def _unsqueezed(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -> Value:
     rank = viewed.spec.rank + 1
-    return recorder.call(aten.squeeze.dim, (new, _argument(step, 0, 0) % rank))
+    return recorder.call(aten.squeeze.dim, (new, argument(step, 0, 0) % rank))
 
 
 def _squeezed(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -> Value:
@@ -106,7 +99,7 @@ def _squeezed(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -> 
 def _squeezed_dims(step: ViewStep, rank: int) -> list[int]:
     if step.op is aten.squeeze.default:
         return list(range(rank))
-    dims = _argument(step, 0, ())
+    dims = argument(step, 0, ())
     return [dim % rank for dim in (dims if isinstance(dims, (list, tuple)) else [dims])]
 
 
@@ -118,9 +111,9 @@ def _scattered(op: OpOverload) -> Inverse:
 
 
 def _split(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -> Value:
-    dim = _argument(step, 1, 0)
+    dim = argument(step, 1, 0)
     assert step.index is not None
-    sections = _argument(step, 0, None)
+    sections = argument(step, 0, None)
     if isinstance(sections, (list, tuple)):
         start = sum(sections[: step.index])
     else:
@@ -131,7 +124,7 @@ def _split(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -> Val
 
 def _unbound(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -> Value:
     assert step.index is not None
-    return recorder.call(aten.select_scatter.default, (viewed, new, _argument(step, 0, 0), step.index))
+    return recorder.call(aten.select_scatter.default, (viewed, new, argument(step, 0, 0), step.index))
 
 
 def _retyped(recorder: Recorder, viewed: Value, step: ViewStep, new: Value) -> Value:

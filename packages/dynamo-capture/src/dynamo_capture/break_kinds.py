@@ -40,7 +40,8 @@ _ENTRIES = (
     BreakKind(
         "CAP203",
         "autograd is run inside",
-        "the backward pass is made from the whole graph, after it has ended",
+        "the backward pass is made from the whole graph, after it has ended; a graph that holds all that a gradient "
+        "leads through can hold `torch.autograd.grad`",
         "call backward() outside of the compiled function",
     ),
     BreakKind(

@@ -342,7 +342,7 @@ class FrameCompiler:
         tx: Trace,
     ) -> Any:
         session = self._session
-        entry = switches()
+        entry = tx.entry = switches()
         tx.guards.add(guards.global_state())
         tx.guards.add(forward_level_guard())
         with _modes_restored(tx):

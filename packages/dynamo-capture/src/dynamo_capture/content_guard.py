@@ -34,7 +34,7 @@ class TensorContents(GuardRecord):
         count = len(self.contents)
         memory = set()
         for tensor, expected in zip(value[:count], self.contents, strict=True):
-            if not isinstance(tensor, torch.Tensor) or tensor.tolist() != expected:
+            if not isinstance(tensor, torch.Tensor) or _frozen(tensor.tolist()) != expected:
                 return False
             storage = tensor.untyped_storage()
             if storage.nbytes() != tensor.numel() * tensor.element_size():
@@ -50,8 +50,8 @@ class TensorContents(GuardRecord):
         for source, tensor, expected in zip(self.sources, value, self.contents, strict=False):
             if not isinstance(tensor, torch.Tensor):
                 return f"expected {source} to be a tensor"
-            if tensor.tolist() != expected:
-                return f"expected {source} to hold {expected!r}, got {tensor.tolist()!r}"
+            if _frozen(tensor.tolist()) != expected:
+                return f"expected {source} to hold {expected!r}, got {_frozen(tensor.tolist())!r}"
         return "expected tensors that own their memory, and that nothing else writes to"
 
 
@@ -59,4 +59,9 @@ def tensor_contents(contents: Mapping[Source, Any], written: Iterable[Source]) -
     """The guard of what was read; ``written``: tensors that the code writes to."""
     read = list(contents)
     others = [source for source in written if source not in contents]
-    return TensorContents(read[0], (*read[1:], *others), tuple(contents.values()))
+    return TensorContents(read[0], (*read[1:], *others), _frozen(list(contents.values())))
+
+
+def _frozen(content: Any) -> Any:
+    """Lists of numbers as tuples: a guard is compared and hashed."""
+    return tuple(map(_frozen, content)) if isinstance(content, list) else content

@@ -251,6 +251,25 @@ class PlainTensorSource(Source):
         return f"{self.parent.expression}.as_subclass(torch.Tensor)"
 
 
+@dataclass(frozen=True, slots=True)
+class FollowedTensorSource(Source):
+    """A tensor that the program has told autograd to follow, or not to, before the graph uses it."""
+
+    parent: Source
+    followed: bool
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return value.requires_grad_(self.followed)
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}.requires_grad_({self.followed})"
+
+
 @functools.cache
 def _has_own_items(cls: type) -> bool:
     found = next(

@@ -57,7 +57,7 @@ from fx_interface.source import Source
 from fx_interface.symbols import Relation, ShapeEnv
 
 if TYPE_CHECKING:
-    from dynamo_capture.calls.modes import Block
+    from dynamo_capture.calls.modes import Block, Switches
     from dynamo_capture.frame import Frame, GeneratorValue
     from dynamo_capture.nesting import Stop
     from dynamo_capture.policy import Policy
@@ -87,6 +87,8 @@ class Trace:
         self.resumes = resumes
         self.stop: Stop | None = None
         self.blocks: list[Block] = []
+        self.entry: Switches = {}
+        """What torch's switches stood at where the graph begins."""
         self.generators: list[GeneratorValue] = []
         self.steps = 0
         self.size_bindings: list[tuple[Any, Source]] = []

@@ -126,8 +126,12 @@ class SizeTable:
             self.numbers[value] = found
         return found
 
-    def wrapper(self, cls: type[torch.Tensor], spec: TensorSpec, requires_grad: bool = False) -> Any:
+    def wrapper(
+        self, cls: type[torch.Tensor], spec: TensorSpec, requires_grad: bool = False, offset: IntLike = 0
+    ) -> Any:
         """A tensor of the class ``cls`` that has the sizes and strides of ``spec``, and no memory.
+
+        It says that it begins at the element ``offset`` of its memory.
 
         Torch would ask for each product and sum to know how much memory that is; told so, it is done in a third of
         the time.
@@ -135,10 +139,10 @@ class SizeTable:
         sizes: Any = spec.sizes
         strides: Any = spec.strides
         memory = None  # quicker left to torch
-        if not spec.is_static:
+        if not spec.is_static or isinstance(offset, Expr):
             sizes = [self.to_torch(n) for n in sizes]
             strides = [self.to_torch(n) for n in strides]
-            memory = self.to_torch(self.memory(spec.sizes, spec.strides) * spec.dtype.itemsize)
+            memory = self.to_torch((self.memory(spec.sizes, spec.strides) + offset) * spec.dtype.itemsize)
         return _make_wrapper(
             cls,
             sizes,
@@ -147,6 +151,7 @@ class SizeTable:
             device=spec.device,
             requires_grad=requires_grad,
             storage_size=memory,
+            storage_offset=None if isinstance(offset, int) and not offset else self.to_torch(offset),
         )
 
     def memory(self, sizes: tuple[IntLike, ...], strides: tuple[IntLike, ...]) -> IntLike:

@@ -55,8 +55,8 @@ def finish(
     as_written = _fallback(plan, fallback)
     if plan.apart.written or views:
         run = _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, as_written)
-    if plan.from_the_start:
-        run = _from_the_start(plan.from_the_start, run, as_written)
+    if plan.placed:
+        run = _placed(plan.placed, run, as_written)
     if run is not forward and (plan.may_fail or not draws):
         run = all_or_nothing(run)
     return run
@@ -127,19 +127,16 @@ def _checked(
     return checked
 
 
-def _from_the_start(
-    indices: Sequence[int], run: CompiledGraph, fallback: Callable[..., Sequence[Any]] | None
+def _placed(
+    places: Sequence[tuple[int, int]], run: CompiledGraph, fallback: Callable[..., Sequence[Any]] | None
 ) -> CompiledGraph:
-    """Calls with an input that begins within its memory, from whose start the program counts, take the fallback."""
+    """Calls with an input that begins elsewhere in its memory take the fallback, where the program names places."""
 
     def checked(*inputs: Any) -> Sequence[Any]:
-        for index in indices:
-            if inputs[index].storage_offset():
-                return _instead(
-                    f"input {index} is a part of other memory and offsets count from its start",
-                    inputs,
-                    fallback,
-                )
+        for index, begin in places:
+            if inputs[index].storage_offset() != begin:
+                why = f"input {index} begins at another element of its memory, in which the program names places"
+                return _instead(why, inputs, fallback)
         return run(*inputs)
 
     return checked

@@ -12,6 +12,7 @@ from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import is_compiling
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.numbers import varies
+from dynamo_capture.tensors import gradients
 from dynamo_capture.tensors.data_numbers import are_close, are_equal, state
 from dynamo_capture.values import (
     FALSE,
@@ -332,8 +333,11 @@ def handle_torch_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]
     raise GraphBreak("CAP238", "__torch_function__ of a user's class is called")
 
 
-@handles(torch.autograd.grad, torch.autograd.backward)
-def autograd(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+handles(torch.autograd.grad)(gradients.grad)
+
+
+@handles(torch.autograd.backward)
+def backward(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP203", "the autograd engine is run inside the compiled function")
 
 

@@ -9,8 +9,11 @@ import torch
 
 from dynamo_capture import floats
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.output import is_differentiable, with_grad
+from dynamo_capture.sources import FollowedTensorSource
 from dynamo_capture.tensors import data_numbers
-from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
+from fx_interface.tensor_spec import SPEC_KEY
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -52,6 +55,28 @@ def _dim(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Val
 @method("is_inference")
 def _is_inference(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return Const(owner.meta.is_inference)
+
+
+@method("requires_grad_")
+def _requires_grad(
+    tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """Whether autograd follows an existing tensor is set before the graph runs, which must not have used it."""
+    given = args[0] if args else kwargs.get("requires_grad", TRUE)
+    if owner.real is None or owner.source is None or not isinstance(given, Const):
+        return None
+    meta, wanted = owner.meta, bool(given.value)
+    if meta.requires_grad is wanted:
+        return owner
+    declared = next((item for item in tx.output.inputs if item.node is owner.node), None)
+    if declared is None or owner.node.users or not meta.is_leaf or not is_differentiable(meta.spec.dtype):
+        raise GraphBreak("CAP208", "`requires_grad` of a tensor changes after the graph has used it")
+    declared.source = FollowedTensorSource(declared.source, wanted)
+    declared.spec = owner.node.meta[SPEC_KEY] = with_grad(meta.spec, wanted)
+    declared.example = declared.example.detach().requires_grad_(wanted)
+    tx.tensors.becomes(owner, TensorMeta.of(meta.spec, wanted, True, meta.cls, meta.is_inference))
+    tx.effects.deferred(torch.Tensor.requires_grad_, [owner, Const(wanted)], {})
+    return owner
 
 
 @method("as_subclass")

@@ -168,7 +168,7 @@ class Operations(Results):
         )
         self._note_data(node, made)
         for index, meta in outcome.updates:
-            self._update(tensors[index], meta)
+            self.becomes(tensors[index], meta)
         result = self.result_of(node, outcome.result, tensors)
         if made:
             data_numbers.note_births(tx, made, result)
@@ -216,8 +216,8 @@ class Operations(Results):
             return (grad, inference, torch.get_default_dtype(), state)
         return (grad, inference, torch.get_default_dtype())
 
-    def _update(self, tensor: TensorValue, meta: TensorMeta) -> None:
-        """An in-place operation changed what autograd knows of a tensor, and so of its base and the base's views."""
+    def becomes(self, tensor: TensorValue, meta: TensorMeta) -> None:
+        """What autograd knows of a tensor has changed, and so of its base and the base's views."""
         tensor.meta = meta
         if meta.requires_grad:
             root = tensor.root

@@ -1,0 +1,67 @@
+"""Programs that take gradients themselves, compiled as one graph each: trained for some steps as in eager."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import fxstack
+
+
+def _residual(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    x = x.detach().requires_grad_(True)
+    u = net(x)
+    first = torch.autograd.grad(u.sum(), x, create_graph=True)[0]
+    second = torch.autograd.grad(first[:, 0].sum(), x, create_graph=True)[0]
+    return (second[:, 0] + u.squeeze(-1)).pow(2).mean()
+
+
+def _penalty(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    between = (torch.rand(x.shape[0], 1) * x).requires_grad_(True)
+    judged = net(between)
+    found = torch.autograd.grad(judged, between, torch.ones_like(judged), create_graph=True)[0]
+    return (found.norm(2, dim=1) - 1).square().mean() + F.softplus(-net(x)).mean()
+
+
+def _inner_step(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    weights = dict(net.named_parameters())
+    loss = torch.func.functional_call(net, weights, (x,)).square().sum()
+    found = torch.autograd.grad(loss, list(weights.values()), create_graph=True)
+    moved = {name: w - 0.05 * g for (name, w), g in zip(weights.items(), found, strict=True)}
+    return torch.func.functional_call(net, moved, (x + 1,)).square().mean()
+
+
+def _pairs_apart(net: nn.Module, x: torch.Tensor) -> torch.Tensor:
+    """A contrastive loss: the diagonal of the similarities is filled in place, and the gradient's with zeros."""
+    z = F.normalize(net(x) + x, dim=1)
+    likeness = z @ z.t() / 0.5
+    likeness.fill_diagonal_(-1e9)
+    half = x.shape[0] // 2
+    return F.cross_entropy(likeness, torch.cat([torch.arange(half) + half, torch.arange(half)]))
+
+
+@pytest.mark.parametrize("loss", [_residual, _penalty, _inner_step, _pairs_apart])
+def test_training_equals_eagers(loss: Any) -> None:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    twin = copy.deepcopy(net)
+    compiled = fxstack.compile(loss, fullgraph=True)
+    losses: list[list[float]] = []
+    for model, function in ((net, loss), (twin, compiled)):
+        torch.manual_seed(1)
+        optimizer = torch.optim.SGD(model.parameters(), 0.1)
+        losses.append([])
+        for _ in range(3):
+            optimizer.zero_grad()
+            value = function(model, torch.randn(6, 3))
+            value.backward()
+            optimizer.step()
+            losses[-1].append(value.item())
+    assert losses[0] == pytest.approx(losses[1], rel=1e-4)
+    for one, other in zip(net.parameters(), twin.parameters(), strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
