@@ -9,6 +9,7 @@ from typing import Any
 import torch
 
 from aot_autograd.aliasing import Results, add_mutation, classify, replay_of, separate
+from aot_autograd.ancestry import ancestry
 from aot_autograd.calls import values_of
 from aot_autograd.decompositions import NOTHING, Decompositions, decomposing
 from aot_autograd.functionalize import handle, handle_backward
@@ -38,7 +39,8 @@ _NO_DATA = "data is not allocated yet"
 @dataclass(slots=True)
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``decomposed``: with a
-    table of decompositions; ``placed``: inputs that must begin at these elements of their memory."""
+    table of decompositions; ``placed``: inputs that must begin at these elements of their memory; ``between``,
+    ``leaves`` and ``cut`` are the backward plan's."""
 
     trace: Trace
     declared: Sequence[InputDecl]
@@ -50,6 +52,9 @@ class Joint:
     forms: list[FormOfInput]
     decomposed: bool = False
     placed: tuple[tuple[int, int], ...] = ()
+    between: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    leaves: tuple[int, ...] = ()
+    cut: tuple[int, ...] = ()
     tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
     gradients: list[tuple[int, Value]] = field(default_factory=list)
 
@@ -224,6 +229,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
     trace.recorder.backward = True
     trace.recorder.where = None
     tracked = {m.graph_index for m in joint.mutated if m.differentiable}
+    _record_ancestry(joint)
     outputs: list[TracedTensor] = []
     tangents: list[TracedTensor] = []
     for index, result in enumerate(joint.results.graph):
@@ -232,6 +238,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
             tensor is None
             or not tensor.requires_grad
             or (index >= joint.user_results and index not in tracked)
+            or index in joint.leaves
         ):
             continue
         spec = _tangent_spec(tensor.value.spec)
@@ -261,6 +268,25 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
         if gradient is not None:
             value = values_of(trace, gradient)
             joint.gradients.append((index, _in_layout_of(trace.recorder, joint.inputs[index], value)))
+    followed = {index for index, _ in joint.gradients} | {m.input_index for m in joint.mutated}
+    if joint.gradients:  # else the results require grad because these inputs do
+        joint.cut = tuple(index for index, _ in leaves if index not in followed)
+
+
+def _record_ancestry(joint: Joint) -> None:
+    """Which results are leaves that the program made, and which others results are computed from."""
+    seen = {
+        index: result.tensor
+        for index, result in enumerate(joint.results.graph[: joint.user_results])
+        if result.tensor is not None and result.tensor.requires_grad
+    }
+    inputs = {id(storage.base) for storage in joint.trace.storages if storage.input_index is not None}
+    joint.leaves = tuple(i for i, tensor in seen.items() if tensor.is_leaf and id(tensor) not in inputs)
+    joint.between = ancestry(seen)
+    if joint.leaves and len(joint.leaves) == len(seen):
+        raise UnsupportedProgramError(
+            "AOT116", "all results that require grad are leaves that the program makes"
+        )
 
 
 def _in_layout_of(recorder: Recorder, given: Value | None, gradient: Value) -> Value:

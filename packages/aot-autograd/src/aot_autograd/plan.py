@@ -134,7 +134,9 @@ class BackwardPlan:
 
     ``groups``: for each tangent the number of its group, where there are several; those of different groups need no
     saved value in common but for what they only pass on, so that eager may run them in backwards of their own.
-    ``needed_by``: then, for each saved value, the groups that are computed with it.
+    ``needed_by``: then, for each saved value, the groups that are computed with it. ``between``: graph results, each
+    with the earlier ones that it is computed from; ``leaves``: graph results that the program made leaves; ``cut``:
+    inputs that require grad and get none, so that no backward may lead to them.
     """
 
     symbols: tuple[int, ...]
@@ -145,6 +147,9 @@ class BackwardPlan:
     depends: tuple[tuple[int, ...], ...]
     groups: tuple[int, ...] = ()
     needed_by: tuple[tuple[int, ...], ...] = ()
+    between: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    leaves: tuple[int, ...] = ()
+    cut: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

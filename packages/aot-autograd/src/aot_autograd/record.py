@@ -111,6 +111,7 @@ class Recorder:
         self.backward = False
         self.where: UserLocation | None = None
         self.checkpoints = 0
+        self.copied: list[Value] = []
         self.births: dict[Symbol, Value] = {}
         self.renamed: dict[Symbol, IntLike] = {}
         self._lines: list[tuple[int, UserLocation | None]] = []

@@ -23,15 +23,18 @@ Simplification: TypeAlias = "Callable[[Recorder, Sequence[Any], TensorSpec], Val
 
 
 def _unchanged(recorder: Recorder, args: Sequence[Any], spec: TensorSpec) -> Value | None:
-    """A copy, view or conversion to what the value is already."""
+    """A view or conversion to what the value is already."""
     value: Value = args[0]
     return value if value.spec is spec else None
 
 
 def _copied(recorder: Recorder, args: Sequence[Any], spec: TensorSpec) -> Value | None:
-    """As ``_unchanged``, but a copy of what is only marked as conjugated or negated computes it."""
+    """A copy is the value itself, unless that is only marked as conjugated or negated, which a copy computes."""
     value: Value = args[0]
-    return value if value.spec is spec and not _is_marked(value) else None
+    if value.spec is not spec or _is_marked(value):
+        return None
+    recorder.copied.append(value)
+    return value
 
 
 def _is_marked(value: Value) -> bool:
@@ -84,8 +87,8 @@ _RESHAPES: Final = frozenset({aten.view.default, aten._unsafe_view.default})
 
 SIMPLIFICATIONS: Final[dict[OpOverload, Simplification]] = {
     aten.clone.default: _copied,
-    aten._to_copy.default: _unchanged,
-    aten.lift_fresh_copy.default: _unchanged,
+    aten._to_copy.default: _copied,
+    aten.lift_fresh_copy.default: _copied,
     aten.expand.default: _unchanged,
     aten.slice.Tensor: _unchanged,
     aten.squeeze.default: _unchanged,

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
+from aot_autograd.aliasing import memory_root
 from aot_autograd.graphs import (
     Births,
     GraphInput,
@@ -53,7 +54,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         backward_graph, backward_plan, saved = _backward(joint, partition, symbols, born)
     elif joint.tangents:
         backward_plan = BackwardPlan(
-            (), (), (), (), (), ()
+            (), (), (), (), (), (), between=joint.between, leaves=joint.leaves, cut=joint.cut
         )  # results that require grad, and gradients that are None
     failing = calls_that_may_fail(joint.trace.recorder.values)
     forward, ignored = _forward(joint, saved, born, failing)
@@ -66,7 +67,10 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         differentiable=tuple(
             index
             for index, result in enumerate(joint.results.graph[: joint.user_results])
-            if backward_plan is not None and result.tensor is not None and result.tensor.requires_grad
+            if backward_plan is not None
+            and result.tensor is not None
+            and result.tensor.requires_grad
+            and index not in joint.leaves
         ),
         mutated=tuple(joint.mutated),
         constants=tuple(tensor for _, tensor in joint.trace.constants),
@@ -213,6 +217,9 @@ def _backward(
         depends=tuple(tuple(sorted(under.get(value.number, ()))) for value in gradients),
         groups=groups,
         needed_by=_needed_by(live, under, groups, bindings) if groups else (),
+        between=joint.between,
+        leaves=joint.leaves,
+        cut=joint.cut,
     )
     return graph, plan, extra
 
@@ -270,24 +277,27 @@ def _bound_values(joint: Joint, kept: Any) -> dict[int, Value]:
 def _sources(joint: Joint, kept: list[Value]) -> tuple[list[SavedSource], list[Value], list[Value]]:
     """Where each kept value is found when the backward runs, and the extra results of the forward graph.
 
-    An input that the program overwrites, or gives another form, is kept as a copy made by the forward graph.
+    An input that the program overwrites, or gives another form, is kept as a copy made by the forward graph; so is what
+    the caller may overwrite and the program has copied: eager may have kept the copy.
     """
     positions = {value.number: i for i, value in enumerate(joint.inputs) if value is not None}
     positions |= {value.number: len(joint.inputs) + i for i, (value, _) in enumerate(joint.trace.constants)}
     overwritten = {m.input_index for m in joint.mutated} | {form.input_index for form in joint.forms}
     results = {r.value.number: i for i, r in enumerate(joint.results.graph) if isinstance(r.value, Value)}
+    copied = {memory_root(value).number for value in joint.trace.recorder.copied}
+    copied -= {value.number for value, _ in joint.trace.constants}
     saved: list[SavedSource] = []
     extra: list[Value] = []
     for value in kept:
         position = positions.get(value.number)
-        if position is not None and position not in overwritten:
-            saved.append(SavedInput(position))
-        elif value.number in results and position is None:
-            saved.append(SavedOutput(results[value.number]))
+        known_outside = position is not None or value.number in results
+        apart = position in overwritten or memory_root(value).number in copied
+        if known_outside and not apart:
+            saved.append(SavedOutput(results[value.number]) if position is None else SavedInput(position))
         else:
             saved.append(SavedOutput(len(joint.results.graph) + len(extra)))
             again = joint.trace.recorder.call_again
-            extra.append(value if position is None else again(aten.clone.default, (value,)))
+            extra.append(again(aten.clone.default, (value,)) if known_outside else value)
     return saved, extra, kept
 
 

@@ -58,8 +58,12 @@ class Repetition:
         self.saved = [s.index for s in backward_plan.saved if isinstance(s, SavedInput)]
         self.slots = [n for n, s in enumerate(backward_plan.saved) if isinstance(s, SavedInput)]
         rest = [index for index in range(plan.inputs) if index not in set(self.saved)]
-        self.owned = [index for index in rest if index in plan.owned]
-        self.loose = [index for index in rest if index not in plan.owned]
+        held = {
+            *plan.owned,
+            *backward_plan.cut,
+        }  # of a cut input the node has an alias that nobody else holds
+        self.owned = [index for index in rest if index in held]
+        self.loose = [index for index in rest if index not in held]
         self.count = plan.inputs
         self.wanted = backward_plan.gradient_of
         self.differentiable = plan.differentiable
@@ -103,13 +107,10 @@ class Repetition:
 
         Inputs are replaced by aliases first: one that was computed from another must not be differentiated through.
         """
-        assert self.program is not None
         with torch.enable_grad():
-            aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
-            with _random_state_of(random), self._autocasting():
-                results = self.program(*aliases)
+            aliases, results = self.run(inputs, random)
             pairs = [
-                (self._result(results, i), g) for i in self.differentiable if (g := arriving(i)) is not None
+                (self.result(results, i), g) for i in self.differentiable if (g := arriving(i)) is not None
             ]
             wanted = [aliases[index] for index in self.wanted]
             made: list[Any] = [None] * self.count
@@ -126,7 +127,14 @@ class Repetition:
             made[index] = gradient
         return made
 
-    def _result(self, results: Sequence[Any], index: int) -> torch.Tensor:
+    def run(self, inputs: Sequence[Any], random: Sequence[torch.Tensor]) -> tuple[list[Any], Sequence[Any]]:
+        """Aliases of the inputs, and what the program makes of them."""
+        assert self.program is not None
+        aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
+        with _random_state_of(random), self._autocasting():
+            return aliases, self.program(*aliases)
+
+    def result(self, results: Sequence[Any], index: int) -> torch.Tensor:
         """Graph result ``index`` among the program's results, or behind them as what they are views of."""
         place, is_base = self.place_of[index]
         found: torch.Tensor = results[place]

@@ -13,6 +13,7 @@ from typing import Any, TypeAlias
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, Tangent
+from aot_autograd.runtime.between import Given, linking
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.second import Program, Repetition, refuse
 from aot_autograd.runtime.write_back import write_back
@@ -51,7 +52,13 @@ def training_function(
     # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.
     apply = super(torch.autograd.Function, function).apply
     dirty = sum(m.differentiable for m in plan.mutated)
-    if make is None and not dirty:
+    link = (
+        linking(plan, backward_plan, repetition, _reader(plan, backward_plan))
+        if _is_linked(backward_plan)
+        else None
+    )
+    cut = backward_plan.cut
+    if make is None and not dirty and link is None and not cut:
 
         def run(*inputs: Any) -> Sequence[Any]:
             results: Sequence[Any] = apply(*inputs)
@@ -60,7 +67,10 @@ def training_function(
         return run
 
     def run_and_make(*inputs: Any) -> Sequence[Any]:
-        results = apply(*inputs)[dirty:]
+        followed = inputs if not cut else [x.detach() if i in cut else x for i, x in enumerate(inputs)]
+        results = apply(*followed)[dirty:]
+        if link is not None:
+            link(results)
         return results if make is None else make(inputs, results)
 
     return run_and_make
@@ -79,9 +89,11 @@ def _forward_method(
     symbols = [position for _, position in plan.symbols]
     born = [index for _, index in plan.born]
     remember = repetition.remember
+    linked = _is_linked(backward_plan)
 
     def method(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
         ctx.remembered = remember(inputs)
+        ctx.given = Given() if linked else None
         results = forward(*inputs, *constants)
         given = inputs + constants if constants else inputs
         ctx.set_materialize_grads(False)
@@ -151,11 +163,21 @@ def _backward_method(
 
     collect = _collector_in_groups(collect, backward_plan, [position for position, _ in tangents])
 
+    earlier = {
+        index: arrives[index] for _, indices in backward_plan.between for index in indices if index in arrives
+    }
+
     def method(ctx: Any, *grads: Any) -> Any:
+        if earlier:
+            grads = ctx.given.without_what_is_known(grads, earlier)
         saved, last = collect(ctx, grads)
         return twice(ctx, saved, grads) if torch.is_grad_enabled() else tuple(once(ctx, saved, grads, last))
 
     return method
+
+
+def _is_linked(backward_plan: BackwardPlan) -> bool:
+    return bool(backward_plan.between or backward_plan.leaves)
 
 
 def _owned(plan: JointPlan, backward_plan: BackwardPlan) -> list[bool]:
@@ -183,6 +205,26 @@ def _collector(plan: JointPlan, backward_plan: BackwardPlan) -> _Collector:
         return saved, last
 
     return collect
+
+
+def _reader(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], list[Any]]:
+    """What lists the saved values, in order, before the backward that needs them."""
+    owned = _owned(plan, backward_plan)
+    order = [(own, owned[:i].count(own)) for i, own in enumerate(owned)]
+    count = sum(owned)
+
+    def read(ctx: Any) -> list[Any]:
+        later: _Kept | None = getattr(ctx, "later", None)
+        if later is not None:
+            return later.saved
+        stored, kept = ctx.saved_tensors, ctx.kept
+        if kept is None:
+            return list(stored)
+        if len(kept) != count:
+            raise RuntimeError(_RELEASED)
+        return [kept[place] if own else stored[place] for own, place in order]
+
+    return read
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,17 @@ def _requires_grad(
     return owner
 
 
+@method("fill_diagonal_")
+def _fill_diagonal(
+    tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """Of a matrix: torch names the diagonal by strides, as integers, which symbolic sizes are not."""
+    if len(args) != 1 or kwargs or len(owner.meta.spec.sizes) != 2:
+        return None
+    tx.tensors.call_method(owner, "diagonal", [], {}).call_method(tx, "fill_", args, {})
+    return owner
+
+
 @method("as_subclass")
 def _as_subclass(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return tx.tensors.as_class(owner, tx.constant(args[0])) if len(args) == 1 else None

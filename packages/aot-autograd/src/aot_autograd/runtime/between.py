@@ -1,0 +1,175 @@
+"""Results that other results are computed from: gradients reach them as they do in eager.
+
+Autograd knows a compiled function as one node, whose results have nothing to do with each other. Where the program
+returns what it computes further with (``logits`` beside ``loss``), a node of its own leads from the later result to the
+earlier ones:
+
+    loss ── Between ──▶ logits ──▶ CompiledFunction ──▶ inputs
+                └──────────────────────▲
+
+As long as nobody looks at the gradient of ``logits``, that node passes its own on, and one compiled backward does all.
+Where somebody does (``retain_grad()``, a hook, ``torch.autograd.grad(loss, logits)``), the program runs again with
+torch's own operators to learn the gradient between the two; the compiled backward is told what it contains already.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from aot_autograd.plan import BackwardPlan, JointPlan
+from aot_autograd.runtime.second import Repetition
+
+_current_task = torch._C._current_graph_task_id
+_will_execute = torch._C._will_engine_execute_node
+_set_versions = torch._C._autograd._unsafe_set_version_counter
+_NOT_KNOWN = (
+    "[AOT303] the gradient of a compiled function's result is asked for that other results are computed from, and\n"
+    "  the function cannot be run again from its inputs: {why}\n"
+    "  to do: compute the gradient inside of the compiled function, or run it without the compiler"
+)
+
+
+class Given:
+    """What ``Between`` nodes have said about results of one call: in which backward, and which gradients."""
+
+    __slots__ = ("gradients", "task")
+
+    def __init__(self) -> None:
+        self.task = -1
+        self.gradients: dict[int, torch.Tensor] = {}
+
+    def add(self, index: int, gradient: torch.Tensor) -> None:
+        """The compiled backward contains this gradient of result ``index`` already."""
+        if self.task != _current_task():
+            self.task = _current_task()
+            self.gradients.clear()
+        known = self.gradients.get(index)
+        self.gradients[index] = gradient if known is None else known + gradient
+
+    def without_what_is_known(self, arriving: Sequence[Any], places: Mapping[int, int]) -> list[Any]:
+        """The gradients that arrive, less what of them the compiled backward contains; ``places``: where each is."""
+        rest = list(arriving)
+        if self.task == _current_task():
+            for index, place in places.items():
+                known = self.gradients.pop(index, None)
+                if known is not None and rest[place] is not None:
+                    rest[place] = rest[place] - known
+        return rest
+
+
+class _Link:
+    """One result and the earlier ones that it is computed from; ``read`` gives what the compiled node has saved."""
+
+    __slots__ = ("_indices", "_leaves", "_read", "_repetition", "_result")
+
+    def __init__(
+        self,
+        repetition: Repetition,
+        read: Callable[[Any], list[Any]],
+        result: int,
+        indices: Sequence[int],
+        leaves: Sequence[int],
+    ) -> None:
+        self._repetition = repetition
+        self._read = read
+        self._result = result
+        self._indices = indices
+        self._leaves = not set(leaves).isdisjoint(indices)
+
+    def is_wanted(self, node: Any, earlier: Sequence[weakref.ref[torch.Tensor]]) -> bool:
+        """Whether anybody looks at the gradients of the earlier results in this backward."""
+        if self._leaves:
+            return True
+        for ref in earlier:
+            tensor = ref()
+            if tensor is not None and (tensor._backward_hooks or tensor.retains_grad):
+                return True
+        return not (_will_execute(_ELSEWHERE) or _is_needed(node))
+
+    def gradients(self, node: Any, gradient: torch.Tensor) -> list[torch.Tensor | None]:
+        """The part of each earlier result's gradient that comes from here, and not through another one of them."""
+        repetition = self._repetition
+        inputs = repetition.inputs(node.remembered, self._read(node))
+        if isinstance(inputs, str):
+            raise RuntimeError(_NOT_KNOWN.format(why=inputs))
+        differentiated = torch.is_grad_enabled()
+        with torch.enable_grad():
+            _, results = repetition.run(inputs, node.remembered.random)
+            outputs, arriving = [repetition.result(results, self._result)], [gradient]
+            found: dict[int, torch.Tensor | None] = {}
+            for index in reversed(self._indices):
+                result = repetition.result(results, index)
+                (part,) = torch.autograd.grad(
+                    outputs, [result], arriving, True, differentiated, allow_unused=True
+                )
+                found[index] = part
+                if part is not None:
+                    outputs.append(result)
+                    arriving.append(-part)
+        for index, known in found.items():
+            if known is not None:
+                node.given.add(index, known)
+        return [found[index] for index in self._indices]
+
+
+class _Between(torch.autograd.Function):
+    """The identity on ``result``, in place, which depends on the earlier results besides."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, link: _Link, node: Any, result: torch.Tensor, *earlier: torch.Tensor
+    ) -> torch.Tensor:
+        ctx.set_materialize_grads(False)
+        ctx.mark_dirty(result)
+        ctx.link = link, node, [weakref.ref(tensor) for tensor in earlier]
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        link, node, earlier = ctx.link
+        if gradients[0] is None or not link.is_wanted(node, earlier):
+            return (None, None, *gradients, *[None] * len(earlier))
+        return (None, None, *gradients, *link.gradients(node, gradients[0]))
+
+
+_ELSEWHERE: Any = torch.ones(1, requires_grad=True).view(1).grad_fn
+"""A node of no backward: one that computes gradients of chosen tensors does not run it, any other might run all."""
+
+
+def _is_needed(node: Any) -> bool:
+    """Whether the compiled backward runs, and not only hands over a gradient that arrives at it."""
+    return any(_leads_on(following) for following, _ in node.next_functions if following is not None)
+
+
+def _leads_on(node: Any) -> bool:
+    try:
+        return _will_execute(node)
+    except RuntimeError:  # a leaf, in a backward that accumulates
+        return True
+
+
+def linking(
+    plan: JointPlan, backward_plan: BackwardPlan, repetition: Repetition, read: Callable[[Any], list[Any]]
+) -> Callable[[Sequence[Any]], None]:
+    """What puts the nodes between the graph's results, where they belong, into autograd's graph; ``read`` gives what
+    the compiled function's node has saved."""
+    leaves = backward_plan.leaves
+    links = [(i, parts, _Link(repetition, read, i, parts, leaves)) for i, parts in backward_plan.between]
+    apply: Callable[..., Any] = super(torch.autograd.Function, _Between).apply
+    first = plan.differentiable[0]
+
+    def link(results: Sequence[Any]) -> None:
+        for index in leaves:
+            results[index].requires_grad_()
+        node = results[first].grad_fn
+        for index, indices, made in links:
+            result = results[index]
+            version = result._version
+            apply(made, node, result, *[results[i] for i in indices])
+            _set_versions((result,), (version,))
+
+    return link

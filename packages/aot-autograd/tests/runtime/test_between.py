@@ -1,0 +1,149 @@
+"""Gradients of results that other results are computed from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+W = torch.linspace(-1, 1, 6, dtype=torch.float64).view(3, 2).requires_grad_()
+X = torch.linspace(0, 1, 12, dtype=torch.float64).view(4, 3)
+
+
+def _hidden_states(x: torch.Tensor, w: torch.Tensor) -> Any:
+    first = (x @ w).tanh()
+    second = (first * first.sum()).sin()
+    return first, second, (second * second + first).sum() + x.sum()
+
+
+def _with_a_draw(x: torch.Tensor, w: torch.Tensor) -> Any:
+    hidden = torch.nn.functional.dropout(x @ w, 0.5)
+    return hidden, (hidden * hidden).sum()
+
+
+def _with_a_leaf(x: torch.Tensor, w: torch.Tensor) -> Any:
+    leaf = (x * 2).detach().requires_grad_()
+    return leaf, ((leaf @ w) ** 2).sum()
+
+
+PROGRAMS = (_hidden_states, _with_a_draw, _with_a_leaf)
+
+
+def _both(program: Any, compiled: Any, use: Any) -> None:
+    found = []
+    for function in (program, compiled(program)):
+        torch.manual_seed(0)
+        x, w = X.clone().requires_grad_(), W.detach().clone().requires_grad_()
+        found.append([*use(function(x, w), x, w), x.grad, w.grad])
+    torch.testing.assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_kept_gradients(program: Any, compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        for result in results:
+            result.retain_grad()
+        (results[-1] * 2 + results[0].sum() * 3).backward()
+        return [result.grad for result in results]
+
+    _both(program, compiled, use)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_backward_to_a_result(program: Any, compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        (found,) = torch.autograd.grad(results[-1], results[0], retain_graph=True)
+        results[-1].backward()
+        return [found]
+
+    _both(program, compiled, use)
+
+
+def test_a_hook_changes_the_gradient(compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        seen: list[Any] = []
+
+        def hook(grad: Any) -> Any:
+            seen.append(grad.clone())
+            return grad * 2
+
+        results[0].register_hook(hook)
+        results[-1].backward()
+        return seen
+
+    _both(_hidden_states, compiled, use)
+
+
+def test_nobody_looks(compiled: Any) -> None:
+    """The program must not run again: an input that has changed would make that impossible."""
+    x, w = X.clone().requires_grad_(), W.detach().clone().requires_grad_()
+    first, _, last = compiled(_hidden_states)(x, w)
+    expected = torch.autograd.grad(_hidden_states(x, w)[-1], [x, w])
+    with torch.no_grad():
+        first.grad_fn.remembered = None
+    assert torch.autograd.grad(last, [x, w], retain_graph=True)[1].equal(torch.autograd.grad(last, w)[0])
+    torch.testing.assert_close(torch.autograd.grad(compiled(_hidden_states)(x, w)[-1], [x, w]), expected)
+
+
+def test_second_derivatives(compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        (found,) = torch.autograd.grad(results[-1], results[0], create_graph=True)
+        (found * found).sum().backward()
+        return [found]
+
+    _both(_hidden_states, compiled, use)
+
+
+def test_results_may_be_written_to_afterwards(compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        results[-1].mul_(3)
+        results[-1].backward()
+        return results
+
+    _both(_hidden_states, compiled, use)
+
+
+def test_a_second_backward_needs_the_graph(compiled: Any) -> None:
+    first, _, last = compiled(_hidden_states)(X, W.detach().clone().requires_grad_())
+    first.retain_grad()
+    last.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        last.backward()
+
+
+def test_what_cannot_run_again_says_so(compiled: Any) -> None:
+    def program(x: torch.Tensor, w: torch.Tensor) -> Any:
+        hidden = (x + 1).sin()[:3, :2] * w
+        return hidden, hidden.exp().sum()
+
+    x = X.clone()
+    first, last = compiled(program)(x, W.detach().clone().requires_grad_())
+    del x
+    first.retain_grad()
+    with pytest.raises(RuntimeError, match="AOT303"):
+        last.backward()
+
+
+def test_no_backward_leads_to_an_input_without_a_gradient(compiled: Any) -> None:
+    """Its own history may be freed by then."""
+    w = W.detach().clone().requires_grad_()
+    hidden = (X @ w).tanh()
+    hidden.sum().backward()
+    last = compiled(lambda x, w: (x.detach() * w.sum()).sum() + x.shape[0])(hidden, w)
+    last.backward()
+    assert w.grad is not None
+
+
+def test_what_the_program_copied_may_be_overwritten(compiled: Any) -> None:
+    """A queue of keys is copied before it is used, and gets new keys before the backward."""
+
+    def program(x: torch.Tensor, queue: torch.Tensor) -> Any:
+        return (x * queue.clone().detach()).sum(), x.exp()
+
+    x, queue = X.clone().requires_grad_(), X.clone()
+    total, _ = compiled(program)(x, queue)
+    queue.zero_()
+    total.backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad, X)
