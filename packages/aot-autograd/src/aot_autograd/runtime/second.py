@@ -127,7 +127,7 @@ class Repetition:
             made[index] = gradient
         return made
 
-    def run(self, inputs: Sequence[Any], random: Sequence[torch.Tensor]) -> tuple[list[Any], Sequence[Any]]:
+    def run(self, inputs: Sequence[Any], random: RandomStates) -> tuple[list[Any], Sequence[Any]]:
         """Aliases of the inputs, and what the program makes of them."""
         assert self.program is not None
         aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
