@@ -61,6 +61,10 @@ EFFECTS = _named(_EFFECTS)
 """Functions that change their arguments, or talk to the outside."""
 
 
+GENERATORS: tuple[type, ...] = (numpy.random.RandomState, numpy.random.Generator) if INSTALLED else ()
+"""Generators of random numbers."""
+
+
 def is_pure_function(function: Any) -> bool:
     """Whether a call of a numpy function depends on its arguments only, and changes nothing."""
     if isinstance(function, FUNCTIONS):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import logging
 import random
@@ -13,7 +14,7 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.hook import region
+from dynamo_capture.hook import RegionFunction, region
 from fx_interface.modes import SWITCHES
 from fx_interface.undo import has_left_something
 
@@ -224,10 +225,32 @@ def enter_block(manager: Any) -> None:
     manager.__enter__()
 
 
-def generator_states(generators: tuple[random.Random, ...]) -> tuple[tuple[random.Random, Any], ...]:
-    """The states of generators of random numbers, the ``random`` module's among them."""
+def drawing(
+    method: str | Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
+) -> Callable[[Any], Any]:
+    """What draws from a generator, by a method of it or by a function that is given it."""
+
+    def draw(generator: Any) -> Any:
+        if isinstance(method, str):
+            return getattr(generator, method)(*arguments, **keywords)
+        return method(*arguments, generator=generator, **keywords)
+
+    return RegionFunction(draw, None)
+
+
+def generator_states(generators: tuple[Any, ...]) -> tuple[Callable[[], object], ...]:
+    """What puts the states of generators of random numbers back, the ``random`` module's among them."""
     own: random.Random = random.random.__self__  # type: ignore[attr-defined]
-    return tuple((generator, generator.getstate()) for generator in (own, *generators))
+    return tuple(map(_restoring, (own, *generators)))
+
+
+def _restoring(generator: Any) -> Callable[[], object]:
+    if isinstance(generator, random.Random):
+        return functools.partial(generator.setstate, generator.getstate())
+    if hasattr(generator, "bit_generator"):
+        bits = generator.bit_generator
+        return functools.partial(setattr, bits, "state", bits.state)
+    return functools.partial(generator.set_state, generator.get_state())
 
 
 def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
@@ -262,15 +285,15 @@ def run_again(
     closure: tuple[types.CellType, ...],
     args: Iterable[Any],
     kwargs: Mapping[str, Any],
-    states: tuple[tuple[random.Random, Any], ...] = (),
+    states: tuple[Callable[[], object], ...] = (),
 ) -> Any:
     """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises."""
     if not isinstance(error, Exception) or isinstance(error, RecursionError):
         raise error
     if _is_watched() or has_left_something(error):
         raise error
-    for generator, state in states:
-        generator.setstate(state)
+    for restore in states:
+        restore()
     function = types.FunctionType(code, namespace, code.co_name, None, closure or None)
     with region(None):
         result = function(*args, **kwargs)

@@ -24,6 +24,7 @@ __all__ = [
     "ContentSource",
     "DrawnFromSource",
     "FloatTensorSource",
+    "IntegerTensorSource",
     "IteratedSource",
     "KnownObjectSource",
     "PlainTensorSource",
@@ -230,6 +231,24 @@ class FloatTensorSource(Source):
     @property
     def expression(self) -> str:
         return f"torch.tensor({self.parent.expression}, dtype=torch.float64)"
+
+
+@dataclass(frozen=True, slots=True)
+class IntegerTensorSource(Source):
+    """A Python integer as a tensor without dimensions."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return torch.tensor(value, dtype=torch.int64)
+
+    @property
+    def expression(self) -> str:
+        return f"torch.tensor({self.parent.expression})"
 
 
 @dataclass(frozen=True, slots=True)

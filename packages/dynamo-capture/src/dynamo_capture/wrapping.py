@@ -33,7 +33,7 @@ from dynamo_capture.known_objects import (
     is_member_of_c,
 )
 from dynamo_capture.set_guard import SetMembers, SetObjects
-from dynamo_capture.sources import CallSource, item_source
+from dynamo_capture.sources import CallSource, item_source, known_object
 from dynamo_capture.suspension import Suspended
 from dynamo_capture.values import (
     BuiltinMethod,
@@ -51,6 +51,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.array import ArrayValue
+from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import InputFloat
 from dynamo_capture.values.functions import CellValue, FunctionValue
 from dynamo_capture.values.opaque import WeakReference
@@ -296,8 +297,20 @@ def _builtin_method(tx: Trace, real: Any, source: Source) -> Value:
     return made
 
 
+@wraps(torch.Generator, *numpy_types.GENERATORS)
+def _dice(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, type(real))
+    return tx.wrapping.remember(real, DiceValue(real, source))
+
+
 @wraps(types.MethodType)
 def _method(tx: Trace, real: Any, source: Source) -> Value:
+    if type(real.__self__) in numpy_types.GENERATORS:  # ``numpy.random.rand``
+        tx.guards.is_object(source, real)
+        return BuiltinMethod(tx.wrap(real.__self__, known_object(real.__self__)), real.__name__)
     tx.guards.type_is(source, types.MethodType)
     receiver = tx.wrap(real.__self__, AttrSource(source, "__self__"))
     return MethodValue(tx.wrap(real.__func__, AttrSource(source, "__func__")), receiver, source)

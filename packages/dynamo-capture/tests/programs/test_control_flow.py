@@ -4,6 +4,7 @@ Eager hands both to stock's compiler; the referee here is what their documentati
 """
 
 import copy
+import random
 
 import pytest
 import torch
@@ -218,7 +219,11 @@ def test_what_a_branch_may_not_do():
     def cond(on_true, condition=lambda x: x.sum() > 0):
         return lambda x: torch.cond(condition(x), on_true, lambda t: t - 1, (x,))
 
+    def draws(t):
+        return t * random.random()
+
     before = W.clone()
+    assert refused(cond(draws)) == "CAP242"
     assert refused(cond(changes)) == "CAP242"
     assert refused(cond(writes)) == "CAP242"
     assert refused(cond(writes_outside)) == "CAP242"

@@ -2,8 +2,12 @@
 
 import random
 
+import numpy
 import torch
 from torch import nn
+
+from dynamo_capture import disable, optimize
+from primtorch_decomps import LIBRARY
 
 X = torch.arange(6.0).reshape(2, 3) + 1
 
@@ -102,3 +106,166 @@ def test_a_draw_before_an_operation_that_fails(same):
             return x * a
 
     same(f, (X, torch.eye(2)), (X, -torch.eye(2)), (X, torch.eye(2)))
+
+
+def test_integers_are_drawn_in_every_run(whole):
+    def f(x):
+        n = random.randint(1, 6)
+        m = random.randrange(2, 5)
+        return x * n + random.randrange(4) - m, n, n * 2 + m
+
+    whole(f, *[(X,)] * 6, operators=LIBRARY)
+
+
+def test_integers_shift_roll_and_select(whole):
+    def f(x):
+        row = x[random.randint(0, 1)]
+        return row, x.add(random.randint(-3, 3), alpha=2), torch.full((2,), random.randrange(7))
+
+    whole(f, *[(X,)] * 6, operators=LIBRARY)
+
+
+def test_a_random_crop_is_one_graph(whole):
+    wide = torch.arange(60.0).reshape(3, 20)
+
+    def f(x):
+        i = random.randint(0, 12)
+        return x[:, i : i + 8] * 2, x.roll(random.randrange(5), 1)
+
+    whole(f, *[(wide,)] * 6, operators=LIBRARY, graphs=1)
+
+
+def test_integers_that_decide(same):
+    def f(x, layers):
+        n = random.randint(0, 3)
+        if n > 1:
+            x = x * 2
+        return layers[random.randrange(2)](x), list(range(n)), [n] * n
+
+    same(f, *[(X, [torch.sin, torch.cos])] * 8, operators=LIBRARY)
+
+
+def generators(make):
+    """A program that draws, with what tells the states of its generators afterwards."""
+
+    def made():
+        shared = [
+            numpy.random.RandomState(5).get_state()
+        ]  # of the module's generator, one for each way of running
+        own, legacy, torch_own = numpy.random.default_rng(3), numpy.random.RandomState(4), torch.Generator()
+        torch_own.manual_seed(7)
+        program = make(own, legacy, torch_own)
+
+        @disable
+        def start():
+            numpy.random.set_state(shared[0])
+
+        @disable
+        def states():
+            shared[0] = numpy.random.get_state()
+            return (
+                str(own.bit_generator.state),
+                str(legacy.get_state()),
+                str(shared[0]),
+                torch_own.get_state(),
+            )
+
+        return lambda x: (start(), program(x), states())
+
+    return made
+
+
+def test_generators_of_numpy(same):
+    def make(own, legacy, _):
+        def f(x):
+            a = numpy.random.rand() * x + numpy.random.normal(2.0, 0.5)
+            b = torch.from_numpy(numpy.random.randn(2, 3)) + legacy.uniform(-1, 1)
+            c = torch.as_tensor(own.normal(size=(2, 3))) * own.random()
+            return a, b, c, numpy.random.randint(10), x + legacy.randint(1, 5), numpy.random.rand(2)
+
+        return f
+
+    same.made(generators(make), *[(X,)] * 5, operators=LIBRARY)
+
+
+def test_what_numpy_draws_is_one_graph(whole):
+    def f(x):
+        noise = torch.from_numpy(numpy.random.randn(3)).float()
+        return x + noise * numpy.random.uniform(0.5, 1.5), x * numpy.random.randint(1, 4)
+
+    seeded = optimize(lambda graph, inputs: graph.forward, fullgraph=True, operators=LIBRARY)(f)
+    numpy.random.seed(0)
+    expected = [f(X) for _ in range(4)]
+    numpy.random.seed(0)
+    torch.testing.assert_close([seeded(X) for _ in range(4)], expected)
+
+
+def test_a_generator_of_torch(same):
+    def make(_, __, own):
+        def f(x):
+            a = x + torch.randn(3, generator=own)
+            b = torch.rand(2, 3, generator=own, dtype=torch.float64) * a
+            order = torch.randperm(3, generator=own)
+            return b[:, order], torch.randint(0, 9, (4,), generator=own)
+
+        return f
+
+    same.made(generators(make), *[(X,)] * 4, graphs=None)
+
+
+def test_what_a_generator_of_torch_draws_is_one_graph():
+    own = torch.Generator().manual_seed(3)
+
+    def f(x, generator):
+        return torch.nn.functional.relu(x) + torch.randn(x.shape, generator=generator), torch.rand(2)
+
+    fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(f)
+    other = torch.Generator().manual_seed(3)
+    for _ in range(3):
+        torch.manual_seed(0)
+        expected = f(X, other)
+        torch.manual_seed(0)
+        torch.testing.assert_close(fast(X, own), expected)
+    assert torch.equal(own.get_state(), other.get_state())
+    torch.testing.assert_close(
+        fast(X, torch.Generator().manual_seed(9)), f(X, torch.Generator().manual_seed(9)), rtol=9, atol=9
+    )
+
+
+def test_a_generator_that_draws_by_tensors_runs_in_python(same):
+    def make(own, _, torch_own):
+        def f(x):
+            y = x * 2
+            y = y + torch.empty(2, 3).normal_(generator=torch_own)
+            z = torch.bernoulli(torch.sigmoid(y), generator=torch_own)
+            own.shuffle([1, 2, 3])
+            torch_own.manual_seed(4)
+            return y * z + torch.rand(3, generator=torch_own), numpy.random.choice([1.0, 2.0])
+
+        return f
+
+    same.made(generators(make), *[(X,)] * 3)
+
+
+def test_a_draw_is_taken_back_before_a_second_run(same):
+    def make(own, legacy, torch_own):
+        def f(x):
+            a = own.random() + legacy.uniform() + random.randint(0, 3)
+            b = torch.randn(2, generator=torch_own)
+            try:
+                return torch.linalg.cholesky(-torch.eye(2)) * a + b
+            except RuntimeError:
+                return x * a + b.sum()
+
+        return f
+
+    same.made(generators(make), *[(X,)] * 3, operators=LIBRARY)
+
+
+def test_draws_in_parts_that_run_another_number_of_times(same):
+    def f(x):
+        a = torch.utils.checkpoint.checkpoint(lambda t: t.sin() * random.random(), x, use_reentrant=False)
+        value, pull = torch.func.vjp(lambda t: t * random.random(), x)
+        return a, value, pull(value)[0]
+
+    same(f, (X,), (X,))

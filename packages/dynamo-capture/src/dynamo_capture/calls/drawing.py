@@ -1,23 +1,37 @@
-"""The ``random`` module: floats are drawn by the replacement code, in order, before the graph runs.
+"""Random numbers of Python's and numpy's generators, and of ``torch.Generator``: drawn before the graph runs, in order.
 
     x * random.uniform(0, 1)    ->    .drawn0 = random.uniform(0, 1); graph(x, .drawn0)
 
 The trace draws from a twin in the generator's state, so that the generator itself moves on as often as in eager. A
-number that decides something ends the graph: it has been drawn then, and the rest gets it as an argument. Integers,
-choices and shuffles, and changes of a generator's state, run in Python.
+float is a number that the graph takes; so is an integer, of which only its bounds are known, as of numbers from data;
+arrays and tensors are inputs. A number that decides something ends the graph: it has been drawn then, and the rest gets
+it as an argument. Choices and shuffles, and changes of a generator's state, run in Python.
 """
 
 from __future__ import annotations
 
+import copy
 import random
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from dynamo_capture import numpy_types
 from dynamo_capture.calls.registry import handles
-from dynamo_capture.errors import GraphBreak
-from dynamo_capture.values import ObjectValue, Value
+from dynamo_capture.errors import GraphBreak, UserRaise
+from dynamo_capture.regions.body import Body
+from dynamo_capture.sources import ArrayTensorSource, IntegerTensorSource
+from dynamo_capture.tensors.data_numbers import take_out
+from dynamo_capture.values import Const, ObjectValue, SymValue, TensorMeta, TensorValue, Value
+from dynamo_capture.values.array import ArrayValue
+from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import DrawnFloat
+from fx_interface.signature import InputKind
 from fx_interface.source import LocalSource, Source
+from fx_interface.symbols import Relation
+from fx_interface.tensor_spec import spec_of
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -26,23 +40,32 @@ _FLOATS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "betavariate", "triangular", "lognormvariate",
     "vonmisesvariate", "gammavariate", "paretovariate", "weibullvariate",
 )  # fmt: skip
+_INTEGERS = ("randint", "randrange")
+_OF_NUMPY = frozenset(
+    {
+        "rand", "randn", "random", "random_sample", "uniform", "normal", "standard_normal", "randint", "integers",
+        "permutation", "exponential", "standard_exponential", "beta", "gamma", "poisson", "binomial", "laplace",
+    }
+)  # fmt: skip
+"""Methods of numpy's generators that only draw: they take numbers and shapes, and make new arrays."""
+
+_OF_TORCH = frozenset({torch.rand, torch.randn, torch.randint, torch.randperm})
+"""Functions that take a generator and numbers only."""
+
 MODULE_GENERATOR: random.Random = random.random.__self__  # type: ignore[attr-defined]
 """The hidden generator behind the functions of ``random``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Draw:
-    """One number: into which variable, by which method of the generator at ``source`` (None: the module's own)."""
+    """What is drawn: into which variable, by a method (a name) of the generator at ``source`` (None: the module's own),
+    or by a function of torch that is given the generator."""
 
     variable: str
     source: Source | None
-    method: str
+    method: str | Callable[..., Any]
     arguments: tuple[Any, ...]
-
-    @property
-    def function(self) -> Any:
-        """The method of the module's generator."""
-        return getattr(MODULE_GENERATOR, self.method)
+    keywords: tuple[tuple[str, Any], ...] = ()
 
 
 class Draws:
@@ -50,23 +73,139 @@ class Draws:
 
     def __init__(self) -> None:
         self.log: list[Draw] = []
-        self._twins: dict[int, random.Random] = {}
+        self._twins: dict[int, Any] = {}
 
     def draw(
         self, tx: Trace, real: random.Random, source: Source | None, method: str, args: list[Value]
     ) -> Value:
-        """The next number of the generator ``real``."""
+        """The next number of Python's generator ``real``."""
+        constants = tuple(tx.constant(value) for value in args)
+        twin = self._twin(real)
+        number = tx.fold(lambda: getattr(twin, method)(*constants))
+        return self._value(
+            tx, number, Draw(self._variable(), source, method, constants), _bounds(method, args)
+        )
+
+    def methods_of(self, cls: type) -> frozenset[str]:
+        """The methods of a generator's class that only draw."""
+        names = _OF_NUMPY if cls in numpy_types.GENERATORS else frozenset()
+        return frozenset(name for name in names if hasattr(cls, name))
+
+    def by_method(
+        self, tx: Trace, dice: DiceValue, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """What a method of numpy's generators gives."""
+        if name not in self.methods_of(dice.python_type()):
+            raise GraphBreak("CAP209", f"{name}() of {dice.describe()} is called")
+        given, named = _constants(tx, args), {key: _constants(tx, [v])[0] for key, v in kwargs.items()}
+        twin = self._twin(dice.real)
+        drawn = tx.fold(lambda: getattr(twin, name)(*given, **named))
+        draw = Draw(self._variable(), dice.source, name, given, tuple(named.items()))
+        return self._value(tx, drawn, draw, (None, None))
+
+    def by_function(
+        self, tx: Trace, function: Any, dice: DiceValue, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """What a function of torch draws from a generator of the program."""
+        if function not in _OF_TORCH or dice.real is torch.default_generator or "out" in kwargs:
+            name = getattr(function, "__name__", function)
+            raise GraphBreak("CAP209", f"{name}() draws from {dice.describe()}")
+        if tx.blocks or isinstance(tx.output, Body):
+            raise GraphBreak(
+                "CAP209", f"{dice.describe()} is drawn from inside of a region, or in another mode"
+            )
+        given, named = _constants(tx, args), {key: _constants(tx, [v])[0] for key, v in kwargs.items()}
+        if named.get("requires_grad"):
+            raise GraphBreak("CAP209", f"a tensor drawn from {dice.describe()} is to require grad")
+        twin = self._twin(dice.real)
+        with torch.no_grad():
+            drawn = tx.fold(lambda: function(*given, generator=twin, **named))
+        draw = Draw(self._variable(), dice.source, function, given, tuple(named.items()))
+        self.log.append(draw)
+        return _input(tx, drawn, LocalSource(draw.variable))
+
+    def _variable(self) -> str:
+        return f".drawn{len(self.log)}"
+
+    def _twin(self, real: Any) -> Any:
         twin = self._twins.get(id(real))
         if twin is None:
-            twin = self._twins[id(real)] = random.Random()
-            twin.setstate(real.getstate())
-        constants = tuple(tx.constant(value) for value in args)
-        made = Draw(f".drawn{len(self.log)}", source, method, constants)
-        number = tx.fold(lambda: getattr(twin, method)(*constants))
-        if type(number) is not float:
-            raise GraphBreak("CAP209", f"random.{method}() gives a {type(number).__name__}")
-        self.log.append(made)
-        return DrawnFloat(tx, number, LocalSource(made.variable))
+            twin = self._twins[id(real)] = _copy(real)
+        return twin
+
+    def _value(self, tx: Trace, drawn: Any, draw: Draw, bounds: tuple[int | None, int | None]) -> Value:
+        source = LocalSource(draw.variable)
+        what = draw.method
+        if type(drawn) is float:
+            self.log.append(draw)
+            return DrawnFloat(tx, drawn, source)
+        if type(drawn) is int and -(2**63) <= drawn < 2**63 and tx.inference.follows_data:
+            number = take_out(tx, _input(tx, torch.tensor(drawn), IntegerTensorSource(source)))
+            if number is not None:
+                self.log.append(draw)
+                _learn(tx, number, bounds)
+                return number
+        if type(drawn) in numpy_types.ARRAYS:
+            try:
+                tensor = torch.from_numpy(drawn)
+            except (TypeError, ValueError) as error:
+                raise GraphBreak("CAP209", f"{what}() draws an array that is no tensor: {error}") from None
+            self.log.append(draw)
+            return ArrayValue(tensor=_input(tx, tensor, ArrayTensorSource(source)))
+        raise GraphBreak("CAP209", f"random.{what}() is called, which gives this: {type(drawn).__name__}")
+
+
+def _copy(real: Any) -> Any:
+    if isinstance(real, random.Random):
+        twin = random.Random()
+        twin.setstate(real.getstate())
+        return twin
+    return real.clone_state() if isinstance(real, torch.Generator) else copy.deepcopy(real)
+
+
+def _constants(tx: Trace, values: list[Value]) -> tuple[Any, ...]:
+    """The arguments of a draw, which is made before anything else: numbers, shapes and the like."""
+    found = tuple(
+        tx.calls.python_object(value) if tx.is_constant(value) else _unknown(value) for value in values
+    )
+    if any(isinstance(item, (list, dict, torch.Tensor, *numpy_types.ARRAYS)) for item in found):
+        raise GraphBreak("CAP209", "random numbers are drawn by more than numbers and shapes")
+    return found
+
+
+def _unknown(value: Value) -> Any:
+    raise GraphBreak(
+        "CAP209", f"random numbers are drawn by {value.describe()}, which is not known while tracing"
+    )
+
+
+def _bounds(method: str, args: list[Value]) -> tuple[int | None, int | None]:
+    """The least and the greatest integer that a draw with constant arguments can give."""
+    numbers = [value.value for value in args if isinstance(value, Const) and type(value.value) is int]
+    match method, numbers:
+        case "randint", [low, high]:
+            return low, high
+        case "randrange", [stop]:
+            return 0, stop - 1
+        case "randrange", [low, stop]:
+            return low, stop - 1
+    return None, None
+
+
+def _learn(tx: Trace, number: SymValue, bounds: tuple[int | None, int | None]) -> None:
+    """What holds of the number whatever is drawn."""
+    low, high = bounds
+    if low is not None:
+        tx.env.learn(Relation("<=", low, number.expr))
+    if high is not None:
+        tx.env.learn(Relation("<=", number.expr, high))
+
+
+def _input(tx: Trace, drawn: torch.Tensor, source: Source) -> TensorValue:
+    """What was drawn as an input of the graph."""
+    spec = spec_of(drawn)
+    node = tx.output.placeholder("drawn", InputKind.USER, spec, source, drawn)
+    return TensorValue(node, TensorMeta.of(spec, False, True), source)
 
 
 def _method_of_generator(name: str) -> Any:
@@ -83,7 +222,7 @@ def _method_of_generator(name: str) -> Any:
     return draw
 
 
-for _name in _FLOATS:
+for _name in (*_FLOATS, *_INTEGERS):
     handles(getattr(random.Random, _name))(_method_of_generator(_name))
 
 
@@ -100,8 +239,22 @@ def _in_python(name: str) -> Any:
 
 
 for _name in (
-    "randint", "randrange", "choice", "choices", "shuffle", "sample", "seed", "getrandbits", "randbytes", "getstate",
-    "setstate", "binomialvariate",
+    "choice", "choices", "shuffle", "sample", "seed", "getrandbits", "randbytes", "getstate", "setstate",
+    "binomialvariate",
 ):  # fmt: skip
     if hasattr(random.Random, _name):
         handles(getattr(random.Random, _name))(_in_python(_name))
+
+
+def outside_only(tx: Trace, run: Callable[[], Value], what: str) -> Value:
+    """What ``run`` gives, where it draws nothing before the graph: it perhaps does not run, or more than once."""
+    drawn = len(tx.draws.log)
+    try:
+        result = run()
+    except UserRaise:
+        if len(tx.draws.log) > drawn:
+            raise GraphBreak("CAP242", f"{what} draws random numbers of Python or of a generator") from None
+        raise
+    if len(tx.draws.log) > drawn:
+        raise GraphBreak("CAP242", f"{what} draws random numbers of Python or of a generator")
+    return result

@@ -248,10 +248,18 @@ class Assembly:
             emitter.load_fast(GENERATORS)
             emitter.load_const(index)
             emitter.binary_subscr()
-        emitter.load_method(draw.method)
-        for argument in draw.arguments:
-            emitter.load_const(argument)
-        emitter.call(len(draw.arguments))
+        if isinstance(draw.method, str) and not draw.keywords:
+            emitter.load_method(draw.method)
+            for argument in draw.arguments:
+                emitter.load_const(argument)
+            emitter.call(len(draw.arguments))
+            return
+        emitter.store_fast(draw.variable)
+        emitter.begin_call()
+        emitter.load_const(runtime.drawing(draw.method, draw.arguments, dict(draw.keywords)))
+        emitter.end_callable()
+        emitter.load_fast(draw.variable)
+        emitter.call(1)
 
     def _compute(self, to: Reconstruction, read: Iterable[Source], cells: set[str]) -> None:
         """Compute the numbers that the graph and what follows it read."""

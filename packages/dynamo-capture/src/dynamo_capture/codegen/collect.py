@@ -48,6 +48,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.condition import DataCondition
+from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from dynamo_capture.values.opaque import NewReference, TracebackValue
@@ -209,7 +210,7 @@ def kept_attributes(value: ObjectValue) -> list[tuple[str, Value]]:
 
 def is_existing(value: Value) -> bool:
     """Whether a value is an object that existed before the trace, to be read rather than made."""
-    if isinstance(value, (Lazy, OpaqueValue)):
+    if isinstance(value, (Lazy, OpaqueValue, DiceValue)):
         return True
     if isinstance(value, (ListValue, DictValue, SetValue, ObjectValue, ArrayValue, CellValue)):
         return value.source is not None and getattr(value, "real", None) is not None

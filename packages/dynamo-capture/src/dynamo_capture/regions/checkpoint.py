@@ -13,6 +13,7 @@ import torch
 from torch.fx import Node
 from torch.utils.checkpoint import checkpoint, noop_context_fn
 
+from dynamo_capture.calls.drawing import outside_only
 from dynamo_capture.calls.messages import warn
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.errors import GraphBreak
@@ -47,13 +48,12 @@ def call_checkpoint(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> V
         raise GraphBreak("CAP244", "a reentrant checkpoint gets no tensor that requires grad")
     name = function.describe()
     body = Body(tx.output, f"the checkpointed part ({name})")
-    result = trace_body(
-        tx,
-        body,
-        lambda: function.call(tx, given, kwargs),
-        pure=True,
-        passed=[function, *given, *kwargs.values()],
-    )
+    passed = [function, *given, *kwargs.values()]
+
+    def run() -> Value:
+        return trace_body(tx, body, lambda: function.call(tx, given, kwargs), pure=True, passed=passed)
+
+    result = outside_only(tx, run, body.what)
     if body.draws and not tx.truth(options.get("preserve_rng_state", Const(True))):
         raise GraphBreak(
             "CAP244", "a checkpoint that draws random numbers does not preserve the random state"

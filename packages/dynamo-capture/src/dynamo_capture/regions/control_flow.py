@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.calls.drawing import outside_only
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.output import is_differentiable, with_grad
 from dynamo_capture.regions.body import Body
@@ -51,7 +52,8 @@ class _Steered(Body):
             return self._in_new_tensors(tx, tx.force(function.call(tx, args, {})))
 
         try:
-            result = trace_body(tx, self, call, pure=True, passed=[function, *args])
+            run = lambda: trace_body(tx, self, call, pure=True, passed=[function, *args])  # noqa: E731
+            result = outside_only(tx, run, self.what)
         except UserRaise as raised:
             what = raised.value.describe()
             raise GraphBreak("CAP248", f"{self.what} raises {what}") from None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import FunctionType
 from typing import TYPE_CHECKING
 
+from dynamo_capture.calls.drawing import outside_only
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import is_differentiable
 from dynamo_capture.regions.declared import handles_loaded
@@ -98,4 +99,7 @@ class _Pushforward(Value):
         return FunctionType
 
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return _push(tx, self.function, self.primals, Const(None), TupleValue(args), False)[1]
+        def push() -> Value:
+            return _push(tx, self.function, self.primals, Const(None), TupleValue(args), False)[1]
+
+        return outside_only(tx, push, "the differentiated function")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dynamo_capture.calls.drawing import outside_only
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import is_differentiable
 from dynamo_capture.regions.declared import handles_loaded
@@ -152,7 +153,7 @@ class _Pullback(Value):
 
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         call = _Differentiated(tx, self.function, self.primals, self.argnums, {})
-        result = call.run()
+        result = outside_only(tx, call.run, call.body.what)
         if self.has_aux:
             result, _ = without_aux(tx, result)
         seeds = leaves_of(tx, args[0] if len(args) == 1 else TupleValue(args), only=True)

@@ -24,6 +24,7 @@ from dynamo_capture.tensors.outcome import Outcome
 from dynamo_capture.tensors.results import Results
 from dynamo_capture.tensors.state import State
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
+from dynamo_capture.values.dice import DiceValue
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
 from fx_interface.symbols import Symbol
@@ -70,6 +71,10 @@ class Operations(Results):
         self, function: Callable[..., Any], args: Sequence[Value], kwargs: dict[str, Value]
     ) -> Value:
         """A call of a torch function or operator."""
+        dice = kwargs.get("generator")
+        if isinstance(dice, DiceValue):
+            kept = {name: value for name, value in kwargs.items() if name != "generator"}
+            return self._tx.draws.by_function(self._tx, function, dice, list(args), kept)
         device = default_device(self._tx)
         if device is not None and function in makers() and _is_none(kwargs.get("device")):
             kwargs = {**kwargs, "device": Const(device)}
