@@ -87,8 +87,14 @@ def asserted(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return x[index].amax(0)
 
 
+def checked(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """What is checked is a size that nothing else asks for."""
+    torch._check(torch.unique_consecutive(mask).numel() < 6)
+    return x * 2
+
+
 PROGRAMS: list[tuple[Callable[..., Any], list[torch.Tensor]]] = [
-    *((program, MASKS) for program in (selected, experts, written, counted, laid_out, asserted)),
+    *((program, MASKS) for program in (selected, experts, written, counted, laid_out, asserted, checked)),
     *((program, NUMBERS) for program in (sliced, picked, cut, indexed)),
 ]
 

@@ -149,3 +149,14 @@ def test_strides_that_vary_with_sizes_or_alone(name, tensors):
         return [x.shape[0] + x.stride(0), x.stride(-1), x.dim()]
 
     assert versions(f, *[(x,) for x in tensors]) == 2, name
+
+
+def test_what_a_resumed_loop_draws_has_one_version():
+    def program(x):
+        for place, number in enumerate((3, 5, 0, 1, 8)):
+            x = x + number * place
+            if x.sum() > 1e9:  # the graph ends there
+                break
+        return x
+
+    assert versions(program, (X,)) == 3  # up to the first end, a round, the last one

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -27,7 +28,7 @@ from fx_interface.signature import (
     Signature,
 )
 from fx_interface.source import Source
-from fx_interface.symbols import Expr, ShapeEnv, Symbol
+from fx_interface.symbols import Expr, ShapeEnv, Symbol, symbol
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
 
 
@@ -153,6 +154,25 @@ def _node_name(op: Any) -> str:
     return str(op._opname) if isinstance(op, OpOverload) else str(op.__name__)
 
 
+class _Sizes(dict[Symbol, Node]):
+    """The nodes of symbols. One that is a size of a part of a result, and of nothing that is used otherwise, is read
+    when somebody asks for it."""
+
+    def __init__(self, graph: Graph) -> None:
+        super().__init__()
+        self.graph = graph
+        self.parts: dict[Symbol, tuple[Node, int, TensorSpec, int]] = {}
+
+    def __missing__(self, atom: Symbol) -> Node:
+        if atom not in self.parts:
+            raise KeyError(atom)
+        whole, index, spec, dim = self.parts[atom]
+        part = set_spec(self.graph.call_function(operator.getitem, (whole, index)), spec)
+        read = self.graph.call_function(torch.ops.aten.sym_size.int, (part, dim))
+        made = self[atom] = set_spec(read, SymSpec(symbol(atom.name)))
+        return made
+
+
 class _Builder:
     """Makes nodes for values; ``nodes`` by value number, ``symbols`` by symbol."""
 
@@ -161,7 +181,7 @@ class _Builder:
         self.env = env
         self.births: Mapping[Symbol, Value] = {} if births is None else births.calls
         self.nodes: dict[int, Node] = {}
-        self.symbols: dict[Symbol, Node] = {}
+        self.symbols = _Sizes(self.graph)
 
     def place(self, given: GraphInput) -> Node:
         """A placeholder."""
@@ -199,6 +219,10 @@ class _Builder:
             atom = spec.expr.as_symbol if isinstance(spec.expr, Expr) else None
             if atom is not None:
                 self.symbols.setdefault(atom, node)
+        if isinstance(spec, (tuple, list)):
+            for index, part in enumerate(spec):
+                if isinstance(part, TensorSpec):
+                    self._note_part(node, index, part)
         if not isinstance(spec, TensorSpec) or spec.is_static:
             return
         for dim, size in enumerate(spec.sizes):
@@ -206,6 +230,12 @@ class _Builder:
             if atom is not None and atom not in self.symbols and atom in self.births:
                 read = self.graph.call_function(torch.ops.aten.sym_size.int, (node, dim))
                 self.symbols[atom] = set_spec(read, SymSpec(size))
+
+    def _note_part(self, node: Node, index: int, part: TensorSpec) -> None:
+        for dim, size in enumerate(part.sizes):
+            atom = size.as_symbol if isinstance(size, Expr) else None
+            if atom is not None and atom in self.births:
+                self.symbols.parts.setdefault(atom, (node, index, part, dim))
 
     def argument(self, arg: Any) -> Any:
         """A node or constant for an argument of a recorded call."""

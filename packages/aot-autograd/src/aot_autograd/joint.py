@@ -16,6 +16,7 @@ from aot_autograd.functionalize import handle, handle_backward
 from aot_autograd.graphs import random_calls
 from aot_autograd.plan import FormOfInput, MutatedInput, Tangent
 from aot_autograd.record import Recorder, Value
+from aot_autograd.runtime.recorded import without_autocast
 from aot_autograd.storage import Storage
 from aot_autograd.symbolic_composites import symbolic_composites
 from aot_autograd.trace import Handler, Trace, TracedTensor, TraceMode
@@ -252,7 +253,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
     with (
         TraceMode(trace, handler),
         torch.autograd.set_multithreading_enabled(False),
-        _without_autocast(),
+        without_autocast(),
     ):
         # The engine itself: torch.autograd.grad imports torch's symbolic shapes to check what holds by construction.
         gradients = torch.autograd.Variable._execution_engine.run_backward(
@@ -344,16 +345,3 @@ class _without_hooks:
     def __exit__(self, *error: object) -> None:
         for pack, unpack in reversed(self._hooks):
             torch._C._autograd._push_saved_tensors_default_hooks(pack, unpack)
-
-
-class _without_autocast:
-    """The backward of a program runs outside of the autocast region that its forward was called in."""
-
-    def __enter__(self) -> None:
-        self._enabled = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
-        for kind in self._enabled:
-            torch.set_autocast_enabled(kind, False)
-
-    def __exit__(self, *error: object) -> None:
-        for kind in self._enabled:
-            torch.set_autocast_enabled(kind, True)

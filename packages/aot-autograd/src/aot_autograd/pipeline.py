@@ -20,6 +20,7 @@ from aot_autograd.runtime import finish
 from aot_autograd.runtime.finish import is_training
 from aot_autograd.runtime.marked import check_marked, is_marked, without_mark
 from aot_autograd.runtime.overlap import OverlapCheck
+from aot_autograd.runtime.recorded import as_recorded
 from aot_autograd.split import TracedProgram, split
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import UnsupportedProgramError
@@ -81,10 +82,10 @@ def compile_traced(
     """Compile the graphs of a traced program and join them; ``fallback`` as for ``finish``."""
     backward: CompiledGraph | None = None
     if traced.backward is None:
-        forward = (inference_compiler or forward_compiler)(traced.forward)
+        forward = as_recorded((inference_compiler or forward_compiler)(traced.forward))
     else:
-        forward = forward_compiler(traced.forward)
-        backward = (backward_compiler or forward_compiler)(traced.backward)
+        forward = as_recorded(forward_compiler(traced.forward))
+        backward = as_recorded((backward_compiler or forward_compiler)(traced.backward))
     return finish(traced.plan, forward, backward, fallback=fallback)
 
 

@@ -222,6 +222,19 @@ def test_autocast_around_the_program(check: Any, compiled: Any) -> None:
     torch.testing.assert_close(*gradients)
 
 
+def test_autocast_does_not_convert_again_what_it_let_alone(compiled: Any) -> None:
+    """Torch's attention computes in float32 below autocast; its backward met operands of two dtypes."""
+    parts = [torch.randn(2, 2, 4, 4).requires_grad_() for _ in range(3)]
+    function = lambda q, k, v: torch.nn.functional.scaled_dot_product_attention(q, k, v, dropout_p=0.3)
+    outcomes = []
+    for one in (function, compiled(function)):
+        torch.manual_seed(0)
+        with torch.autocast("cpu", torch.bfloat16):
+            found = one(*parts)
+        outcomes.append((found, *torch.autograd.grad(found.float().square().sum(), parts)))
+    torch.testing.assert_close(*outcomes)
+
+
 def test_random_state_is_untouched_by_tracing_and_advanced_as_in_eager(compiled: Any) -> None:
     function = lambda x: torch.nn.functional.dropout(x, 0.5) + torch.rand_like(x)
     x = D(5)

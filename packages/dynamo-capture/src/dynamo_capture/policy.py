@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.sources import DrawnFromSource, UpcomingSource
 from dynamo_capture.values import SymValue, Value
-from fx_interface.source import SizeSource, Source, StrideSource
+from fx_interface.source import ItemSource, SizeSource, Source, StrideSource
 from fx_interface.symbols import Expr, IntLike
 
 if TYPE_CHECKING:
@@ -122,6 +123,8 @@ class Policy:
         if self._dynamic is False:
             return None
         different = self._history.record_integer(source.expression, real)
+        if _is_drawn(source):
+            different = _MANY
         if different < 2 and not (self._dynamic and real not in (0, 1) and _is_argument(source)):
             return None
         is_size = different < _MANY and min(self._history.least_integer(source.expression), real) >= 2
@@ -234,6 +237,14 @@ class Policy:
                 packed = strides[dim] * sizes[dim]
                 concrete = stride[dim] * shape[dim]
         return tuple(strides), left_open
+
+
+def _is_drawn(source: Source) -> bool:
+    """Whether a number is what an iterator gives next, or counts: in each round of a resumed loop it is another."""
+    current: Source | None = source
+    while isinstance(current, ItemSource):
+        current = current.base
+    return isinstance(current, (UpcomingSource, DrawnFromSource))
 
 
 def _is_argument(source: Source) -> bool:

@@ -1,0 +1,40 @@
+"""Graphs that are run operator by operator: each takes what was recorded.
+
+A program is recorded below autocast: what that converts is converted in the graph. A ``bmm`` of the graph in float32 is
+one that autocast had let alone, inside of torch's attention, say; run under autocast it would be converted.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from fx_interface.backend import CompiledGraph
+
+_DEVICES = ("cpu", "cuda")
+
+
+class without_autocast:
+    """A block in which autocast is off, as it is in the backward of what ran under it."""
+
+    def __enter__(self) -> None:
+        self._enabled = [kind for kind in _DEVICES if torch.is_autocast_enabled(kind)]
+        for kind in self._enabled:
+            torch.set_autocast_enabled(kind, False)
+
+    def __exit__(self, *error: object) -> None:
+        for kind in self._enabled:
+            torch.set_autocast_enabled(kind, True)
+
+
+def as_recorded(compiled: CompiledGraph) -> CompiledGraph:
+    """What a graph compiler gave, run outside of autocast; itself, if the program was not compiled under it."""
+    if not any(map(torch.is_autocast_enabled, _DEVICES)):
+        return compiled
+
+    def run(*inputs: Any) -> Any:
+        with without_autocast():
+            return compiled(*inputs)
+
+    return run
