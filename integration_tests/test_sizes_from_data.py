@@ -81,6 +81,15 @@ def indexed(x: torch.Tensor, number: torch.Tensor) -> Any:
     return y, *rows, torch.zeros((number % 4, 2)) + 1, x[: number % 4].sum()
 
 
+def reshaped(x: torch.Tensor, mask: torch.Tensor) -> Any:
+    """A size that is left open beside one that may be 0, when torch refuses it; texts that nobody reads."""
+    y = x[mask]
+    n = y.shape[0]
+    text = f"{n} of {len(x)}, {n > 3}"
+    places = torch.bucketize(y.detach(), torch.linspace(-1, 1, 5))
+    return y.view(n, -1, 2) * 2, torch.reshape(y, [n, -1]).sum(1), y.reshape((n, 2, -1)), places, text
+
+
 def asserted(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     index = mask.nonzero()[:, 0]
     assert index.shape[0] <= 5, "too many"
@@ -94,7 +103,10 @@ def checked(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
 
 
 PROGRAMS: list[tuple[Callable[..., Any], list[torch.Tensor]]] = [
-    *((program, MASKS) for program in (selected, experts, written, counted, laid_out, asserted, checked)),
+    *(
+        (program, MASKS)
+        for program in (selected, experts, written, counted, laid_out, asserted, checked, reshaped)
+    ),
     *((program, NUMBERS) for program in (sliced, picked, cut, indexed)),
 ]
 

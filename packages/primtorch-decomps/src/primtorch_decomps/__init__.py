@@ -34,13 +34,14 @@ from primtorch_decomps.rules import pointwise as _pointwise
 from primtorch_decomps.rules import reductions as _reductions
 from primtorch_decomps.rules import resampling as _resampling
 from primtorch_decomps.rules import scatter as _scatter
+from primtorch_decomps.rules import searching as _searching
 from primtorch_decomps.rules import segments as _segments
 from primtorch_decomps.rules import vectors as _vectors
 from primtorch_decomps.rules import view_gradients as _view_gradients
 
 _RULES = (
     *(_attention, _convolution, _cuda_attention, _data_sizes, _losses, _matmul, _normalization, _pointwise),
-    *(_reductions, _resampling, _scatter, _segments, _vectors, _view_gradients),
+    *(_reductions, _resampling, _scatter, _searching, _segments, _vectors, _view_gradients),
 )
 _DECLARED = (_families, *_RULES)
 

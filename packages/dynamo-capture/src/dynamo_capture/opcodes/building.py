@@ -19,12 +19,14 @@ from dynamo_capture.values import (
     ObjectValue,
     SequenceValue,
     SetValue,
+    SymValue,
     TensorValue,
     TextValue,
     TupleValue,
     Value,
     make_slice,
 )
+from dynamo_capture.values.condition import DataCondition
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -258,9 +260,19 @@ def _format(frame: Frame, value: Value, conversion: int, spec: str) -> None:
         kept = value.call_method(tx, "detach", [], {}).call_method(tx, "clone", [], {})
         frame.stack.append(TextValue([(kept, conversion)]))
         return
+    if not spec and _is_from_data(frame, value):
+        frame.stack.append(TextValue([(value, conversion)]))
+        return
     if conversion:
         value = Const((None, str, repr, ascii)[conversion]).call(tx, [value], {})
     frame.stack.append(Const(format).call(tx, [value, Const(spec)], {}))
+
+
+def _is_from_data(frame: Frame, value: Value) -> bool:
+    """Whether a number, or a bool, is known only when the graph has run."""
+    if isinstance(value, SymValue):
+        return frame.tx.env.is_from_data(value.expr)
+    return isinstance(value, DataCondition)
 
 
 def _has_plain_text(tensor: TensorValue, conversion: int) -> bool:

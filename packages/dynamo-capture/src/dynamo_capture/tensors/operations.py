@@ -17,7 +17,7 @@ from dynamo_capture import floats
 from dynamo_capture.calls.modes import default_device
 from dynamo_capture.errors import DataDependent, GraphBreak, UserRaise
 from dynamo_capture.shapes import SpecTensor
-from dynamo_capture.tensors import contents, data_numbers, foreach, indexing, scalars
+from dynamo_capture.tensors import contents, data_numbers, foreach, indexing, reshaping, scalars
 from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import Outcome
@@ -133,6 +133,8 @@ class Operations(Results):
         if isinstance(replaced, Value):
             return replaced
         args = replaced
+        if tx.env.has_data and name in reshaping.NAMES and not kwargs:
+            args = reshaping.with_all_sizes(tx, args)
         tensors: list[TensorValue] = []
         key = (target, self._mode_key(), self.frozen(args, tensors), self.frozen(kwargs, tensors))
         memo = self._symbolic_memo if tx.env.symbols else self._static_memo
