@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
@@ -68,3 +69,18 @@ def test_the_memory_of_a_tensor_spans_its_first_and_last_element() -> None:
 def test_a_size_as_torch_prints_it() -> None:
     size = SizeTable(ShapeEnv()).to_torch(ShapeEnv().create_symbol(6) * 2)
     assert str(size) == size.node.str() == "2*s0"
+
+
+def test_torch_asks_in_python() -> None:
+    symbolic_shapes = pytest.importorskip("torch.fx.experimental.symbolic_shapes")
+    env = ShapeEnv()
+    table = SizeTable(env)
+    known, other = (table.to_torch(env.create_symbol(hint)) for hint in (5, 7))
+    from_data = table.to_torch(env.create_symbol(None, low=0))
+    assert not symbolic_shapes.guard_or_false(known == other)
+    assert [str(g.relation) for g in env.guards] == ["s0 != s1"]
+    assert not symbolic_shapes.guard_or_false(from_data == other)
+    assert symbolic_shapes.guard_or_true(from_data == other)
+    assert symbolic_shapes.statically_known_true(known + 1 > 2)
+    assert not symbolic_shapes.statically_known_true(known > 2)
+    assert len(env.guards) == 1

@@ -17,6 +17,7 @@ from aot_autograd.joint import Program
 from aot_autograd.memory import read
 from aot_autograd.record import Recorder
 from aot_autograd.trace import TracedTensor
+from fx_interface.composites import COMPOSITES
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY, location_of_node, size_max, size_min
 from fx_interface.modes import BLOCKS
@@ -163,7 +164,7 @@ def _call(node: Node, args: Any, kwargs: Any) -> Any:
                     "AOT119",
                     f"the graph calls {node.name}, which sets the state of a random number generator",
                 )
-            return node.target(*args, **kwargs)
+            return COMPOSITES.get(node.target, node.target)(*args, **kwargs)
         case "call_method":
             return getattr(args[0], str(node.target))(*args[1:], **kwargs)
     raise UnsupportedProgramError(

@@ -30,7 +30,7 @@ def _keep(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[s
 
 def _sizes(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """What a composite operator asks of its input; torch takes integers here, so symbolic sizes are fixed."""
-    return list(args[0].shape)
+    return list(args[0].stride() if op is aten.stride.default else args[0].shape)
 
 
 def _clone(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -246,6 +246,7 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.detach_.default: _keep,
     aten.clone.default: _clone,
     aten.size.default: _sizes,
+    aten.stride.default: _sizes,
     aten.sym_size.default: _sizes,
     aten.copy_.default: _copy_into,
     aten._unsafe_view.default: _unsafe_view,

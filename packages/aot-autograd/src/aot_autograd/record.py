@@ -16,6 +16,8 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
+from aot_autograd.custom import form_spec, is_form
+from aot_autograd.runtime.recurrent import LSTM_LAYER, layer_spec
 from aot_autograd.simplify import SIMPLIFICATIONS
 from fx_interface.errors import UnsupportedProgramError, UserLocation
 from fx_interface.operators import OperatorLibrary
@@ -90,6 +92,7 @@ SIZED_BY_DATA: Final = frozenset(
         aten.unique_dim.default,
         aten.unique_dim_consecutive.default,
         aten._local_scalar_dense.default,
+        LSTM_LAYER,
     }
 )
 """Operators whose result's size, or whose number, only data can tell: each call has symbols of its own."""
@@ -169,7 +172,7 @@ class Recorder:
         made = None if simplify is None else simplify(self, args, spec)
         if made is None:
             made = self._append(op, tuple(args), kwargs, spec)
-        if op in SIZED_BY_DATA:
+        if (op in SIZED_BY_DATA and op is not LSTM_LAYER) or self.env.created != created:
             self._note_births(made, created)
         if self._is_random(op):
             return self._kept_draw(made) if made.recomputed else made
@@ -186,8 +189,8 @@ class Recorder:
                 f"the size of {made.op}'s result depends on the content of a tensor",
                 where=self.where,
             )
-        for spec in made.spec if isinstance(made.spec, tuple) else (made.spec,):
-            sizes = (spec.expr,) if isinstance(spec, SymSpec) else spec.sizes
+        for spec in made.spec if isinstance(made.spec, (tuple, list)) else (made.spec,):
+            sizes = (spec.expr,) if isinstance(spec, SymSpec) else getattr(spec, "sizes", ())
             for size in sizes:
                 atom = size.as_symbol if isinstance(size, Expr) else None
                 if atom is not None and self.env.is_from_data(size):
@@ -270,11 +273,17 @@ class Recorder:
         found = self._inferred.get(key)
         if found is None:
             self.env.location = self.where
-            found = self.operators.infer(
-                op, [_spec(a) for a in args], {name: _spec(a) for name, a in kwargs.items()}, self.env
-            )
+            specs = [_spec(a) for a in args]
+            options = {name: _spec(arg) for name, arg in kwargs.items()}
+            created = self.env.created
+            if op is LSTM_LAYER:
+                found = layer_spec(self.operators, specs, self.env)
+            elif is_form(op):
+                found = form_spec(self.operators, op, specs, options, self.env)
+            else:
+                found = self.operators.infer(op, specs, options, self.env)
             found = self.canonical(found)
-            if op not in SIZED_BY_DATA:
+            if op not in SIZED_BY_DATA and self.env.created == created:
                 self._inferred[key] = found
             if self.env.expected:
                 relations = tuple(self.env.expected)

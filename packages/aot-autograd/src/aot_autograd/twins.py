@@ -70,7 +70,7 @@ def functional_twin(op: OpOverload) -> Twin:
     )
     form = functional_form(op) if found is None else None
     if form is not None:
-        return Twin(form, tuple(written), frozenset(), plain, False, ())
+        return Twin(form, tuple(written), frozenset(), plain, returns_written, ())
     if found is None:
         raise UnsupportedProgramError(
             "AOT105", f"{op} writes to its arguments and has no functional counterpart"

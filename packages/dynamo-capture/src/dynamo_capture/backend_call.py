@@ -14,6 +14,7 @@ from dynamo_capture.graph_breaks import BreakReport
 from dynamo_capture.hook import FrameView, RegionFunction, propagate
 from dynamo_capture.output import GraphInput
 from dynamo_capture.session import Session
+from dynamo_capture.tensors.scalars import note_fixed
 from dynamo_capture.trace import Trace
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
 from fx_interface.signature import (
@@ -51,9 +52,11 @@ class BackendCall:
         if self._tx.env.symbols:
             module.meta[SHAPE_ENV_KEY] = self._tx.env
         self.graph_module = module
+        relied = len(self._tx.env.guards)
         self.compiled = self._failing_whole(
             self._call_backend(module, [item.example for item in output.inputs])
         )
+        note_fixed(self._tx, relied)
         if output.changes_modes:
             self.compiled = runtime.call_restoring_modes(self.compiled)
         return self.compiled, output.inputs

@@ -269,9 +269,9 @@ _ENTRIES = (
     ),
     BreakKind(
         "CAP247",
-        "a number that varies decides what an operation is",
-        "the operation has no form that takes it as a tensor, and there is a version for each of several values by now",
-        "keep it constant, or compute with tensors what the operation does with it",
+        "a number or a size that varies decides what an operation is",
+        "the operation has no form that leaves it open, and there is a version for each of several values by now",
+        "keep it constant, or compute with tensors what the operation does with it; pad sizes to a few lengths",
     ),
     BreakKind(
         "CAP248",

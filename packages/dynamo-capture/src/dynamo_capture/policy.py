@@ -12,6 +12,7 @@ import torch
 
 from dynamo_capture.sources import DrawnFromSource, UpcomingSource
 from dynamo_capture.values import SymValue, Value
+from fx_interface.errors import UserLocation
 from fx_interface.source import ItemSource, SizeSource, Source, StrideSource
 from fx_interface.symbols import Expr, IntLike
 
@@ -42,6 +43,7 @@ class SizeHistory:
     rounds: dict[str, set[int]] = field(default_factory=dict)
     known: dict[str, set[str]] = field(default_factory=dict)
     contents: dict[str, set[str]] = field(default_factory=dict)
+    exhausted: set[UserLocation] = field(default_factory=set)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
     def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
@@ -142,6 +144,15 @@ class Policy:
     def has_too_many_values(self, key: str, value: float) -> bool:
         """Whether a number that has to be known had better end the graph: code has been compiled for several."""
         return self._history.record_known(key, value) > _MOST_VERSIONS and not self._fullgraph
+
+    def note_fixed(self, where: UserLocation | None, size: str, value: int) -> None:
+        """The backend has made code for one value of a size, because of an operation in a line."""
+        if self._history.record_known(f"{where}: {size}", value) >= _MOST_VERSIONS and where is not None:
+            self._history.exhausted.add(where)
+
+    def is_exhausted(self, where: UserLocation | None) -> bool:
+        """Whether the backend has made code for many values of one size, because of an operation in a line."""
+        return bool(self._history.exhausted) and where in self._history.exhausted and not self._fullgraph
 
     def varies(self, real: Any, source: Source) -> bool:
         """Whether a number of numpy has had several values: it is not worth a version for each."""

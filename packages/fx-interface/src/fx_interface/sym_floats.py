@@ -10,11 +10,12 @@ import math
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from fx_interface.symbols import Expr, IntLike
+from fx_interface.symbols import Expr, IntLike, floordiv
 
 if TYPE_CHECKING:
     from fx_interface.sym_nodes import SizeTable
@@ -46,6 +47,34 @@ def fixed(value: FloatLike, specialize: Callable[[IntLike], int]) -> float:
     if isinstance(value, FloatExpr):
         return FUNCTIONS[value.function](*(fixed(arg, specialize) for arg in value.args))
     return float(specialize(value)) if isinstance(value, Expr) else float(value)
+
+
+_LARGEST_PART = 1 << 20
+"""Numerators and denominators up to here leave room for sizes below 2^31 in the 53 bits of a float."""
+
+
+def floor_of_product(size: IntLike, factor: float) -> IntLike | None:
+    """``floor(float(size) * factor)``, rounded as floats are, by integers alone; None where integers would not do.
+
+    1.5 -> 3 * size // 2
+
+    Let ``factor`` be p / q * (1 + d) with small p and q. Where size * p / q is no integer it is at least 1 / q away
+    from one, much more than rounding moves the product. Where it is an integer k, the product is k * (1 + d): never
+    below k for d >= 0, and rounded to k for |d| <= 2^-54, half of the distance between floats below k at the least.
+    0.7 has a larger d: 90 * 0.7 is 62.99999999999999.
+    """
+    if not 0 < factor < _LARGEST_PART:
+        return 0 if factor == 0 else None
+    exact = Fraction(factor)
+    near = exact.limit_denominator(_LARGEST_DENOMINATOR)
+    error = exact / near - 1 if near else Fraction(-1)
+    if near.numerator > _LARGEST_PART or not -_HALF_A_STEP <= error <= 2 * _HALF_A_STEP:
+        return None
+    return floordiv(size * near.numerator, near.denominator)
+
+
+_LARGEST_DENOMINATOR = 1000
+_HALF_A_STEP = Fraction(1, 1 << 54)
 
 
 def _binary(symbol: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
@@ -117,6 +146,32 @@ class FloatNode:
     def sym_float(self) -> FloatNode:
         """Itself."""
         return self
+
+    def floor(self) -> Any:
+        """The greatest integer that is not greater: a formula for the product of a size and a number."""
+        formula = self._floor_formula()
+        if formula is None:
+            formula = math.floor(self.guard_float("", 0))
+        return self.table.node(formula)
+
+    def trunc(self) -> Any:
+        """The integer without what is behind the point; sizes are not negative."""
+        formula = self._floor_formula()
+        return self.table.node(math.trunc(self.guard_float("", 0)) if formula is None else formula)
+
+    def ceil(self) -> Any:
+        """The least integer that is not less."""
+        return self.table.node(math.ceil(self.guard_float("", 0)))
+
+    def _floor_formula(self) -> IntLike | None:
+        value = self.value
+        if not isinstance(value, FloatExpr) or value.function != "*":
+            return None
+        size, factor = value.args if isinstance(value.args[0], Expr) else value.args[::-1]
+        if not isinstance(size, Expr) or isinstance(factor, (Expr, FloatExpr)):
+            return None
+        low = self.table.env.bounds(size).low
+        return floor_of_product(size, float(factor)) if low is not None and low >= 0 else None
 
     eq, ne = _comparison(operator.eq), _comparison(operator.ne)
     lt, le, gt, ge = map(_comparison, (operator.lt, operator.le, operator.gt, operator.ge))

@@ -164,6 +164,18 @@ class SizeTable:
             self.extents[sizes, strides] = found
         return found
 
+    def evaluate_sym_node(
+        self, node: SymNode, size_oblivious: bool = False, fallback_value: bool | None = None
+    ) -> Any:
+        """The value behind a node, as torch's Python code asks for it: ``fallback_value`` where only data can tell."""
+        if not node.is_bool():
+            return self.env.specialize(node.value)
+        return self.decide(node.value) if fallback_value is None else node.decided_or(fallback_value)
+
+    def _maybe_evaluate_static(self, condition: Condition, **options: Any) -> bool | None:
+        """The answer where ranges settle it; torch's ``statically_known_true`` asks by this name."""
+        return known(condition, self.env)
+
     def decide(self, condition: Condition) -> bool:
         """The answer for this compilation; what it rests on is recorded in the environment."""
         found = self.answers.get(condition)
@@ -180,15 +192,16 @@ class SymNode:
     """What the C++ side of ``SymInt`` and ``SymBool`` calls. ``value`` is an ``IntLike`` or a ``Condition``."""
 
     __slots__ = ("table", "value")
+    _hint = None  # torch would take it for the answer
 
     def __init__(self, value: Any, table: SizeTable) -> None:
         self.value = value
         self.table = table
 
     @property
-    def shape_env(self) -> ShapeEnv:
-        """The environment that decides."""
-        return self.table.env
+    def shape_env(self) -> SizeTable:
+        """Whom torch's Python code asks about nodes."""
+        return self.table
 
     # What kind of number it is.
 
@@ -230,7 +243,7 @@ class SymNode:
 
     def has_hint(self) -> bool:
         """Whether the value seen while compiling is known."""
-        env = self.shape_env
+        env = self.table.env
         return not isinstance(self.value, Expr) or all(
             env.symbols[atom].hint is not None for atom in self.value.symbols
         )
@@ -243,7 +256,7 @@ class SymNode:
     @property
     def hint(self) -> int:
         """The value seen while compiling."""
-        return self.shape_env.hint(self.value)
+        return self.table.env.hint(self.value)
 
     def wrap_int(self, number: int) -> SymNode:
         """A constant as a node."""
@@ -389,11 +402,11 @@ class SymNode:
 
     def guard_int(self, file: str, line: int) -> int:
         """The integer for this compilation: the size is fixed to it."""
-        return self.shape_env.specialize(self.value)
+        return self.table.env.specialize(self.value)
 
     def int_(self) -> int:
         """As ``guard_int``."""
-        return self.shape_env.specialize(self.value)
+        return self.table.env.specialize(self.value)
 
     def guard_size_oblivious(self, file: str, line: int) -> bool:
         """As ``guard_bool``: symbols of sizes are at least 2 already."""
@@ -401,25 +414,26 @@ class SymNode:
 
     def guard_or_false(self, file: str, line: int) -> bool:
         """Whether it surely holds; if neither is certain, decided like any other question when hints exist."""
-        return self._decided_or(False)
+        return self.decided_or(False)
 
     def guard_or_true(self, file: str, line: int) -> bool:
         """Like ``guard_or_false`` with True where nothing is known."""
-        return self._decided_or(True)
+        return self.decided_or(True)
 
-    def _decided_or(self, default: bool) -> bool:
-        answer = known(self.value, self.shape_env)
+    def decided_or(self, default: bool) -> bool:
+        """The answer, decided like any other question where hints exist; ``default`` where only data can tell."""
+        answer = known(self.value, self.table.env)
         if answer is not None:
             return answer
-        return self.table.decide(self.value) if _hinted(self.value, self.shape_env) else default
+        return self.table.decide(self.value) if _hinted(self.value, self.table.env) else default
 
     def statically_known_true(self, file: str, line: int) -> bool:
         """Whether ranges alone settle that it holds."""
-        return known(self.value, self.shape_env) is True
+        return known(self.value, self.table.env) is True
 
     def expect_true(self, file: str, line: int) -> bool:
         """Require it to hold, at run time if only data can tell."""
-        return expect(self.value, self.shape_env)
+        return expect(self.value, self.table.env)
 
     expect_size = guard_bool
 

@@ -30,7 +30,9 @@ from primtorch_decomps.rules import data_sizes as _data_sizes
 from primtorch_decomps.rules import losses as _losses
 from primtorch_decomps.rules import matmul as _matmul
 from primtorch_decomps.rules import normalization as _normalization
+from primtorch_decomps.rules import patches as _patches
 from primtorch_decomps.rules import pointwise as _pointwise
+from primtorch_decomps.rules import recurrent as _recurrent
 from primtorch_decomps.rules import reductions as _reductions
 from primtorch_decomps.rules import resampling as _resampling
 from primtorch_decomps.rules import scatter as _scatter
@@ -41,7 +43,17 @@ from primtorch_decomps.rules import view_gradients as _view_gradients
 
 _RULES = (
     *(_attention, _convolution, _cuda_attention, _data_sizes, _losses, _matmul, _normalization, _pointwise),
-    *(_reductions, _resampling, _scatter, _searching, _segments, _vectors, _view_gradients),
+    *(
+        _patches,
+        _recurrent,
+        _reductions,
+        _resampling,
+        _scatter,
+        _searching,
+        _segments,
+        _vectors,
+        _view_gradients,
+    ),
 )
 _DECLARED = (_families, *_RULES)
 

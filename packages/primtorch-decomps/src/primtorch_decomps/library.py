@@ -13,6 +13,7 @@ from torch._ops import OpOverload
 from fx_interface.symbols import Expr, Relation, ShapeEnv, symbol
 from fx_interface.tensor_spec import TensorSpec, ValueSpec
 from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.fake_kernels import infer_by_fake, is_foreign
 from primtorch_decomps.fallback import run_for_spec
 from primtorch_decomps.prims import PrimTensor, Trace, freeze, tracing
 from primtorch_decomps.registry import Decomposition, OperatorTable
@@ -81,7 +82,11 @@ class Library:
             found = self.infer_by_rule(op, args, kwargs, env)
         except _UNCOVERED:
             found = NotImplemented
-        return run_for_spec(op, args, kwargs, env) if found is NotImplemented else found
+        if found is NotImplemented:
+            if is_foreign(op):
+                return infer_by_fake(op, args, kwargs, env, self.infer)
+            return run_for_spec(op, args, kwargs, env)
+        return found  # type: ignore[no-any-return]
 
     def infer_by_rule(
         self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv

@@ -46,7 +46,7 @@ def _counting(
 ) -> Any:
     """``nonzero`` and what selects by a mask: of one tensor the same number each time, as long as it is not changed."""
     mask = args[-1]
-    _follow(inference, func)
+    follow(inference, func)
     found = inference.infer(func, args, kwargs)
     if func is aten.masked_select.default and args[0].spec.sizes != mask.spec.sizes:
         return found
@@ -83,11 +83,12 @@ def _index(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs
 def _sized_by_data(
     inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
-    _follow(inference, func)
+    follow(inference, func)
     return NotImplemented
 
 
-def _follow(inference: Inference, func: OpOverload) -> None:
+def follow(inference: Inference, func: OpOverload) -> None:
+    """The result has a size that only data can tell."""
     if not inference.follows_data:
         raise DataDependent(f"the shape of {func}'s result depends on the data")
     inference.by_data = True
@@ -189,6 +190,15 @@ def _has_room(inference: Inference, spec: TensorSpec, made: TensorSpec) -> bool:
     return math.prod(map(env.specialize, made.sizes)) <= numel == reach
 
 
+def _as_numbers(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """A composite operator asks for plain sizes or strides, as ``fill_diagonal_`` does: they are fixed."""
+    spec: TensorSpec = args[0].spec
+    numbers = spec.sizes if func is aten.size.default else spec.strides
+    return [inference.env.specialize(n) for n in numbers]
+
+
 def _number_to_tensor(
     inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
@@ -206,6 +216,7 @@ IRREGULAR: dict[OpOverload, Rule] = {
     aten._new_zeros_with_same_feature_meta.default: forward_derivatives.zeros_like,
     aten._efficientzerotensor.default: forward_derivatives.zeros,
     aten._to_copy.default: _number_to_tensor,
+    **dict.fromkeys((aten.size.default, aten.stride.default), _as_numbers),
     **dict.fromkeys(
         (aten._local_scalar_dense.default, aten.equal.default, aten.is_nonzero.default, aten.item.default),
         _reads_content,
@@ -265,6 +276,19 @@ def written_by(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any
             given = args[index] if index < len(args) else kwargs.get(declared.name)
             found += given if isinstance(given, (list, tuple)) else [given]
     return [tensor for tensor in found if isinstance(tensor, torch.Tensor)]
+
+
+def written_argument(
+    func: OpOverload, returned: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Any:
+    """The argument that a result of a writing operator is, by its schema; None for a result of its own."""
+    if returned.alias_info is None:
+        return None
+    for index, declared in enumerate(func._schema.arguments):
+        info = declared.alias_info
+        if info is not None and info.before_set & returned.alias_info.before_set:
+            return args[index] if index < len(args) else kwargs.get(declared.name)
+    return None
 
 
 @functools.cache

@@ -6,7 +6,6 @@ result's spec an ``OperatorLibrary`` gives. So torch itself answers every questi
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -15,7 +14,16 @@ from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from dynamo_capture.errors import DataDependent
-from dynamo_capture.shapes.irregular import IRREGULAR, LEAVE_OPEN, is_view, writes, written_by
+from dynamo_capture.shapes.irregular import (
+    IRREGULAR,
+    LEAVE_OPEN,
+    follow,
+    is_view,
+    writes,
+    written_argument,
+    written_by,
+)
+from fx_interface.composites import COMPOSITES
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.failing import may_fail
 from fx_interface.operators import OperatorLibrary
@@ -65,6 +73,7 @@ class Inference:
         self.by_data = False
         self.counts: dict[object, Expr] = {}
         self.read: list[SpecTensor] = []
+        self._grown: TensorSpec | None = None
         self._mode = _InferenceMode(self)
 
     def tensor(
@@ -79,9 +88,12 @@ class Inference:
         made = self._wrap(spec, True)
         if is_leaf:
             return made
-        with torch.enable_grad(), self._mode:
-            grown: SpecTensor = torch.ops.aten.clone.default(made)
-        grown.spec = spec
+        self._grown = spec
+        try:
+            with torch.enable_grad(), self._mode:
+                grown: SpecTensor = torch.ops.aten.clone.default(made)
+        finally:
+            self._grown = None
         return grown
 
     def _wrap(self, spec: TensorSpec, requires_grad: bool = False) -> SpecTensor:
@@ -96,12 +108,16 @@ class Inference:
         self.read = []
         self.written.clear()
         self.memory.clear()
-        python = _python_dispatcher() if self.env.symbols else contextlib.nullcontext()
-        with python, self._mode:
-            return function(*args, **kwargs)
+        if not self.env.symbols:
+            with self._mode:
+                return function(*args, **kwargs)
+        with _python_dispatcher(), self._mode:
+            return COMPOSITES.get(function, function)(*args, **kwargs)
 
     def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the mode does with one operator."""
+        if self._grown is not None:  # a tensor gets a history, and keeps the layout that it has
+            return self._wrap(self._grown)
         if writes(func, args):
             self.wrote = True
             self.written += written_by(func, args, kwargs)
@@ -114,14 +130,32 @@ class Inference:
             if answer is not NotImplemented:
                 return answer
         if func._schema.is_mutable:
-            return _written(func, args, kwargs)
+            return self._written(func, args, kwargs)
         return self.infer(func, args, kwargs)
+
+    def _written(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """An operator that writes into its arguments, and returns those that its schema names, or new tensors."""
+        for tensor in written_by(func, args, kwargs):
+            if isinstance(tensor, SpecTensor):
+                tensor.content = None
+        declared = func._schema.returns
+        if not declared:
+            return None
+        returned = [written_argument(func, result, args, kwargs) for result in declared]
+        if any(found is None for found in returned):
+            made = self.infer(func, args, kwargs)
+            fresh = (made,) if len(declared) == 1 else made
+            returned = [new if found is None else found for found, new in zip(returned, fresh, strict=True)]
+        return returned[0] if len(declared) == 1 else tuple(returned)
 
     def infer(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """New tensors for an operator's results."""
+        created = self.env.created
         spec = self.library.infer(
             func, [self._plain(a) for a in args], {k: self._plain(v) for k, v in kwargs.items()}, self.env
         )
+        if self.env.created != created:
+            follow(self, func)
         if is_view(func) and torch.is_inference_mode_enabled() and not args[0].is_inference():
             with torch.inference_mode(False):  # a view of an ordinary tensor is one
                 made = self.results(func, spec)
@@ -171,25 +205,6 @@ def _python_dispatcher() -> Any:
     from torch._dispatch.python import enable_python_dispatcher  # loads slowly; only symbolic sizes need it
 
     return enable_python_dispatcher()
-
-
-def _written(func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """An operator that writes into its arguments and returns them."""
-    written = []
-    for index, declared in enumerate(func._schema.arguments):
-        if declared.alias_info is not None and declared.alias_info.is_write:
-            found = args[index] if index < len(args) else kwargs.get(declared.name)
-            written.append(found)
-            if isinstance(found, SpecTensor):
-                found.content = None
-    returns = len(func._schema.returns)
-    if returns == 0:
-        return None
-    if returns > len(written):
-        raise UnsupportedProgramError(
-            "CAP402", f"{func} writes into its arguments and returns something else"
-        )
-    return written[0] if returns == 1 else tuple(written[-returns:])
 
 
 class _InferenceMode(TorchDispatchMode):  # type: ignore[no-untyped-call]

@@ -141,8 +141,10 @@ class Operations(Results):
         outcome = memo.get(key)
         made: frozenset[Symbol] = frozenset()
         if outcome is None:
-            known = len(tx.env.symbols)
+            known, relied = len(tx.env.symbols), len(tx.env.guards)
+            scalars.limit_by_line(tx, function, tensors)
             outcome = self._infer(function, args, kwargs, tensors)
+            scalars.limit_sizes(tx, function, relied)
             if tx.inference.by_data:  # the numbers of this call only
                 made = frozenset(list(tx.env.symbols)[known:])
             else:

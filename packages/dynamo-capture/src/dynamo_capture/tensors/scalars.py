@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -171,3 +172,31 @@ def _limit(tx: Trace, name: str, values: list[Value]) -> None:
         known = value.formula if isinstance(value, RuntimeFloat) and value.is_unread else None
         if known is not None and tx.policy.has_too_many_values(f"{name}: {known}", known.value):
             raise GraphBreak("CAP247", f"{name} takes {known} as a number that must be known")
+
+
+def limit_sizes(tx: Trace, function: Any, relied: int) -> None:
+    """As ``_limit`` for sizes that the operation has fixed, by the relations relied on since there were ``relied``."""
+    for guard in tx.env.guards[relied:]:
+        relation = guard.relation
+        if guard.fixes and tx.policy.has_too_many_values(
+            f"{_name(function)}: {relation.lhs}", tx.env.hint(relation.rhs)
+        ):
+            raise GraphBreak("CAP247", f"{_name(function)} takes {relation.lhs} as a size that must be known")
+
+
+def limit_by_line(tx: Trace, function: Any, tensors: Sequence[TensorValue]) -> None:
+    """As ``limit_sizes`` for what the backend has fixed in earlier versions, of which only the line is known."""
+    where = tx.where()
+    if tx.policy.is_exhausted(where) and not all(tensor.meta.spec.is_static for tensor in tensors):
+        raise GraphBreak("CAP247", f"{_name(function)} takes sizes that must be known to compile it")
+
+
+def note_fixed(tx: Trace, relied: int) -> None:
+    """Remember for which sizes the backend has made code, by the relations relied on since there were ``relied``."""
+    for guard in tx.env.guards[relied:]:
+        if guard.fixes:
+            tx.policy.note_fixed(guard.where, str(guard.relation.lhs), tx.env.hint(guard.relation.rhs))
+
+
+def _name(function: Any) -> str:
+    return getattr(function, "__name__", None) or repr(function)

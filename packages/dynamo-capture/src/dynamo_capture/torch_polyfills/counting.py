@@ -15,6 +15,8 @@ def one_hot(tensor: Any, num_classes: Any = -1) -> Any:
     if num_classes != -1 and tensor.device.type == "cpu":  # which torch checks in eager only
         torch._assert_async((tensor >= 0).all(), "Class values must be non-negative.")
         torch._assert_async((tensor < num_classes).all(), "Class values must be smaller than num_classes.")
+    if num_classes > 0 and tensor.dtype is torch.int64:
+        return (tensor.unsqueeze(-1) == torch.arange(num_classes, device=tensor.device)).to(torch.int64)
     if num_classes != -1 or tensor.dtype is not torch.int64 or tensor.numel() == 0:
         return torch.ops.aten.one_hot.default(tensor, num_classes)
     least, count = tensor.min().item(), tensor.max().item() + 1

@@ -74,10 +74,12 @@ class SymbolInfo:
 
 @dataclass(frozen=True, slots=True)
 class ShapeGuard:
-    """A relation that the compiled code relies on, with the user's line that needed it, if known."""
+    """A relation that the compiled code relies on, with the user's line that needed it, if known. ``fixes``: whether
+    it says which value a size has because that value itself was needed."""
 
     relation: Relation
     where: UserLocation | None = None
+    fixes: bool = False
 
 
 def indicator(relation: Relation) -> IntLike:
@@ -360,12 +362,12 @@ class ShapeEnv:
                 return op == "=="
         return None
 
-    def require(self, relation: Relation) -> None:
+    def require(self, relation: Relation, fixes: bool = False) -> None:
         """Record a relation that the compiled code relies on; an equality also simplifies later expressions."""
         if relation in self._seen:
             return
         self._seen.add(relation)
-        self.guards.append(ShapeGuard(relation, self.location))
+        self.guards.append(ShapeGuard(relation, self.location, fixes))
         if relation.op == "==":
             self._learn_equality(self.simplify(relation.lhs), self.simplify(relation.rhs))
 
@@ -377,7 +379,7 @@ class ShapeEnv:
         if isinstance(simplified, int):
             return simplified
         hint = self.hint(simplified)
-        self.require(Relation("==", simplified, hint))
+        self.require(Relation("==", simplified, hint), fixes=True)
         return hint
 
     def _learn_equality(self, lhs: IntLike, rhs: IntLike) -> None:

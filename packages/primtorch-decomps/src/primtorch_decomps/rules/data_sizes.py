@@ -122,12 +122,13 @@ def bincount(
     x: TensorSpec, weights: TensorSpec | None = None, minlength: IntLike = 0, *, env: ShapeEnv
 ) -> TensorSpec:
     """One count for each number up to the greatest, and at least ``minlength`` of them."""
-    if not isinstance(minlength, int) or x.rank != 1:
-        raise RuleMismatchError("a symbolic number of bins")
+    if x.rank != 1:
+        raise RuleMismatchError("bins of a tensor with other than one dimension")
+    least = minlength if isinstance(minlength, int) else env.bounds(minlength).low or 0
     dtype = torch.int64
     if weights is not None:
         dtype = torch.float32 if weights.dtype is torch.float32 else torch.float64
-    return _row_major((counted(env, None, max(minlength, 0)),), dtype, x)
+    return _row_major((counted(env, None, max(least, 0)),), dtype, x)
 
 
 @spec_rule("aten.repeat_interleave.Tensor")

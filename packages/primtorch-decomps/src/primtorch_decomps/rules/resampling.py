@@ -32,9 +32,14 @@ def interpolated(x: TensorSpec, output_size: Sequence[IntLike], *options: Any, e
     "aten.upsample_nearest1d_backward.default",
     "aten.upsample_nearest2d_backward.default",
     "aten.upsample_nearest3d_backward.default",
+    "aten._upsample_nearest_exact1d_backward.default",
     "aten._upsample_nearest_exact2d_backward.default",
+    "aten._upsample_nearest_exact3d_backward.default",
     "aten.upsample_linear1d_backward.default",
     "aten.upsample_bilinear2d_backward.default",
+    "aten.upsample_bicubic2d_backward.default",
+    "aten._upsample_bilinear2d_aa_backward.default",
+    "aten._upsample_bicubic2d_aa_backward.default",
     "aten.upsample_trilinear3d_backward.default",
 )
 def interpolated_backward(

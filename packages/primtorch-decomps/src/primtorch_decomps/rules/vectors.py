@@ -56,3 +56,25 @@ def dist(x: TensorSpec, y: TensorSpec, p: Any = 2, *, env: ShapeEnv) -> TensorSp
         raise RuleMismatchError("the distance of integers or complex numbers")
     broadcast([x.sizes, y.sizes], env)
     return TensorSpec((), (), dtype, x.device)
+
+
+@spec_rule("aten._cdist_forward.default")
+def distances(
+    x: TensorSpec, y: TensorSpec, p: float, compute_mode: int | None, *, env: ShapeEnv
+) -> TensorSpec:
+    """[..., n, k] and [..., m, k] -> [..., n, m]."""
+    if min(x.rank, y.rank) < 2 or x.dtype is not y.dtype or x.device != y.device:
+        raise RuleMismatchError("distances of unlike tensors, or of no rows")
+    if not same(x.sizes[-1], y.sizes[-1], env):
+        raise RuleMismatchError("distances of rows of different length")
+    batch = broadcast([x.sizes[:-2], y.sizes[:-2]], env)
+    return fresh((*batch, x.sizes[-2], y.sizes[-2]), x)
+
+
+@spec_rule("aten._cdist_backward.default")
+def distances_backward(
+    grad: TensorSpec, x: TensorSpec, y: TensorSpec, p: float, cdist: TensorSpec, *, env: ShapeEnv
+) -> TensorSpec:
+    """The gradient of ``x``, with the batch dimensions that it was stretched to."""
+    batch = broadcast([x.sizes[:-2], y.sizes[:-2]], env)
+    return fresh((*batch, *x.sizes[-2:]), x)

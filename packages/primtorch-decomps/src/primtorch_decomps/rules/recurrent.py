@@ -1,0 +1,53 @@
+"""Specs of oneDNN's LSTM layers. A compiled graph runs with gradients off, where they make no workspace."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from primtorch_decomps.registry import spec_rule
+
+
+@spec_rule("aten.mkldnn_rnn_layer.default")
+def layer(
+    x: TensorSpec,
+    weight0: TensorSpec,
+    weight1: TensorSpec,
+    weight2: TensorSpec,
+    weight3: TensorSpec,
+    hidden: TensorSpec,
+    cell: TensorSpec,
+    reverse: bool,
+    batch_sizes: Any,
+    mode: int,
+    hidden_size: int,
+    *options: Any,
+    env: ShapeEnv,
+) -> tuple[TensorSpec, TensorSpec, TensorSpec, None]:
+    """[T, N, C], states of [N, H] -> outputs of [T, N, H], and the states after the last step."""
+    sizes = (*x.sizes[:2], hidden_size)
+    output = TensorSpec(sizes, contiguous_strides(sizes), x.dtype, x.device)
+    return output, _packed(hidden), _packed(cell), None
+
+
+@spec_rule("aten.mkldnn_rnn_layer_backward.default")
+def layer_backward(
+    x: TensorSpec,
+    weight0: TensorSpec,
+    weight1: TensorSpec,
+    weight2: TensorSpec,
+    weight3: TensorSpec,
+    hidden: TensorSpec,
+    cell: TensorSpec,
+    *rest: Any,
+    env: ShapeEnv,
+) -> tuple[TensorSpec, ...]:
+    """Gradients of the input, of the weights, of the one bias that stands for both, and of the states."""
+    rows = weight0.sizes[:1]
+    bias = TensorSpec(rows, (1,), weight0.dtype, weight0.device)
+    return (_packed(x), _packed(weight0), _packed(weight1), bias, bias, _packed(hidden), _packed(cell))
+
+
+def _packed(spec: TensorSpec) -> TensorSpec:
+    return TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
