@@ -32,7 +32,9 @@ _EXPORTS: dict[str, str] = {
     "graph_break": "dynamo_capture.controls",
     "is_compiling": "dynamo_capture.controls",
     "mark_dynamic": "dynamo_capture.controls",
+    "error_on_graph_break": "dynamo_capture.part_options",
     "optimize": "dynamo_capture.optimizer",
+    "patch_options": "dynamo_capture.part_options",
     "reset": "dynamo_capture.optimizer",
     "run_graph": "dynamo_capture.optimizer",
 }
@@ -55,6 +57,7 @@ __all__ = [
     "mark_static",
     "set_stance",
     "disable",
+    "error_on_graph_break",
     "explain",
     "explain_recompiles",
     "export",
@@ -62,6 +65,7 @@ __all__ = [
     "is_compiling",
     "mark_dynamic",
     "optimize",
+    "patch_options",
     "reset",
     "run_graph",
 ]

@@ -44,6 +44,7 @@ from dynamo_capture.hook import (
     propagate,
 )
 from dynamo_capture.nesting import Stop, Stopped, deepest
+from dynamo_capture.part_options import part_option
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
 from dynamo_capture.regions.declared import register_loaded
@@ -70,6 +71,7 @@ class _Broken(Exception):
         self.reason = reason
         self.where = where
         self.reads_variable = False
+        self.is_error = bool(part_option("error_on_graph_break", False))
         self.handled: Value | None = None
 
 
@@ -282,7 +284,7 @@ class FrameCompiler:
 
     def _report(self, view: FrameView, broken: _Broken) -> BreakReport:
         reason = broken.reason
-        if self._session.fullgraph and id(view.code) in self._session.targets:
+        if broken.is_error or (self._session.fullgraph and id(view.code) in self._session.targets):
             kind = KINDS.get(reason.code)
             raise propagate(
                 CaptureError(

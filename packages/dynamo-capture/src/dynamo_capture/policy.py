@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.part_options import part_option
 from dynamo_capture.sources import DrawnFromSource, UpcomingSource
 from dynamo_capture.values import SymValue, Value
 from fx_interface.errors import UserLocation
@@ -115,10 +116,15 @@ class Policy:
         follows_data: bool = True,
     ) -> None:
         self.follows_data = follows_data
-        self._dynamic = dynamic
+        self._chosen = dynamic
         self._fullgraph = fullgraph
         self._history = history
         self._by_value: dict[int, Expr] = {}
+
+    @property
+    def _dynamic(self) -> bool | None:
+        """``dynamic`` for what is read now."""
+        return part_option("dynamic", self._chosen)  # type: ignore[no-any-return]
 
     def symbolic_integer(self, tx: Trace, real: int, source: Source) -> Value | None:
         """A symbol for an integer read from ``source``, or None: a constant."""

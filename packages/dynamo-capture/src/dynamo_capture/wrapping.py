@@ -21,6 +21,7 @@ import torch
 from dynamo_capture import numpy_types
 from dynamo_capture.calls.contexts import RecordFunction
 from dynamo_capture.calls.modes import Autocast, InferenceMode
+from dynamo_capture.calls.parts import PartBlock
 from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.iterator_guard import LengthAtLeast
@@ -32,6 +33,7 @@ from dynamo_capture.known_objects import (
     is_known,
     is_member_of_c,
 )
+from dynamo_capture.part_options import patch_options
 from dynamo_capture.set_guard import SetMembers, SetObjects
 from dynamo_capture.sources import CallSource, item_source, known_object
 from dynamo_capture.suspension import Suspended
@@ -290,6 +292,8 @@ def _builtin_method(tx: Trace, real: Any, source: Source) -> Value:
     """A function of a module or class is that object; a method of another object is known by what it is bound to."""
     if real.__self__ is None or (is_known(real.__self__) and type(real.__self__) not in PLAIN):
         return _by_identity(tx, real, source)
+    if not hasattr(real.__self__, real.__name__):  # a function of pybind11, bound to its own record
+        return _by_identity(tx, real, source)
     tx.guards.type_is(source, type(real))
     tx.guards.equals(AttrSource(source, "__name__"), real.__name__)
     made = BuiltinMethod(tx.wrap(real.__self__, AttrSource(source, "__self__")), real.__name__)
@@ -376,6 +380,18 @@ def _autocast(tx: Trace, real: Any, source: Source) -> Value:
         return found
     tx.guards.type_is(source, torch.autocast)
     made = Autocast(_settings(tx, real, source, ("device", "fast_dtype", "_enabled", "_cache_enabled")))
+    made.source = source
+    return tx.wrapping.remember(real, made)
+
+
+@wraps(patch_options)
+def _part(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, patch_options)
+    tx.guards.equals(AttrSource(source, "changes"), real.changes)
+    made = PartBlock(real.changes)
     made.source = source
     return tx.wrapping.remember(real, made)
 

@@ -1,6 +1,18 @@
 """A compiler for PyTorch programs: ``fxstack.compile(model)``."""
 
-from dynamo_capture import explain_recompiles
+from dynamo_capture import (
+    allow_in_graph,
+    assume_constant_result,
+    disable,
+    error_on_graph_break,
+    explain_recompiles,
+    graph_break,
+    is_compiling,
+    mark_dynamic,
+    mark_static,
+    patch_options,
+    set_stance,
+)
 from fxstack.__about__ import __version__
 from fxstack.backends import backend
 from fxstack.compile import compile, reset
@@ -13,10 +25,20 @@ __all__ = [
     "Options",
     "Verification",
     "__version__",
+    "allow_in_graph",
+    "assume_constant_result",
     "backend",
     "compile",
+    "disable",
+    "error_on_graph_break",
     "explain",
     "explain_recompiles",
+    "graph_break",
+    "is_compiling",
+    "mark_dynamic",
+    "mark_static",
+    "patch_options",
     "reset",
+    "set_stance",
     "verify",
 ]

@@ -20,6 +20,7 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     messages,
     methods,
     modes,
+    parts,
     set_methods,
     torch_functions,
 )

@@ -8,6 +8,7 @@ from torch.fx import Node
 
 from dynamo_capture.calls.contexts import ContextFunction, ContextValue, NullContext
 from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, InferenceMode
+from dynamo_capture.calls.parts import PartBlock
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.frame import GeneratorValue
@@ -170,7 +171,7 @@ class Collector:
                 return [value.target]
             case ArrayValue():
                 return [value.tensor] if value.tensor is not None else []
-            case GradMode() | Autocast() | InferenceMode() | DeviceBlock():
+            case GradMode() | Autocast() | InferenceMode() | DeviceBlock() | PartBlock():
                 return []
             case NullContext():
                 return [value.result]

@@ -9,7 +9,9 @@ import torch
 from dynamo_capture import runtime
 from dynamo_capture.calls.contexts import NullContext
 from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, InferenceMode
+from dynamo_capture.calls.parts import PartBlock
 from dynamo_capture.codegen.makers import makes
+from dynamo_capture.part_options import options_of
 from dynamo_capture.values import Const
 
 if TYPE_CHECKING:
@@ -44,6 +46,13 @@ def inference_mode(to: Reconstruction, value: InferenceMode) -> None:
 def device(to: Reconstruction, value: DeviceBlock) -> None:
     """``torch.device``."""
     to.push(Const(value.device))
+
+
+@makes(PartBlock)
+def part(to: Reconstruction, value: PartBlock) -> None:
+    """``patch_options``, not entered."""
+    changes = Const(tuple(value.changes.items()))
+    to.call(options_of, lambda: to.push(changes))
 
 
 @makes(NullContext)
