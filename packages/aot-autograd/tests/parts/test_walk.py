@@ -11,7 +11,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node, symbolic_trace
 
 from aot_autograd.pipeline import compile_joint
-from fx_interface.regions import conditional, loop
+from fx_interface.regions import checkpointed, conditional, loop
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, spec_of
 
@@ -30,8 +30,8 @@ def described(module: GraphModule, inputs: Sequence[Any]) -> GraphModule:
             continue
         elif node.op != "output":
             args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
-            if node.target in (conditional, loop):
-                for held in args[:2]:
+            if node.target in (conditional, loop, checkpointed):
+                for held in args[: 1 if node.target is checkpointed else 2]:
                     described(held, body_inputs(node, held, args))
             run = node.target if node.op == "call_function" else getattr(torch.Tensor, str(node.target))
             values[node] = run(*args, **kwargs)
@@ -50,6 +50,8 @@ def spec_tree(value: Any) -> Any:
 def body_inputs(node: Node, held: GraphModule, args: Any) -> list[Any]:
     options: Any = node.kwargs
     is_first = held is args[0]
+    if node.target is checkpointed:
+        return list(args[1:])
     if node.target is conditional:
         return [args[3 + i] for i in options["true_args" if is_first else "false_args"]]
     count = options["carried"]
@@ -110,6 +112,21 @@ def looping() -> GraphModule:
     return made.module(made.call(operator.add, left, x))
 
 
+def recomputed() -> GraphModule:
+    """A branch and random numbers in a part that the backward runs again."""
+    inner = Program(2)
+    x, y = inner.inputs
+    a = inner.call(torch.nn.functional.dropout, inner.call(torch.exp, x))
+    positive = inner.call(operator.gt, inner.call(torch.sum, x), 0.0)
+    bodies = [lambda a, y: (torch.nn.functional.dropout(a * y),), lambda a: (a.cos(),)]
+    chosen = inner.region(conditional, bodies, positive, a, y, true_args=(0, 1), false_args=(0,))
+    part = inner.module(inner.call(operator.mul, chosen, x), a)
+    made = Program(2)
+    x, y = made.inputs
+    result = made.region(checkpointed, [part], made.call(torch.sin, x), y)
+    return made.module(made.call(operator.mul, result, y), result)
+
+
 def switched() -> GraphModule:
     """A branch with gradients off, between parts with gradients on."""
     made = Program(2)
@@ -142,6 +159,7 @@ def example(sign: float, trained: Sequence[bool]) -> list[torch.Tensor]:
 
 
 def outcome(run: Callable[..., Any], inputs: list[torch.Tensor]) -> list[Any]:
+    torch.manual_seed(0)
     results = list(run(*inputs))
     found = [(r.detach().clone(), r.requires_grad) for r in results]
     trained = [r for r in results if r.requires_grad]
@@ -159,7 +177,9 @@ def alike(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("trained", [(True, True), (False, True), (False, False)])
-@pytest.mark.parametrize("make", [branching, lambda: branching(nested=True), looping, switched, writing])
+@pytest.mark.parametrize(
+    "make", [branching, lambda: branching(nested=True), looping, recomputed, switched, writing]
+)
 def test_each_way_through_is_a_plain_run(make: Any, trained: Any, library: Any, interpreter: Any) -> None:
     if make is writing and trained[0]:
         pytest.skip("a leaf that requires grad is not written to")

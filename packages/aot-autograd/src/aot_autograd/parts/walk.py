@@ -22,9 +22,9 @@ from aot_autograd.parts.examples import example_of
 from aot_autograd.parts.flags import requires_grad_after
 from aot_autograd.plan import JointPlan
 from fx_interface.backend import CompiledGraph
-from fx_interface.graph import block_of, outputs, placeholders
+from fx_interface.graph import outputs, placeholders
 from fx_interface.modes import BLOCKS, CHANGING, restored
-from fx_interface.regions import conditional, loop
+from fx_interface.regions import bodies_of, checkpointed, conditional, loop
 from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, signature_of
 from fx_interface.symbols import ShapeEnv, Symbol
 from fx_interface.tensor_spec import SPEC_KEY
@@ -36,8 +36,8 @@ _STEERED = (conditional, loop)
 
 
 def has_parts(graph_module: GraphModule) -> bool:
-    """Whether the program takes branches or loops that data decide about, outside of other regions."""
-    return any(_is_steered(node) for node in graph_module.graph.nodes)
+    """Whether the program takes branches or loops that data decide about, in itself or in a checkpointed part."""
+    return any(_is_cut(node, graph_module) for node in graph_module.graph.nodes)
 
 
 def compile_in_parts(
@@ -100,11 +100,11 @@ class _Walk:
             for node in self._module.graph.nodes:
                 if node.op in ("placeholder", "get_attr", "output"):
                     continue
-                if _is_steered(node) or (in_parts and node.target in CHANGING):
+                if _is_cut(node, self._module) or (in_parts and node.target in CHANGING):
                     self._part(pending)
                     pending = []
                     self._between(node)
-                elif not _picks(node):
+                elif not _picks(node, self._module):
                     pending.append(node)
             self._part(pending)
         finally:
@@ -148,23 +148,32 @@ class _Walk:
         return example_of(node.meta[SPEC_KEY], flag, self._whole.symbols)
 
     def _between(self, node: Node) -> None:
-        if not _is_steered(node):
+        if not _is_cut(node, self._module):
             self._mode(node)
             return
-        bodies = [block_of(held, self._module) for held in node.args[:2]]  # type: ignore[arg-type]
-        args = node.args[2:]
+        bodies = list(bodies_of(node, self._module))
+        args = node.args[len(bodies) :]
         given = [self._flags.get(arg, False) if isinstance(arg, Node) else False for arg in args]
-        made = self._conditional if node.target is conditional else self._loop
-        run = made(bodies, given, dict(node.kwargs))
+        run, after = self._region(node, bodies, given)
         used = {user.args[1]: user for user in node.users}
         specs = node.meta[SPEC_KEY]
-        trained = torch.is_grad_enabled() and any(given)
-        for user in used.values():
+        for place, user in used.items():
             spec = user.meta[SPEC_KEY]
+            trained = after[place] if after else torch.is_grad_enabled() and any(given)  # type: ignore[index]
             self._flags[user] = trained and (spec.dtype.is_floating_point or spec.dtype.is_complex)
         results = tuple(self._slot(used[i]) if i in used else None for i in range(len(specs)))
         arguments = tuple(self._slots[arg] if isinstance(arg, Node) else arg for arg in args)
         self._steps.append(Step(run, (*arguments, *self._symbols), results))
+
+    def _region(self, node: Node, bodies: list[GraphModule], given: list[bool]) -> tuple[Any, list[bool]]:
+        """What runs the region, and which results require grad; nothing where all do if any argument does."""
+        options = dict(node.kwargs)
+        if node.target is conditional:
+            return self._conditional(bodies, given, options), []
+        if node.target is loop:
+            return self._loop(bodies, given, options), []
+        body, after = self._sub_graph(bodies[0], given)
+        return self._with_symbols(checkpointed, (body,), options), after
 
     def _mode(self, node: Node) -> None:
         """A step that changes a mode, now too, so that what follows is compiled in it."""
@@ -219,14 +228,19 @@ class _Walk:
         return run
 
 
-def _is_steered(node: Node) -> bool:
-    return node.op == "call_function" and node.target in _STEERED
+def _is_cut(node: Node, owner: GraphModule) -> bool:
+    """Whether a node is a branch or a loop, or a checkpointed part with one."""
+    if node.op != "call_function":
+        return False
+    if node.target is checkpointed:
+        return any(map(has_parts, bodies_of(node, owner)))
+    return node.target in _STEERED
 
 
-def _picks(node: Node) -> bool:
-    """Whether a node takes a result out of a branch or a loop."""
-    owner = node.args[0] if node.target is operator.getitem else None
-    return isinstance(owner, Node) and _is_steered(owner)
+def _picks(node: Node, owner: GraphModule) -> bool:
+    """Whether a node takes a result out of a region at which the program is cut."""
+    region = node.args[0] if node.target is operator.getitem else None
+    return isinstance(region, Node) and _is_cut(region, owner)
 
 
 def _needs(user: Node, node: Node) -> bool:
