@@ -78,7 +78,8 @@ def indexed(x: torch.Tensor, number: torch.Tensor) -> Any:
     y[number] = y[:, number % 4].mean()
     y[1:, number % 4] *= 2
     rows = x[number, None, number % 4], x[..., number % 4, None], x[number, x[0] > 0]
-    return y, *rows, torch.zeros((number % 4, 2)) + 1, x[: number % 4].sum()
+    cuts = x[: number % 4].sum(), x[number:5].sum(0), x[:, number - 1 : number + 1].sum(0)
+    return y, *rows, *cuts, torch.zeros((number % 4, 2)) + 1
 
 
 def reshaped(x: torch.Tensor, mask: torch.Tensor) -> Any:

@@ -147,11 +147,11 @@ def slice_bounds(
 ) -> tuple[IntLike, IntLike, IntLike]:
     """Start, end and length of ``[start:end:step]`` on a dimension, clamped as Python clamps them."""
     low = _clamp_index(0 if start is None else start, size, env)
-    if _only_data_tells(low, size, env) or (end is not None and _only_data_tells(end, size, env)):
-        high = size if end is None else _clamp_index(end, size, env)
+    high = size if end is None else _clamp_index(end, size, env)
+    by_data = _only_data_tells(low, size, env) or (end is not None and _only_data_tells(end, size, env))
+    if by_data or _only_data_tells(low, high, env):
         length = maximum(high - low, 0)
         return low, low + length, length if step == 1 else floordiv(length + (step - 1), step)
-    high = size if end is None else _clamp_index(end, size, env)
     if not at_most(low, high, env):
         high = low
     length = high - low

@@ -1,9 +1,9 @@
-"""Indices that only data tell: ``x[i, :, j]`` where ``i`` and ``j`` came out of tensors, or are tensors of one integer.
+"""Indices that only data tell: ``x[i, :, j:]`` where ``i`` and ``j`` came out of tensors, or are such tensors.
 
 Torch takes such an index as Python's integer: it asks for the number. Here each of them is a ``select`` of its
-dimension, the last one first, and what is left of the key indexes that view.
+dimension, the last one first, and what is left of the key indexes that view. A slice with such bounds is cut before.
 
-    x[i, :, j] -> x.select(2, j).select(0, i)[:]
+    x[i, :, j:] -> aten.slice(x, 2, j).select(0, i)[:, :]
 """
 
 from __future__ import annotations
@@ -18,19 +18,21 @@ from dynamo_capture.values import Const, Lazy, ListValue, SliceValue, SymValue, 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
+_EVERYTHING = Const(slice(None))
+
 
 def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue, Value | None]:
     """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
-    if not (_may_be_number(tx, key) or isinstance(key, TupleValue)):
-        return owner, key
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
     numbers = {place: item for place, item in enumerate(items) if _may_be_number(tx, item)}
-    if not numbers:
-        return owner, key
-    dims = _dimensions(items, len(owner.meta.spec.sizes))
+    slices = {place: item for place, item in enumerate(items) if _has_open_bounds(tx, item)}
+    dims = _dimensions(items, len(owner.meta.spec.sizes)) if numbers or slices else None
     if dims is None:
         return owner, key
+    for place, item in slices.items():
+        owner = _cut(tx, owner, dims[place], item)
+        items[place] = _EVERYTHING
     taken = {place: _number(tx, item) for place, item in numbers.items()}
     for place in reversed(taken):
         if taken[place] is not None:
@@ -39,6 +41,25 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
             owner = found
     rest = [item for place, item in enumerate(items) if taken.get(place) is None]
     return owner, TupleValue(rest) if rest else None
+
+
+def _has_open_bounds(tx: Trace, item: Value) -> bool:
+    """Whether a slice begins or ends where only data tell."""
+    if not isinstance(item, SliceValue):
+        return False
+    start, stop, step = map(tx.force, item.bounds)
+    known = isinstance(step, Const) and (step.value is None or type(step.value) is int)
+    return known and (_may_be_number(tx, start) or _may_be_number(tx, stop))
+
+
+def _cut(tx: Trace, owner: TensorValue, dim: int, item: Value) -> TensorValue:
+    assert isinstance(item, SliceValue)
+    bounds = [tx.force(bound) for bound in item.bounds]
+    start, stop = (_number(tx, bound) or bound for bound in bounds[:2])
+    step = bounds[2] if bounds[2].as_constant() is not None else Const(1)
+    found = tx.tensors.call_function(torch.ops.aten.slice.Tensor, [owner, Const(dim), start, stop, step], {})
+    assert isinstance(found, TensorValue)
+    return found
 
 
 def _may_be_number(tx: Trace, item: Value) -> bool:
