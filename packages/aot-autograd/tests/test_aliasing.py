@@ -9,7 +9,7 @@ import torch
 from torch.fx import symbolic_trace
 from torch.utils.checkpoint import checkpoint
 
-from aot_autograd import JointPlan, trace_joint
+from aot_autograd import JointPlan, compile_joint, trace_joint
 from aot_autograd.plan import Apart, Constant, FromGraph, FromInput, MutatedInput, SameAs, ViewOf
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import TensorSpec
@@ -132,3 +132,21 @@ def test_inputs_that_are_no_ordinary_tensors_are_refused(given: torch.Tensor, li
     graph.graph.find_nodes(op="placeholder")[0].meta["spec"] = spec
     with pytest.raises(UnsupportedProgramError, match="AOT102"):
         trace_joint(graph, [given], operators=library)
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_two_objects_of_one_memory_are_told_apart_by_autograd(
+    order: int, library: Any, interpreter: Any
+) -> None:
+    def function(x: Any) -> Any:
+        h = x * 2
+        return (h, h.detach())[::order]
+
+    run = compile_joint(
+        symbolic_trace(function), [torch.ones(3)], operators=library, forward_compiler=interpreter
+    )
+    for asked in (0, 1):
+        results = run(torch.ones(3))
+        assert results[0].data_ptr() == results[1].data_ptr()
+        results[asked].requires_grad_()
+        assert [result.requires_grad for result in results] == [asked == 0, asked == 1]

@@ -87,7 +87,9 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
             seen[id(output)] = position
         recipe = _recipe(trace, found, output, sharing, bases)
         if isinstance(recipe, FromGraph) and recipe in found.recipes:
-            recipe = ViewOf(recipe, (Replay("aten::alias.default", (), (), None, False),))  # another object
+            # Another object, of which autograd may later be told something else.
+            operator = "aten::alias.default" if output.requires_grad else "aten::detach.default"
+            recipe = ViewOf(recipe, (Replay(operator, (), (), None, False),))
         found.recipes.append(recipe)
     _mark_inference(found, outputs)
     _return_born_sizes(trace, found)

@@ -165,6 +165,12 @@ _ENTRIES = (
         "change the list or dict that is iterated over after the loop, or iterate over a copy",
     ),
     BreakKind(
+        "CAP226",
+        "gradients are asked for of a tensor that the graph makes",
+        "its gradient arrives from outside, at a tensor that must exist before what depends on it is computed",
+        "make the tensor outside of the compiled function, or use it only for gradients that are taken there",
+    ),
+    BreakKind(
         "CAP230",
         "a function that is not written in Python",
         "there is no bytecode to trace, and it is not known to be free of side effects",

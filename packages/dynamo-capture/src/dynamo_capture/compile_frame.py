@@ -135,8 +135,9 @@ def _is_own(frame: Frame) -> bool:
     return is_worth_capturing(frame.code, frame.globals.real)
 
 
-class _WithoutData(Exception):
-    """Inside: a graph with sizes from data cannot be finished; the frame is captured again and breaks at them."""
+class _InParts(Exception):
+    """Inside: a graph cannot be finished; the frame is captured again, and breaks at what may be the reason: sizes from
+    data, or tensors that the program makes and asks for gradients of."""
 
 
 class _RaisesOnlyCompiled(Exception):
@@ -251,7 +252,7 @@ class FrameCompiler:
         while True:
             try:
                 return self._compile_once(view, told_no)
-            except _WithoutData:
+            except _InParts:
                 pass
             except _RaisesOnlyCompiled as raised:
                 told_no |= {raised.place}
@@ -313,7 +314,8 @@ class FrameCompiler:
         history = session.histories.setdefault(id(view.code), SizeHistory())
         register_loaded()
         follows_data = id(view.code) not in session.without_data
-        policy = Policy(session.dynamic, history, session.fullgraph, follows_data)
+        leaves_apart = id(view.code) in session.leaves_apart
+        policy = Policy(session.dynamic, history, session.fullgraph, follows_data, leaves_apart)
         tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in, told_no)
         try:
             return self._capture(view, prepared, broken, report, tx)
@@ -326,14 +328,26 @@ class FrameCompiler:
             _tell_no(tx.asking.before(raised.value), view.code)
             raise
         except (UnsupportedProgramError, GraphBreak) as error:
-            is_target = session.fullgraph and id(view.code) in session.targets
-            if is_target or not (policy.follows_data and tx.env.has_data):
+            reasons = self._parts(view, policy, tx, isinstance(error, UnsupportedProgramError))
+            if reasons is None:
                 raise
-            _log.info("%s is captured without sizes from data: %s", view.code.co_qualname, error)
-            session.without_data[id(view.code)] = view.code
-            raise _WithoutData from None
+            _log.info("%s is captured without %s: %s", view.code.co_qualname, reasons, error)
+            raise _InParts from None
         finally:
             tx.release()
+
+    def _parts(self, view: FrameView, policy: Policy, tx: Trace, is_refused: bool) -> str | None:
+        """What graphs of this code end at from now on, because one with it could not be finished; None: nothing."""
+        session = self._session
+        if session.fullgraph and id(view.code) in session.targets:
+            return None
+        if is_refused and tx.output.makes_leaf and not policy.leaves_apart:
+            session.leaves_apart[id(view.code)] = view.code
+            return "leaves that the program makes"
+        if policy.follows_data and tx.env.has_data:
+            session.without_data[id(view.code)] = view.code
+            return "sizes from data"
+        return None
 
     def _capture(
         self,

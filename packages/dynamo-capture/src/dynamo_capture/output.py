@@ -41,7 +41,8 @@ class GraphOutput:
     checked after the graph has run. ``assumes``: the frame is to run again where a check in the graph fails;
     ``may_fail``: what is in tensors may make an operator raise; ``lasts``: a tensor that it was given gets a history or
     another form, which only a backend that promises it takes back; ``fails_whole``: the compiled graph leaves nothing
-    behind where it raises; ``born``: where the symbols that come from data are read, a tensor and its dimension."""
+    behind where it raises; ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``:
+    where the symbols that come from data are read, a tensor and its dimension."""
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -55,6 +56,7 @@ class GraphOutput:
         self.may_fail = False
         self.lasts = False
         self.fails_whole = False
+        self.makes_leaf = False
         self._changed: list[TensorValue] = []
         self.written: dict[Source, None] = {}
         self.draws = False

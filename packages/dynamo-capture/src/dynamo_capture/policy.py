@@ -114,9 +114,11 @@ class Policy:
         history: SizeHistory,
         fullgraph: bool = False,
         follows_data: bool = True,
+        leaves_apart: bool = False,
     ) -> None:
         self.follows_data = follows_data
         self._chosen = dynamic
+        self.leaves_apart = leaves_apart
         self._fullgraph = fullgraph
         self._history = history
         self._by_value: dict[int, Expr] = {}

@@ -19,7 +19,8 @@ from fx_interface.operators import OperatorLibrary
 @dataclass(slots=True)
 class Session:
     """What all captures under one ``optimize`` share. What belongs to a code object is kept by identity: equal code
-    may be another function's. ``without_data``: code whose graphs end where a size or number comes from data."""
+    may be another function's. ``without_data``: code whose graphs end where a size or number comes from data;
+    ``leaves_apart``: where the program asks for gradients of a tensor that it made."""
 
     backend: Callable[..., Any]
     library: OperatorLibrary
@@ -32,6 +33,7 @@ class Session:
     failures: dict[int, int] = field(default_factory=dict)
     targets: dict[int, CodeType] = field(default_factory=dict)
     without_data: dict[int, CodeType] = field(default_factory=dict)
+    leaves_apart: dict[int, CodeType] = field(default_factory=dict)
     waits: bool = True
     locks: dict[int, threading.RLock] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)
@@ -56,6 +58,7 @@ class Session:
         self.failures.clear()
         self.refusals.clear()
         self.without_data.clear()
+        self.leaves_apart.clear()
 
 
 def _options(session: Session) -> tuple[Any, bool, bool | None]:

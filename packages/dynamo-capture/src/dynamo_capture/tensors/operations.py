@@ -20,7 +20,7 @@ from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.tensors import contents, data_numbers, foreach, indexing, reshaping, scalars
 from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.methods import METHODS
-from dynamo_capture.tensors.outcome import Outcome
+from dynamo_capture.tensors.outcome import NewTensor, Outcome, ResultSequence
 from dynamo_capture.tensors.results import Results
 from dynamo_capture.tensors.state import State
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
@@ -157,6 +157,7 @@ class Operations(Results):
             return self.operation(op, target, function, args, kwargs)
         if not outcome.has_tensor and outcome.is_pure:
             return self.constant_result(outcome.result)
+        self._note_leaves(outcome, tensors)
         if outcome.draws:
             tx.output.draw()
         if outcome.writes:
@@ -185,6 +186,15 @@ class Operations(Results):
             contents.computed(tx, function, args, kwargs, result)
         self.followed.follow(name, args, outcome.writes, tensors, result)
         return result
+
+    def _note_leaves(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
+        """The program may ask for gradients of a tensor that it makes here, which not every backend can hand on."""
+        made = [part.meta for part in _new_tensors(outcome.result)]
+        made += [meta for index, meta in outcome.updates if not tensors[index].meta.requires_grad]
+        if any(meta.requires_grad and meta.is_leaf for meta in made):
+            if self._tx.policy.leaves_apart:
+                raise GraphBreak("CAP226", "gradients are asked for of a tensor that is made here")
+            self._tx.output.makes_leaf = True
 
     def _lasting(self, outcome: Outcome, tensors: list[TensorValue]) -> list[TensorValue]:
         """The tensors of which more than the content is changed: their form, or what autograd knows of them."""
@@ -307,6 +317,13 @@ class Operations(Results):
 def makers() -> Any:
     """The functions that make tensors on the default device."""
     return _device._device_constructors()
+
+
+def _new_tensors(described: Any) -> list[NewTensor]:
+    """The tensors in a remembered result."""
+    if type(described) is ResultSequence:
+        return [made for item in described.items for made in _new_tensors(item)]
+    return [described] if type(described) is NewTensor else []
 
 
 def _is_none(value: Value | None) -> bool:
