@@ -387,3 +387,15 @@ def test_a_dual_level_is_left_after_an_error(same):
 
     same(lambda x: jvp(fails, (x,), (x,)), (X,))
     assert forward_ad._current_level == -1
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda p, x: jacrev(lambda q: functional_call(NET, q, (x,)))(p),
+        lambda p, x: hessian(lambda row: functional_call(NET, p, (row,)))(x[0]),
+        lambda p, x: (functional_call(NET, p, (x,)), vmap(grad(lambda r: functional_call(NET, p, (r,))))(x)),
+    ],
+)
+def test_parameters_that_are_replaced_again_and_again(whole, program):
+    whole(program, (params(), X), (params(1), X + 1))

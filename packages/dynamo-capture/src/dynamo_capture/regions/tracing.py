@@ -27,6 +27,7 @@ def trace_body(
     part may change nothing that ``passed`` (its arguments) or the frames around it know, and write to no tensor of
     theirs: it breaks with CAP242. Exceptions of the program leave it, unless tensors were changed before.
     """
+    _forget_restored(tx)
     outer, modes, blocks = tx.output, switches(), list(tx.blocks)
     watched, first, logged = tx.effects.watching, len(tx.effects.touched), set(tx.effects.log)
     generators = list(tx.generators)
@@ -63,15 +64,27 @@ def _is_as_before(tx: Trace, value: Any, logged: set[Any]) -> bool:
     """Whether an existing dict that nothing had changed before holds again what it held: a module's parameters, say,
     that were replaced for one call."""
     key = ("content", id(value))
-    if not isinstance(value, DictValue) or value.real is None or key in logged:
+    if key in logged or not _holds_what_it_held(tx, value):
+        return False
+    tx.effects.log.pop(key, None)
+    return True
+
+
+def _holds_what_it_held(tx: Trace, value: Any) -> bool:
+    """Whether an existing dict has the entries that it had before the trace, the same objects in the same order."""
+    if not isinstance(value, DictValue) or value.real is None:
         return False
     entries = value.all_entries(tx)
     if list(entries) != list(dict.keys(value.real)):
         return False
-    if not all(_is(item, value.real[name]) for name, (_, item) in entries.items()):
-        return False
-    tx.effects.log.pop(key, None)
-    return True
+    return all(_is(item, value.real[name]) for name, (_, item) in entries.items())
+
+
+def _forget_restored(tx: Trace) -> None:
+    """What has been changed and put back is as if nothing had changed it."""
+    for key, entry in list(tx.effects.log.items()):
+        if entry[0] == "content" and _holds_what_it_held(tx, entry[1]):
+            del tx.effects.log[key]
 
 
 def _is(value: Value, real: Any) -> bool:
