@@ -27,6 +27,7 @@ from inductor_codegen.lower.values import (
     RuntimeFloat,
     Value,
 )
+from inductor_codegen.schedule.positions import folded, place_in
 
 Point = tuple[Index, ...]
 
@@ -127,7 +128,8 @@ class Evaluator:
             return make.apply(
                 "mul", (scalars[0], make.apply("reciprocal", (scalars[1],), value.dtype)), value.dtype
             )
-        return make.apply(op, scalars, value.dtype)
+        found = folded(op, scalars, make, self._env)
+        return make.apply(op, scalars, value.dtype) if found is None or found.dtype != value.dtype else found
 
     def _is_share(self, part: Scalar, total: Scalar) -> bool:
         """Whether this is a softmax's last step, exp(x) / sum(exp(x)): one reciprocal a row serves as well.
@@ -179,6 +181,10 @@ class Evaluator:
                 target.append(point[rest])
                 continue
             chosen = self._make.convert(self._operand(index, where), torch.int64)
+            place = place_in(chosen, size, self._env)
+            if place is not None:
+                target.append(place)
+                continue
             extent = self._make.index_value(Index(size), torch.int64)
             checked = self._make.apply("wrap_index", (chosen, extent), torch.int64)
             target.append(as_index(Loaded(checked)))

@@ -10,6 +10,13 @@ _BINARY = frozenset({"pow", "atan2"})
 
 _TYPES = """\
 #define INLINE static inline __attribute__((always_inline))
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
+#endif
 typedef __INT8_TYPE__ int8_t;
 typedef __INT16_TYPE__ int16_t;
 typedef __INT32_TYPE__ int32_t;

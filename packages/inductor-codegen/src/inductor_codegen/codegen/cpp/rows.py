@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+import torch
+
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.writer import PARALLEL_FROM, Writer
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
-from inductor_codegen.ir.scalar import Kept, Scalar, Total
+from inductor_codegen.ir.scalar import Kept, Load, Scalar, Total
 from inductor_codegen.ir.traverse import postorder, roots_of
 
 BLOCK = 4096
@@ -142,6 +144,8 @@ class RowWriter(Writer):
         if in_parts:
             self.add(*(f"{a.type} {a.partial} = {a.start};" for a in accumulators if a.splits))
         clauses = [c for a in accumulators if not a.searches for c in a.clauses(names[a.item.accumulator])]
+        if bounds and not accumulators:
+            clauses.append(f"simdlen(VECTOR_BYTES / {self._narrowest(step)})")
         if not any(a.searches for a in accumulators):
             self.add(" ".join(["#pragma omp simd", *clauses, *self._bad()]))
         self._loop(loop, begin, end)
@@ -151,6 +155,17 @@ class RowWriter(Writer):
             self.add(*(line for a in accumulators if a.splits for line in a.join(a.partial, "")))
         if in_parts and long:
             self.close()
+
+    def _narrowest(self, step: Pass) -> int:
+        """The bytes of the smallest element of a pass: as many of it as a vector holds are one turn of the loop.
+
+        Said in a long loop's pragma, gcc leaves out the narrower vectors for the last few elements, a sixth of the time
+        that it takes for such a kernel.
+        """
+        nodes = postorder([root for statement in step.points for root in roots_of(statement)])
+        stored = [self.dtypes[item.buffer].itemsize for item in step.points if isinstance(item, Store)]
+        computed = [n.dtype.itemsize for n in nodes if isinstance(n, Load) or n.dtype != torch.bool]
+        return min([*stored, *computed], default=8)
 
     def _has_parts(self) -> bool:
         if len(self.kernel.inner) != 1:

@@ -6,7 +6,7 @@
 extern "C" int32_t kernel_18551d159661abef(const float* in0, const float* in1, float* out0, int64_t threads) {
   for (int64_t begin = 0; begin < 160; begin += 4096) {
     const int64_t end = 160 - begin < 4096 ? 160 : begin + 4096;
-    #pragma omp simd
+    #pragma omp simd simdlen(VECTOR_BYTES / 4)
     for (int64_t i0 = begin; i0 < end; ++i0) {
       const float t1 = in0[i0];
       const float t2 = in1[i0];
