@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
@@ -57,21 +57,19 @@ class FloatFacts(GuardRecord):
         return (self.source, *self.others)
 
     def holds(self, value: Any) -> bool:
-        numbers: list[int | float] = []
-        tensors = [v for v in value[self.count :] if isinstance(v, torch.Tensor)]
-        for read in value[: self.count]:
-            if type(read) in NUMBERS:
-                numbers.append(read)
-                continue
-            if not isinstance(read, torch.Tensor) or read.numel() != 1:
-                return False
-            if read.untyped_storage().nbytes() != read.element_size():  # it is a part of other memory
-                return False
-            tensors.append(read)
-            numbers.append(read.item())
-        if len(set(map(torch.Tensor.data_ptr, tensors))) < len(tensors):
+        read = value[: self.count]
+        tensors = [v for v in read if type(v) not in NUMBERS]
+        if not all(issubclass(cls, torch.Tensor) for cls in set(map(type, tensors))):
             return False
-        return self._first_refusal(numbers) is None
+        contents = _contents(tensors)
+        if contents is None:
+            return False
+        written = [v for v in value[self.count :] if isinstance(v, torch.Tensor)]
+        addresses = set(map(torch.Tensor.data_ptr, tensors))
+        addresses.update(map(torch.Tensor.data_ptr, written))
+        if len(addresses) < len(tensors) + len(written):
+            return False
+        return self._first_refusal([v if type(v) in NUMBERS else next(contents) for v in read]) is None
 
     def _first_refusal(self, numbers: list[int | float]) -> str | None:
         for (function, calls), (text, _) in zip(self._functions, self.programs, strict=True):
@@ -105,6 +103,19 @@ def float_facts(facts: Facts, written: Iterable[Source]) -> FloatFacts:
         written = ()
     others = [source for source in written if source not in facts.read]
     return FloatFacts(read[0], (*read[1:], *others), len(read), facts.programs())
+
+
+def _contents(tensors: Sequence[torch.Tensor]) -> Iterator[int | float] | None:
+    """The contents of tensors of one element; None if one has more, or is a part of other memory.
+
+    Optimizers have a counter a parameter, so each fact is asked of all at once, without a loop in Python.
+    """
+    sizes = map(torch.UntypedStorage.nbytes, map(torch.Tensor.untyped_storage, tensors))
+    if set(map(torch.Tensor.numel, tensors)) - {1} or list(sizes) != list(
+        map(torch.Tensor.element_size, tensors)
+    ):
+        return None
+    return map(torch.Tensor.item, tensors)
 
 
 def _is_odd(value: Any) -> bool:
