@@ -70,7 +70,7 @@ class _Broken(Exception):
         self.stop = stop
         self.reason = reason
         self.where = where
-        self.reads_variable = False
+        self.as_written = False
         self.is_error = bool(part_option("error_on_graph_break", False))
         self.handled: Value | None = None
 
@@ -105,11 +105,13 @@ class _RootFrame(Frame):
                 )
                 reason.where = reason.where or self.tx.where()
                 is_deep = reason.code == "CAP222"  # so many calls are not to be gone through twice
-                trail = [] if is_deep else reason.trail
+                is_own = reason.as_written and not reason.trail
+                trail = [] if is_deep or reason.as_written else reason.trail
                 deep = deepest(self, step, trail, _is_own)
                 broken = _Broken(count - 1, deep.stop if deep else None, reason, reason.where)
                 broken.handled = _handled([*(standing.frame for standing in trail), self])
-                broken.reads_variable = deep is None and step.opname.startswith("LOAD_FAST")
+                # What went on with the variable's value would break there again.
+                broken.as_written = is_own or (deep is None and step.opname.startswith("LOAD_FAST"))
                 raise broken from None
             if done is not None:
                 assert isinstance(done, Return)
@@ -268,7 +270,7 @@ class FrameCompiler:
                 view, self._report(view, _Broken(0, None, as_break(error), None)), "at its end"
             )
         report = self._report(view, broken)
-        if broken.reads_variable:  # what went on with the variable's value would break there again
+        if broken.as_written:
             return self._run_eagerly(view, str(report))
         if broken.stop is not None:
             try:

@@ -38,9 +38,13 @@ class BackendError(StackError):
 
 class GraphBreak(Exception):
     """Inside: the instruction being traced cannot be captured. ``code`` names an entry of the catalogue; ``trail``
-    tells where the inlined frames that it left stood, innermost first."""
+    tells where the inlined frames that it left stood, innermost first. ``as_written``: the frame that it comes up in is
+    to run in Python as a whole."""
 
-    def __init__(self, code: str, reason: str, where: UserLocation | None = None) -> None:
+    def __init__(
+        self, code: str, reason: str, where: UserLocation | None = None, *, as_written: bool = False
+    ) -> None:
+        self.as_written = as_written
         self.code = code
         self.reason = reason
         self.where = where

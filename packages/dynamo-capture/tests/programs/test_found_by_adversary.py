@@ -201,9 +201,7 @@ def test_abstract_classes_cannot_be_made(whole):
     whole(f, (X,))
 
 
-def test_classes_with_a_finalizer(same):
-    log = []
-
+def _closing(log):
     class Closed:
         def __init__(self, n):
             self.n = n
@@ -211,11 +209,48 @@ def test_classes_with_a_finalizer(same):
         def __del__(self):
             log.append(self.n)
 
-    def f(x):
-        Closed(1)
-        return x + 1, list(log)
+    return Closed
 
-    same.made(lambda: (log.clear(), f)[1], (X,), (X,))
+
+def test_classes_with_a_finalizer(same):
+    def make():
+        log = []
+        closed = _closing(log)
+
+        def f(x):
+            closed(1)
+            return x + 1, list(log)
+
+        return f
+
+    same.made(make, (X,), (X,))
+
+
+def test_a_finalizer_runs_when_the_last_name_goes(same):
+    def make():
+        log = []
+        closed = _closing(log)
+
+        def inner(x):
+            kept = closed(3)
+            log.append(("inner", kept.n))
+            return x.sin()
+
+        def f(x):
+            first = closed(1)
+            y = x + 1
+            del first
+            log.append("after the first")
+            second = closed(2)
+            y = y * inner(x)
+            log.append(("between", second.n))
+            second = None
+            log.append("end")
+            return y, list(log), second
+
+        return f
+
+    same.made(make, (X,), (X,))
 
 
 def test_subclasses_of_defaultdict(same):

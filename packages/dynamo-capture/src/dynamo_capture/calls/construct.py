@@ -82,7 +82,10 @@ def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
     if inspect.isabstract(cls):
         tx.fold(lambda: object.__new__(cls))
     if tx.attributes.in_class(cls, "__del__") is not guards.ABSENT:
-        raise GraphBreak("CAP233", f"an instance of {cls.__qualname__} is made, which has a finalizer")
+        what = f"an instance of {cls.__qualname__} is made, which has a finalizer"
+        raise GraphBreak(
+            "CAP233", what, as_written=True
+        )  # who goes on after a break would hold it until it returns
     if issubclass(cls, collections.defaultdict):
         raise GraphBreak("CAP213", f"{cls.__qualname__} is a subclass of defaultdict")
     if issubclass(cls, torch.Tensor):
