@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from aot_autograd.parts.driver import Driver, Slot, Step, with_last_uses
+from aot_autograd.parts.driver import Slot, Step, driver
 
 
 def test_values_constants_and_results_that_nobody_needs() -> None:
@@ -16,7 +16,7 @@ def test_values_constants_and_results_that_nobody_needs() -> None:
         Step(lambda x, y: (x * y,), (Slot(1), 3), (Slot(2),)),
     ]
     outputs = (Slot(2), Slot(0), "text")
-    assert Driver(3, with_last_uses(steps, outputs), outputs)(4) == (15, 4, "text")
+    assert driver(1, steps, outputs)(4) == (15, 4, "text")
 
 
 def test_a_value_is_let_go_after_its_last_use() -> None:
@@ -34,5 +34,18 @@ def test_a_value_is_let_go_after_its_last_use() -> None:
         Step(lambda x: (x.sum(),), (Slot(1),), (Slot(2),)),
         Step(look, (Slot(2),), (Slot(3),)),
     ]
-    (alive,) = Driver(4, with_last_uses(steps, (Slot(3),)), (Slot(3),))(torch.ones(2))
+    (alive,) = driver(1, steps, (Slot(3),))(torch.ones(2))
     assert not alive
+
+
+def test_a_program_of_one_part_is_that_part() -> None:
+    step = Step(lambda x, y: (x + y,), (Slot(0), Slot(1)), (Slot(2),))
+    assert driver(2, [step], (Slot(2),)) is step.run
+    assert driver(2, [step], (Slot(2), Slot(0)))(1, 2) == (3, 1)
+    assert driver(1, [], (Slot(0), None))(1) == (1, None)
+
+
+def test_a_step_without_results_runs() -> None:
+    seen: list[int] = []
+    driver(1, [Step(lambda x: seen.append(x) or (), (Slot(0),), ())], ())(7)
+    assert seen == [7]

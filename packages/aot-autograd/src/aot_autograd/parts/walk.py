@@ -17,7 +17,7 @@ import torch
 from torch.fx import GraphModule, Node
 
 from aot_autograd.parts.cut import Cutter, is_size, symbol_of
-from aot_autograd.parts.driver import Driver, Slot, Step, with_last_uses
+from aot_autograd.parts.driver import Slot, Step, driver
 from aot_autograd.parts.examples import example_of
 from aot_autograd.parts.flags import requires_grad_after
 from aot_autograd.plan import JointPlan
@@ -85,7 +85,7 @@ class _Walk:
         self._examples = dict(zip(places, examples, strict=True))
         self._slots: dict[Node, Slot] = {node: Slot(i) for i, node in enumerate(places)}
         self._symbols = [Slot(len(places) + i) for i in range(len(whole.symbols))]
-        self._size = len(places) + len(whole.symbols)
+        self._size = self._inputs = len(places) + len(whole.symbols)
         self._steps: list[Step] = []
         self._entered: dict[Node, Any] = {}
         signature = signature_of(graph_module)
@@ -113,7 +113,7 @@ class _Walk:
         results = outputs(self._module.graph)
         made = tuple(self._slots[value] if isinstance(value, Node) else value for value in results)
         flags = [isinstance(value, Node) and self._flags.get(value, False) for value in results]
-        return Driver(self._size, with_last_uses(self._steps, made), made), flags
+        return driver(self._inputs, self._steps, made), flags
 
     def _slot(self, node: Node) -> Slot:
         made = self._slots[node] = Slot(self._size)
@@ -169,7 +169,8 @@ class _Walk:
         """What runs the region, and which results require grad; nothing where all do if any argument does."""
         options = dict(node.kwargs)
         if node.target is conditional:
-            return self._conditional(bodies, given, options), []
+            trained = torch.is_grad_enabled() and any(given)
+            return self._conditional(bodies, given, options, trained), []
         if node.target is loop:
             return self._loop(bodies, given, options), []
         body, after = self._sub_graph(bodies[0], given)
@@ -187,12 +188,24 @@ class _Walk:
         arguments = tuple(self._slots[a] if isinstance(a, Node) else a for a in node.args)
         self._steps.append(Step(lambda *given: (run(*given),), arguments, results))
 
-    def _conditional(self, bodies: list[GraphModule], given: list[bool], options: dict[str, Any]) -> Any:
-        pairs = zip(bodies, (options["true_args"], options["false_args"]), strict=True)
+    def _conditional(
+        self, bodies: list[GraphModule], given: list[bool], options: dict[str, Any], trained: bool
+    ) -> Any:
+        chosen = options["true_args"], options["false_args"]
         on_true, on_false = (
-            self._sub_graph(body, [given[1 + i] for i in positions])[0] for body, positions in pairs
+            self._sub_graph(body, [given[1 + i] for i in positions])[0]
+            for body, positions in zip(bodies, chosen, strict=True)
         )
-        return self._with_symbols(conditional, (on_true, on_false), options)
+        if trained or self._symbols:
+            return self._with_symbols(conditional, (on_true, on_false), options)
+        for_true, for_false = (tuple(positions) for positions in chosen)
+
+        def run(condition: torch.Tensor, *args: Any) -> Sequence[Any]:
+            """As the region does, but for gradients, which there are none of."""
+            body, positions = (on_true, for_true) if condition else (on_false, for_false)
+            return body(*[args[position] for position in positions])
+
+        return run
 
     def _loop(self, bodies: list[GraphModule], given: list[bool], options: dict[str, Any]) -> Any:
         """A loop; what is carried may come to require grad in a round, and does for all that is compiled then."""
