@@ -49,7 +49,7 @@ class FloatFacts(GuardRecord):
     _functions: Any = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        functions = [(_compiled(text), calls) for text, calls in self.programs]
+        functions = [(_compiled(text), tuple(zip(*calls, strict=True))) for text, calls in self.programs]
         object.__setattr__(self, "_functions", functions)
 
     @property
@@ -72,11 +72,10 @@ class FloatFacts(GuardRecord):
         return self._first_refusal([v if type(v) in NUMBERS else next(contents) for v in read]) is None
 
     def _first_refusal(self, numbers: list[int | float]) -> str | None:
-        for (function, calls), (text, _) in zip(self._functions, self.programs, strict=True):
-            called = [tuple([numbers[place] for place in places]) for places in calls]
-            distinct = (
-                called if any(0 in arguments for arguments in called) else set(called)
-            )  # 0.0 and -0.0 are equal
+        for (function, columns), (text, _) in zip(self._functions, self.programs, strict=True):
+            called = list(zip(*[[numbers[place] for place in column] for column in columns], strict=True))
+            has_zero = any(0 in arguments for arguments in called)  # 0.0 and -0.0 are equal
+            distinct = called if has_zero else set(called)
             for arguments in distinct:
                 try:
                     if not function(*arguments):
