@@ -24,6 +24,7 @@ from primtorch_decomps.registry import (
     spec_rule,
 )
 from primtorch_decomps.rules import attention as _attention
+from primtorch_decomps.rules import complex_numbers as _complex_numbers
 from primtorch_decomps.rules import convolution as _convolution
 from primtorch_decomps.rules import cuda_attention as _cuda_attention
 from primtorch_decomps.rules import data_sizes as _data_sizes
@@ -42,18 +43,9 @@ from primtorch_decomps.rules import vectors as _vectors
 from primtorch_decomps.rules import view_gradients as _view_gradients
 
 _RULES = (
-    *(_attention, _convolution, _cuda_attention, _data_sizes, _losses, _matmul, _normalization, _pointwise),
-    *(
-        _patches,
-        _recurrent,
-        _reductions,
-        _resampling,
-        _scatter,
-        _searching,
-        _segments,
-        _vectors,
-        _view_gradients,
-    ),
+    *(_attention, _complex_numbers, _convolution, _cuda_attention, _data_sizes, _losses, _matmul),
+    *(_normalization, _patches, _pointwise, _recurrent, _reductions, _resampling, _scatter),
+    *(_searching, _segments, _vectors, _view_gradients),
 )
 _DECLARED = (_families, *_RULES)
 

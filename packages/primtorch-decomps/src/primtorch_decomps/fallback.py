@@ -19,10 +19,24 @@ LARGEST_TRIAL_BYTES = 2 << 30
 """No trial run allocates inputs beyond this."""
 
 
-def _has_data_dependent_shape(op: OpOverload, args: Sequence[Any]) -> bool:
-    if op is torch.ops.aten.index.Tensor:
+def _has_data_dependent_shape(
+    op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
+) -> bool:
+    """As the operator's tag says, but for calls whose arguments tell the shape where others do not."""
+    aten = torch.ops.aten
+    if op is aten.index.Tensor:
         return _indexes_by_mask(args)
+    if op is aten._ctc_loss.default:
+        return False  # the lengths are given as integers
+    if op is aten.linalg_lstsq.default:
+        return _asks_for_rank(args[0], kwargs.get("driver", args[3] if len(args) > 3 else None), env)
     return torch.Tag.dynamic_output_shape in op.tags
+
+
+def _asks_for_rank(matrix: TensorSpec, driver: str | None, env: ShapeEnv) -> bool:
+    """Two drivers of least squares give residuals only where a matrix, taller than wide, has full rank."""
+    rows, columns = (env.specialize(size) for size in matrix.sizes[-2:])
+    return driver in ("gelss", "gelsd") and rows > columns
 
 
 def run_for_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> ValueSpec:
@@ -31,7 +45,7 @@ def run_for_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
     Raises what the operator raises for these arguments, and UnsupportedProgramError DEC101 where the result's shape
     depends on data, DEC102 where the inputs are too large for a trial run, DEC103 where it returns a number.
     """
-    if _has_data_dependent_shape(op, args):
+    if _has_data_dependent_shape(op, args, kwargs, env):
         raise UnsupportedProgramError(
             "DEC101",
             f"the shape of {op}'s result depends on the data",

@@ -12,6 +12,7 @@ from torch._ops import OpOverload
 
 from fx_interface.symbols import Expr, Relation, ShapeEnv, symbol
 from fx_interface.tensor_spec import TensorSpec, ValueSpec
+from primtorch_decomps.complex_specs import spec_of_complex
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.fake_kernels import infer_by_fake, is_foreign
 from primtorch_decomps.fallback import run_for_spec
@@ -92,13 +93,19 @@ class Library:
         self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
     ) -> Any:
         """The spec by rule or decomposition alone; ``NotImplemented`` where there is neither."""
-        rule = self.rules.get(op)
-        if rule is not None and (is_layout_rule(rule) or not has_complex(args)):
+        rule, decomposition = self.rules.get(op), self.decompositions.get(op)
+        if rule is not None and is_layout_rule(rule):
             return rule(*args, **kwargs, env=env)
-        decomposition = self.decompositions.get(op)
-        if rule is not None or decomposition is None or has_complex(args):
+        if rule is None and decomposition is None:
             return NotImplemented
-        return _spec_only(decomposition, args, kwargs, env)
+
+        def of_real(args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+            if rule is not None:
+                return rule(*args, **kwargs, env=env)
+            assert decomposition is not None
+            return _spec_only(decomposition, args, kwargs, env)
+
+        return spec_of_complex(op, args, kwargs, env, of_real) if has_complex(args) else of_real(args, kwargs)
 
 
 def settle_sizes(spec: ValueSpec, env: ShapeEnv) -> bool:

@@ -244,6 +244,11 @@ def _goes_on(stride: IntLike, run: IntLike, base: IntLike, env: ShapeEnv) -> boo
     return same(stride, following, env)
 
 
+def _fills(done: IntLike, size: IntLike, run: IntLike) -> bool:
+    """Whether a further dimension surely belongs to a run: it has one element, or is just what is missing."""
+    return is_one(size) or done * size == run
+
+
 def view_strides(sizes: Sizes, strides: Sizes, target: Sizes, env: ShapeEnv) -> Sizes | None:
     """The strides under which memory of ``sizes``/``strides`` is seen as shape ``target``; None if there are none.
 
@@ -262,7 +267,7 @@ def view_strides(sizes: Sizes, strides: Sizes, target: Sizes, env: ShapeEnv) -> 
         if axis and (is_one(sizes[axis - 1]) or _goes_on(strides[axis - 1], run, base, env)):
             continue
         done: IntLike = 1
-        while place >= 0 and (is_inside(done, run, env) or is_one(target[place])):
+        while place >= 0 and (_fills(done, target[place], run) or is_inside(done, run, env)):
             result[place] = done * base
             done = done * target[place]
             place -= 1

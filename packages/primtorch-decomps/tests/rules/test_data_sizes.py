@@ -9,10 +9,12 @@ from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, spec_of
 from primtorch_decomps import LIBRARY
+from primtorch_decomps.strides import view_strides
 from primtorch_decomps.testing import check_spec, check_symbolic_spec
 
 ATEN = torch.ops.aten
 MANY = torch.tensor([[0.0, 1, 2], [3, 0, 3]])
+LOGITS = torch.randn(4, 2, 3).log_softmax(2)
 NUMBERS = torch.tensor([3, 1, 1, 5, 1])
 
 
@@ -37,6 +39,11 @@ NUMBERS = torch.tensor([3, 1, 1, 5, 1])
         (ATEN.bincount.default, (NUMBERS, torch.ones(5)), {"minlength": 9}),
         (ATEN.repeat_interleave.Tensor, (NUMBERS,), {}),
         (ATEN.repeat_interleave.Tensor, (NUMBERS,), {"output_size": 11}),
+        (
+            ATEN._ctc_loss.Tensor,
+            (LOGITS, torch.tensor([[1, 2], [2, 1]]), torch.tensor([4, 4]), torch.tensor([2, 1])),
+            {},
+        ),
         (ATEN._local_scalar_dense.default, (torch.tensor(-5),), {}),
         (ATEN._local_scalar_dense.default, (torch.tensor(200, dtype=torch.uint8),), {}),
     ],
@@ -71,6 +78,23 @@ def test_what_goes_on_with_such_sizes() -> None:
     assert LIBRARY.infer(ATEN.t.default, (x,), {}, env).strides == (1, 4)
     assert LIBRARY.infer(ATEN.mm.default, (x, spec_of(torch.ones(4, 3))), {}, env).sizes == (size, 3)
     assert not env.expected
+
+
+def test_columns_of_at_most_one_row() -> None:
+    """A number that is 0 or 1 is no reason to ask whether it is more."""
+    env = ShapeEnv()
+    rows = LIBRARY.infer(ATEN.nonzero.default, (spec_of(torch.ones(1)),), {}, env)
+    column = LIBRARY.infer(ATEN.slice.Tensor, (rows, 1, 0, 1), {}, env)
+    assert view_strides(column.sizes, column.strides, rows.sizes[:1], env) == (1,)
+
+
+def test_one_element_picked_by_an_index_from_data() -> None:
+    env = ShapeEnv()
+    index = LIBRARY.infer(ATEN._unique.default, (spec_of(torch.tensor([0, 0])),), {}, env)[0]
+    assert (
+        LIBRARY.infer(ATEN.index_select.default, (spec_of(torch.tensor(1.0)), 0, index), {}, env).sizes == ()
+    )
+    assert env.expected == [Relation("==", index.sizes[0], 1)]
 
 
 def test_a_slice_up_to_a_number_is_cut_as_python_cuts_it() -> None:

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.symbols import IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_all, current_trace, ops
@@ -74,11 +74,15 @@ def gather(x: PrimTensor, dim: int, index: PrimTensor, *, sparse_grad: bool = Fa
 
 @decomposes("aten.index_select.default")
 def index_select(x: PrimTensor, dim: int, index: PrimTensor) -> Any:
-    if not x.rank or index.rank > 1:
+    if index.rank > 1:
         return NotImplemented
     picks = index if index.rank else ops.reshape(index, (1,))
     axis = canonical_dim(dim, x.rank)
-    return ops.index(x, (*(None,) * axis, picks))
+    if x.rank:
+        return ops.index(x, (*(None,) * axis, picks))
+    if not current_trace().env.expect(Relation("==", picks.sizes[0], 1)):
+        return NotImplemented  # which raises
+    return ops.reshape(ops.index(ops.reshape(x, (1,)), (ops.reshape(picks, (1,)),)), ())
 
 
 def _scattered(grad: PrimTensor, axis: int, low: IntLike, high: IntLike) -> PrimTensor:

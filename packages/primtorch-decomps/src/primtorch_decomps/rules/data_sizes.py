@@ -140,6 +140,24 @@ def repeat_interleave(
     return _row_major((size,), repeats.dtype, repeats)
 
 
+@spec_rule("aten._ctc_loss.Tensor")
+def ctc_loss(
+    log_probs: TensorSpec, targets: TensorSpec, *rest: object, env: ShapeEnv, **options: object
+) -> tuple[TensorSpec, TensorSpec]:
+    """Losses [batch], and probabilities [batch, time, 2 * the longest target + 1] for the gradient."""
+    if log_probs.rank != 3:
+        raise RuleMismatchError("no batch")
+    time, batch, _ = log_probs.sizes
+    states = counted(env, None, 1)
+    dtype = log_probs.dtype
+    return _row_major((batch,), dtype, log_probs), _row_major((batch, time, states), dtype, log_probs)
+
+
+@spec_rule("aten._ctc_loss_backward.Tensor")
+def ctc_loss_backward(grad: TensorSpec, log_probs: TensorSpec, *rest: object, env: ShapeEnv) -> TensorSpec:
+    return _row_major(log_probs.sizes, log_probs.dtype, log_probs)
+
+
 _LIMITS = {
     torch.int64: (-(1 << 63), (1 << 63) - 1),
     torch.int32: (-(1 << 31), (1 << 31) - 1),
