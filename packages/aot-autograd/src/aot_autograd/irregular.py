@@ -18,6 +18,7 @@ from aot_autograd.runtime.recurrent import LSTM_LAYER
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.writes import write_by_twin
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.symbols import Relation
 from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
@@ -143,16 +144,10 @@ def _index(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[
 
 
 def _places(trace: Trace, mask: Value) -> list[Value]:
-    """One index tensor for each dimension of a mask. A backward has them from its forward, if the mask is there: it
-    cannot be given a size that it makes itself."""
+    """One index tensor for each dimension of a mask."""
     recorder = trace.recorder
-    is_backward, recorder.backward = recorder.backward, mask.backward
-    try:
-        rows = recorder.call(aten.nonzero.default, (mask,))
-        columns = recorder.call(aten.unbind.int, (rows, 1))
-        return [recorder.item(columns, dim) for dim in range(mask.spec.rank)]
-    finally:
-        recorder.backward = is_backward
+    columns = recorder.call(aten.unbind.int, (recorder.call(aten.nonzero.default, (mask,)), 1))
+    return [recorder.item(columns, dim) for dim in range(mask.spec.rank)]
 
 
 def _masked_select(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -208,15 +203,43 @@ def _python_number(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: 
     if data.spec.dtype in _INTEGERS:
         value = trace.recorder.call(op, (data,))
         return trace.sizes.to_torch(value.spec.expr)
-    raise UnsupportedProgramError(
+    refusal = UnsupportedProgramError(
         "AOT106", "the program reads the content of a tensor as a Python number", where=trace.recorder.where
     )
+    if data.spec.dtype is not torch.bool:
+        raise refusal
+    call = trace.recorder.call
+    return trace.questions.ask(trace.recorder, lambda: call(aten.reshape.default, (data, [])), refusal)
 
 
 def _question(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """A yes or no about tensors' content: known where the content is."""
-    known = answer(op, values_of(trace, args)) if not kwargs else None
-    return compute(trace, op, args, kwargs) if known is None else known
+    """A yes or no about two tensors' content: known where the content is, or the sizes tell."""
+    one, other, *rest = values = values_of(trace, args)
+    known = answer(op, values) if not kwargs else None
+    if known is not None:
+        return known
+    refusal = UnsupportedProgramError(
+        "AOT106", f"{op} returns a number that depends on the data", where=trace.recorder.where
+    )
+    if one.spec.dtype is not other.spec.dtype:
+        raise refusal  # eager raises
+    if op is aten.equal.default and not _may_be_equal(trace, one, other):
+        return False
+    if 0 in one.spec.sizes:
+        return True
+    parts = aten.eq.Tensor if op is aten.equal.default else aten.isclose.default
+    call = trace.recorder.call
+    return trace.questions.ask(
+        trace.recorder, lambda: call(aten.all.default, (call(parts, (one, other, *rest), kwargs),)), refusal
+    )
+
+
+def _may_be_equal(trace: Trace, one: Value, other: Value) -> bool:
+    """Whether two tensors have the same sizes; of others torch asks no more."""
+    mine, theirs = one.spec.sizes, other.spec.sizes
+    return len(mine) == len(theirs) and all(
+        trace.env.decide(Relation("==", a, b)) for a, b in zip(mine, theirs, strict=True)
+    )
 
 
 def _check(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -261,18 +284,13 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.bernoulli_.float: _bernoulli,
     aten._local_scalar_dense.default: _python_number,
     aten._assert_scalar.default: _check,
-    aten.equal.default: _question,
+    **dict.fromkeys((aten.equal.default, aten.allclose.default), _question),
     aten.masked_select.default: _masked_select,
     aten.polygamma_.default: _polygamma,
     aten.mkldnn_rnn_layer.default: _lstm_layer,
     **FORM_OPERATORS,
     **dict.fromkeys(
-        (
-            aten.linalg_lstsq.default,
-            aten._pack_padded_sequence.default,
-            aten._ctc_loss.default,
-            aten._ctc_loss.Tensor,
-        ),
+        (aten._pack_padded_sequence.default,),
         _sized_by_data,
     ),
 }

@@ -15,6 +15,7 @@ from aot_autograd.decompositions import NOTHING, Decompositions, decomposing
 from aot_autograd.functionalize import handle, handle_backward
 from aot_autograd.graphs import random_calls
 from aot_autograd.plan import FormOfInput, MutatedInput, Tangent
+from aot_autograd.questions import OpenQuestion, Questions
 from aot_autograd.record import Recorder, Value
 from aot_autograd.runtime.recorded import without_autocast
 from aot_autograd.storage import Storage
@@ -78,13 +79,15 @@ def trace_program(
     *,
     training: bool,
     decompositions: Decompositions = NOTHING,
+    questions: Questions | None = None,
 ) -> Joint:
     """Record ``program``. With ``training`` the backward is recorded too, for inputs that require grad.
 
     UnsupportedProgramError for what cannot be traced; an exception of the program itself becomes one (AOT101), so that
-    the caller runs the program eagerly and the user sees the original.
+    the caller runs the program eagerly and the user sees the original. OpenQuestion for one about content
+    that ``questions`` does not answer.
     """
-    trace = Trace(operators, env)
+    trace = Trace(operators, env, questions)
     arguments = _Arguments()
     try:
         recording = TraceMode(trace, decomposing(handle, decompositions))
@@ -101,7 +104,7 @@ def trace_program(
         _check_reach(joint, arguments)
         joint.placed = tuple((i, arguments.storages[i].begin) for i in sorted(trace.placed))
         return joint
-    except StackError:
+    except (StackError, OpenQuestion):
         raise
     except Exception as error:
         if _NO_DATA in str(error):

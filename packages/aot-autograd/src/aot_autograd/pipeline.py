@@ -16,6 +16,7 @@ from aot_autograd.joint import Joint, Program, trace_program
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.parts import compile_in_parts, has_parts
 from aot_autograd.plan import Apart, JointPlan, MutatedInput
+from aot_autograd.questions import Questions, answered
 from aot_autograd.runtime import finish
 from aot_autograd.runtime.finish import is_training
 from aot_autograd.runtime.marked import check_marked, is_marked, without_mark
@@ -139,7 +140,7 @@ def trace(
     if opens_grad and not training and not torch.is_inference_mode_enabled():
         training = any(isinstance(x, torch.Tensor) and x.requires_grad for x in example_inputs)
 
-    def traced_joint() -> Joint:
+    def traced_joint(questions: Questions) -> Joint:
         return trace_program(
             program,
             declared,
@@ -148,15 +149,16 @@ def trace(
             env,
             training=training,
             decompositions=decompositions,
+            questions=questions,
         )
 
     with _collector_paused():
         try:
-            joint = traced_joint()
+            joint = answered(traced_joint)
         except UnsupportedProgramError as error:
             if error.code != "AOT101" or not _fix_sizes(env):
                 raise
-            joint = traced_joint()
+            joint = answered(traced_joint)
         traced = split(joint, partition, _must_be_apart(joint.mutated, declared, given), marked)
     check_marked(traced.plan)
     return traced

@@ -85,6 +85,7 @@ SIZED_BY_DATA: Final = frozenset(
         aten.argwhere.default,
         aten.masked_select.default,
         aten.bincount.default,
+        aten._ctc_loss.Tensor,
         aten.repeat_interleave.Tensor,
         aten._unique.default,
         aten._unique2.default,
@@ -180,8 +181,13 @@ class Recorder:
         return made
 
     def _note_births(self, made: Value, created: int) -> None:
-        """The symbols that a call gives, since ``created`` there are; a checkpoint keeps what they come from."""
+        """The symbols that a call gives, since ``created`` there are; a checkpoint keeps what they come from.
+
+        A backward is given its sizes: what it can only compute of the forward's values belongs to the forward.
+        """
         made.recomputed = False
+        if made.backward:
+            _move_to_forward(made)
         given = made.op is aten.repeat_interleave.Tensor and made.kwargs.get("output_size") is not None
         if not given and self.env.created == created:
             raise UnsupportedProgramError(
@@ -306,6 +312,24 @@ def is_random(op: OpOverload) -> bool:
     return torch.Tag.nondeterministic_seeded in op.tags and not any(
         argument.name in _GIVEN_SEEDS for argument in op._schema.arguments
     )
+
+
+def _move_to_forward(value: Value) -> None:
+    """Count a value and what it is made of among the forward's, unless a gradient is under it."""
+    found: dict[int, Value] = {}
+    pending: list[Any] = [value]
+    while pending:
+        item = pending.pop()
+        kind = type(item)
+        if kind is list or kind is tuple:
+            pending.extend(item)
+        elif kind is Value and item.backward and item.number not in found:
+            if item.is_input or (isinstance(item.op, OpOverload) and is_random(item.op)):
+                return
+            found[item.number] = item
+            pending += [item.args, *item.kwargs.values()]
+    for item in found.values():
+        item.backward = False
 
 
 def _spec(arg: Any) -> Any:

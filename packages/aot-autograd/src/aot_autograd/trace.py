@@ -15,6 +15,7 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from aot_autograd.questions import Questions
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage, ViewStep
 from fx_interface.errors import UnsupportedProgramError
@@ -55,11 +56,13 @@ class Trace:
     ``unsure_copies`` are storages (by identity) of which, or as which, a copy was made that eager does not make where a
     size that only data tell is 0 or 1.
     ``placed``: inputs in whose memory the program names places by number; ``shown_beyond``: inputs that have views
-    which show more memory than they do; ``functional_forms``: operators whose functional forms were made.
+    which show more memory than they do; ``functional_forms``: operators whose functional forms were made;
+    ``questions``: what was asked about tensors' content.
     """
 
-    def __init__(self, operators: OperatorLibrary, env: ShapeEnv) -> None:
+    def __init__(self, operators: OperatorLibrary, env: ShapeEnv, questions: Questions | None = None) -> None:
         self.env = env
+        self.questions = questions or Questions()
         self.sizes = SizeTable(env)
         self.recorder = Recorder(operators, env)
         self.storages: list[Storage] = []
