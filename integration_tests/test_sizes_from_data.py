@@ -103,12 +103,51 @@ def checked(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return x * 2
 
 
+def refused(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    if not mask.any():
+        raise RuntimeError(f"nothing of {mask.shape[0]} is selected")
+    torch._assert(mask.sum() < 8, "all are selected")
+    return x * mask[:, None]
+
+
+def complex_numbers(x: torch.Tensor, mask: torch.Tensor) -> Any:
+    numbers = torch.complex(x, x * 2)[mask]
+    return torch.view_as_real(torch.stack([numbers, numbers * 2], 1)), numbers.abs()
+
+
+def narrowed(x: torch.Tensor, number: torch.Tensor) -> Any:
+    ends = torch.stack([number, number + 2])
+    return x.narrow(0, number, 2) * 2, *[part.sum(0) for part in torch.tensor_split(x, ends)]
+
+
+def filled(x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
+    """The gradient of the value sums over the different indices."""
+    index = torch.stack([number % 8, number % 8, number * 0])
+    return x.index_fill(0, index, x[1, 0]) * x[0].index_fill(0, index % 4, x[2, 2])
+
+
+def aligned(x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
+    """The memory that the loss keeps for its gradient is as long as the longest target."""
+    lengths = torch.stack([number.clamp(1, 3), number * 0 + 2])
+    targets = torch.tensor([[1, 2, 1], [3, 1, 2]])
+    odds = torch.stack([x, x.flip(1)], 1).log_softmax(2)
+    return F.ctc_loss(odds, targets, torch.tensor([8, 7]), lengths)
+
+
+def weighted(x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
+    """Torch warns where the divisor is not positive."""
+    counts = torch.arange(4) + number * 0
+    return torch.cov(x, fweights=counts) + torch.cov(x, fweights=counts, aweights=counts / 2.0)
+
+
 PROGRAMS: list[tuple[Callable[..., Any], list[torch.Tensor]]] = [
     *(
         (program, MASKS)
         for program in (selected, experts, written, counted, laid_out, asserted, checked, reshaped)
     ),
+    *((program, MASKS) for program in (refused, complex_numbers)),
     *((program, NUMBERS) for program in (sliced, picked, cut, indexed)),
+    *((program, NUMBERS) for program in (narrowed, filled, aligned, weighted)),
 ]
 
 

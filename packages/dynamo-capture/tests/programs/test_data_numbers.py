@@ -12,6 +12,7 @@ def test_numbers_as_python_sees_them(same):
     def program(x, n):
         k = n.item()
         found = [k, k + 1, k * 2 - 1, k > 2, not_more(k), bool((x > 3).any()), n.tolist()]
+        found.append((x > k).all().item())
         return found, x[k], torch.arange(k + 7)
 
     def not_more(k):
@@ -80,3 +81,43 @@ def test_effects_around_a_number(same):
         return k
 
     same(program, *[(X.clone(), torch.tensor(n), []) for n in (1, 2, 4)])
+
+
+def test_a_side_that_raises_is_left_to_python(same):
+    """Also where the exception is caught, where the message takes work, and where only the other side goes on."""
+
+    def program(x, mask, log):
+        log.append(len(log))
+        if not mask.any():
+            raise KeyError(f"none of {mask.shape[0]:>4}", x.dtype)
+        try:
+            if (x * mask[:, None]).sum() > 60:
+                raise ValueError("too " + "much") from None
+        except ValueError as error:
+            return x + 1, str(error), log
+        torch._assert(mask[0] == 0, "the first")
+        return x * 2, log
+
+    same(program, *[(X, mask, []) for mask in (*MASKS, X[:, 0] > -1, X[:, 0] < 3)])
+
+
+def test_after_an_effect_such_a_side_breaks_the_graph(same):
+    def program(x, mask):
+        x.add_(1)
+        if mask.all():
+            raise RuntimeError("all")
+        return x * 2
+
+    same(program, *[(X.clone(), mask) for mask in (*MASKS, X[:, 0] > -1)])
+
+
+def test_positions_in_tensors(same):
+    def program(x, start, ends):
+        return x.narrow(0, start, 2), torch.narrow(x, 1, start % 2, length=1), x.tensor_split(ends, dim=0)
+
+    for start, ends in ((0, [2, 3]), (4, [0, 9]), (-2, [4, 1]), (-7, [1, 2]), (5, [1, 2])):
+        same(program, (X, torch.tensor(start), torch.tensor(ends)))
+
+
+def test_tensors_of_other_sizes_are_not_equal(same):
+    same(lambda x, y: x if x.equal(y) else y * 2, (X, X[1:]), (X, X[0]), (X, X + 0))

@@ -12,8 +12,8 @@ from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import is_compiling
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.numbers import varies
-from dynamo_capture.tensors import gradients
-from dynamo_capture.tensors.data_numbers import are_close, are_equal, state
+from dynamo_capture.tensors import gradients, positions
+from dynamo_capture.tensors.data_numbers import are_close, are_equal, assume, state, truth_of
 from dynamo_capture.values import (
     FALSE,
     NONE,
@@ -141,7 +141,11 @@ def numel(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handles(torch._assert)
 def assert_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
-        raise GraphBreak("CAP201", "an assertion on a tensor reads its content")
+        condition = truth_of(tx, args[0]) if args[0].content is None and not tx.output.lasts else None
+        if condition is None:
+            raise GraphBreak("CAP201", "an assertion on a tensor reads its content")
+        assume(tx, condition.relation)
+        return NONE
     if not tx.truth(args[0]):
         raise tx.raises(AssertionError, args[1])
     return NONE
@@ -187,6 +191,18 @@ def equal(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def allclose(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     known = are_close(tx, args, kwargs)
     return tx.tensors.call_function(torch.allclose, args, kwargs) if known is None else known
+
+
+@handles(torch.narrow)
+def narrow(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = positions.narrow(tx, args, kwargs)
+    return tx.tensors.call_function(torch.narrow, args, kwargs) if made is None else made
+
+
+@handles(torch.tensor_split)
+def tensor_split(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = positions.tensor_split(tx, args, kwargs)
+    return tx.tensors.call_function(torch.tensor_split, args, kwargs) if made is None else made
 
 
 @handles(torch.sym_int)

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.frame import GeneratorValue, Return, Yield
+from dynamo_capture.opcodes.assuming import assumed
 from dynamo_capture.opcodes.operating import tested
 from dynamo_capture.opcodes.registry import opcode
-from dynamo_capture.tensors.data_numbers import assume
 from dynamo_capture.values import NONE, Const, IteratorStop, IteratorValue
-from dynamo_capture.values.condition import DataCondition
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -25,19 +24,22 @@ def jump(frame: Frame, step: Step) -> None:
 @opcode("POP_JUMP_FORWARD_IF_TRUE", "POP_JUMP_BACKWARD_IF_TRUE", until=(3, 11))
 @opcode("POP_JUMP_IF_TRUE", since=(3, 12))
 def pop_jump_if_true(frame: Frame, step: Step) -> None:
-    condition = frame.stack[-1]
-    if type(condition) is DataCondition and frame.steps[frame.next].opname == "LOAD_ASSERTION_ERROR":
-        assume(frame.tx, condition.relation)
-        frame.stack.pop()
-        frame.next = step.target
-    elif tested(frame):
-        frame.next = step.target
+    _jump_if(frame, step, True)
 
 
 @opcode("POP_JUMP_FORWARD_IF_FALSE", "POP_JUMP_BACKWARD_IF_FALSE", until=(3, 11))
 @opcode("POP_JUMP_IF_FALSE", since=(3, 12))
 def pop_jump_if_false(frame: Frame, step: Step) -> None:
-    if not tested(frame):
+    _jump_if(frame, step, False)
+
+
+def _jump_if(frame: Frame, step: Step, truth: bool) -> None:
+    found = assumed(frame, step, frame.next, truth)
+    if found is None:
+        found = tested(frame)
+    else:
+        frame.stack.pop()
+    if found is truth:
         frame.next = step.target
 
 

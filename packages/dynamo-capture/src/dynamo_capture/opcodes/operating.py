@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.version import RULES
+from dynamo_capture.opcodes.assuming import assumed
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import Const, boolean, make_slice
 
@@ -84,7 +85,15 @@ def unary_not(frame: Frame, step: Step) -> None:
 
 @opcode("TO_BOOL", since=(3, 13))
 def to_bool(frame: Frame, step: Step) -> None:
-    frame.stack.append(boolean(tested(frame)))
+    jump = frame.steps[frame.next]
+    found = None
+    if jump.opname in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
+        found = assumed(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
+    if found is None:
+        found = tested(frame)
+    else:
+        frame.stack.pop()
+    frame.stack.append(boolean(found))
 
 
 @opcode("BINARY_SLICE", since=(3, 12))

@@ -240,6 +240,7 @@ IRREGULAR: dict[OpOverload, Rule] = {
         (
             aten._unique.default, aten._unique2.default, aten.unique_consecutive.default, aten.unique_dim.default,
             aten.unique_dim_consecutive.default, aten.bincount.default, aten.repeat_interleave.Tensor,
+            aten._ctc_loss.Tensor,
         ),
         _sized_by_data,
     ),

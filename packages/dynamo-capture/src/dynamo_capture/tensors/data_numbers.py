@@ -106,13 +106,17 @@ def truth_of(tx: Trace, tensor: TensorValue) -> DataCondition | None:
     return None if taken is None else DataCondition(Relation("!=", taken.expr, 0))
 
 
-def are_equal(tx: Trace, one: Value, other: Value) -> DataCondition | None:
-    """``torch.equal(one, other)`` of two tensors of one shape and dtype; None for other arguments."""
+def are_equal(tx: Trace, one: Value, other: Value) -> Value | None:
+    """``torch.equal(one, other)`` of two tensors of one dtype; None for other arguments."""
     if not isinstance(one, TensorValue) or not isinstance(other, TensorValue) or one is other:
         return None
     mine, theirs = one.meta.spec, other.meta.spec
-    if (mine.sizes, mine.dtype, mine.device) != (theirs.sizes, theirs.dtype, theirs.device):
+    if (mine.dtype, mine.device) != (theirs.dtype, theirs.device):
         return None
+    if len(mine.sizes) != len(theirs.sizes) or not all(
+        tx.decide(Relation("==", a, b)) for a, b in zip(mine.sizes, theirs.sizes, strict=True)
+    ):
+        return Const(False)
     alike = tx.tensors.call_function(torch.eq, [one, other], {}).call_method(tx, "all", [], {})
     return truth_of(tx, alike) if isinstance(alike, TensorValue) else None
 

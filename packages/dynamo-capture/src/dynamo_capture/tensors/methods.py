@@ -11,7 +11,7 @@ from dynamo_capture import floats
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import is_differentiable, with_grad
 from dynamo_capture.sources import FollowedTensorSource
-from dynamo_capture.tensors import data_numbers
+from dynamo_capture.tensors import data_numbers, positions
 from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
 from fx_interface.tensor_spec import SPEC_KEY
 
@@ -110,6 +110,8 @@ def _item(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Va
     number: Value | None = None if args or kwargs else floats.of_tensor(tx, owner)
     if number is None and not (args or kwargs):
         number = data_numbers.take_out(tx, owner)
+        if number is None and owner.meta.spec.dtype is torch.bool and owner.content is None:
+            number = data_numbers.truth_of(tx, owner)
     if number is None:
         raise GraphBreak("CAP201", "`item()` reads the tensor's content")
     return number
@@ -143,6 +145,21 @@ def _equal(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, V
 @method("allclose")
 def _allclose(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return data_numbers.are_close(tx, [owner, *args], kwargs)
+
+
+@method("narrow")
+def _narrow(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return positions.narrow(tx, [owner, *args], kwargs)
+
+
+@method("tensor_split")
+def _tensor_split(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return positions.tensor_split(tx, [owner, *args], kwargs)
+
+
+@method("cov")
+def _cov(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return tx.calls.from_python(torch.cov).call(tx, [owner, *args], kwargs)
 
 
 @method("__setitem__")

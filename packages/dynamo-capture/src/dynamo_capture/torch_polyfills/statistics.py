@@ -1,0 +1,45 @@
+"""Substitutes for statistics of torch that ask in C whether weights are as they should be."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from dynamo_capture.polyfills.registry import substitutes
+
+
+@substitutes(torch.cov)
+def cov(
+    input: torch.Tensor,
+    *,
+    correction: int = 1,
+    fweights: torch.Tensor | None = None,
+    aweights: torch.Tensor | None = None,
+) -> Any:
+    """With weights. What torch warns of or refuses is left to torch: an assertion that fails here runs it."""
+    weights = [w for w in (fweights, aweights) if w is not None]
+    count = input.numel() if input.dim() < 2 else input.shape[1]
+    wrong = (
+        input.dim() > 2
+        or input.dtype is torch.bool
+        or (fweights is not None and (fweights.is_floating_point() or fweights.is_complex()))
+        or (aweights is not None and not aweights.is_floating_point())
+        or any(w.dim() != 1 or w.shape[0] != count for w in weights)
+    )
+    if wrong or not weights or not count:
+        return torch.ops.aten.cov.default(input, correction=correction, fweights=fweights, aweights=aweights)
+    for given in weights:
+        assert given.min() >= 0
+    observed = input.view(1, -1) if input.dim() < 2 else input
+    weight = weights[0] if len(weights) == 1 else weights[0] * weights[1]
+    total = weight.sum()
+    assert total != 0
+    mean = (observed * weight).sum(1) / total
+    divisor = total - correction
+    if aweights is not None and correction != 0:
+        divisor = total - correction * (weight * aweights).sum() / total
+    assert divisor > 0
+    centered = observed - mean.unsqueeze(1)
+    products = torch.mm(centered, (centered * weight).t().conj())
+    return torch.true_divide(products, divisor).squeeze()
