@@ -2,6 +2,7 @@
 
 python -m operator_sweep --jobs 2 --state build/operator-sweep     # everything; goes on where it was stopped
 python -m operator_sweep --only add,nn.functional.gelu --dtypes float32
+python -m operator_sweep --how transposed --samples 10             # arguments laid out otherwise; see ``HOW``
 python -m operator_sweep --kernels --samples 1                     # generated C++ instead of interpreted primitives
 """
 
@@ -24,6 +25,7 @@ import torch
 from inductor_codegen.cache import ArtifactStore
 from operator_sweep import page, report
 from operator_sweep.cases import DTYPES, Case, cases
+from operator_sweep.variations import HOW
 from operator_sweep.verdict import Status, Verdict, verdict_of
 
 
@@ -50,6 +52,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--only", default="", help="names of operators, with commas between them")
     parser.add_argument("--dtypes", default="", help="dtypes, with commas between them (default: all seven)")
     parser.add_argument("--samples", type=int, default=3, help="samples of each pair")
+    parser.add_argument("--how", choices=HOW, default="plain", help="how the calls are made")
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument(
         "--state", type=Path, help="folder that keeps the verdicts, to go on after an interruption"
@@ -65,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _chosen(options: argparse.Namespace) -> list[Case]:
     dtypes = [getattr(torch, name) for name in options.dtypes.split(",") if name] or DTYPES
-    return list(cases([name for name in options.only.split(",") if name], dtypes))
+    return list(cases([name for name in options.only.split(",") if name], dtypes, options.how))
 
 
 def _work(chosen: Sequence[Case], options: argparse.Namespace, file: Path) -> None:
@@ -115,6 +118,7 @@ def _run_workers(options: argparse.Namespace, state: Path) -> list[dict[str, Any
 def _worker(options: argparse.Namespace, state: Path, number: int) -> subprocess.Popen[bytes]:
     command = [sys.executable, "-m", "operator_sweep", "--worker", f"{number}/{options.jobs}"]
     command += ["--only", options.only, "--dtypes", options.dtypes, "--samples", str(options.samples)]
+    command += ["--how", options.how]
     command += ["--kernels"] if options.kernels else []
     folder = str(Path(__file__).resolve().parent.parent)
     path = os.pathsep.join([folder, *filter(None, [os.environ.get("PYTHONPATH")])])

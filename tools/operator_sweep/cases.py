@@ -24,16 +24,18 @@ DTYPES = (
 
 @dataclass(frozen=True)
 class Case:
-    """One pair: an entry of the database (``info``) at a dtype, as a function or in place."""
+    """One pair: an entry of the database (``info``) at a dtype, as a function or in place; ``how`` it is called."""
 
     info: Any
     dtype: torch.dtype
     in_place: bool = False
+    how: str = "plain"
 
     @property
     def operator(self) -> str:
         """The entry's name with its variant."""
-        return str(self.info.formatted_name) + ("_" if self.in_place else "")
+        how = "" if self.how == "plain" else f"@{self.how}"
+        return str(self.info.formatted_name) + ("_" if self.in_place else "") + how
 
     @property
     def key(self) -> str:
@@ -43,6 +45,8 @@ class Case:
     @property
     def differentiable(self) -> bool:
         """Whether torch has gradients here."""
+        if self.how == "twice" and not self.info.supports_gradgrad:
+            return False
         allowed = self.info.supports_inplace_autograd if self.in_place else self.info.supports_autograd
         return bool(allowed and self.dtype in self.info.supported_backward_dtypes("cpu"))
 
@@ -70,8 +74,13 @@ class Sample:
     finish: Callable[[Any], Any]
 
 
-def cases(operators: Sequence[str] = (), dtypes: Sequence[torch.dtype] = DTYPES) -> Iterator[Case]:
-    """All pairs of the database, or those of the named operators only (with or without variant)."""
+def cases(
+    operators: Sequence[str] = (), dtypes: Sequence[torch.dtype] = DTYPES, how: str = "plain"
+) -> Iterator[Case]:
+    """All pairs of the database, or those of the named operators only (with or without variant).
+
+    Called with ``out=`` those that take it; differentiated twice those that can be.
+    """
     from torch.testing._internal import common_methods_invocations
 
     database: Any = common_methods_invocations
@@ -82,10 +91,15 @@ def cases(operators: Sequence[str] = (), dtypes: Sequence[torch.dtype] = DTYPES)
             continue
         supported = info.supported_dtypes("cpu")
         for dtype in dtypes:
-            if dtype in supported:
-                yield Case(info, dtype)
-                if info.inplace_variant is not None:
-                    yield Case(info, dtype, in_place=True)
+            if dtype not in supported:
+                continue
+            for in_place in (False, True) if info.inplace_variant is not None else (False,):
+                case = Case(info, dtype, in_place, how)
+                if how.startswith("out") and (in_place or not info.supports_out):
+                    continue
+                if how == "twice" and not case.differentiable:
+                    continue
+                yield case
 
 
 def samples(case: Case, count: int) -> Iterator[Sample]:

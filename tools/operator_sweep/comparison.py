@@ -33,8 +33,8 @@ class NoGradientError(Exception):
     """Eager itself has no gradient for this call."""
 
 
-def outcome(function: Callable[..., Any], sample: Sample) -> Outcome:
-    """What a call of ``function`` on copies of the sample's arguments does."""
+def outcome(function: Callable[..., Any], sample: Sample, *, twice: bool = False) -> Outcome:
+    """What a call of ``function`` on copies of the sample's arguments does. ``twice``: the gradients have gradients."""
     args, kwargs = copy_arguments((sample.args, sample.kwargs))
     inputs = _tensors((args, kwargs))
     seed()
@@ -42,7 +42,7 @@ def outcome(function: Callable[..., Any], sample: Sample) -> Outcome:
     flat = pytree.tree_leaves(results)
     places = {_memory(tensor): place for place, tensor in reversed(list(enumerate(inputs)))}
     lies_in = [places.get(_memory(leaf)) if isinstance(leaf, torch.Tensor) else None for leaf in flat]
-    gradients = _gradients(_tensors(sample.finish(results)), inputs)
+    gradients = _gradients(_tensors(sample.finish(results)), inputs, twice)
     differentiable = [isinstance(leaf, torch.Tensor) and leaf.requires_grad for leaf in flat]
     return Outcome([_kept(leaf) for leaf in flat], differentiable, inputs, lies_in, gradients)
 
@@ -62,14 +62,22 @@ def _kept(leaf: Any) -> Any:
     return leaf.detach() if isinstance(leaf, torch.Tensor) else leaf
 
 
-def _gradients(results: list[torch.Tensor], inputs: list[torch.Tensor]) -> list[torch.Tensor | None]:
+def _gradients(
+    results: list[torch.Tensor], inputs: list[torch.Tensor], twice: bool
+) -> list[torch.Tensor | None]:
     wanted = [result for result in results if result.requires_grad]
     leaves = [tensor for tensor in inputs if tensor.requires_grad and tensor.is_leaf]
     if not wanted or not leaves:
         return []
     weights = [_weights(result) for result in wanted]
     try:
-        return list(torch.autograd.grad(wanted, leaves, weights, allow_unused=True))
+        first = torch.autograd.grad(wanted, leaves, weights, allow_unused=True, create_graph=twice)
+        again = [gradient for gradient in first if gradient is not None and gradient.requires_grad]
+        if not twice or not again:
+            return list(first)
+        weights = [_weights(gradient) for gradient in again]
+        second = torch.autograd.grad(again, leaves, weights, allow_unused=True)
+        return [None if gradient is None else gradient.detach() for gradient in (*first, *second)]
     except (RuntimeError, NotImplementedError) as error:
         raise NoGradientError(str(error)) from error
 

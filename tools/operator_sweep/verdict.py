@@ -13,9 +13,10 @@ from typing import Any
 import fxstack
 from fx_interface.errors import StackError, UnsupportedProgramError
 from inductor_codegen.cache import ArtifactStore
-from operator_sweep.cases import Case, Sample, samples
+from operator_sweep.cases import Case, Sample
 from operator_sweep.comparison import NoGradientError, Outcome, difference, in_float64, outcome
 from operator_sweep.stack import Stack
+from operator_sweep.variations import varied
 
 SECONDS = 120
 """A pair that takes longer is an error."""
@@ -66,7 +67,7 @@ def verdict_of(case: Case, count: int, store: ArtifactStore | None = None) -> Ve
     with warnings.catch_warnings(), _limited(SECONDS):
         warnings.simplefilter("ignore")
         try:
-            for sample in samples(case, count):
+            for sample in varied(case, count):
                 found.samples += 1
                 _judge(case, sample, stack, found)
         except Exception as error:
@@ -81,34 +82,24 @@ def verdict_of(case: Case, count: int, store: ArtifactStore | None = None) -> Ve
 
 
 def _judge(case: Case, sample: Sample, stack: Stack, found: Verdict) -> None:
+    twice = case.how == "twice"
     try:
-        expected = outcome(sample.function, sample)
+        expected = outcome(sample.function, sample, twice=twice)
     except NoGradientError as error:
         found.note(Status.EAGER_REFUSES, f"no gradient: {_first_line(error)}")
         return
     except Exception as error:
         found.note(Status.EAGER_REFUSES, f"{type(error).__name__}: {_first_line(error)}")
         return
-    refused = ""
     try:
-        try:
-            actual = outcome(stack.compiled(sample.function), sample)
-        except UnsupportedProgramError as alone:
-            refused = f"{alone.code}: {_first_line(alone.what)}"
-            try:
-                actual = outcome(stack.captured(sample.function), sample)
-                refused = ""
-            except StackError:
-                actual = outcome(fxstack.compile(sample.function, backend=stack.backend), sample)
+        actual, refused = _compiled(case, sample, stack)
     except Exception as error:
-        found.note(
-            Status.ERROR, f"{type(error).__name__}: {_first_line(error)}{refused and f' after {refused}'}"
-        )
+        found.note(Status.ERROR, f"{type(error).__name__}: {_first_line(error)}")
         return
 
     def referee() -> Outcome | None:
         try:
-            return outcome(sample.function, in_float64(sample))
+            return outcome(sample.function, in_float64(sample), twice=twice)
         except Exception:  # not every operator takes float64; there is no referee then
             return None
 
@@ -123,6 +114,21 @@ def _judge(case: Case, sample: Sample, stack: Stack, found: Verdict) -> None:
         found.note(Status.WRONG if what[0] == "wrong" else Status.LAYOUT, what[1])
     elif refused:
         found.note(Status.BREAKS, refused)
+
+
+def _compiled(case: Case, sample: Sample, stack: Stack) -> tuple[Outcome, str]:
+    """What the stack does, and why not in one graph."""
+    twice = case.how == "twice"
+    if case.how == "dynamic":
+        return outcome(stack.dynamic(sample.function), sample), ""
+    try:
+        return outcome(stack.compiled(sample.function), sample, twice=twice), ""
+    except UnsupportedProgramError as alone:
+        refused = f"{alone.code}: {_first_line(alone.what)}"
+    try:
+        return outcome(stack.captured(sample.function), sample, twice=twice), ""
+    except StackError:
+        return outcome(fxstack.compile(sample.function, backend=stack.backend), sample, twice=twice), refused
 
 
 def _first_line(error: object) -> str:
