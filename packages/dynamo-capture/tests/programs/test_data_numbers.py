@@ -101,7 +101,7 @@ def test_a_side_that_raises_is_left_to_python(same):
     same(program, *[(X, mask, []) for mask in (*MASKS, X[:, 0] > -1, X[:, 0] < 3)])
 
 
-def test_after_an_effect_such_a_side_breaks_the_graph(same):
+def test_effects_before_such_a_side_are_undone(same):
     def program(x, mask):
         x.add_(1)
         if mask.all():
