@@ -36,7 +36,7 @@ ARITHMETIC = ("add", "mul", "div", "remainder", "fmod")
 )
 def test_promotion(name: str, one: str, other: str) -> None:
     number = not isinstance(OPERANDS[other], torch.Tensor)
-    if other == "bool" and name in ("remainder", "fmod"):
+    if (one, other) == ("int64", "bool") and name in ("remainder", "fmod"):
         pytest.skip("division by False")
     overload = "Scalar" if number and name in ("remainder", "fmod") else "Tensor"
     check_operator(f"aten.{name}.{overload}", OPERANDS[one], OPERANDS[other])
