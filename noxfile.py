@@ -18,7 +18,8 @@ import nox
 from nox.command import CommandFailed
 
 sys.path.insert(0, str(Path(__file__).parent / "tools"))
-from workspace import PACKAGES, ROOT, closure, fingerprint
+from bytecode_tests import interpreter
+from workspace import PACKAGES, ROOT, TESTED, closure, fingerprint
 
 os.environ.pop("PYTHONPATH", None)  # what is tested is what is installed
 
@@ -26,35 +27,38 @@ nox.needs_version = ">=2024.4.15"
 nox.options.reuse_venv = "yes"
 nox.options.sessions = ["lint", "types", "tests"]
 
-TORCH = os.environ.get("FXSTACK_TORCH", "torch==2.13.0")
+THIS_PYTHON = f"{sys.version_info.major}.{sys.version_info.minor}"
+NEWER_PYTHONS = tuple(row.python for row in TESTED[1:])
+TORCH = {row.python: os.environ.get("FXSTACK_TORCH", f"torch=={row.torch}") for row in TESTED}
 BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
 TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.3", "numpy")
 TRITON_TOOLS = ("triton>=3.6,<3.7", "numpy<2.4")  # numpy 2.4 breaks the interpreter of Triton 3.6
 TRITON_TESTS = "packages/inductor-codegen/tests/codegen/triton"
-NEWER_PYTHONS = ("3.12", "3.13")
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
-def see_torch(session: nox.Session) -> None:
+def see_torch(session: nox.Session, version: str = THIS_PYTHON) -> None:
     """Make torch importable in the session's environment, installing it first if no session has yet."""
-    name = f"torch-{sys.version_info.major}.{sys.version_info.minor}"
-    shared = ROOT / ".nox" / name
+    shared = ROOT / ".nox" / f"torch-{version}"
     python = shared / "bin" / "python"
     stamp = shared / "installed"
-    if not stamp.exists() or stamp.read_text() != TORCH:
-        session.log(f"installing {TORCH} once, for every session")
-        session.run_install(sys.executable, "-m", "virtualenv", "--quiet", str(shared), external=True)
-        session.run_install(str(python), "-m", "pip", "install", "--quiet", TORCH, external=True)
-        stamp.write_text(TORCH)
-    inside = f"lib/python{sys.version_info.major}.{sys.version_info.minor}/site-packages"
+    if not stamp.exists() or stamp.read_text() != TORCH[version]:
+        session.log(f"installing {TORCH[version]} once, for every session")
+        base = sys.executable if version == THIS_PYTHON else str(interpreter(version))
+        session.run_install(
+            sys.executable, "-m", "virtualenv", "--quiet", "--python", base, str(shared), external=True
+        )
+        session.run_install(str(python), "-m", "pip", "install", "--quiet", TORCH[version], external=True)
+        stamp.write_text(TORCH[version])
+    inside = f"lib/python{version}/site-packages"
     own = Path(session.virtualenv.location) / inside
     (own / "shared_torch.pth").write_text(f"{shared / inside}\n")
 
 
-def install_stack(session: nox.Session, *extras: str) -> None:
+def install_stack(session: nox.Session, *extras: str, version: str = THIS_PYTHON) -> None:
     """All packages, editable, with what they need; skipped when nothing that matters has changed."""
-    see_torch(session)
-    wanted = fingerprint(extra=(TORCH, *BUILD_TOOLS, *TEST_TOOLS, *extras))
+    see_torch(session, version)
+    wanted = fingerprint(extra=(TORCH[version], *BUILD_TOOLS, *TEST_TOOLS, *extras))
     stamp = Path(session.virtualenv.location) / "stack-installed"
     if stamp.exists() and stamp.read_text() == wanted:
         session.log("the packages are installed as they are now; skipping")
@@ -242,3 +246,16 @@ for _version in NEWER_PYTHONS:
     def _tests_bytecode(session: nox.Session, version: str = _version) -> None:
         """The layers that need no torch (bytecode, assembler, frame hook) on another Python, if there is one."""
         session.run(sys.executable, "tools/bytecode_tests.py", version, *session.posargs)
+
+
+for _version in NEWER_PYTHONS:
+    _python = interpreter(_version)
+
+    @nox.session(name=f"tests-python-{_version}", python=str(_python) if _python else _version)
+    def _tests_python(session: nox.Session, version: str = _version) -> None:
+        """All tests but Triton's on another Python, with the version of torch that tools/tested.toml names for it."""
+        install_stack(session, "transformers>=4.50,<6", "import-linter>=2.1", version=version)
+        arguments = session.posargs or ["-q"]
+        session.run(
+            "python", "-m", "pytest", "--timeout=600", f"--ignore={TRITON_TESTS}", *arguments, env=ONE_THREAD
+        )

@@ -1,4 +1,4 @@
-"""Generates docs/compatibility.md from the packages' metadata: which versions work with which."""
+"""Generates docs/compatibility.md: which versions work with which, from the packages' metadata and tested.toml."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 import sys
 from collections.abc import Sequence
 
-from workspace import BY_NAME, PACKAGES, ROOT, Package
+from workspace import BY_NAME, PACKAGES, ROOT, TESTED, Package
 
 PAGE = ROOT / "docs" / "compatibility.md"
 
@@ -36,6 +36,14 @@ def page() -> str:
             "| package | version | Python | torch | needs of this repository |",
             "|---|---|---|---|---|",
             *rows,
+            "",
+            "## Tested together",
+            "",
+            "From `tools/tested.toml`. `FXSTACK_TORCH` names another version of torch for any session.",
+            "",
+            "| CPython | torch | command | last whole run |",
+            "|---|---|---|---|",
+            *(f"| {row.python} | {row.torch} | `nox -s {row.session}` | {row.outcome} |" for row in TESTED),
             "",
         ]
     )

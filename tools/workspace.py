@@ -68,6 +68,22 @@ BY_NAME: dict[str, Package] = {package.name: package for package in PACKAGES}
 """Every package under its name."""
 
 
+@dataclass(frozen=True)
+class Tested:
+    """Versions of CPython and torch that the tests have run on together, by which session of nox, and when."""
+
+    python: str
+    torch: str
+    session: str
+    outcome: str
+
+
+TESTED: tuple[Tested, ...] = tuple(
+    Tested(**row) for row in tomllib.loads((ROOT / "tools" / "tested.toml").read_text())["tested"]
+)
+"""Every row of tools/tested.toml; the first is what CI runs."""
+
+
 def closure(name: str) -> list[Package]:
     """The package and every package of the repository that it needs, needed ones first."""
     ordered: dict[str, Package] = {}

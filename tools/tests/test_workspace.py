@@ -61,3 +61,12 @@ def test_version_ranges(span: str, version: str, inside: bool) -> None:
 def test_the_fingerprint_follows_its_inputs() -> None:
     assert workspace.fingerprint(["a"]) == workspace.fingerprint(["a"])
     assert workspace.fingerprint(["a"]) != workspace.fingerprint(["b"])
+
+
+def test_what_is_said_to_be_tested_is_supported_and_has_a_session() -> None:
+    text = (workspace.ROOT / "noxfile.py").read_text()
+    assert workspace.TESTED[0].session == "tests"
+    for row in workspace.TESTED[1:]:
+        assert row.session == f"tests-python-{row.python}"
+    assert 'name=f"tests-python-{_version}"' in text
+    assert all(f"| {row.python} | {row.torch} |" in compatibility_table.page() for row in workspace.TESTED)
