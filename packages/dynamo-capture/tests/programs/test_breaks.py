@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import types
 
 import pytest
 import torch
@@ -632,3 +633,43 @@ def test_raised_inside_autocast_leaves_it(same):
         return x @ x.T, torch.is_autocast_enabled("cpu")
 
     same(f, (X,), (-X,))
+
+
+class Found:
+    def __getattr__(self, name):
+        if name.startswith("__"):
+            raise AttributeError(name)
+        print("looked up", name)
+        return lambda *args: (name, args)
+
+    @property
+    def made(self):
+        print("made")
+        return lambda *args: ("made", args)
+
+
+class Heir(Found):
+    def call(self, x):
+        y = x + 1
+        return super().made(y), y * 2
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda o, x: o.made(3, x),
+        lambda o, x: [1, o.other(4).__len__(), o.made(x)],
+        lambda o, x: o.call(x),
+        lambda o, x: types.SimpleNamespace(a={1: 2}.items().mapping()),
+    ],
+)
+def test_reading_what_is_called(same, call):
+    def f(x, o):
+        y = x + 1
+        try:
+            result = call(o, y)
+        except TypeError as error:
+            result = str(error)
+        return result, y * 2
+
+    same(f, (X, Heir()), (X + 1, Heir()))

@@ -35,6 +35,7 @@ from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction
+from dynamo_capture.bytecode.method_loads import load_plainly, loads_method
 from dynamo_capture.bytecode.resume_code import NULL, UNBOUND, Parameter, ResumePlan
 
 _EXIT_CALLEE = ".exit_callee"
@@ -55,14 +56,14 @@ def splice(
     target = twins[body.instructions[past_loop_end(body.instructions, enter)]]
     start = [*function_prologue(body.cellvars, body.freevars), *prologue]
     start.append(Instruction("JUMP", target=target, position=target.position))
-    copy.instructions = without_unreachable([*start, *_with_exits(body, twins, exits)])
+    copy.instructions = without_unreachable([*start, *_with_exits(body, twins, exits, enter)])
     return copy
 
 
-def cut(body: CodeBody, exits: Mapping[int, Sequence[Instruction]]) -> CodeBody:
-    """A copy of ``body`` with exits cut into it."""
+def cut(body: CodeBody, exits: Mapping[int, Sequence[Instruction]], broken: int | None = None) -> CodeBody:
+    """A copy of ``body`` with exits cut into it. ``broken``: the instruction before them that runs in Python."""
     copy, twins = body.clone_with_map()
-    copy.instructions = without_unreachable(_with_exits(body, twins, exits))
+    copy.instructions = without_unreachable(_with_exits(body, twins, exits, broken))
     return copy
 
 
@@ -80,7 +81,10 @@ def splice_call(
 
 
 def _with_exits(
-    body: CodeBody, twins: Mapping[Instruction, Instruction], exits: Mapping[int, Sequence[Instruction]]
+    body: CodeBody,
+    twins: Mapping[Instruction, Instruction],
+    exits: Mapping[int, Sequence[Instruction]],
+    broken: int | None,
 ) -> list[Instruction]:
     """The twins of a body's instructions, led through exits."""
     originals = body.instructions
@@ -91,6 +95,8 @@ def _with_exits(
         if index in exits:
             instructions += [doors[twins[original]], *exits[index]]
         instructions.append(twins[original])
+        if index == broken and loads_method(original):
+            instructions += load_plainly(twins[original])
     _redirect(instructions, doors)
     return instructions
 

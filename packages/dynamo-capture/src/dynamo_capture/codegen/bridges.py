@@ -18,6 +18,7 @@ from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
+from dynamo_capture.bytecode.method_loads import loads_method, stack_after
 from dynamo_capture.bytecode.resume_code import (
     NULL,
     VALUE,
@@ -68,7 +69,7 @@ def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
     exits = exits_after(
         plan.code, rest, index, slots(frame), unbound(frame), resumes, via=Suspended, tail=False
     )
-    return _partial(frame, plan, assemble(cut(rest, exits)), None)
+    return _partial(frame, plan, assemble(cut(rest, exits, index)), None)
 
 
 def _caller(frame: Frame, callee: Value, resumes: ResumeCodes) -> Value:
@@ -130,7 +131,11 @@ def exits_after(
     successors = [past_loop_end(body.instructions, found) for found in flow.normal_successors(index)]
     handler = flow.handler(index)
     passed = set() if handler is None else flow.reachable((handler,), successors)
-    kept = before[: len(before) - consumed_by_call(body.instructions[index])]
+    broken = body.instructions[index]
+    if loads_method(broken):
+        kept: Sequence[StackSlot] = stack_after(broken, before)
+    else:
+        kept = before[: len(before) - consumed_by_call(broken)]
     return {
         at: resume_at(code, body, at, kept, missing, passed, resumes, tail=tail, via=via)
         for at in successors
