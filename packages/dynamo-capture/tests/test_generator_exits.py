@@ -70,6 +70,17 @@ def _in_a_clause():
         yield 1
 
 
+def _delegating(items):
+    yield from items
+
+
+def _delegating_in_a_finally(items):
+    try:
+        yield from items
+    finally:
+        print("end")
+
+
 @pytest.mark.parametrize(
     "function, expected",
     [
@@ -77,6 +88,8 @@ def _in_a_clause():
         (collections.abc.Sequence.__iter__, True),
         (_one_other, True),
         (_in_a_clause, True),
+        (_delegating, True),
+        (_delegating_in_a_finally, False),
         (_other_exceptions, False),  # a tuple of classes is not looked into
         (_finally, False),
         (_with, False),

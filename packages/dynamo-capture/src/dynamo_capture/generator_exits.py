@@ -19,6 +19,11 @@ def passes(steps: Sequence[Step], handler: int, names: Mapping[str, Any]) -> boo
     while (
         handler >= 0 and steps[handler].opname != "CALL_INTRINSIC_1"
     ):  # that turns StopIteration into RuntimeError
+        if (
+            steps[handler].opname == "CLEANUP_THROW"
+        ):  # of ``yield from``: it lets all but StopIteration through
+            handler = steps[handler].handler
+            continue
         if steps[handler].opname == "COPY":  # the end of an ``except`` clause: it raises again
             handler = steps[handler + 2].handler
             continue

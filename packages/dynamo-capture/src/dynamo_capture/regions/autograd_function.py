@@ -7,6 +7,7 @@ backward (gradients are off, or no argument requires grad) the forward is inline
 
 from __future__ import annotations
 
+import functools
 import inspect
 import operator
 from collections.abc import Callable, Sequence
@@ -83,6 +84,11 @@ def _with_defaults(tx: Trace, cls: Any, given: list[Value], kwargs: dict[str, Va
                 "CAP243", f"{cls.__name__}.apply() gets keyword arguments, which it does not take"
             )
         return given
+    if kwargs and not _takes_keywords():
+        raise GraphBreak(
+            "CAP243",
+            f"{cls.__name__}.apply() gets keyword arguments, which this version of torch does not take",
+        )
     try:
         bound = inspect.signature(cls.forward).bind(*given, **kwargs)
     except TypeError as error:
@@ -91,6 +97,28 @@ def _with_defaults(tx: Trace, cls: Any, given: list[Value], kwargs: dict[str, Va
     if bound.kwargs:
         raise GraphBreak("CAP243", f"the forward of {cls.__name__} has keyword-only arguments")
     return [value if isinstance(value, Value) else tx.known(value) for value in bound.args]
+
+
+class _Keyword(Function):
+    """Tells what torch does with keywords."""
+
+    @staticmethod
+    def forward(given: Any) -> Any:
+        return given
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        pass
+
+
+@functools.cache
+def _takes_keywords() -> bool:
+    """Whether this version of torch binds keywords to the forward's parameters."""
+    try:
+        _Keyword.apply(given=None)  # type: ignore[no-untyped-call]
+    except TypeError:
+        return False
+    return True
 
 
 def _has_setup(cls: Any) -> bool:
