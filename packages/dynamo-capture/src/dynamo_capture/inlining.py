@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from types import CodeType, FunctionType
+from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 import guards
 from dynamo_capture.attributes.lookup import LIBRARIES
-from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.frame import Frame, GeneratorValue, GlobalsScope, Return, scope_source
+from dynamo_capture.parameters import Parameters
 from dynamo_capture.prepared import prepare
 from dynamo_capture.sources import known_object
-from dynamo_capture.values import CellValue, Const, DictValue, FunctionValue, TupleValue, Value
+from dynamo_capture.values import CellValue, Const, FunctionValue, Value
 from fx_interface.backend import STACK_PACKAGES
 from fx_interface.source import AttrSource, ItemSource, Source
 
@@ -49,7 +49,8 @@ class Inliner:
         tx = self._tx
         if isinstance(function, FunctionValue):
             code, scope = function.code, function.globals
-            variables = self._bind(code, function.defaults, function.kwdefaults, args, kwargs)
+            taken = Parameters(code, code.co_qualname, function.defaults, function.kwdefaults)
+            variables = taken.bind(tx, args, kwargs)
             for name, cell in zip(code.co_freevars, function.closure, strict=True):
                 variables[name] = cell
         else:
@@ -57,8 +58,8 @@ class Inliner:
             assert isinstance(real, FunctionType), real
             code, scope = real.__code__, self.scope(real.__globals__)
             self._guard_state(real, function.source)
-            defaults, kwdefaults = self._defaults(real, function.source)
-            variables = self._bind(code, defaults, kwdefaults, args, kwargs)
+            taken = Parameters(code, real.__qualname__, *self._defaults(real, function.source))
+            variables = taken.bind(tx, args, kwargs)
             if real.__closure__:
                 self._close_over(real, function.source, variables)
         if len(tx.frames) > _DEEPEST:
@@ -124,73 +125,6 @@ class Inliner:
                     base = AttrSource(source if source is not None else known_object(real), "__closure__")
                 known = tx.wrap(cell, ItemSource(base, index))
             variables[name] = known
-
-    def _bind(
-        self,
-        code: CodeType,
-        defaults: list[Value],
-        kwdefaults: dict[str, Value],
-        args: list[Value],
-        kwargs: dict[str, Value],
-    ) -> dict[str, Value]:
-        """Arguments to variables, as a call does."""
-        names = code.co_varnames
-        count, keyword_only = code.co_argcount, code.co_kwonlyargcount
-        given = len(args)
-        flags = code.co_flags
-        variables = dict(zip(names[:count], args, strict=False))
-        index = count + keyword_only
-        if flags & CO_VARARGS:
-            variables[names[index]] = TupleValue(args[count:])
-            index += 1
-        elif given > count:
-            raise self._mismatch(
-                code, f"takes {count} positional argument{'s' * (count != 1)} but {given} were given"
-            )
-        extra: dict[str, Value] = {}
-        if kwargs:
-            by_keyword = set(names[code.co_posonlyargcount : count + keyword_only])
-            for name, value in kwargs.items():
-                if name in by_keyword:
-                    if name in variables:
-                        raise self._mismatch(code, f"got multiple values for argument {name!r}")
-                    variables[name] = value
-                else:
-                    extra[name] = value
-        if flags & CO_VARKEYWORDS:
-            variables[names[index]] = DictValue({name: [Const(name), value] for name, value in extra.items()})
-        elif extra:
-            raise self._mismatch(code, f"got an unexpected keyword argument {next(iter(extra))!r}")
-        self._fill_defaults(code, variables, defaults, kwdefaults)
-        return variables
-
-    def _fill_defaults(
-        self, code: CodeType, variables: dict[str, Value], defaults: list[Value], kwdefaults: dict[str, Value]
-    ) -> None:
-        names, count = code.co_varnames, code.co_argcount
-        first = count - len(defaults)
-        missing = []
-        for index in range(count):
-            name = names[index]
-            if name not in variables:
-                if index >= first:
-                    variables[name] = defaults[index - first]
-                else:
-                    missing.append(name)
-        for name in names[count : count + code.co_kwonlyargcount]:
-            if name not in variables:
-                if name in kwdefaults:
-                    variables[name] = kwdefaults[name]
-                else:
-                    missing.append(name)
-        if missing:
-            shown = " and ".join(repr(name) for name in missing)
-            raise self._mismatch(
-                code, f"missing {len(missing)} required argument{'s' * (len(missing) != 1)}: {shown}"
-            )
-
-    def _mismatch(self, code: CodeType, text: str) -> Exception:
-        return self._tx.raises(TypeError, f"{code.co_qualname}() {text}")
 
 
 __all__ = ["CellValue", "Inliner"]

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from dynamo_capture import floats, numpy_types
-from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture import containers, floats, numpy_types
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.floats import is_open
 from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY, BinaryOperator
 from dynamo_capture.torch_polyfills import substitute_for
@@ -21,7 +21,6 @@ from dynamo_capture.values import (
     DictView,
     FunctionValue,
     ListValue,
-    MethodValue,
     ObjectValue,
     OpaqueValue,
     SequenceValue,
@@ -60,6 +59,9 @@ _RELATIONS: dict[str, tuple[RelationOp, bool]] = {
     ">=": ("<=", True),
 }
 _PLAIN = (int, float, bool, complex, str, bytes, type(None))
+
+_SHOWN = {"**": "** or pow()"}
+"""What errors call an operator, where that is not as it is written."""
 
 
 class Operators:
@@ -132,7 +134,7 @@ class Operators:
             raise self._tx.raises(TypeError, f"can't multiply sequence by non-int of type {kind!r}")
 
     def _containers(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
-        lhs, rhs = _as_sequence(lhs), _as_sequence(rhs)
+        lhs, rhs = containers.as_sequence(lhs), containers.as_sequence(rhs)
         tx = self._tx
         match symbol:
             case "+" | "+=" if isinstance(lhs, ListValue):
@@ -149,7 +151,8 @@ class Operators:
                 if isinstance(one, SequenceValue) and isinstance(other, (SequenceValue, Const)):
                     self._check_repetition(lhs, rhs)
                 if isinstance(one, SequenceValue) and not isinstance(other, SequenceValue):
-                    items, lhs = one.items * tx.integer(other), one
+                    times = tx.integer(other)
+                    items, lhs = tx.fold(lambda: one.items * times), one
                     if symbol == "*=" and isinstance(lhs, ListValue):
                         tx.effects.mutates(lhs)
                         lhs.items[:] = items
@@ -158,8 +161,11 @@ class Operators:
             case "%" | "%=" if isinstance(lhs, Const) and isinstance(lhs.value, str):
                 text = lhs.value
                 return Const(tx.fold(lambda: text % tx.calls.python_object(rhs)))
-            case "|" | "|=" if isinstance(lhs, DictValue) and isinstance(rhs, DictValue):
-                target = lhs if symbol == "|=" else tx.calls.copy_dict(lhs)
+            case "|=" if isinstance(lhs, DictValue):  # takes pairs too
+                lhs.call_method(tx, "update", [rhs], {})
+                return lhs
+            case "|" if isinstance(lhs, DictValue) and isinstance(rhs, DictValue):
+                target = tx.calls.copy_dict(lhs)
                 for key, value in list(rhs.all_entries(tx).values()):
                     target.set_item(tx, key, value)
                 return target
@@ -206,12 +212,18 @@ class Operators:
             elif isinstance(receiver, TensorValue):
                 return tx.tensors.call_function(plain.function, [lhs, rhs], {})
         self._refuse(BINARY[symbol].function, lhs, rhs)
+        if symbol in ("*", "*=") and any(
+            isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__index__")
+            for value in (lhs, rhs)
+        ):
+            raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
         names = lhs.python_type().__name__, rhs.python_type().__name__
         known = (Const, SequenceValue, DictValue, SetValue, ObjectValue, FunctionValue)
         of_numpy = any(issubclass(value.python_type(), numpy_types.SCALARS) for value in (lhs, rhs))
         if isinstance(lhs, known) and isinstance(rhs, known) and not of_numpy:
             raise tx.raises(
-                TypeError, f"unsupported operand type(s) for {symbol}: {names[0]!r} and {names[1]!r}"
+                TypeError,
+                f"unsupported operand type(s) for {_SHOWN.get(symbol, symbol)}: {names[0]!r} and {names[1]!r}",
             )
         raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
 
@@ -280,8 +292,12 @@ class Operators:
         if isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue):
             return self._compare_objects(symbol, lhs, rhs, left, right)
         if symbol in ("==", "!="):
-            return boolean(self._equal(lhs, rhs) == (symbol == "=="))
-        return self._ordered(symbol, function, lhs, rhs)
+            return boolean(containers.equal(tx, lhs, rhs) == (symbol == "=="))
+        answered = containers.ordered(tx, symbol, function, lhs, rhs)
+        if answered is not None:
+            return answered
+        self._refuse(function, lhs, rhs)
+        raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
 
     def _with_fixed_bounds(self, value: Value) -> Value:
         """Ranges and slices with symbolic bounds, fixed to their values."""
@@ -307,7 +323,10 @@ class Operators:
 
     def _compare_objects(self, symbol: str, lhs: Value, rhs: Value, left: str, right: str) -> Value:
         tx = self._tx
-        for receiver, name, other in ((lhs, left, rhs), (rhs, right, lhs)):
+        attempts = [(lhs, left, rhs), (rhs, right, lhs)]
+        if rhs.python_type() is not lhs.python_type() and issubclass(rhs.python_type(), lhs.python_type()):
+            attempts.reverse()
+        for receiver, name, other in attempts:
             if not isinstance(receiver, ObjectValue):
                 continue
             tx.attributes.guard_type(receiver)
@@ -340,57 +359,6 @@ class Operators:
         raise tx.raises(
             TypeError, f"{symbol!r} not supported between instances of {names[0]!r} and {names[1]!r}"
         )
-
-    def _equal(self, lhs: Value, rhs: Value) -> bool:
-        tx = self._tx
-        try:
-            return bool(tx.fold(lambda: lhs.as_constant() == rhs.as_constant()))
-        except NotConstant:
-            pass
-        one, other = _as_sequence(lhs), _as_sequence(rhs)
-        if isinstance(one, SequenceValue) and isinstance(other, SequenceValue):
-            if isinstance(one, TupleValue) != isinstance(other, TupleValue) or len(one.items) != len(
-                other.items
-            ):
-                return False
-            return all(
-                self.equal_or_same(tx.force(a), tx.force(b))
-                for a, b in zip(one.items, other.items, strict=True)
-            )
-        if isinstance(one, DictValue) and isinstance(other, DictValue):
-            mine, theirs = one.all_entries(tx), other.all_entries(tx)
-            return mine.keys() == theirs.keys() and all(
-                self.equal_or_same(tx.force(mine[k][1]), tx.force(theirs[k][1])) for k in mine
-            )
-        sets = (SetValue, DictView)
-        if isinstance(one, sets) or isinstance(other, sets):
-            try:
-                return tx.calls.as_set(one).items.keys() == tx.calls.as_set(other).items.keys()
-            except GraphBreak:
-                return False
-        if isinstance(one, MethodValue) and isinstance(other, MethodValue):
-            return self.same(one.function, other.function) and self.same(one.receiver, other.receiver)
-        return self.same(lhs, rhs)
-
-    def _ordered(self, symbol: str, function: Callable[..., Any], lhs: Value, rhs: Value) -> Value:
-        tx = self._tx
-        try:
-            return tx.known(
-                tx.fold(lambda: function(tx.calls.python_object(lhs), tx.calls.python_object(rhs)))
-            )
-        except NotConstant:
-            pass
-        one, other = _as_sequence(lhs), _as_sequence(rhs)
-        if isinstance(one, SequenceValue) and isinstance(other, SequenceValue):
-            for a, b in zip(one.unpack(tx), other.unpack(tx), strict=False):
-                if not self.equal_or_same(a, b):
-                    return self.compare(symbol, a, b)
-            return boolean(function(len(one.items), len(other.items)))
-        if isinstance(one, (SetValue, DictView)) and isinstance(other, (SetValue, DictView)):
-            keys = [set(tx.calls.as_set(v).items) for v in (one, other)]
-            return boolean(function(*keys))
-        self._refuse(function, lhs, rhs)
-        raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
 
     def equal_or_same(self, lhs: Value, rhs: Value) -> bool:
         """``lhs is rhs or lhs == rhs``, as containers compare."""
@@ -451,10 +419,3 @@ def _number(value: Value) -> Any:
     if isinstance(value, Const) and isinstance(value.value, (int, float)):
         return int(value.value) if isinstance(value.value, bool) else value.value
     return None
-
-
-def _as_sequence(value: Value) -> Value:
-    """A constant tuple as a tuple value; an instance of a list or dict subclass as its content."""
-    if isinstance(value, Const) and isinstance(value.value, tuple):
-        return TupleValue([Const(item) for item in value.value], type(value.value))
-    return value

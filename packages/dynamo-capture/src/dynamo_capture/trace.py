@@ -238,7 +238,7 @@ class Trace:
                 raise self.raises(TypeError, f"unhashable type: {value.cls.__name__!r}")
             if not _hashes_by_identity(value.cls):
                 return self._hashed_key(value)
-        if value.python_type() in (list, dict, set):
+        if value.python_type().__hash__ is None:
             raise self.raises(TypeError, f"unhashable type: {value.python_type().__name__!r}")
         if isinstance(value, (NewReference, WeakReference)):
             return self._referent_key(value)

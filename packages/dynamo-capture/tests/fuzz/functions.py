@@ -120,10 +120,19 @@ def _instance(owner: type) -> Any:
     return made
 
 
+def _defaults(function: types.FunctionType) -> dict[str, Any]:
+    """By name; the code is asked, as ``inspect.signature`` shows what a decorator says of it."""
+    code, given = function.__code__, function.__defaults__ or ()
+    first = code.co_argcount - len(given)
+    positional = dict(zip(code.co_varnames[first : code.co_argcount], given, strict=True))
+    return positional | (function.__kwdefaults__ or {})
+
+
 def arguments(function: types.FunctionType, owner: type | None, r: random.Random) -> dict[str, Any]:
     """What the frame's argument slots hold in one call."""
     code = function.__code__
     named = code.co_argcount + code.co_kwonlyargcount
+    defaults = _defaults(function)
     chosen = {}
     for place, name in enumerate(code.co_varnames[:named]):
         if place == 0 and owner is not None and name in ("self", "cls"):
@@ -136,8 +145,8 @@ def arguments(function: types.FunctionType, owner: type | None, r: random.Random
                 except TypeError:
                     chosen[name] = r.choice(_MAKERS)(r)
             continue
-        default = inspect.signature(function).parameters[name].default if r.random() < 0.3 else inspect._empty
-        chosen[name] = r.choice(_MAKERS)(r) if default is inspect._empty else default
+        as_declared = r.random() < 0.3 and name in defaults
+        chosen[name] = defaults[name] if as_declared else r.choice(_MAKERS)(r)
     rest = named
     if code.co_flags & inspect.CO_VARARGS:
         chosen[code.co_varnames[rest]] = tuple(r.choice(_MAKERS)(r) for _ in range(r.randrange(3)))

@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
 from typing import Any
 
+from dynamo_capture.calls.signatures import signature_of
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Value
-
-
-@functools.cache
-def _signature(function: Any) -> inspect.Signature | None:
-    try:
-        return inspect.signature(function)
-    except (ValueError, TypeError):
-        return None
 
 
 def by_position(
@@ -26,7 +17,7 @@ def by_position(
     A function without a known signature keeps its arguments; a call that the signature refuses breaks the graph, so
     that Python itself words the error.
     """
-    signature = _signature(function)
+    signature = signature_of(function)
     if signature is None:
         return args, kwargs
     try:

@@ -10,6 +10,7 @@ import torch
 
 from dynamo_capture import floats
 from dynamo_capture.calls.registry import handles, pure
+from dynamo_capture.calls.slots import attribute_name
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.polyfills.builtins import sorted_by
@@ -54,7 +55,6 @@ pure(
     builtins.oct,
     builtins.bin,
     builtins.ascii,
-    builtins.divmod,
     builtins.issubclass,
 )
 
@@ -109,7 +109,7 @@ def is_callable(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 @handles(getattr)
 def get_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    name = tx.constant(args[1])
+    name = attribute_name(tx, args[1])
     if len(args) == 2:
         return args[0].get_attr(tx, name)
     try:
@@ -122,25 +122,30 @@ def get_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
 
 @handles(hasattr)
 def has_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return boolean(tx.attributes.has(args[0], tx.constant(args[1])))
+    return boolean(tx.attributes.has(args[0], attribute_name(tx, args[1])))
 
 
 @handles(setattr)
 def set_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    args[0].set_attr(tx, tx.constant(args[1]), args[2])
+    args[0].set_attr(tx, attribute_name(tx, args[1]), args[2])
     return NONE
 
 
 @handles(delattr)
 def delete_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    args[0].del_attr(tx, tx.constant(args[1]))
+    args[0].del_attr(tx, attribute_name(tx, args[1]))
     return NONE
 
 
 @handles(vars)
 def variables(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if args:
-        return args[0].get_attr(tx, "__dict__")
+        try:
+            return args[0].get_attr(tx, "__dict__")
+        except UserRaise as raised:
+            if issubclass(raised.value.python_type(), AttributeError):
+                raise tx.raises(TypeError, "vars() argument must have __dict__ attribute") from None
+            raise
     raise GraphBreak("CAP234", "vars() without an argument")
 
 
@@ -179,7 +184,11 @@ def formatted(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(value, ObjectValue):
         custom = tx.attributes.in_class(value.cls, "__format__")
         if isinstance(custom, types.FunctionType):
-            return tx.inliner.call_function(Const(custom), [value, Const(spec)], {})
+            made = tx.inliner.call_function(Const(custom), [value, Const(spec)], {})
+            if not issubclass(made.python_type(), str):
+                kind = made.python_type().__name__
+                raise tx.raises(TypeError, f"__format__ must return a str, not {kind}")
+            return made
     try:
         real = tx.calls.python_object(value)
     except NotConstant:
@@ -191,7 +200,11 @@ def formatted(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(iter)
 def iterator(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return CallIterator(args[0], args[1]) if len(args) == 2 else args[0].iterate(tx)
+    if len(args) == 1:
+        return args[0].iterate(tx)
+    if not is_callable(tx, args[:1], {}).truth(tx):
+        raise GraphBreak("CAP230", f"iter() with {args[0].describe()}, which cannot be called")
+    return CallIterator(args[0], args[1])
 
 
 @handles(next)
@@ -201,6 +214,8 @@ def next_item(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if isinstance(value, IteratorValue):
             tx.effects.advances(value)
             return value.next(tx)
+        if not isinstance(value, ObjectValue):
+            raise tx.raises(TypeError, f"{value.python_type().__name__!r} object is not an iterator")
         return tx.calls.special(value, "__next__", [])
     except IteratorStop as stop:
         if len(args) > 1:
@@ -223,6 +238,13 @@ def absolute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(tx.fold(lambda: abs(number)))
 
 
+@handles(divmod)
+def quotient_and_rest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if any(isinstance(arg, ObjectValue) for arg in args):
+        raise GraphBreak("CAP230", "divmod() of an object of the program")
+    return tx.inliner.call_function(Const(substitute_for(divmod)), args, {})
+
+
 @handles(round)
 def rounded(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
@@ -243,6 +265,8 @@ def power(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 def _extreme(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str) -> Value:
     """``max`` (``>``) or ``min`` (``<``)."""
+    if len(args) > 1 and "default" in kwargs:
+        raise GraphBreak("CAP230", "max() or min() of several arguments gets a default")
     items = list(args) if len(args) > 1 else args[0].unpack(tx)
     key = kwargs.get("key", NONE)
     if not items:
@@ -292,6 +316,8 @@ def smallest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handles(sum)
 def total(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     result = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
+    if result.python_type() in (str, bytes, bytearray):
+        raise GraphBreak("CAP230", f"sum() starts with {result.describe()}")
     if isinstance(args[0], MapIterator) or isinstance(
         result, ObjectValue
     ):  # a graph may end in what these call
@@ -325,12 +351,19 @@ def any_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
             return boolean(True)
 
 
+def _flag(tx: Trace, value: Value) -> bool:
+    """``reverse=value``: before CPython 3.13 an integer is asked for."""
+    if isinstance(value, Const):
+        tx.fold(lambda: sorted((), reverse=value.value))
+    return tx.truth(value)
+
+
 @handles(sorted)
 def sorted_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     items = args[0].unpack(tx)
     key = kwargs.get("key", NONE)
     ranks = items if is_none(key) else [key.call(tx, [item], {}) for item in items]
-    reverse = "reverse" in kwargs and tx.truth(kwargs["reverse"])
+    reverse = "reverse" in kwargs and _flag(tx, kwargs["reverse"])
     try:
         plain = [tx.calls.python_object(rank) for rank in ranks]
     except NotConstant:
@@ -370,44 +403,6 @@ def print_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handles(input, open, compile, breakpoint)
 def interacts(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP236", "a builtin that talks to the outside world")
-
-
-@handles(object.__new__)
-def object_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from dynamo_capture.calls.construct import new_instance
-
-    return new_instance(tx, tx.constant(args[0]), [])
-
-
-@handles(dict.__new__)
-def dict_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from dynamo_capture.calls.construct import new_instance
-
-    return new_instance(tx, tx.constant(args[0]), [])
-
-
-@handles(tuple.__new__)
-def tuple_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from dynamo_capture.calls.construct import new_tuple
-
-    return new_tuple(tx.constant(args[0]), args[1].unpack(tx) if len(args) > 1 else [])
-
-
-@handles(BaseException.__new__, Exception.__new__)
-def exception_new(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from dynamo_capture.calls.construct import new_instance
-
-    return new_instance(tx, tx.constant(args[0]), args[1:])
-
-
-@handles(type.__call__)
-def type_call(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from dynamo_capture.calls.construct import construct_plainly
-
-    owner = args[0]
-    if not isinstance(owner, Const):
-        raise owner.unsupported("instantiating")
-    return construct_plainly(tx, owner, args[1:], kwargs)
 
 
 __all__ = ["DictValue", "InstanceDictValue", "SequenceValue"]

@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import guards
+from dynamo_capture.calls.slots import call_slot
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.parameters import Parameters
 from dynamo_capture.values import NONE, Const, DictValue, ListValue, ObjectValue, SetValue, TupleValue, Value
 from dynamo_capture.values.sequences import keeps_tuple_methods
 
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 
+_LOOKS_AT_ARGUMENTS = (UnicodeEncodeError, UnicodeDecodeError, UnicodeTranslateError, BaseExceptionGroup)
 _EXTENSIONS = frozenset(name for name in sys.stdlib_module_names if name.startswith("_"))
 
 
@@ -48,11 +51,13 @@ def construct_plainly(tx: Trace, owner: Const, args: list[Value], kwargs: dict[s
             and "_make" in dir(cls)
             and _is_generated(maker)
         ):
-            return _named_tuple(tx, cls, maker, args, kwargs)
+            return _named_tuple(tx, owner, maker, args, kwargs)
         made = tx.inliner.call_function(Const(maker), [owner, *args], kwargs)
         if not issubclass(made.python_type(), cls):
             return made
     else:
+        if issubclass(cls, tuple) and (len(args) > 1 or kwargs):
+            tx.fold(lambda: tuple.__new__(cls, *[()] * len(args)))
         made = new_instance(tx, cls, args)
     if isinstance(made, ObjectValue):
         _initialize(tx, made, args, kwargs)
@@ -73,7 +78,7 @@ def _initialize(tx: Trace, made: ObjectValue, args: list[Value], kwargs: dict[st
         maker = tx.attributes.in_class(made.cls, "__new__")
         if not isinstance(maker, (types.FunctionType, staticmethod)):
             raise tx.raises(TypeError, f"{made.cls.__name__}() takes no arguments")
-    tx.calls.slot_of_object(made, initializer, "__init__", args, kwargs)
+    call_slot(tx, made, initializer, args, kwargs)
 
 
 def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
@@ -81,17 +86,15 @@ def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
     base = next(b for b in cls.__mro__ if not _is_heap(b))
     if inspect.isabstract(cls):
         tx.fold(lambda: object.__new__(cls))
-    if tx.attributes.in_class(cls, "__del__") is not guards.ABSENT:
-        what = f"an instance of {cls.__qualname__} is made, which has a finalizer"
-        raise GraphBreak(
-            "CAP233", what, as_written=True
-        )  # who goes on after a break would hold it until it returns
+    forbid_finalizer(tx, cls)
     if issubclass(cls, collections.defaultdict):
         raise GraphBreak("CAP213", f"{cls.__qualname__} is a subclass of defaultdict")
     if issubclass(cls, torch.Tensor):
         raise GraphBreak("CAP233", f"a tensor of the class {cls.__name__} is made")
     if issubclass(cls, type):
         raise GraphBreak("CAP232", "a class is made")
+    if issubclass(cls, _LOOKS_AT_ARGUMENTS) or (issubclass(cls, (OSError, SyntaxError)) and len(args) > 1):
+        raise GraphBreak("CAP233", f"an instance of {cls.__qualname__} is made, which looks at its arguments")
     if issubclass(cls, tuple):
         return new_tuple(cls, args[0].unpack(tx) if args else [])
     made = ObjectValue(cls)
@@ -109,6 +112,13 @@ def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
             f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",
         )
     return made
+
+
+def forbid_finalizer(tx: Trace, cls: type) -> None:
+    """Break where ``cls`` has a ``__del__``: who goes on after a break would hold the instance until it returns."""
+    if tx.attributes.in_class(cls, "__del__") is not guards.ABSENT:
+        what = f"an instance of {cls.__qualname__} is made, which has a finalizer"
+        raise GraphBreak("CAP233", what, as_written=True)
 
 
 def new_tuple(cls: type, items: list[Value]) -> Value:
@@ -129,19 +139,11 @@ def _is_generated(maker: Any) -> bool:
     return bool(maker.__module__ and maker.__module__.startswith("namedtuple_"))
 
 
-def _named_tuple(tx: Trace, cls: Any, maker: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    defaults = {
-        name: tx.known(value)
-        for name, value in zip(cls._fields[::-1], (maker.__defaults__ or ())[::-1], strict=False)
-    }
-    given = dict(zip(cls._fields, args, strict=False))
-    if len(args) > len(cls._fields) or any(name not in cls._fields or name in given for name in kwargs):
-        raise tx.raises(TypeError, f"wrong arguments for {cls.__name__}()")
-    given.update(kwargs)
-    missing = [name for name in cls._fields if name not in given and name not in defaults]
-    if missing:
-        raise tx.raises(TypeError, f"{cls.__name__}() missing {len(missing)} required arguments: {missing}")
-    return TupleValue([given.get(name) or defaults[name] for name in cls._fields], cls)
+def _named_tuple(tx: Trace, owner: Const, maker: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    cls = owner.value
+    defaults = [tx.known(value) for value in maker.__defaults__ or ()]
+    given = Parameters(maker.__code__, maker.__qualname__, defaults, {}).bind(tx, [owner, *args], kwargs)
+    return TupleValue([given[name] for name in cls._fields], cls)
 
 
 __all__ = ["NONE", "construct", "construct_plainly", "new_instance"]

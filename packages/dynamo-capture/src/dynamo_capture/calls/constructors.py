@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.calls.registry import handles
+from dynamo_capture.calls.slots import refuse
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.floats import is_open
@@ -71,16 +72,12 @@ def make_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
     return tx.calls.as_set(args[0], frozenset) if args else SetValue({}, frozenset)
 
 
-@handles(frozenset.__new__)
-def new_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return tx.calls.as_set(args[1], frozenset) if len(args) > 1 else SetValue({}, frozenset)
-
-
 @handles(collections.deque)
 def make_deque(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     made = ListValue(list(args[0].unpack(tx)) if args else [], collections.deque)
     limit = args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)
     made.maxlen = None if is_none(limit) else tx.integer(limit)
+    tx.fold(lambda: collections.deque(maxlen=made.maxlen))
     if made.maxlen is not None:
         made.items = made.items[max(0, len(made.items) - made.maxlen) :]
     return made
@@ -101,6 +98,8 @@ for _cls in (dict, collections.OrderedDict):
 
 @handles(collections.defaultdict)
 def make_defaultdict(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args and not is_none(args[0]) and not Const(callable).call(tx, args[:1], {}).truth(tx):
+        raise tx.raises(TypeError, "first argument must be callable or None")
     made = DictValue({}, collections.defaultdict)
     made.factory = args[0] if args and not is_none(args[0]) else None
     made.call_method(tx, "update", args[1:], kwargs)
@@ -119,12 +118,28 @@ def make_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if isinstance(args[0], SymValue) and len(args) == 1:
             return args[0]
     if isinstance(value, ObjectValue):
-        return tx.calls.special(
-            value, "__int__" if tx.attributes.has_special(value, "__int__") else "__index__", []
-        )
+        for name in ("__int__", "__index__"):
+            if tx.attributes.has_special(value, name):
+                return _number_of(tx, value, name, int)
+        if tx.attributes.has_special(value, "__trunc__"):
+            raise GraphBreak("CAP230", f"int() of {value.describe()}, which has a __trunc__")
+        what = "int() argument must be a string, a bytes-like object or a real number, not"
+        raise tx.raises(TypeError, f"{what} {value.cls.__name__!r}")
     constants = [tx.constant(arg) for arg in args]
     named = {name: tx.constant(arg) for name, arg in kwargs.items()}
     return Const(tx.fold(lambda: int(*constants, **named)))
+
+
+def _number_of(tx: Trace, value: ObjectValue, name: str, kind: type) -> Value:
+    """What a special method gives, which has to be a number of that kind."""
+    made = tx.calls.special(value, name, [])
+    found = made.python_type()
+    if not issubclass(found, kind):
+        owner = f"{value.cls.__name__}." if kind is float else ""
+        raise tx.raises(TypeError, f"{owner}{name} returned non-{kind.__name__} (type {found.__name__})")
+    if found is not kind:
+        raise GraphBreak("CAP230", f"{name} gives a {found.__name__}")
+    return made
 
 
 @handles(float)
@@ -136,7 +151,11 @@ def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if is_open(args[0]):
             return args[0]
     if isinstance(args[0], ObjectValue):
-        return tx.calls.special(args[0], "__float__", [])
+        if not tx.attributes.has_special(args[0], "__float__") and tx.attributes.has_special(
+            args[0], "__index__"
+        ):
+            return Const(float(tx.index(args[0])))
+        return _number_of(tx, args[0], "__float__", float)
     number = tx.index(args[0])
     return Const(tx.fold(lambda: float(number)))
 
@@ -317,5 +336,10 @@ def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
     if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__reversed__"):
         return tx.calls.special(value, "__reversed__", [])
     if isinstance(value, ObjectValue) and value.base is None:
+        if not all(tx.attributes.has_special(value, name) for name in ("__len__", "__getitem__")):
+            raise refuse(tx, value.cls, "__reversed__")
         return tx.inliner.call_function(Const(substitute_for(builtins.reversed)), args, {})
+    kind = value.python_type()
+    if not hasattr(kind, "__reversed__") and not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
+        raise tx.raises(TypeError, f"{kind.__name__!r} object is not reversible")
     return SequenceIterator(value.unpack(tx)[::-1])

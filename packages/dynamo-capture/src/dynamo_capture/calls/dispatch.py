@@ -20,6 +20,7 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     messages,
     methods,
     modes,
+    new,
     parts,
     set_methods,
     torch_functions,
@@ -28,21 +29,22 @@ from dynamo_capture.calls.binding import by_position
 from dynamo_capture.calls.cached import call_cached
 from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.contexts import ContextValue
-from dynamo_capture.calls.methods import METHODS, call_builtin_method
+from dynamo_capture.calls.methods import METHODS, call_builtin_method, check_arguments
 from dynamo_capture.calls.optimized import call_optimized
 from dynamo_capture.calls.participants import takes_part
 from dynamo_capture.calls.receivers import (
     BUILTIN_METHODS,
     FOLDED,
-    HANDLED_METHODS,
     is_constant_object,
     is_method_of,
     is_tensor_getter,
 )
 from dynamo_capture.calls.references import DISPATCH, call_dispatch
-from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler, takes
+from dynamo_capture.calls.registry import HANDLERS, PURE, PURE_MODULES, Handler
+from dynamo_capture.calls.signatures import takes
+from dynamo_capture.calls.slots import call_slot, refuse
 from dynamo_capture.calls.stock_marks import without_stock_marks
-from dynamo_capture.calls.texts import REPR_WRAPPERS, text_of, wrapped_repr
+from dynamo_capture.calls.texts import REPR_WRAPPERS, wrapped_repr
 from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin
 from dynamo_capture.controls import SKIP_MARK, has_constant_result, is_allowed_in_graph, skip_reason
 from dynamo_capture.errors import GraphBreak, NotConstant
@@ -110,6 +112,10 @@ class Calls:
         if kind is RegionFunction:
             return call_optimized(tx, function, args, kwargs)
         substitute = substitute_for(function)
+        if substitute is not None and not takes(function, len(args), tuple(kwargs)):
+            raise _not_taken(owner)
+        if kind is types.MethodDescriptorType and args and not _is_receiver(args[0], function.__objclass__):
+            raise GraphBreak("CAP230", f"{function.__qualname__} is called with {args[0].describe()}")
         if isinstance(function, type):
             if substitute is not None:
                 return tx.inliner.call_function(Const(substitute), args, kwargs)
@@ -151,7 +157,7 @@ class Calls:
             except IndexError:
                 if len(args) > 1:
                     raise
-        raise GraphBreak("CAP230", f"{owner.describe()} is called with arguments that it does not take")
+        raise _not_taken(owner)
 
     def is_pure(self, function: Any) -> bool:
         """Whether the function may be run for real on known arguments."""
@@ -214,12 +220,12 @@ class Calls:
         """``str.upper(x)``, ``dict.update(d, ...)``, ``object.__setattr__(x, name, value)``."""
         tx = self._tx
         if not args:
-            raise tx.raises(TypeError, f"unbound method {function.__qualname__} needs an argument")
+            tx.fold(function)
         receiver, name = args[0], function.__name__
         if isinstance(receiver, TensorValue):
             return receiver.call_method(tx, name, args[1:], kwargs)
         if isinstance(receiver, ObjectValue):
-            return self.slot_of_object(receiver, function, name, args[1:], kwargs)
+            return call_slot(tx, receiver, function, args[1:], kwargs)
         if isinstance(receiver, Const):
             if function.__objclass__ is object and name == "__setattr__":
                 return self._set(receiver, args)
@@ -228,73 +234,6 @@ class Calls:
 
     def _set(self, receiver: Value, args: list[Value]) -> Value:
         receiver.set_attr(self._tx, self._tx.constant(args[1]), args[2])
-        return Const(None)
-
-    def slot_of_object(
-        self, receiver: ObjectValue, function: Any, name: str, args: list[Value], kwargs: dict[str, Value]
-    ) -> Value:
-        """A C method of ``object``, ``dict`` and so on, applied to an instance of a Python class."""
-        tx = self._tx
-        if any(function is handled for handled in HANDLED_METHODS):  # some C methods have no hash
-            return HANDLERS[function](tx, [receiver, *args], kwargs)
-        match name:
-            case "__init__":
-                if receiver.base is not None and function is not object.__init__:
-                    return self._init_base(receiver, args, kwargs)
-                if issubclass(receiver.cls, BaseException):
-                    if receiver.real is not None:
-                        raise receiver.unsupported("initializing")
-                    receiver.attrs["args"] = TupleValue(list(args))
-                return Const(None)
-            case "__setattr__":
-                tx.attributes.set_generic(receiver, tx.constant(args[0]), args[1])
-                return Const(None)
-            case "__delattr__":
-                tx.attributes.delete_generic(receiver, tx.constant(args[0]))
-                return Const(None)
-            case "__getattribute__":
-                return tx.attributes.without_getattr(receiver, tx.constant(args[0]))
-            case "__hash__":
-                raise GraphBreak("CAP212", f"the hash of {receiver.describe()} is asked for")
-            case "__init_subclass__" | "__setstate__" | "__reduce__" | "__reduce_ex__":
-                raise receiver.unsupported(f"calling {name}")
-            case "__eq__" | "__ne__" if receiver.base is None:
-                same = tx.operators.same(receiver, args[0])
-                if name == "__eq__":
-                    return Const(True) if same else Const(NotImplemented)
-                return Const(not same)
-            case "__str__" | "__repr__" | "__format__" if (
-                receiver.base is None or function.__objclass__ is object
-            ):
-                return text_of(tx, receiver, name)
-            case "with_traceback" if issubclass(receiver.cls, BaseException):
-                return receiver
-            case "add_note" if issubclass(receiver.cls, BaseException):
-                if not tx.attributes.has(receiver, "__notes__"):
-                    receiver.set_attr(tx, "__notes__", ListValue([]))
-                return receiver.get_attr(tx, "__notes__").call_method(tx, "append", args, kwargs)
-        if receiver.base is not None:
-            if name == "__getitem__" and tx.attributes.has_special(receiver, "__missing__"):
-                return self._get_or_missing(receiver, args[0])
-            return receiver.base.call_method(tx, name, args, kwargs)
-        if receiver.real is not None and receiver.source is not None:
-            raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
-        raise receiver.unsupported(f"calling {name}")
-
-    def _get_or_missing(self, receiver: ObjectValue, key: Value) -> Value:
-        """``dict.__getitem__`` of a subclass with ``__missing__``."""
-        tx = self._tx
-        assert receiver.base is not None
-        if receiver.base.contains(tx, key):
-            return receiver.base.get_item(tx, key)
-        return self.special(receiver, "__missing__", [key])
-
-    def _init_base(self, receiver: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        tx, base = self._tx, receiver.base
-        if isinstance(base, DictValue):
-            call_builtin_method(tx, base, "update", args, kwargs)
-        elif isinstance(base, ListValue) and args:
-            base.items[:] = args[0].unpack(tx)
         return Const(None)
 
     def _call_folded(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -354,7 +293,7 @@ class Calls:
                 return value.cls(value.table(tx))
             return value.cls(self.python_object(item) for item in value.items.values())
         if isinstance(value, DictView):
-            return [self.python_object(item) for item in value.unpack(tx)]
+            return value.like([self.python_object(item) for item in value.unpack(tx)])
         if isinstance(value, ArrayValue) and value.is_known:
             return value.content.copy()
         if value.python_type() is int:
@@ -375,6 +314,7 @@ class Calls:
         method = getattr(type(real), name, None)
         special = METHODS.get(method) if isinstance(real, (str, bytes, tuple, frozenset)) else None
         if special is not None:
+            check_arguments(owner, method, args, kwargs)
             receiver = self.as_set(owner, frozenset) if isinstance(real, frozenset) else owner
             return special(tx, receiver, args, kwargs)
         if isinstance(real, tuple) and not self._all_known(args, kwargs):
@@ -385,7 +325,7 @@ class Calls:
         if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
             return modes.device_block(tx, real, name)
         if isinstance(real, FOLDED):
-            return self._call_folded(getattr(real, name), args, kwargs)
+            return self._call_folded(tx.fold(lambda: getattr(real, name)), args, kwargs)
         found = owner.get_attr(tx, name)
         if isinstance(found, BuiltinMethod):
             raise GraphBreak("CAP230", f"a call of the method {name!r} of {owner.describe()}")
@@ -439,7 +379,7 @@ class Calls:
         found = tx.attributes.of_object(owner, name)
         if isinstance(found, BuiltinMethod) and found.receiver is owner:
             function = tx.attributes.in_class(owner.cls, name)
-            return self.slot_of_object(owner, function, name, args, kwargs)
+            return call_slot(tx, owner, function, args, kwargs)
         return found.call(tx, args, kwargs)
 
     def special(self, owner: Value, name: str, args: list[Value]) -> Value:
@@ -458,7 +398,7 @@ class Calls:
         if isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return BuiltinMethod(owner, name)
         if not tx.attributes.has_special(owner, name):
-            raise tx.raises(TypeError, f"{owner.cls.__name__!r} object does not support {name}")
+            raise refuse(tx, owner.cls, name)
         return owner.get_attr(tx, name)
 
     def set_of(self, items: list[Value], cls: type = set) -> SetValue:
@@ -483,6 +423,15 @@ class Calls:
         made = DictValue({key: list(entry) for key, entry in owner.all_entries(self._tx).items()}, owner.cls)
         made.factory = owner.factory
         return made
+
+
+def _not_taken(owner: Const) -> GraphBreak:
+    return GraphBreak("CAP230", f"{owner.describe()} is called with arguments that it does not take")
+
+
+def _is_receiver(value: Value, cls: type) -> bool:
+    """Whether a method of ``cls`` can be called with it."""
+    return issubclass(value.python_type(), cls)
 
 
 def _is_none(value: Value) -> bool:

@@ -7,11 +7,13 @@ substitute in Python (``polyfills``); what is pure runs for real when everything
 from __future__ import annotations
 
 import collections
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.calls.binding import by_position
-from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.calls.signatures import METHOD_KINDS, takes
+from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.opcodes.building import mapping_entries
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
@@ -56,6 +58,10 @@ def call_builtin_method(
     original = getattr(owner.python_type(), name, None)
     if original is None:
         raise tx.raises(AttributeError, f"{owner.python_type().__name__!r} object has no attribute {name!r}")
+    if isinstance(original, types.BuiltinFunctionType):  # of the class, whatever the instance
+        return Const(original).call(tx, args, kwargs)
+    if isinstance(original, METHOD_KINDS):
+        check_arguments(owner, original, args, kwargs)
     found = METHODS.get(original)
     if found is None:
         for base in owner.python_type().__mro__[1:]:
@@ -71,6 +77,10 @@ def call_builtin_method(
         return tx.inliner.call_function(Const(substitute), [owner, *args], kwargs)
     general = _GENERAL.get(name)
     if general is not None:
+        if name in _MEETING and (
+            _plain_class(args[0]) is not _plain_class(owner) or isinstance(owner, DictView)
+        ):
+            raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets {args[0].describe()}")
         return general(tx, owner, args)
     try:
         real = tx.calls.python_object(owner)
@@ -81,6 +91,14 @@ def call_builtin_method(
     if isinstance(owner, (ListValue, DictValue, SetValue)):
         raise GraphBreak("CAP230", f"the method {name!r} of {owner.describe()}")
     return tx.calls.from_python(tx.fold(lambda: getattr(real, name)(*arguments, **named)))
+
+
+def check_arguments(owner: Value, original: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """Break the graph, so that Python raises, at a call that the method does not take."""
+    if not takes(original, 1 + len(args), tuple(kwargs)):
+        raise GraphBreak(
+            "CAP230", f"{owner.describe()}.{original.__name__} gets arguments that it does not take"
+        )
 
 
 def _plain_class(owner: Value) -> type:
@@ -117,8 +135,9 @@ _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
     "__and__": lambda tx, owner, args: tx.operators.binary("&", owner, args[0]),
     "__sub__": lambda tx, owner, args: tx.operators.binary("-", owner, args[0]),
     "__mul__": lambda tx, owner, args: tx.operators.binary("*", owner, args[0]),
-    "__init__": lambda tx, owner, args: NONE,
 }
+_MEETING = frozenset({"__eq__", "__ne__", "__add__", "__or__", "__and__", "__sub__"})
+"""What gives NotImplemented, or raises, for an object of another kind than the receiver."""
 
 
 # Lists and deques.
@@ -173,6 +192,14 @@ def list_insert(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str
 def list_clear(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     tx.effects.mutates(owner)
     owner.items.clear()
+    return NONE
+
+
+@method(list.__init__)
+def list_init(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = args[0].unpack(tx) if args else []
+    tx.effects.mutates(owner)
+    owner.items[:] = items
     return NONE
 
 
@@ -258,7 +285,7 @@ def dict_popitem(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[st
     return TupleValue([key, tx.force(value)])
 
 
-@method(dict.update, collections.OrderedDict.update)
+@method(dict.__init__, dict.update, collections.OrderedDict.update)
 def dict_update(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for source in args:
         for key, value in _pairs(tx, source):
@@ -274,12 +301,16 @@ def _pairs(tx: Trace, source: Value) -> list[list[Value]]:
     if hasattr(kind, "keys"):
         return mapping_entries(tx, source)
     pairs = []
-    for pair in source.unpack(tx):
-        items = pair.unpack(tx)
+    for index, pair in enumerate(source.unpack(tx)):
+        what = f"dictionary update sequence element #{index}"
+        try:
+            items = pair.unpack(tx)
+        except UserRaise as raised:
+            if not issubclass(raised.value.python_type(), TypeError):
+                raise
+            raise tx.raises(TypeError, f"cannot convert {what} to a sequence") from None
         if len(items) != 2:
-            raise tx.raises(
-                ValueError, f"dictionary update sequence element has length {len(items)}; 2 is required"
-            )
+            raise tx.raises(ValueError, f"{what} has length {len(items)}; 2 is required")
         pairs.append(items)
     return pairs
 

@@ -35,7 +35,7 @@ def turn(tx: Trace, setter: Callable[..., Any], value: Any) -> None:
     """Set a switch from here on."""
     if SWITCHES[setter]() == value:
         return
-    setter(value)
+    tx.fold(lambda: setter(value))
     tx.output.call("call_function", setter, (value,), {}, None, tx.where(), pure=False)
 
 

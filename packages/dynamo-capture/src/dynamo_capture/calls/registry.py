@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import functools
-import inspect
-import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -55,22 +52,6 @@ def handles(*functions: Any) -> Callable[[Handler], Handler]:
         return handler
 
     return register
-
-
-@functools.lru_cache(maxsize=4096)
-def takes(function: Any, positional: int, keywords: tuple[str, ...]) -> bool:
-    """Whether a function can be called like this, as far as it says so."""
-    if not isinstance(function, (types.BuiltinFunctionType, types.FunctionType)):
-        return True
-    try:
-        signature = inspect.signature(function)
-    except (TypeError, ValueError):
-        return True
-    try:
-        signature.bind(*range(positional), **dict.fromkeys(keywords))
-    except TypeError:
-        return False
-    return True
 
 
 def pure(*functions: Any) -> None:

@@ -50,6 +50,13 @@ def set_update(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, 
     return NONE
 
 
+@method(set.__init__)
+def set_init(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = [tx.calls.as_set(arg) for arg in args]
+    owner.clear(tx)
+    return set_update(tx, owner, list(made), {})
+
+
 @method(set.clear)
 def set_clear(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner.clear(tx)

@@ -20,7 +20,11 @@ def text_of(tx: Trace, value: Value, name: str = "__str__") -> Value:
         for special in ("__str__", "__repr__") if name == "__str__" else ("__repr__",):
             found = tx.attributes.in_class(value.cls, special)
             if isinstance(found, types.FunctionType):
-                return Const(found).call(tx, [value], {})
+                text = Const(found).call(tx, [value], {})
+                if not issubclass(text.python_type(), str):
+                    kind = text.python_type().__name__
+                    raise tx.raises(TypeError, f"{special} returned non-string (type {kind})")
+                return text
             if issubclass(value.cls, BaseException):
                 return _text_of_exception(tx, value, name)
     raise GraphBreak("CAP211", f"the text of {value.describe()}")

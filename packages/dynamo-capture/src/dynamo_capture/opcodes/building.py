@@ -196,6 +196,7 @@ def unpack_sequence(frame: Frame, step: Step) -> None:
 
 def unpack_exactly(tx: Trace, value: Value, count: int) -> list[Value]:
     """``a, b = value``."""
+    _check_iterable(tx, value)
     if isinstance(value, (IteratorValue, ObjectValue)):
         items = _at_most(tx, value.iterate(tx), count + 1)  # a program's iterator may never end
     else:
@@ -205,6 +206,12 @@ def unpack_exactly(tx: Trace, value: Value, count: int) -> list[Value]:
     if len(items) > count:
         raise tx.raises(ValueError, f"too many values to unpack (expected {count})")
     return items
+
+
+def _check_iterable(tx: Trace, value: Value) -> None:
+    kind = value.python_type()
+    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+        raise tx.raises(TypeError, f"cannot unpack non-iterable {kind.__name__} object")
 
 
 def _at_most(tx: Trace, iterator: IteratorValue, count: int) -> list[Value]:
@@ -221,7 +228,9 @@ def _at_most(tx: Trace, iterator: IteratorValue, count: int) -> list[Value]:
 @opcode("UNPACK_EX")
 def unpack_ex(frame: Frame, step: Step) -> None:
     before, after = step.arg & 0xFF, step.arg >> 8
-    items = frame.stack.pop().unpack(frame.tx)
+    value = frame.stack.pop()
+    _check_iterable(frame.tx, value)
+    items = value.unpack(frame.tx)
     if len(items) < before + after:
         raise frame.tx.raises(
             ValueError, f"not enough values to unpack (expected at least {before + after}, got {len(items)})"

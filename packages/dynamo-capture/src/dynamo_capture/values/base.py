@@ -152,6 +152,16 @@ class IteratorValue(Value):
             except IteratorStop:
                 return items
 
+    def contains(self, tx: Trace, item: Value) -> bool:
+        """``item in iterator``: takes items up to the one that it is."""
+        tx.effects.advances(self)
+        while True:
+            try:
+                if tx.operators.equal_or_same(self.next(tx), item):
+                    return True
+            except IteratorStop:
+                return False
+
     def truth(self, tx: Trace) -> bool:
         return True
 

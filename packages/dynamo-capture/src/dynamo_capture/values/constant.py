@@ -56,6 +56,8 @@ class Const(Value):
                 raise NotConstant(item)
             wanted = item.as_constant()
         except NotConstant:
+            if isinstance(self.value, frozenset):
+                tx.hash_key(item)
             if isinstance(self.value, (tuple, frozenset, range)):
                 return any(tx.operators.equal_or_same(tx.known(part), item) for part in self.value)
             raise self.unsupported("testing membership of an unknown value") from None

@@ -205,9 +205,20 @@ class DictView(Value):
         self.kind = kind
         self.source = None
 
+    @property
+    def _is_ordered(self) -> bool:
+        return issubclass(self.owner.cls, collections.OrderedDict)
+
     def python_type(self) -> type:
-        ordered = issubclass(self.owner.cls, collections.OrderedDict)
-        return type(getattr(collections.OrderedDict() if ordered else {}, self.kind)())
+        return type(getattr(collections.OrderedDict() if self._is_ordered else {}, self.kind)())
+
+    def like(self, items: list[Any]) -> Any:
+        """A real view of this kind, of these items."""
+        made: dict[Any, Any] = collections.OrderedDict() if self._is_ordered else {}
+        made.update(dict.fromkeys(items) if self.kind == "keys" else enumerate(items))
+        if self.kind == "items":
+            made = type(made)(items)
+        return getattr(made, self.kind)()
 
     def unpack(self, tx: Trace) -> list[Value]:
         from dynamo_capture.values.sequences import TupleValue

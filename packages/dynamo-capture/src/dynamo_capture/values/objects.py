@@ -13,6 +13,16 @@ if TYPE_CHECKING:
     from fx_interface.source import Source
 
 
+class _Sized:
+    """Has Python check what a ``__len__`` gives."""
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size  # type: ignore[no-any-return]
+
+
 class ObjectValue(Value):
     """``real``: the object, if it existed. ``attrs``: attributes written by the trace (None: deleted), over
     ``real``'s own; ``reads``: attributes already read. ``base``: the content of an instance of a subclass of list,
@@ -63,14 +73,23 @@ class ObjectValue(Value):
     def contains(self, tx: Trace, item: Value) -> bool:
         if tx.attributes.has_special(self, "__contains__"):
             return tx.truth(tx.calls.special(self, "__contains__", [item]))
+        if not tx.attributes.has_special(self, "__iter__") and not tx.attributes.has_special(
+            self, "__getitem__"
+        ):
+            raise tx.raises(TypeError, f"argument of type {self.cls.__name__!r} is not iterable")
         return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
 
     def length(self, tx: Trace) -> int:
-        return int(tx.index(tx.calls.special(self, "__len__", [])))
+        found = tx.index(tx.calls.special(self, "__len__", []))
+        return tx.fold(lambda: len(_Sized(found)))
 
     def truth(self, tx: Trace) -> bool:
         if tx.attributes.has_special(self, "__bool__"):
-            return tx.truth(tx.calls.special(self, "__bool__", []))
+            found = tx.calls.special(self, "__bool__", [])
+            if found.python_type() is not bool:
+                kind = found.python_type().__name__
+                raise tx.raises(TypeError, f"__bool__ should return bool, returned {kind}")
+            return tx.truth(found)
         if tx.attributes.has_special(self, "__len__"):
             return self.length(tx) > 0
         tx.attributes.guard_type(self)
@@ -86,4 +105,8 @@ class ObjectValue(Value):
                 return substitute
             raise tx.raises(TypeError, f"{self.cls.__name__!r} object is not iterable")
         found = tx.calls.special(self, "__iter__", [])
-        return found if isinstance(found, IteratorValue) else ObjectIterator(found)
+        if isinstance(found, IteratorValue):
+            return found
+        if isinstance(found, ObjectValue) and tx.attributes.has_special(found, "__next__"):
+            return ObjectIterator(found)
+        raise tx.raises(TypeError, f"iter() returned non-iterator of type {found.python_type().__name__!r}")

@@ -1,0 +1,210 @@
+"""Calls that Python refuses raise what Python raises, and special methods called by name answer as Python's do."""
+
+import collections
+
+import pytest
+import torch
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+class Item:
+    def __init__(self, n):
+        self.n = n
+
+
+class Loose(Item):
+    def __init__(self, *args):
+        super(Item, self).__init__(*args)
+
+
+class Made:
+    def __new__(cls, *args):
+        return object.__new__(cls)
+
+
+class Equal(Item):
+    def __eq__(self, other):
+        return self.n == other.n if isinstance(other, Equal) else NotImplemented
+
+    __hash__ = None
+
+
+class Words(dict):
+    pass
+
+
+class Pair(tuple):
+    __slots__ = ()
+
+
+class Numbers(list):
+    def __init__(self, *items):
+        super().__init__(items)
+
+
+class Members(set):
+    def __init__(self, *items):
+        super().__init__(items)
+
+
+class Frozen(frozenset):
+    pass
+
+
+class Refused(Exception):
+    pass
+
+
+class Deeper(Equal):
+    def __eq__(self, other):
+        return "deeper"
+
+
+class Index:
+    def __index__(self):
+        return 2
+
+
+class Divides:
+    def __divmod__(self, other):
+        return "divided", other
+
+    def __rdivmod__(self, other):
+        return "divides", other
+
+
+class Wrong:
+    """Each special method gives what Python does not take."""
+
+    def __bool__(self):
+        return 3
+
+    def __len__(self):
+        return -1
+
+    def __str__(self):
+        return 3
+
+    def __format__(self, spec):
+        return 4
+
+    def __int__(self):
+        return "1"
+
+    def __float__(self):
+        return 1
+
+    def __iter__(self):
+        return 3
+
+
+Named = collections.namedtuple("Named", "a b")
+
+
+def drained(iterator):
+    return 2 in iterator, list(iterator)
+
+
+def added(one, other):
+    one |= other
+    return one
+
+
+def unpacked(value):
+    first, *rest = value
+    return first, rest
+
+
+EXPRESSIONS = {
+    "number of arguments": [
+        "range()", "set(1, 2)", "set(a=1)", "frozenset(a=1)", "bool(1, 2)", "bool(a=1)", "slice(1, 2, 3, 4)",
+        "collections.deque([1], 2, 3)", "object(1)", "list(zip([1], a=1))", "[].append()", "[].append(1, 2)",
+        "{1}.add()", "{1}.add(1, 2)", "{1: 2}.get()", "{1: 2}.pop()", "{1: 2}.pop(1, 2, 3)", "{}.setdefault()",
+        "[1].insert(1)", "[1].clear(1)", "{1: 2}.keys(1)", "{1}.issubset()", "{1}.union([2], [3])", "''.join()",
+        "collections.deque([1]).append()", "collections.OrderedDict(a=1).pop()", "[1].__len__(2)",
+        "[1].__getitem__()", "[1].__setitem__(0)", "[1].__contains__()", "getattr(1)", "next()", "max(1, 2, default=3)",
+        "Item(1).__setattr__('n')",
+    ],
+    "kinds of arguments": [
+        "sum(['a'], '')", "reversed({1})", "hasattr(Item(1), 3)", "getattr(Item(1), 3)", "setattr(Item(1), 3, 3)",
+        "tuple.index([1], 1)", "list.append({1}, 2)", "dict.get([1], 2)", "type.__call__(3)",
+        "collections.Counter('a') in {}", "slice(1).numel()", "torch._C._set_grad_enabled('no')", "Refused(a=1)",
+        "getattr(torch, slice(0, 2))",
+    ],
+    "special methods": [
+        "[1].__eq__(3)", "(1,).__eq__([1])", "(1,).__ne__([1])", "{1}.__or__([1])", "{1: 2}.__eq__([1])",
+        "{}.__or__([1])", "[1].__add__([2])", "{1}.__and__({1, 2})", "Item(1).__eq__(3)", "Item(1).__ne__(3)",
+        "Equal(1).__ne__(Equal(2))", "Equal(1).__ne__(3)", "Equal(1) != Equal(1)", "Item(1) != 3",
+    ],
+    "making": [
+        "object.__new__(3)", "object.__new__()", "object.__new__(dict)", "object.__new__(Item, 1)",
+        "type(object.__new__(Item))", "dict.__new__(Item)", "dict.__new__(Words, 1, 2)", "tuple.__new__(Item, (1,))",
+        "tuple.__new__(Pair, (1, 2))", "tuple.__new__(Pair, (1,), 2)", "tuple.__new__(Pair, 1)",
+        "type(frozenset.__new__(Frozen, [1]))", "frozenset.__new__(set, [1])", "Exception.__new__(Refused, 1).args",
+        "Exception.__new__(Item)", "Loose()", "Loose(1)", "Made(1).__class__", "Item()", "Item(1, 2)", "Item(m=1)",
+        "type.__call__(Item, 3).n",
+    ],
+    "operators": [
+        "added({1: 2}, [(3, 4)])", "added({1: 2}, 3)", "added({1}, [2])", "[1] in frozenset({1})", "[1] * 2**70",
+        "'a' * Index()", "[1] * Index()", "divmod(Divides(), 2)", "divmod(2, Divides())", "Item(1) ** 2",
+        "collections.deque([1]) == [1]", "[y] == {1}", "{1: 2}.values() == [2]", "{1: y}.keys() == {1}",
+        "collections.OrderedDict(a=1, b=y) == collections.OrderedDict(b=y, a=1)", "Equal(1) == Deeper(1)",
+        "collections.OrderedDict(a=1, b=2) == dict(b=2, a=1)", "repr({1: 2}.keys())", "str({1: 2}.items())",
+        "repr(collections.OrderedDict(a=1).values())", "3 in Item(1)", "[a for a, b in [1]]", "unpacked(Item(1))",
+    ],
+    "conversions": [
+        "int(Item(1))", "int(Index())", "float(Index())", "float(Item(1))", "len(Item(1))", "len(Wrong())",
+        "bool(Wrong())", "1 if Wrong() else 2", "str(Wrong())", "f'{Wrong()}'", "format(Wrong())", "int(Wrong())",
+        "float(Wrong())", "reversed(Item(1))", "vars(1)", "next([1])", "iter(3, 4)", "collections.deque([1], -1)",
+        "collections.defaultdict(1)", "sorted('ba', reverse='x')", "dict([1])", "dict([(1, 2, 3)])", "Item(1)[0]",
+        "iter(Wrong())", "list(1, 2)",
+    ],
+    "exceptions": [
+        "OSError(2, 'absent').__class__", "OSError(2, 'absent').args", "TimeoutError('a', 2, y).filename is y",
+        "ImportError('a', name='b').name", "ImportError('a', b=1)", "AttributeError('a').args",
+    ],
+    "iterators": [
+        "1 in (v for v in (1, 2))", "5 in iter([1])", "(1, 2) in zip([1], [2])", "y in iter([y])",
+        "collections.OrderedDict(a=1).fromkeys([1, 2])", "{1: 2}.fromkeys('ab', y)", "{1: 2}.fromkeys()",
+        "drained(iter([1, 2, 3]))",
+    ],
+    "parameters": [
+        "(lambda a, /, b, *, c: 1)(1)", "(lambda a, /, b, *, c: 1)(a=1, b=2, c=3)", "(lambda a, b=1, *, c: 1)(1, 2, 3)",
+        "(lambda: 1)(1)", "(lambda a, b: 1)()", "(lambda a, *, c, d: 1)(1)", "(lambda a: 1)(1, a=2)", "(lambda a: 1)(b=1)",
+        "Named(1)", "Named(1, 2, 3)", "Named(a=1)", "Named(1, a=1)", "Named(b=1, a=2)", "(lambda *, a=y: a)(y)",
+    ],
+    "initializing": [
+        "Numbers(1, 2)", "list(Numbers(1).__init__() or [])", "sorted(Members(1, 2))", "again([1, 2], [3])",
+        "again({1: 2}, [(3, 4)])", "again({1}, [2])", "again([1])", "again([1], 2)", "again([1], [2], 3)",
+        "again(collections.deque([1]), [2])", "again(collections.defaultdict(list, a=1), None)",
+    ],
+}  # fmt: skip
+
+
+def again(made, *args):
+    made.__init__(*args)
+    return made
+
+
+def _program(expression):
+    scope = dict(globals())
+    text = f"""
+def program(x):
+    y = x + 1
+    try:
+        result = {expression}
+    except Exception as error:
+        result = type(error).__name__, str(error)
+    return result, y * 2
+"""
+    exec(compile(text, f"<{expression}>", "exec"), scope)
+    return scope["program"]
+
+
+@pytest.mark.parametrize("group", EXPRESSIONS)
+def test_answers(same, group):
+    for expression in EXPRESSIONS[group]:
+        program = _program(expression)
+        same(program, (X,))
+        assert same.capture.report.replacements, expression
