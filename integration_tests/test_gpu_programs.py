@@ -313,3 +313,30 @@ def test_transposed_inputs(shape: tuple[int, ...], dtype: torch.dtype) -> None:
     y = torch.randint(0, 2, (*shape[:-2], shape[-1], shape[-2]), device="cuda").to(dtype)
     same(lambda x, y: (x == y.mT) | (x.mT.contiguous().mT > y.mT), (x, y))
     same(lambda x, y: (x.mT.contiguous().to(torch.float32) + y).mT, (x, y))
+
+
+def test_the_first_call_draws_what_later_ones_draw() -> None:
+    """Learning what a program returns moves no generator, and draws from no weights that sum to nothing."""
+
+    def draws(x: torch.Tensor) -> Any:
+        weights = x.softmax(-1)
+        order = torch.randperm(x.shape[0], device="cuda")
+        kept = torch.randint(0, 3, (x.shape[0],), device=x.device)
+        return torch.multinomial(weights, 5, replacement=True) + 10 * order[:5] + 100 * kept[:5], weights
+
+    compiled = fxstack.compile(draws, fullgraph=True)
+    for size in (8, 8, 11, 13):
+        x = torch.randn(size, device="cuda")
+        torch.manual_seed(size)
+        expected = draws(x), torch.rand(1, device="cuda")
+        torch.manual_seed(size)
+        found = compiled(x), torch.rand(1, device="cuda")
+        torch.testing.assert_close(found, expected)
+
+
+def test_cuda_means_the_current_device() -> None:
+    def made(x: torch.Tensor) -> torch.Tensor:
+        y = torch.arange(x.shape[0], device="cuda") + torch.ones(x.shape[0], device=torch.device("cuda"))
+        return y * x if y.device == x.device else y
+
+    same(made, (torch.randn(5, device="cuda"),), (torch.randn(7, device="cuda"),))

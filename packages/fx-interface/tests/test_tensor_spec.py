@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from fx_interface import TensorSpec, contiguous_strides, spec_of
 from fx_interface.symbols import symbol
+from fx_interface.tensor_spec import located
 
 CPU = torch.device("cpu")
 
@@ -52,3 +53,11 @@ def test_gradients_and_devices_are_told() -> None:
     spec = spec_of(torch.ones(2, dtype=torch.float64, requires_grad=True))
     assert (spec.requires_grad, spec.dtype) == (True, torch.float64)
     assert str(TensorSpec((2,), (3,), torch.int8, torch.device("cuda", 1))) == "int8[2] strides [3] cuda:1"
+
+
+def test_devices_have_the_index_of_what_is_made_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 3)
+    assert located(torch.device("cuda")) == torch.device("cuda", 3)
+    assert located(torch.device("cuda", 1)) == torch.device("cuda", 1)
+    assert located(CPU) == CPU
+    assert located(torch.device("meta")) == torch.device("meta")

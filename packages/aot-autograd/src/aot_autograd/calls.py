@@ -15,7 +15,7 @@ from aot_autograd.record import Value
 from aot_autograd.storage import ViewStep
 from aot_autograd.trace import Trace, TracedTensor
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.tensor_spec import SymSpec, TensorSpec
+from fx_interface.tensor_spec import SymSpec, TensorSpec, located
 
 Treatment: TypeAlias = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
 """How an operator is recorded: called with the trace, the operator and its arguments, returns its results."""
@@ -30,6 +30,8 @@ def values_of(trace: Trace, arg: Any) -> Any:
         return _resolved(trace, value) if arg.is_neg() or arg.is_conj() else value
     if kind is list or kind is tuple:
         return [values_of(trace, part) for part in arg]
+    if kind is torch.device:
+        return located(arg)
     if isinstance(arg, torch.Tensor):
         return trace.lift(arg)
     if isinstance(arg, torch.SymInt | torch.SymBool | torch.SymFloat):

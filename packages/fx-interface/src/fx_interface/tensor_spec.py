@@ -96,6 +96,13 @@ ValueSpec: TypeAlias = Union[
 """Spec of a node's value. Operators with several results have a tuple (a list where the schema returns Tensor[])."""
 
 
+def located(device: torch.device) -> torch.device:
+    """The device with the index that tensors made there have: ``cuda`` means the current one."""
+    if device.index is not None or device.type in ("cpu", "meta"):
+        return device
+    return torch.device(device.type, torch.get_device_module(device).current_device())
+
+
 def contiguous_strides(sizes: Sequence[IntLike]) -> tuple[IntLike, ...]:
     """Row-major strides; a dimension of size 0 counts as 1, as torch has it."""
     return _row_major(tuple(sizes))

@@ -96,6 +96,10 @@ def _trial(
             case TensorSpec():
                 devices.add(value.device)
                 return _real_tensor(value, env, fill, strides_of)
+            case torch.device():
+                devices.add(value)
+            case torch.Generator():
+                return value.clone_state()  # the program's own does not move on
             case SymSpec():
                 return env.specialize(value.expr)
             case Expr():

@@ -29,7 +29,7 @@ from fx_interface.failing import may_fail
 from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
-from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec
+from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, located
 
 
 class SpecTensor(torch.Tensor):
@@ -192,6 +192,8 @@ class Inference:
             return arg.spec
         if kind is list or kind is tuple:
             return [self._plain(part) for part in arg]
+        if kind is torch.device:
+            return located(arg)
         if kind is torch.SymInt:
             return self.env.simplify(arg.node.value)
         if kind is torch.SymBool:

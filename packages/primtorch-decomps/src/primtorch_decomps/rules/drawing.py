@@ -1,0 +1,85 @@
+"""Specs of random permutations, integers and choices: tried on zeros, choices would end a GPU's context."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.registry import spec_rule
+from primtorch_decomps.shapes import at_most
+
+
+def _row_major(sizes: Sequence[IntLike], dtype: torch.dtype | None, device: Any) -> TensorSpec:
+    place = torch.device("cpu") if device is None else torch.device(device)
+    return TensorSpec(tuple(sizes), contiguous_strides(tuple(sizes)), dtype or torch.int64, place)
+
+
+@spec_rule("aten.multinomial.default")
+def multinomial(
+    weights: TensorSpec,
+    num_samples: IntLike,
+    replacement: bool = False,
+    *,
+    generator: Any = None,
+    env: ShapeEnv,
+) -> TensorSpec:
+    """Weights [n] or [m, n] -> indices [k] or [m, k]."""
+    if weights.rank not in (1, 2) or not weights.dtype.is_floating_point or not at_most(1, num_samples, env):
+        raise RuleMismatchError("weights of another rank or dtype, or no samples")
+    if not replacement and not at_most(num_samples, weights.sizes[-1], env):
+        raise RuleMismatchError("more samples than weights")
+    return _row_major((*weights.sizes[:-1], num_samples), torch.int64, weights.device)
+
+
+@spec_rule("aten.randperm.default", "aten.randperm.generator")
+def randperm(
+    n: IntLike,
+    *,
+    generator: Any = None,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    env: ShapeEnv,
+) -> TensorSpec:
+    if not at_most(0, n, env):
+        raise RuleMismatchError("a permutation of less than nothing")
+    return _row_major((n,), dtype, device)
+
+
+@spec_rule("aten.randint.default", "aten.randint.generator")
+def randint(
+    high: IntLike,
+    size: Sequence[IntLike],
+    *,
+    generator: Any = None,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    env: ShapeEnv,
+) -> TensorSpec:
+    return randint_from(0, high, size, dtype=dtype, device=device, env=env)
+
+
+@spec_rule("aten.randint.low", "aten.randint.low_generator")
+def randint_from(
+    low: IntLike,
+    high: IntLike,
+    size: Sequence[IntLike],
+    *,
+    generator: Any = None,
+    dtype: torch.dtype | None = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: Any = None,
+    env: ShapeEnv,
+) -> TensorSpec:
+    if not all(at_most(0, number, env) for number in size) or at_most(high, low, env):
+        raise RuleMismatchError("no number to draw, or sizes below zero")
+    return _row_major(size, dtype, device)

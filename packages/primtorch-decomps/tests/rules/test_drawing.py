@@ -1,0 +1,46 @@
+"""Specs of random permutations, integers and choices."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from primtorch_decomps import LIBRARY
+from primtorch_decomps.testing import check_spec
+
+CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
+    ("multinomial.default", (torch.rand(5), 3), {}),
+    ("multinomial.default", (torch.rand(2, 5).double(), 7, True), {}),
+    ("randperm.default", (5,), {}),
+    ("randperm.default", (0,), {"dtype": torch.int32}),
+    ("randint.default", (3, [2, 4]), {}),
+    ("randint.low", (-2, 3, [0, 4]), {"dtype": torch.float32}),
+]
+
+
+@pytest.mark.parametrize(("name", "args", "kwargs"), CASES)
+def test_specs(name: str, args: Any, kwargs: Any) -> None:
+    operator, overload = name.split(".")
+    check_spec(getattr(getattr(torch.ops.aten, operator), overload), args, kwargs)
+
+
+def test_sizes_stay_symbolic() -> None:
+    env = ShapeEnv()
+    n = env.create_symbol(6)
+    weights = TensorSpec((n, 4), contiguous_strides((n, 4)), torch.float32, torch.device("cpu"))
+    assert LIBRARY.infer(torch.ops.aten.multinomial.default, (weights, 2), {}, env).sizes == (n, 2)
+    assert LIBRARY.infer(torch.ops.aten.randperm.default, (n,), {}, env).sizes == (n,)
+    assert LIBRARY.infer(torch.ops.aten.randint.default, (9, [n, 2]), {}, env).sizes == (n, 2)
+    assert env.simplify(n) == n
+
+
+def test_what_torch_refuses_it_refuses() -> None:
+    weights = TensorSpec((3,), (1,), torch.float32, torch.device("cpu"))
+    with pytest.raises(RuntimeError, match="without replacement"):
+        LIBRARY.infer(torch.ops.aten.multinomial.default, (weights, 4), {}, ShapeEnv())
+    with pytest.raises(RuntimeError):
+        LIBRARY.infer(torch.ops.aten.randint.low, (3, 3, [2]), {}, ShapeEnv())
