@@ -130,3 +130,24 @@ def test_the_text_is_what_it_was() -> None:
         file.parent.mkdir(exist_ok=True)
         file.write_text(body)
     assert body == file.read_text()
+
+
+@pytest.mark.parametrize("columns", [5, 9000])
+@pytest.mark.parametrize("reduced", [False, True])
+def test_results_in_the_memory_of_operands_of_others(
+    columns: int, reduced: bool, interpret: Interpret
+) -> None:
+    """The first result may take over the memory of an operand that only the second one needs."""
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(2, columns))
+    summed = graph.call(torch.ops.aten.cumsum.default, x, 0)
+    grown = graph.call(p.exp, x)
+    left = graph.call(p.sub, grown, summed)
+    results = [grown, left, *([graph.call(p.sum, left, [1])] if reduced else [])]
+    program = plan(graph.build(*results))
+    given = torch.randn(2, columns)
+    found = interpret(program)(given.clone())
+    expected = [given.exp(), given.exp() - given.cumsum(0)]
+    torch.testing.assert_close(list(found[:2]), expected)
+    if reduced:
+        torch.testing.assert_close(found[2], expected[1].sum(1), rtol=1e-4, atol=1e-3)

@@ -99,9 +99,7 @@ def _pointwise(kernel: Kernel, row: Scope, body: list[str], width: str) -> None:
 
 
 def _stores(step: Pass, scope: Scope) -> None:
-    for node in step.points:
-        if isinstance(node, Store):
-            write_store(node, scope)
+    write_stores([node for node in step.points if isinstance(node, Store)], scope)
 
 
 def block_head(inner: Sequence[LoopVar], offset: str, width: str) -> list[str]:
@@ -131,8 +129,7 @@ def _held_passes(kernel: Kernel, row: Scope, body: list[str], width: str) -> Non
                 points.value(node.value)
                 body += [*reductions.start(node), *reductions.step(node, points), *reductions.finish(node)]
         _stores(step, points)
-        for store in step.row:
-            write_store(store, row)
+        write_stores(step.row, row)
 
 
 def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str], width: str) -> None:
@@ -147,26 +144,28 @@ def _loop_pass(step: Pass, row: Scope, inner: Sequence[LoopVar], body: list[str]
         body += [f"    {line}" for line in (*block_head(inner, "roffset + ", width), *points.lines)]
     for node in accumulators:
         body += reductions.finish(node)
-    for store in step.row:
-        write_store(store, row)
+    write_stores(step.row, row)
 
 
 def accumulate(step: Pass, row: Scope, inner: Sequence[LoopVar]) -> Scope:
     """The lines inside of a loop over blocks, in a scope of their own."""
     points = _points_scope(row, inner)
     for node in step.points:
-        if isinstance(node, Store):
-            write_store(node, points)
-        elif isinstance(node, Accumulate):
+        if isinstance(node, Accumulate):
             points.value(node.value)
             points.lines += reductions.step(node, points)
+    _stores(step, points)
     return points
 
 
-def write_store(node: Store, scope: Scope) -> None:
-    """The line that stores, behind those that its value needs."""
+def write_stores(nodes: Sequence[Store], scope: Scope) -> None:
+    """The lines that store, behind those that compute the values: a result may lie where another one's operand does."""
+    scope.lines += [_store(node, scope) for node in nodes]
+
+
+def _store(node: Store, scope: Scope) -> str:
     value = scope.value(node.value)
     address = scope.address(node.index)
     text = f"{value}.to(tl.int8)" if node.value.dtype == torch.bool else value
     whole = f"tl.broadcast_to({text}, {scope.zero}.shape)"
-    scope.lines.append(f"tl.store({node.buffer} + ({address}), {whole}, {scope.mask})")
+    return f"tl.store({node.buffer} + ({address}), {whole}, {scope.mask})"

@@ -20,7 +20,7 @@ from inductor_codegen.codegen.triton.kernel import (
     function_text,
     row_head,
     row_scope,
-    write_store,
+    write_stores,
 )
 from inductor_codegen.ir.kernel import Accumulate, Kernel, extent_product
 
@@ -86,6 +86,5 @@ def _joined(kernel: Kernel, cells: list[str]) -> str:
             nothing = f"tl.full([1, 1], {neutral}, {TYPES[dtype]})"
             body.append(f"{name} = tl.where(pmask, tl.load({place}, pmask, other=0), {nothing})")
         body += reductions.finish(node)
-    for store in kernel.passes[0].row:
-        write_store(store, row)
+    write_stores(kernel.passes[0].row, row)
     return function_text(kernel, JOINED, (*cells, "parts"), body)
