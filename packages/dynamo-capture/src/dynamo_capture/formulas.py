@@ -56,6 +56,26 @@ def made(function: str, dtype: str, *operands: float) -> torch.Tensor:
     return result
 
 
+def holding(values: Any, dtype: str) -> torch.Tensor:
+    """A small tensor whose content is known."""
+    return torch.tensor(values, dtype=getattr(torch, dtype), device="cpu")
+
+
+def dtype_of(name: str) -> torch.dtype:
+    """A dtype by its name."""
+    found: torch.dtype = getattr(torch, name)
+    return found
+
+
+def ran(path: str, *operands: Any) -> Any:
+    """What a function of torch, or an operator, returns for small tensors and numbers."""
+    function: Any = {"torch": torch, "operator": operator}[path.partition(".")[0]]
+    for name in path.split(".")[1:]:
+        function = getattr(function, name)
+    with torch.no_grad():
+        return function(*operands)
+
+
 class Function(NamedTuple):
     """What a formula applies, how it is written, and whether it never raises for floats."""
 
@@ -84,7 +104,8 @@ _SYMBOLS = {
     "type": Function(lambda value: type(value).__name__, "type({}).__name__", True),
 }
 _INTERNAL: dict[str, Callable[..., Any]] = {
-    "single": single, "small": small, "outcome": outcome, "made": made, "len": len,
+    "single": single, "small": small, "outcome": outcome, "made": made, "len": len, "holding": holding, "ran": ran,
+    "dtype": dtype_of,
 }  # fmt: skip
 _TOTAL: dict[str, Callable[..., Any]] = {
     "float": float, "abs": abs, "min": min, "max": max, "float.is_integer": float.is_integer,
@@ -106,7 +127,7 @@ NAMES: dict[Any, str] = {call: name for name, call in {**_NOT_TOTAL, **_TOTAL}.i
 """The names of the functions that a program calls by name."""
 SPACE: dict[str, Any] = {
     "__builtins__": vars(builtins), "math": math, "same": same, "single": single, "small": small, "outcome": outcome,
-    "made": made,
+    "made": made, "holding": holding, "ran": ran, "dtype": dtype_of,
 }  # fmt: skip
 """The names in the text of a formula."""
 

@@ -88,7 +88,7 @@ class Numbers:
             return self._raise(name, operands, error)
         if name in _TYPE_VARIES:
             self._tx.facts.decide(applied("type", made), "same", number(type(made.value).__name__))
-        return self._value(made)
+        return self.value(made)
 
     def tensor(self, function: str, dtype: torch.dtype, values: Sequence[Value]) -> TensorValue | None:
         """A tensor with one dimension that torch makes of numbers before the graph runs; None as for ``compute``."""
@@ -100,7 +100,7 @@ class Numbers:
             made = applied("made", number(function), number(str(dtype).removeprefix("torch.")), *operands)
         except (RuntimeError, TypeError):
             return None
-        size = self._value(applied("len", made))
+        size = self.value(applied("len", made))
         spec = TensorSpec(
             (size.expr if isinstance(size, SymValue) else self._tx.index(size),),
             (1,),
@@ -118,7 +118,7 @@ class Numbers:
         call: Callable[..., Value] = FUNCTIONS[name].call
         return self._tx.fold(lambda: call(*(operand.value for operand in operands)))
 
-    def _value(self, made: Formula) -> Value:
+    def value(self, made: Formula) -> Value:
         """The value of the trace for what is computed."""
         tx, found = self._tx, made.value
         if type(found) is float:
@@ -129,7 +129,7 @@ class Numbers:
             return self._integer(made)
         if type(found) is tuple:
             tx.facts.computed(made)
-            return TupleValue([self._value(applied("item", made, number(i))) for i in range(len(found))])
+            return TupleValue([self.value(applied("item", made, number(i))) for i in range(len(found))])
         tx.facts.fix(made)
         return boolean(found) if type(found) is bool else Const(found)
 

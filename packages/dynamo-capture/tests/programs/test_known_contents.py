@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from dynamo_capture import graph_break, optimize
+from primtorch_decomps import LIBRARY
 
 X = torch.arange(32.0).reshape(8, 4)
 Y = torch.arange(48.0).reshape(12, 4)
@@ -133,6 +134,24 @@ class Padded(torch.nn.Module):
 
 def test_buffers_decide(whole):
     whole.made(Padded, (torch.ones(2, 5),), (torch.ones(2, 5) * 2,), (torch.ones(2, 7),), (torch.ones(2, 9),))
+
+
+def test_sizes_and_buffers_make_numbers_that_vary(whole):
+    """There was a version for each length."""
+    lengths = (5, 6, 7, 9, 11, 13, 14)
+    whole.made(Padded, *[(torch.ones(2, n),) for n in lengths], graphs=3, operators=LIBRARY)
+
+
+def test_steps_over_a_size(whole):
+    def chunks(x):
+        n = x.shape[0]
+        return (
+            [x[i : i + 4].sum(0) for i in range(0, n, 4)],
+            [x[i:] for i in range(0, n, n)],
+            list(range(n, 0, -5)),
+        )
+
+    whole(chunks, *[(torch.ones(n, 2),) for n in (10, 11, 12)], graphs=3, operators=LIBRARY)
 
 
 def test_a_buffer_that_changes(same):

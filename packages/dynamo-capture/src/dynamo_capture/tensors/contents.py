@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.formulas import Formula, applied
+from dynamo_capture.formulas import number as number_formula
 from dynamo_capture.values import (
     Const,
     ListValue,
@@ -27,6 +29,7 @@ from dynamo_capture.values import (
     make_slice,
 )
 from dynamo_capture.values.floating import RuntimeFloat
+from fx_interface.symbols import Expr
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -62,6 +65,45 @@ def computed(
             forget([value for value in args if isinstance(value, TensorValue)])  # the alias is not followed
         else:
             result.content, result.follows_from = found, tuple(origins)
+            if any(isinstance(one, Expr) for one in origins) and not kwargs:
+                result.formula = _formula_of_call(tx, function, args)
+
+
+def _formula_of_call(tx: Trace, function: Callable[..., Any], args: list[Value]) -> Formula | None:
+    """How a content follows from sizes, so that a number in it is one of the sizes' own kind: it is computed by the
+    same functions of torch before the graph runs."""
+    path = _path(function)
+    operands = [_operand(tx, arg) for arg in args]
+    if path is None or None in operands:
+        return None
+    try:
+        return applied("ran", number_formula(path), *[operand for operand in operands if operand is not None])
+    except (ArithmeticError, TypeError, ValueError, RuntimeError):
+        return None
+
+
+def _path(function: Any) -> str | None:
+    name = getattr(function, "__name__", None)
+    for path, owner in (("operator", operator), ("torch", torch), ("torch.Tensor", torch.Tensor)):
+        if name is not None and getattr(owner, name, None) is function:
+            return f"{path}.{name}"
+    return None
+
+
+def _operand(tx: Trace, value: Value) -> Formula | None:
+    if not isinstance(value, TensorValue):
+        if isinstance(value, Const) and isinstance(value.value, torch.dtype):
+            return applied("dtype", number_formula(str(value.value).removeprefix("torch.")))
+        return tx.numbers.formula(value)
+    if value.formula is not None:
+        return value.formula
+    if isinstance(value.content, SymValue):
+        inner = tx.numbers.formula(value.content)
+        return None if inner is None else applied("holding", inner, number_formula("int64"))
+    if value.content is None:
+        return None
+    dtype = str(value.content.dtype).removeprefix("torch.")
+    return applied("holding", number_formula(value.content.tolist()), number_formula(dtype))
 
 
 _INTEGER_OPERATIONS: dict[Any, str] = {
@@ -115,14 +157,34 @@ def number(tx: Trace, tensor: TensorValue, what: str, code: str = "CAP201") -> V
     content = tensor.content
     if content is None:
         raise GraphBreak(code, what)
+    computed = _computed_number(tx, tensor)
+    if computed is not None:
+        return computed
     tx.tensors.state.rely(tx, tensor)
     return content if isinstance(content, SymValue) else Const(tx.fold(content.item))
+
+
+def _computed_number(tx: Trace, tensor: TensorValue) -> Value | None:
+    """The number in a content that sizes decide about."""
+    if tensor.formula is None or not isinstance(tensor.content, torch.Tensor) or tensor.content.numel() != 1:
+        return None
+    tx.tensors.state.rely(tx, tensor, sizes=False)
+    return tx.numbers.value(applied("ran", number_formula("torch.Tensor.item"), tensor.formula))
+
+
+_OF_NUMBERS = {"item": None, "__int__": int, "__float__": float, "__index__": None}
 
 
 def read(tx: Trace, tensor: TensorValue, name: str) -> Value:
     """What a method among ``READERS`` returns."""
     content = tensor.content
     assert content is not None
+    found = _computed_number(tx, tensor) if name in _OF_NUMBERS else None
+    if found is not None:
+        convert = _OF_NUMBERS[name]
+        made = found if convert is None else tx.numbers.call(convert, [found])
+        if made is not None:
+            return made
     tx.tensors.state.rely(tx, tensor)
     if isinstance(content, SymValue):
         if name in ("__bool__", "is_nonzero"):

@@ -27,14 +27,14 @@ class State:
     def __init__(self) -> None:
         self.relied: dict[Source, Any] = {}
 
-    def rely(self, tx: Trace, tensor: TensorValue) -> None:
-        """What the trace does depends on a tensor's content: on the inputs and sizes that it follows from."""
+    def rely(self, tx: Trace, tensor: TensorValue, sizes: bool = True) -> None:
+        """What the trace does depends on a tensor's content: on the inputs and ``sizes`` that it follows from."""
         for one in tensor.follows_from:
             if isinstance(one, TensorValue):
                 assert isinstance(one.initial, torch.Tensor)
                 assert one.source is not None
                 self.relied[one.source] = one.initial.tolist()
-            else:
+            elif sizes:
                 tx.env.specialize(one)
 
 

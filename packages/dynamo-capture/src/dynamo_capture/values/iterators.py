@@ -88,12 +88,14 @@ class RangeIterator(IteratorValue):
 
 
 class SymRangeIterator(IteratorValue):
-    """Over a range with symbolic bounds, which are asked only whether there is another item."""
+    """Over a range with symbolic bounds, which are asked only whether there is another item: the number of items is
+    the same then, the items need not be. Steps of one fix the bounds by that, so they are fixed at the end."""
 
-    __slots__ = ("owner", "position", "source")
+    __slots__ = ("ascends", "owner", "position", "source")
 
-    def __init__(self, owner: SymRange) -> None:
+    def __init__(self, owner: SymRange, ascends: bool) -> None:
         self.owner = owner
+        self.ascends = ascends
         self.position = 0
         self.source = None
 
@@ -104,14 +106,14 @@ class SymRangeIterator(IteratorValue):
         """The bounds of what is left."""
         start, stop, step = self.owner.bounds
         if self.position:
-            start = tx.operators.binary("+", start, Const(step.as_constant() * self.position))
+            start = tx.operators.binary("+", start, tx.operators.binary("*", step, Const(self.position)))
         return [start, stop, step]
 
     def next(self, tx: Trace) -> Value:
         item, stop, step = self.rest(tx)
-        ahead = "<" if step.as_constant() > 0 else ">"
-        if not tx.truth(tx.operators.compare(ahead, item, stop)):
-            self.owner.fixed(tx)
+        if not tx.truth(tx.operators.compare("<" if self.ascends else ">", item, stop)):
+            if isinstance(step, Const) and abs(step.value) == 1:
+                self.owner.fixed(tx)
             raise IteratorStop
         self.position += 1
         return item

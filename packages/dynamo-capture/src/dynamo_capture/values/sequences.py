@@ -286,7 +286,7 @@ def make_slice(bounds: tuple[Value, Value, Value]) -> Value:
 
 
 class SymRange(Value):
-    """``range`` with symbolic bounds; iterating it to its end fixes them."""
+    """``range`` with symbolic bounds."""
 
     __slots__ = ("bounds", "source")
 
@@ -321,9 +321,10 @@ class SymRange(Value):
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import SymRangeIterator
 
-        if isinstance(self.bounds[2], Const):
-            return SymRangeIterator(self)
-        return tx.known(self.fixed(tx)).iterate(tx)
+        zero = Const(0)
+        if not tx.truth(tx.operators.compare("!=", self.bounds[2], zero)):
+            return tx.known(self.fixed(tx)).iterate(tx)  # which raises
+        return SymRangeIterator(self, tx.truth(tx.operators.compare(">", self.bounds[2], zero)))
 
     def get_item(self, tx: Trace, key: Value) -> Value:
         return tx.known(self.fixed(tx)).get_item(tx, key)

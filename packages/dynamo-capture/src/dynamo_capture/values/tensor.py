@@ -16,6 +16,7 @@ from fx_interface.tensor_spec import TensorSpec
 if TYPE_CHECKING:
     from torch.fx import Node
 
+    from dynamo_capture.formulas import Formula
     from dynamo_capture.trace import Trace
     from fx_interface.source import Source
 
@@ -58,10 +59,11 @@ class TensorValue(Value):
     """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one whose
     memory it shows. ``real``: an input's object. ``content``: a tensor equal to it, where that is known while
     tracing, or the one integer in it; never written to. ``follows_from``: the inputs (whose content at the start is
-    ``initial``) and sizes that the content follows from."""
+    ``initial``) and sizes that the content follows from; ``formula``: how, where there are such sizes."""
 
     __slots__ = (
-        "attrs", "content", "follows_from", "initial", "memory", "meta", "node", "real", "root", "source", "views",
+        "attrs", "content", "follows_from", "formula", "initial", "memory", "meta", "node",
+        "real", "root", "source", "views",
     )  # fmt: skip
 
     def __init__(
@@ -78,6 +80,7 @@ class TensorValue(Value):
         self.content: torch.Tensor | SymValue | None = None
         self.follows_from: tuple[TensorValue | Expr, ...] = ()
         self.initial: torch.Tensor | None = None
+        self.formula: Formula | None = None
 
     def __repr__(self) -> str:
         return f"TensorValue({self.node}: {self.meta.spec})"

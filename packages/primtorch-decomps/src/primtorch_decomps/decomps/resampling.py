@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.symbols import IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, ops
@@ -102,7 +102,8 @@ def _reflection_spec(x: TensorSpec, padding: Sequence[IntLike], *, env: ShapeEnv
     for pair in range(len(padding) // 2):
         size = x.sizes[x.rank - 1 - pair]
         widths = padding[2 * pair : 2 * pair + 2]
-        if not all(isinstance(w, int) and isinstance(size, int) and -size < w < size for w in widths):
+        within = [(Relation("<", w, size), Relation("<", -size, w)) for w in widths]
+        if not all(env.expect(above) and env.expect(below) for above, below in within):
             raise RuleMismatchError("reflection wider than the input")
     return _border_spec(x, padding, env=env)
 

@@ -58,9 +58,9 @@ def dist(x: TensorSpec, y: TensorSpec, p: Any = 2, *, env: ShapeEnv) -> TensorSp
     return TensorSpec((), (), dtype, x.device)
 
 
-@spec_rule("aten._cdist_forward.default")
+@spec_rule("aten._cdist_forward.default", "aten._euclidean_dist.default")
 def distances(
-    x: TensorSpec, y: TensorSpec, p: float, compute_mode: int | None, *, env: ShapeEnv
+    x: TensorSpec, y: TensorSpec, p: float = 2.0, compute_mode: int | None = None, *, env: ShapeEnv
 ) -> TensorSpec:
     """[..., n, k] and [..., m, k] -> [..., n, m]."""
     if min(x.rank, y.rank) < 2 or x.dtype is not y.dtype or x.device != y.device:
