@@ -9,13 +9,14 @@ import logging
 import random
 import traceback
 import types
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from dynamo_capture.hook import RegionFunction, region
 from fx_interface.modes import SWITCHES
+from fx_interface.symbols import Expr, Symbol, evaluate
 from fx_interface.undo import has_left_something
 
 _log = logging.getLogger("dynamo_capture")
@@ -226,16 +227,29 @@ def enter_block(manager: Any) -> None:
 
 
 def drawing(
-    method: str | Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]
-) -> Callable[[Any], Any]:
-    """What draws from a generator, by a method of it or by a function that is given it."""
+    method: str | Callable[..., Any],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    symbols: Sequence[Symbol],
+) -> Callable[[Any, Sequence[int]], Any]:
+    """What draws from a generator, by a method of it or by a function that is given it. Among the arguments there may
+    be sizes; it is called with the numbers that stand for ``symbols``."""
 
-    def draw(generator: Any) -> Any:
+    def draw(generator: Any, numbers: Sequence[int]) -> Any:
+        known = dict(zip(symbols, numbers, strict=True))
+        given = [_sized(argument, known) for argument in arguments]
+        named = {name: _sized(argument, known) for name, argument in keywords.items()}
         if isinstance(method, str):
-            return getattr(generator, method)(*arguments, **keywords)
-        return method(*arguments, generator=generator, **keywords)
+            return getattr(generator, method)(*given, **named)
+        return method(*given, generator=generator, **named)
 
     return RegionFunction(draw, None)
+
+
+def _sized(argument: Any, known: Mapping[Symbol, int]) -> Any:
+    if isinstance(argument, tuple):
+        return tuple(_sized(part, known) for part in argument)
+    return evaluate(argument, known) if isinstance(argument, Expr) else argument
 
 
 def generator_states(generators: tuple[Any, ...]) -> tuple[Callable[[], object], ...]:

@@ -269,3 +269,32 @@ def test_draws_in_parts_that_run_another_number_of_times(same):
         return a, value, pull(value)[0]
 
     same(f, (X,), (X,))
+
+
+def test_tensors_of_sizes_that_differ_are_drawn(whole):
+    own = [torch.Generator(), torch.Generator()]
+    for generator in own:
+        generator.manual_seed(5)
+
+    def make():
+        generator = own.pop()
+
+        def f(x):
+            n = x.shape[0]
+            noise = torch.randn(n, x.shape[1] + 1, generator=generator)
+            return x * 2 + noise[:, 1:], torch.rand((n * 2,), generator=generator, dtype=torch.float64)
+
+        return f
+
+    sizes = [(torch.ones(size, 3),) for size in (2, 4, 5, 6, 7)]
+    whole.made(make, *sizes, operators=LIBRARY, graphs=2)
+
+
+def test_an_order_of_sizes_that_differ_is_drawn(whole):
+    own = [torch.Generator().manual_seed(5) for _ in range(2)]
+
+    def make():
+        generator = own.pop()
+        return lambda x: x[torch.randperm(x.shape[0], generator=generator)]
+
+    whole.made(make, *[(torch.arange(float(size)),) for size in (2, 4, 5, 6)], operators=LIBRARY)

@@ -24,14 +24,23 @@ from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.regions.body import Body
 from dynamo_capture.sources import ArrayTensorSource, IntegerTensorSource
 from dynamo_capture.tensors.data_numbers import take_out
-from dynamo_capture.values import Const, ObjectValue, SymValue, TensorMeta, TensorValue, Value
+from dynamo_capture.values import (
+    Const,
+    ListValue,
+    ObjectValue,
+    SymValue,
+    TensorMeta,
+    TensorValue,
+    TupleValue,
+    Value,
+)
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import DrawnFloat
 from fx_interface.signature import InputKind
 from fx_interface.source import LocalSource, Source
-from fx_interface.symbols import Relation
-from fx_interface.tensor_spec import spec_of
+from fx_interface.symbols import Expr, Relation, Symbol
+from fx_interface.tensor_spec import TensorSpec, spec_of
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -66,6 +75,19 @@ class Draw:
     method: str | Callable[..., Any]
     arguments: tuple[Any, ...]
     keywords: tuple[tuple[str, Any], ...] = ()
+
+    @property
+    def symbols(self) -> tuple[Symbol, ...]:
+        """Those of the sizes among the arguments."""
+        pending: list[Any] = [*self.arguments, *(value for _, value in self.keywords)]
+        found: dict[Symbol, None] = {}
+        while pending:
+            item = pending.pop()
+            if isinstance(item, tuple):
+                pending.extend(item)
+            elif isinstance(item, Expr):
+                found.update(dict.fromkeys(item.symbols))
+        return tuple(sorted(found, key=str))
 
 
 class Draws:
@@ -114,15 +136,20 @@ class Draws:
             raise GraphBreak(
                 "CAP209", f"{dice.describe()} is drawn from inside of a region, or in another mode"
             )
-        given, named = _constants(tx, args), {key: _constants(tx, [v])[0] for key, v in kwargs.items()}
+        given = tuple(_sized(tx, value) for value in args)
+        named = {key: _sized(tx, value) for key, value in kwargs.items()}
         if named.get("requires_grad"):
             raise GraphBreak("CAP209", f"a tensor drawn from {dice.describe()} is to require grad")
         twin = self._twin(dice.real)
+        hinted: Any = _hinted(tx, given)
+        options: Any = {key: _hinted(tx, value) for key, value in named.items()}
         with torch.no_grad():
-            drawn = tx.fold(lambda: function(*given, generator=twin, **named))
+            drawn = tx.fold(lambda: function(*hinted, generator=twin, **options))
+        fakes = [tx.tensors.fake(v, {}) for v in args], {k: tx.tensors.fake(v, {}) for k, v in kwargs.items()}
+        spec = tx.inference.run(function, *fakes).spec
         draw = Draw(self._variable(), dice.source, function, given, tuple(named.items()))
         self.log.append(draw)
-        return _input(tx, drawn, LocalSource(draw.variable))
+        return _input(tx, drawn, LocalSource(draw.variable), spec)
 
     def _variable(self) -> str:
         return f".drawn{len(self.log)}"
@@ -174,9 +201,28 @@ def _constants(tx: Trace, values: list[Value]) -> tuple[Any, ...]:
 
 
 def _unknown(value: Value) -> Any:
+    kind = value.python_type().__name__
     raise GraphBreak(
-        "CAP209", f"random numbers are drawn by {value.describe()}, which is not known while tracing"
+        "CAP209", f"random numbers are drawn by a value ({kind}) that is not known while tracing"
     )
+
+
+def _sized(tx: Trace, value: Value) -> Any:
+    """An argument of a draw that may be a size, or several: a symbolic one is its expression."""
+    value = tx.force(value)
+    if isinstance(value, SymValue):
+        expr = tx.env.simplify(value.expr)
+        return _unknown(value) if tx.env.is_from_data(expr) else expr
+    if isinstance(value, (TupleValue, ListValue)):
+        return tuple(_sized(tx, item) for item in value.items)
+    return _constants(tx, [value])[0]
+
+
+def _hinted(tx: Trace, value: Any) -> Any:
+    """The argument with the sizes of this call."""
+    if isinstance(value, tuple):
+        return tuple(_hinted(tx, item) for item in value)
+    return tx.env.hint(value) if isinstance(value, Expr) else value
 
 
 def _bounds(method: str, args: list[Value]) -> tuple[int | None, int | None]:
@@ -201,9 +247,9 @@ def _learn(tx: Trace, number: SymValue, bounds: tuple[int | None, int | None]) -
         tx.env.learn(Relation("<=", number.expr, high))
 
 
-def _input(tx: Trace, drawn: torch.Tensor, source: Source) -> TensorValue:
+def _input(tx: Trace, drawn: torch.Tensor, source: Source, spec: TensorSpec | None = None) -> TensorValue:
     """What was drawn as an input of the graph."""
-    spec = spec_of(drawn)
+    spec = spec or spec_of(drawn)
     node = tx.output.placeholder("drawn", InputKind.USER, spec, source, drawn)
     return TensorValue(node, TensorMeta.of(spec, False, True), source)
 

@@ -237,10 +237,10 @@ class Assembly:
         to.call(runtime.generator_states, lambda: self._emitter.load_fast(GENERATORS))
         to.store(STATES)
         for draw in draws:
-            self._draw_one(draw, sources.index(draw.source))
+            self._draw_one(draw, sources.index(draw.source), to.collector, cells)
             to.store(draw.variable)
 
-    def _draw_one(self, draw: Draw, index: int) -> None:
+    def _draw_one(self, draw: Draw, index: int, collector: Collector, cells: set[str]) -> None:
         emitter = self._emitter
         if draw.source is None:
             emitter.load_const(MODULE_GENERATOR)
@@ -256,10 +256,15 @@ class Assembly:
             return
         emitter.store_fast(draw.variable)
         emitter.begin_call()
-        emitter.load_const(runtime.drawing(draw.method, draw.arguments, dict(draw.keywords)))
+        symbols = draw.symbols
+        emitter.load_const(runtime.drawing(draw.method, draw.arguments, dict(draw.keywords), symbols))
         emitter.end_callable()
         emitter.load_fast(draw.variable)
-        emitter.call(1)
+        if symbols:
+            self._fetch([collector.symbol_source(atom) for atom in symbols], cells)
+        else:
+            emitter.load_const(())
+        emitter.call(2)
 
     def _compute(self, to: Reconstruction, read: Iterable[Source], cells: set[str]) -> None:
         """Compute the numbers that the graph and what follows it read."""
