@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
+from dynamo_capture import optimize
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.values import Const, TensorValue
+from fx_interface.sym_floats import FloatNode
 
 
 def test_one_call_is_one_node(tx, tensor):
@@ -46,3 +48,18 @@ def test_what_needs_the_content_breaks(tx, tensor, name, code):
     with pytest.raises(GraphBreak) as reason:
         tensor.call_method(tx, name, [], {})
     assert reason.value.code == code
+
+
+def test_what_torch_misses_in_a_stand_in_breaks_the_graph(monkeypatch):
+    """It was taken for an exception of the program, which ran uncompiled without a word."""
+    monkeypatch.delattr(FloatNode, "trunc")
+
+    def area(x):
+        return torch.nn.functional.interpolate(x, scale_factor=1.5, mode="area") * 2
+
+    fast = optimize(lambda graph, inputs: graph.forward, dynamic=True)(area)
+    x = torch.randn(2, 3, 8)
+    torch.testing.assert_close(fast(x), area(x))
+    report = fast.__fxstack_capture__.report
+    assert not report.eager
+    assert [made.stopped.code for _, made in report.replacements if made.stopped] == ["CAP206"]

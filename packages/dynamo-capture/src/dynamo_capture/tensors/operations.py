@@ -27,6 +27,8 @@ from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
 from dynamo_capture.values.dice import DiceValue
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
+from fx_interface.sym_floats import FloatNode
+from fx_interface.sym_nodes import SizeTable, SymNode
 from fx_interface.symbols import Symbol
 
 if TYPE_CHECKING:
@@ -47,6 +49,8 @@ _BLOCKED_METHODS = {
 }
 
 
+_STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
+"""What stands for the program's sizes and tensors: what torch misses in them, the program does not."""
 _NO_DATA = "data is not allocated yet"
 """What torch says when a kernel asks a tensor without data for it."""
 
@@ -284,6 +288,8 @@ class Operations(Results):
             if _NO_DATA in str(error):
                 what = f"the content of a tensor is needed: {label_of(function)} reads it"
                 raise GraphBreak("CAP201", what) from None
+            if isinstance(error, AttributeError) and isinstance(error.obj, _STAND_INS):
+                raise GraphBreak("CAP206", f"{label_of(function)}: {error}") from None
             if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
                 raise GraphBreak("CAP217", f"{label_of(function)}: {tx.env.unanswered.what}") from None
             error.args = tuple(_in_terms_of_the_program(part) for part in error.args)
