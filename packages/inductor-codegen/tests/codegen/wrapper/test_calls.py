@@ -203,3 +203,18 @@ def test_sizes_may_be_symbolic_in_every_route(tmp_path: Path) -> None:
         ours = native(n, x0, w0)
         assert torch.equal(ours[0], (x0 @ w0).topk(2)[0])
         assert torch.equal(ours[1], torch.full((n, 3), 2.0))
+
+
+def test_a_check_without_results(tmp_path: Path) -> None:
+    """Called by name it left its argument where a result was read: the tensor was freed twice."""
+    graph = ExampleGraph()
+    condition = graph.input(torch.tensor(True), "condition")
+    x = graph.input(rand(2), "x")
+    graph.call(aten._assert_async.default, condition)
+    run = compile_graph(graph.build(graph.call(aten.mul.Tensor, x, x)), CodegenOptions(tmp_path))
+    for _ in range(3):
+        holds = torch.ones(3).sum() > 0
+        assert torch.equal(run(holds, rand(2))[0], rand(2) * rand(2))
+        assert bool(holds)
+    with pytest.raises(RuntimeError, match="nonzero"):
+        run(torch.tensor(False), rand(2))

@@ -111,7 +111,9 @@ def _by_name(call: CallExtern) -> Route:
 
 
 def _returns_tensors(op: OpOverload) -> bool:
-    return all(str(value.type) == "Tensor" for value in op._schema.returns)
+    """Whether it returns tensors, at least one: after a call without results the stack still holds the arguments."""
+    returns = op._schema.returns
+    return bool(returns) and all(str(value.type) == "Tensor" for value in returns)
 
 
 def exact_scalars(call: CallExtern, buffers: Mapping[str, Buffer]) -> bool:
