@@ -142,3 +142,34 @@ def test_an_interrupt_leaves_the_graph_undone():
     with pytest.raises(KeyboardInterrupt):
         optimize(backend)(f)(x, INSIDE)
     assert x.tolist() == X.tolist()
+
+
+def test_a_check_of_a_tensor_in_a_block_that_handles_it(whole):
+    def f(x, log):
+        try:
+            log.append("a")
+            x.add_(1)
+            torch._check_tensor_all_with(ValueError, x > 0, lambda: f"not {len(log)}")
+            log.append("b")
+            return x.mul_(2)
+        except ValueError as error:
+            log.append(str(error))
+            return x
+        finally:
+            log.append("finally")
+
+    whole(f, (X, []), (-9 * X, []), (X, []))
+
+
+def test_an_assertion_about_a_tensor(whole):
+    def f(x, log):
+        try:
+            x.add_(1)
+            torch._assert((x > 0).all(), f"not {len(log)}")
+            log.append("a")
+            return x * 2
+        except AssertionError as error:
+            log.append(str(error))
+            raise KeyError("wrapped") from error
+
+    whole(f, (X, []), (-9 * X, []), (X, []))

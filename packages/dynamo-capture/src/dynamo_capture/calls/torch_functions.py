@@ -331,9 +331,22 @@ for _class in _LEGACY:
     handles(_class)(_make_legacy(_class))
 
 
+_NOT_ALL = "Expected cond to be True for all elements."
+
+
+def _is_checkable(value: TensorValue) -> bool:
+    return value.meta.spec.dtype is torch.bool and value.meta.spec.device.type == "cpu"
+
+
 @handles(torch._check_tensor_all_with)
 def check_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """Checked after the graph has run; what the program writes to existing tensors from here on ends the graph."""
+    """Checked in the graph, where the frame can run again and raise what is due; on a GPU, where such a check ends the
+    process, after the graph has run: then what the program writes to existing tensors from here on ends the graph."""
+    checked = args[1] if len(args) > 1 else None
+    if isinstance(checked, TensorValue) and _is_checkable(checked) and not tx.output.lasts:
+        tx.output.assume("whether all elements are true")
+        told = tx.tensors.call_method(checked, "all", [], {})
+        return tx.tensors.call_function(torch._assert_async, [told, Const(_NOT_ALL)], {})
     tx.output.checks = True
     tx.effects.deferred(torch._check_tensor_all_with, args, kwargs)
     return NONE
