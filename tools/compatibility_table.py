@@ -41,7 +41,7 @@ def page() -> str:
             "",
             "From `tools/tested.toml`. `FXSTACK_TORCH` names another version of torch for any session.",
             "",
-            "| CPython | torch | command | last whole run |",
+            "| CPython | torch | command | last run |",
             "|---|---|---|---|",
             *(f"| {row.python} | {row.torch} | `nox -s {row.session}` | {row.outcome} |" for row in TESTED),
             "",

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 _OF_LOGGING = logging.info.__code__.co_filename
 """Frames of this file are not where a record comes from."""
 
+_NOWHERE = ("<sys>", 0) if sys.version_info >= (3, 13) else ("sys", 1)
+"""The place of a warning about more callers than there are."""
+
 
 @handles(warnings.warn)
 def warn(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -94,7 +97,7 @@ class _WarningAbove:
         frame = self._root.caller(self._above)
         names = vars(sys) if frame is None else frame.f_globals
         registry = names.setdefault("__warningregistry__", {})
-        file, line = ("sys", 1) if frame is None else (frame.f_code.co_filename, frame.f_lineno)
+        file, line = _NOWHERE if frame is None else (frame.f_code.co_filename, frame.f_lineno)
         warnings.warn_explicit(self._text, self._category, file, line, names.get("__name__"), registry)
 
 
