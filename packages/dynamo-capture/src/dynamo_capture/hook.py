@@ -34,6 +34,7 @@ from __future__ import annotations
 import functools
 import logging
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType
@@ -117,8 +118,9 @@ class FrameCallback:
         self._callback = callback
         self.cache = CodeCache() if cache is None else cache
 
-    def __del__(self) -> None:
-        self.cache.reset()  # entries know their callback by its address, so they must not outlive it
+    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
+        if not is_finalizing():  # then modules are half gone, and no frame comes here any more
+            self.cache.reset()  # entries know their callback by its address, so they must not outlive it
 
     def __call__(self, frame: FrameView, entry_count: int) -> Any:
         if not self.cache.may_compile(frame.code):
