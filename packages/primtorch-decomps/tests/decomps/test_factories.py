@@ -5,6 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 
+from fx_interface.symbols import ShapeEnv
+from primtorch_decomps import LIBRARY
 from primtorch_decomps.testing import check_operator
 
 CPU = torch.device("cpu")
@@ -52,8 +54,13 @@ def test_identity() -> None:
 def test_a_range_that_runs_the_wrong_way_raises_what_eager_raises() -> None:
     with pytest.raises(RuntimeError, match="inconsistent"):
         torch.ops.aten.arange.start_step(0, 5, -1)
-    from fx_interface.symbols import ShapeEnv
-    from primtorch_decomps import LIBRARY
-
     with pytest.raises(RuntimeError, match="inconsistent"):
         LIBRARY.infer(torch.ops.aten.arange.start_step, (0, 5, -1), {}, ShapeEnv())
+
+
+def test_a_range_whose_step_varies_counts_by_its_sign() -> None:
+    for start, end, step in ((2, -3, -1), (7, 0, -2), (-3, 9, 4)):
+        env = ShapeEnv()
+        given = [env.create_symbol(n, low=None) for n in (start, end, step)]
+        spec = LIBRARY.infer(torch.ops.aten.arange.start_step, given, {}, env)
+        assert env.hint(spec.sizes[0]) == len(range(start, end, step))

@@ -166,9 +166,12 @@ def new_ones(
 def _range_length(start: Any, end: Any, step: Any) -> IntLike:
     """How many numbers there are from ``start`` to before ``end``; at least 0."""
     if all(isinstance(v, (int, Expr)) for v in (start, end, step)):
-        span, stride = (start - end, -step) if isinstance(step, int) and step < 0 else (end - start, step)
-        length = floordiv(span + stride - 1, stride)
         env = current_trace().env
+        is_down = below(step, 0, env)
+        if not is_down and not below(0, step, env):
+            raise RuleMismatchError("a range without steps")
+        span, stride = (start - end, 0 - step) if is_down else (end - start, step)
+        length = floordiv(span + stride - 1, stride)
         if isinstance(length, Expr) and env.is_from_data(length):
             env.expect(Relation("<=", 0, length))
         elif below(length, 0, env):
