@@ -18,3 +18,13 @@ def test_content_that_a_kernel_reads_is_refused(compiled: Any) -> None:
     with pytest.raises(UnsupportedProgramError) as refusal:
         compiled(lambda x, places: torch.tensor_split(x, places))(torch.randn(6), torch.tensor([2, 4]))
     assert refusal.value.code == "AOT106"
+
+
+def test_what_torch_writes_through_an_unsafe_view_arrives(check: Any) -> None:
+    """``kron`` gives its ``out`` another shape and writes there."""
+    check(
+        lambda x, y, out: torch.kron(x, y, out=out) * 2,
+        torch.ones(2, 3),
+        torch.arange(6.0).view(3, 2),
+        torch.zeros(6, 6),
+    )

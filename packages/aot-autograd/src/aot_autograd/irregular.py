@@ -8,7 +8,7 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.calls import Treatment, compute, results, values_of
+from aot_autograd.calls import Treatment, compute, results, values_of, view
 from aot_autograd.forms import FORM_OPERATORS
 from aot_autograd.forward_derivatives import FORWARD_DERIVATIVES
 from aot_autograd.known_content import answer
@@ -54,7 +54,9 @@ def _note_copy(trace: Trace, source: Any, made: TracedTensor) -> None:
 
 
 def _unsafe_view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """What ``reshape`` makes of its copy: memory that nobody else knows."""
+    """What ``reshape`` makes of its copy: memory that nobody else knows. Of an input it is a view (``kron(out=)``)."""
+    if type(args[0]) is TracedTensor and args[0].storage_record.input_index is not None:
+        return view(trace, aten.view.default, args, kwargs)
     made = compute(trace, op, args, kwargs)
     if type(args[0]) is TracedTensor and id(args[0].storage_record) in trace.unsure_copies:
         trace.unsure_copies.add(id(made.storage_record))
