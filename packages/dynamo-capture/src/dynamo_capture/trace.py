@@ -238,6 +238,9 @@ class Trace:
                 raise self.raises(TypeError, f"unhashable type: {value.cls.__name__!r}")
             if not _hashes_by_identity(value.cls):
                 return self._hashed_key(value)
+        if isinstance(value, SliceValue) and slice.__hash__ is not None:  # from CPython 3.12 on
+            for bound in value.bounds:
+                self.hash_key(bound)
         if value.python_type().__hash__ is None:
             raise self.raises(TypeError, f"unhashable type: {value.python_type().__name__!r}")
         if isinstance(value, (NewReference, WeakReference)):
