@@ -27,7 +27,7 @@ def first(name: str, how: str) -> tuple[Case, Sample]:
 
 @pytest.mark.parametrize("how", HOW)
 def test_operators_are_as_eager(how: str) -> None:
-    for name in ("mul", "linalg.svd", "cumsum"):
+    for name in ("mul", "cumsum"):
         for case in cases([name], (torch.float32,), how):
             found = verdict_of(case, 1)
             assert found.status is Status.PASS, (case.key, found.detail)
