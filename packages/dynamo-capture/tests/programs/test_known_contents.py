@@ -208,3 +208,19 @@ def test_a_buffer_written_through_an_alias(same):
     fast(X)
     module.other = module.count.view(())
     assert torch.equal(fast(X), plain(X))
+
+
+@pytest.mark.parametrize("convert", [int, float])
+@pytest.mark.parametrize("broken", [False, True])
+def test_numbers_out_of_tensors_made_of_an_argument(convert, broken):
+    """What a content follows from is not forgotten by what is computed of it."""
+
+    def program(x, n):
+        number = convert(torch.full((2,), n).sum())
+        if broken:
+            print(end="")
+        return x * number
+
+    fast = optimize(lambda graph, inputs: graph.forward)(program)
+    for n in (3, 1, 2, 9, 0, 4):
+        assert torch.equal(fast(X, n), program(X, n))

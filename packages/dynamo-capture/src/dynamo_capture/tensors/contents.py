@@ -100,8 +100,8 @@ def _operand(tx: Trace, value: Value) -> Formula | None:
     if isinstance(value.content, SymValue):
         inner = tx.numbers.formula(value.content)
         return None if inner is None else applied("holding", inner, number_formula("int64"))
-    if value.content is None:
-        return None
+    if value.content is None or any(isinstance(one, Expr) for one in value.follows_from):
+        return None  # its content is that of this call only
     dtype = str(value.content.dtype).removeprefix("torch.")
     return applied("holding", number_formula(value.content.tolist()), number_formula(dtype))
 
