@@ -1,6 +1,7 @@
 """Lists, tuples, deques, ranges, slices, strings and bytes as values of the program."""
 
 import collections
+import sys
 
 import pytest
 import torch
@@ -407,3 +408,11 @@ def test_bool_of_everything_empty(whole):
         (X, 0.0), (X, None), (X, range(0)), (X, range(1)), (X, collections.deque()), (X, b""), (X, frozenset()),
         (X, 0j), (X, collections.Counter()), (X, collections.OrderedDict()),
     )  # fmt: skip
+
+
+def test_the_version_of_python_decides(whole):
+    def f(x):
+        newer = sys.version_info >= (3, 9) and (3, 1) < sys.version_info
+        return x + 1 if newer and sys.version_info != (2, 7) else x
+
+    whole(f, (X,))

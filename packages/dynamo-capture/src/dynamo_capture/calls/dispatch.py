@@ -284,7 +284,10 @@ class Calls:
             items = [self.python_object(tx.force(item)) for item in value.items]
             if value.cls is tuple:
                 return tuple(items)
-            return value.cls(*items) if hasattr(value.cls, "_fields") else value.cls(items)
+            try:
+                return value.cls(*items) if hasattr(value.cls, "_fields") else value.cls(items)
+            except TypeError:  # a class that makes no instances, as that of ``sys.version_info``
+                raise NotConstant(value.describe()) from None
         if isinstance(value, DictValue) and value.cls is dict:
             entries = value.all_entries(tx).values()
             return {self.python_object(k): self.python_object(tx.force(v)) for k, v in entries}

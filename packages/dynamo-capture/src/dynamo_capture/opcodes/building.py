@@ -248,8 +248,8 @@ def format_value(frame: Frame, step: Step) -> None:
 
 @opcode("CONVERT_VALUE", since=(3, 13))
 def convert_value(frame: Frame, step: Step) -> None:
-    convert = (None, str, repr, ascii)[step.arg]
-    frame.stack.append(Const(convert).call(frame.tx, [frame.stack.pop()], {}))
+    value = frame.stack.pop()
+    frame.stack.append(_text_at_run_time(frame, value, step.arg) or _converted(frame, value, step.arg))
 
 
 @opcode("FORMAT_SIMPLE", since=(3, 13))
@@ -265,16 +265,26 @@ def format_with_spec(frame: Frame, step: Step) -> None:
 
 def _format(frame: Frame, value: Value, conversion: int, spec: str) -> None:
     tx = frame.tx
-    if isinstance(value, TensorValue) and not spec and _has_plain_text(value, conversion):
-        kept = value.call_method(tx, "detach", [], {}).call_method(tx, "clone", [], {})
-        frame.stack.append(TextValue([(kept, conversion)]))
-        return
-    if not spec and _is_from_data(frame, value):
-        frame.stack.append(TextValue([(value, conversion)]))
-        return
-    if conversion:
-        value = Const((None, str, repr, ascii)[conversion]).call(tx, [value], {})
-    frame.stack.append(Const(format).call(tx, [value, Const(spec)], {}))
+    text = None if spec else _text_at_run_time(frame, value, conversion)
+    if text is None:
+        if conversion:
+            value = _converted(frame, value, conversion)
+        text = Const(format).call(tx, [value, Const(spec)], {})
+    frame.stack.append(text)
+
+
+def _converted(frame: Frame, value: Value, conversion: int) -> Value:
+    return Const((None, str, repr, ascii)[conversion]).call(frame.tx, [value], {})
+
+
+def _text_at_run_time(frame: Frame, value: Value, conversion: int) -> Value | None:
+    """A text that only the content of a tensor tells; CPython 3.13 formats it once more, as it is."""
+    if isinstance(value, TextValue) and conversion < 2:
+        return value
+    if isinstance(value, TensorValue) and _has_plain_text(value, conversion):
+        kept = value.call_method(frame.tx, "detach", [], {}).call_method(frame.tx, "clone", [], {})
+        return TextValue([(kept, conversion)])
+    return TextValue([(value, conversion)]) if _is_from_data(frame, value) else None
 
 
 def _is_from_data(frame: Frame, value: Value) -> bool:
