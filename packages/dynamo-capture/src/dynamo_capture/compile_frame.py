@@ -208,7 +208,9 @@ class FrameCompiler:
             raise
         except UserRaise as raised:
             _forget_frames(raised)
-            return self._run_eagerly(view, f"the program raises {raised.value!r} while it is captured")
+            return self._run_eagerly(
+                view, f"the program raises {raised.value.python_type().__name__} while it is captured"
+            )
         except UnsupportedProgramError as error:
             if session.fullgraph and id(view.code) in session.targets:
                 raise propagate(error) from None
