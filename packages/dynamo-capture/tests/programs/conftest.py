@@ -10,6 +10,7 @@ import io
 import logging
 import math
 import random
+import traceback
 import types
 
 import numpy
@@ -90,6 +91,7 @@ def _run(function, args, kwargs):
             result = function(*args, **kwargs)
         except Exception as raised:
             error = raised
+            traceback.clear_frames(raised.__traceback__)  # what a generator of torch's has entered is left
     dice = torch.get_rng_state().tolist(), random.getstate()
     differentiable = [t for t in _tensors(result) if t.requires_grad and t.is_floating_point()]
     if differentiable:

@@ -224,3 +224,18 @@ def test_numbers_out_of_tensors_made_of_an_argument(convert, broken):
     fast = optimize(lambda graph, inputs: graph.forward)(program)
     for n in (3, 1, 2, 9, 0, 4):
         assert torch.equal(fast(X, n), program(X, n))
+
+
+@pytest.mark.parametrize("write", ["none", "base", "part"])
+def test_contents_of_several_results(whole, write):
+    def program(x):
+        both = torch.tensor([2, 3])
+        one, other = both.unbind()
+        if write == "base":
+            both.add_(1)
+        if write == "part":
+            one.add_(5)
+        least, place = torch.tensor([3, 1, 2]).sort()
+        return x * int(one) + int(other) + int(both[0]) + int(least[0]) * int(place[0])
+
+    whole(program, (X,))

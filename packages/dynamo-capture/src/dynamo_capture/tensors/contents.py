@@ -43,11 +43,12 @@ def computed(
     tx: Trace, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value], result: Any
 ) -> None:
     """Give ``result``, which ``function`` made without side effects, its content if it follows from constants."""
-    if not isinstance(result, TensorValue) or not _is_small(result) or not _is_of_torch(function):
+    parts = _parts(result)
+    if not parts or not all(map(_is_small, parts)) or not _is_of_torch(function):
         return
-    symbolic = _symbolic(tx, function, args, kwargs)
-    if symbolic is not None and result.meta.spec.dtype is torch.int64:
-        result.content = symbolic
+    symbolic = _symbolic(tx, function, args, kwargs) if isinstance(result, TensorValue) else None
+    if symbolic is not None and parts[0].meta.spec.dtype is torch.int64:
+        parts[0].content = symbolic
         return
     origins: Origins = {}
     given = [_plain(tx, value, origins) for value in args]
@@ -59,14 +60,30 @@ def computed(
             found = function(*given, **named)
     except Exception:
         return
+    contents = [found] if isinstance(result, TensorValue) else found
+    if not isinstance(contents, (list, tuple)) or len(contents) != len(parts):
+        return
+    for part, content in zip(parts, contents, strict=True):
+        _give(part, content, args, given, origins)
+    if any(isinstance(one, Expr) for one in origins) and not kwargs and isinstance(result, TensorValue):
+        result.formula = None if result.content is None else _formula_of_call(tx, function, args)
+
+
+def _parts(result: Any) -> list[TensorValue]:
+    """The tensors that an operation returns: one, or some in a row; none if there is something else among them."""
+    items = list(result.items) if isinstance(result, (TupleValue, ListValue)) else [result]
+    parts = [item for item in items if isinstance(item, TensorValue)]
+    return parts if len(parts) == len(items) else []
+
+
+def _give(result: TensorValue, found: Any, args: list[Value], given: list[Any], origins: Origins) -> None:
+    """What ``result`` holds, if it is as expected."""
     spec = result.meta.spec
     if isinstance(found, torch.Tensor) and (tuple(found.shape), found.dtype) == (spec.sizes, spec.dtype):
         if any(_shares_memory(found, value) for value in given) and result.root is result:
             forget([value for value in args if isinstance(value, TensorValue)])  # the alias is not followed
         else:
             result.content, result.follows_from = found, tuple(origins)
-            if any(isinstance(one, Expr) for one in origins) and not kwargs:
-                result.formula = _formula_of_call(tx, function, args)
 
 
 def _formula_of_call(tx: Trace, function: Callable[..., Any], args: list[Value]) -> Formula | None:

@@ -63,7 +63,7 @@ class Outcome:
         self.written = written
         self.result = result
         self.reads = reads
-        self.is_determined = type(result) is NewTensor and not (writes or draws or leaves_open)
+        self.is_determined = _is_new(result) and not (writes or draws or leaves_open)
         self.has_tensor = has_tensor
         self.updates = updates
         self.writes = writes
@@ -82,3 +82,10 @@ class ResultSequence:
     def __init__(self, cls: type, items: list[Any]) -> None:
         self.cls = cls
         self.items = items
+
+
+def _is_new(result: Any) -> bool:
+    """Whether a result is a new tensor, or new tensors in a row."""
+    if type(result) is ResultSequence:
+        return bool(result.items) and all(type(item) is NewTensor for item in result.items)
+    return type(result) is NewTensor
