@@ -140,21 +140,7 @@ class Operations(Results):
         if tx.env.has_data and name in reshaping.NAMES and not kwargs:
             args = reshaping.with_all_sizes(tx, args)
         tensors: list[TensorValue] = []
-        key = (target, self._mode_key(), self.frozen(args, tensors), self.frozen(kwargs, tensors))
-        memo = self._symbolic_memo if tx.env.symbols else self._static_memo
-        outcome = memo.get(key)
-        made: frozenset[Symbol] = frozenset()
-        if outcome is None:
-            known, relied = len(tx.env.symbols), len(tx.env.guards)
-            scalars.limit_by_line(tx, function, tensors)
-            outcome = self._infer(function, args, kwargs, tensors)
-            scalars.limit_sizes(tx, function, relied)
-            if tx.inference.by_data:  # the numbers of this call only
-                made = frozenset(list(tx.env.symbols)[known:])
-            else:
-                memo[key] = outcome
-                if len(memo) > 50_000:
-                    memo.clear()
+        outcome, made = self._outcome(target, function, args, kwargs, tensors)
         if outcome.reads:
             chosen = [tensors[index] for index in outcome.reads]
             args, kwargs = contents.with_numbers(tx, args, kwargs, chosen)
@@ -190,6 +176,32 @@ class Operations(Results):
             contents.computed(tx, function, args, kwargs, result)
         self.followed.follow(name, args, outcome.writes, tensors, result)
         return result
+
+    def _outcome(
+        self,
+        target: Any,
+        function: Callable[..., Any],
+        args: list[Value],
+        kwargs: dict[str, Value],
+        tensors: list[TensorValue],
+    ) -> tuple[Outcome, frozenset[Symbol]]:
+        """What the operation does, remembered or learnt, and the symbols from data that it makes; fills ``tensors``."""
+        tx = self._tx
+        key = (target, self._mode_key(), self.frozen(args, tensors), self.frozen(kwargs, tensors))
+        memo = self._symbolic_memo if tx.env.symbols else self._static_memo
+        outcome = memo.get(key)
+        if outcome is not None:
+            return outcome, frozenset()
+        known, relied = len(tx.env.symbols), len(tx.env.guards)
+        scalars.limit_by_line(tx, function, tensors)
+        outcome = self._infer(function, args, kwargs, tensors)
+        scalars.limit_sizes(tx, function, relied)
+        if tx.inference.by_data:  # the numbers of this call only
+            return outcome, frozenset(list(tx.env.symbols)[known:])
+        memo[key] = outcome
+        if len(memo) > 50_000:
+            memo.clear()
+        return outcome, frozenset()
 
     def _note_leaves(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """The program may ask for gradients of a tensor that it makes here, which not every backend can hand on."""
@@ -294,7 +306,10 @@ class Operations(Results):
                 raise GraphBreak("CAP217", f"{label_of(function)}: {tx.env.unanswered.what}") from None
             error.args = tuple(_in_terms_of_the_program(part) for part in error.args)
             raise UserRaise(tx.exception(error)) from error
-        order = [fakes[id(t)] for t in tensors]
+        return self._described(result, tensors, [fakes[id(t)] for t in tensors])
+
+    def _described(self, result: Any, tensors: list[TensorValue], order: list[SpecTensor]) -> Outcome:
+        """What the last run did; ``order``: what stood for the tensor arguments in it."""
         updates = [
             (i, TensorMeta.of(fake.spec, fake.requires_grad, fake.is_leaf, t.meta.cls, t.meta.is_inference))
             for i, (t, fake) in enumerate(zip(tensors, order, strict=True))
@@ -303,7 +318,7 @@ class Operations(Results):
         ]
         found = [False]
         described = self.describe_result(result, order, found)
-        run = tx.inference
+        run = self._tx.inference
         owners = [run.owner(tensor) for tensor in run.written]
         written = tuple(i for i, fake in enumerate(order) if any(owner is fake for owner in owners))
         inside = bool(owners) and all(isinstance(owner, SpecTensor) for owner in owners)  # or in an argument
