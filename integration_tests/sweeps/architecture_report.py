@@ -77,8 +77,10 @@ def summary(found: Sequence[Outcome]) -> list[str]:
         right = {n for n, o in theirs.items() if not o.failure}
         more = [n for n, o in mine.items() if n in right and o.graphs > theirs[n].graphs]
         fewer = [n for n, o in mine.items() if n in right and o.graphs < theirs[n].graphs]
+        alone = [o for n, o in mine.items() if n not in theirs]
+        chosen = "stock, run on all that take fxstack more than one graph"
         lines += [
-            _counts("stock", theirs),
+            _counts("stock" if any(o.graphs != 1 for o in alone) or not alone else chosen, theirs),
             "stock fails in: "
             + (", ".join(f"{n} ({o.failure[:60]})" for n, o in theirs.items() if o.failure) or "none"),
             f"fewer graphs than stock in {len(fewer)}; more in {len(more)}: {', '.join(more) or 'none'}",
