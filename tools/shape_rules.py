@@ -20,8 +20,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import ShapeEnv
 from operator_sweep.cases import cases, samples
@@ -78,20 +78,16 @@ class Measured:
         return sum(self.times) / max(len(self.times), 1)
 
 
-class _Calls(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Calls(DispatchMode):
     """Logs the operators that are called."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.logged: list[tuple[Any, Any, Any]] = []
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.logged.append((func, args, kwargs or {}))
-        return func(*args, **(kwargs or {}))
+    def dispatch(self, func: Any, args: Any, kwargs: Any) -> Any:
+        self.logged.append((func, args, kwargs))
+        return func(*args, **kwargs)
 
 
 def calls(operators: Sequence[str], count: int) -> Iterator[tuple[OpOverload, Any, Any]]:

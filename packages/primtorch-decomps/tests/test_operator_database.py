@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import torch
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
 from primtorch_decomps import DECOMPOSITIONS
 from primtorch_decomps.prims import freeze
@@ -49,20 +49,16 @@ ROUGH = {torch.ops.aten.linalg_vector_norm.default, torch.ops.aten.pow.Tensor_Te
 """Powers of sums: rounding is magnified."""
 
 
-class Calls(TorchDispatchMode):
+class Calls(DispatchMode):
     """Logs the operators that are called."""
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        return False
 
     def __init__(self) -> None:
         super().__init__()
         self.logged: list[tuple[Any, Any, Any]] = []
 
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        self.logged.append((func, args, kwargs or {}))
-        return func(*args, **(kwargs or {}))
+    def dispatch(self, func: Any, args: Any, kwargs: Any) -> Any:
+        self.logged.append((func, args, kwargs))
+        return func(*args, **kwargs)
 
 
 def calls_of(info: Any, dtype: torch.dtype) -> Iterator[tuple[Any, Any, Any]]:

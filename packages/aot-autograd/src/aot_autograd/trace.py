@@ -13,11 +13,11 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from aot_autograd.questions import Questions
 from aot_autograd.record import Recorder, Value
 from aot_autograd.storage import Storage, ViewStep
+from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_floats import fixed, float_from_torch
@@ -138,25 +138,14 @@ class Trace:
 Handler = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
 
 
-class TraceMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class TraceMode(DispatchMode):
     """Hands every ATen operator to ``handler``."""
 
     def __init__(self, trace: Trace, handler: Handler) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._trace = trace
         self._handler = handler
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Torch would otherwise wrap the handler so that the first operator imports its own compiler."""
-        return False
-
-    def __torch_dispatch__(
-        self,
-        func: OpOverload,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Record ``func``."""
-        return self._handler(self._trace, func, args, kwargs or {})
+        return self._handler(self._trace, func, args, kwargs)

@@ -12,8 +12,8 @@ from typing import Any
 import torch
 from torch._library import custom_ops, fake_impl, simple_registry
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 
+from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
@@ -130,33 +130,22 @@ class _Context:
     create_unbacked_symint = new_dynamic_size
 
 
-class _Fakes(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _Fakes(DispatchMode):
     """Runs ATen operators on tensors without data."""
 
     def __init__(self, env: ShapeEnv, infer: Infer) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self.env = env
         self.sizes = SizeTable(env)
         self._infer = infer
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Torch would otherwise wrap the handler so that the first operator imports its own compiler."""
-        return False
-
-    def __torch_dispatch__(
-        self,
-        func: OpOverload,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The result of ``func``, described."""
         if func is torch.ops.aten.detach.default:
             return self.tensor(args[0].spec)
         if func._schema.is_mutable:
             return args[0]
-        plain = {name: self._plain(arg) for name, arg in (kwargs or {}).items()}
+        plain = {name: self._plain(arg) for name, arg in kwargs.items()}
         return self.tensor(self._infer(func, [self._plain(arg) for arg in args], plain, self.env))
 
     def tensor(self, value: Any) -> Any:

@@ -11,7 +11,6 @@ from typing import Any
 
 import torch
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from dynamo_capture.errors import DataDependent
 from dynamo_capture.shapes.irregular import (
@@ -24,6 +23,7 @@ from dynamo_capture.shapes.irregular import (
     written_by,
 )
 from fx_interface.composites import COMPOSITES
+from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.failing import may_fail
 from fx_interface.operators import OperatorLibrary
@@ -209,21 +209,10 @@ def _python_dispatcher() -> Any:
     return enable_python_dispatcher()
 
 
-class _InferenceMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
+class _InferenceMode(DispatchMode):
     def __init__(self, inference: Inference) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._inference = inference
 
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Torch would otherwise wrap the handler so that the first operator imports its own compiler."""
-        return False
-
-    def __torch_dispatch__(
-        self,
-        func: OpOverload,
-        types: Any,
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
-        return self._inference.dispatch(func, args, kwargs or {})
+    def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        return self._inference.dispatch(func, args, kwargs)

@@ -7,32 +7,28 @@ operators that torch cannot run in float64 are taken from the eager run, so that
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
-from torch.utils._python_dispatch import TorchDispatchMode
+
+from fx_interface.dispatch_mode import DispatchMode
 
 _EXACT = {True: torch.complex128, False: torch.float64}
 """The dtype that stands in for a complex and for a real one."""
 
 
-class Referee(TorchDispatchMode):
+class Referee(DispatchMode):
     """While it is active, operators run in float64 too; ``exact`` reads what came out."""
 
     def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]
+        super().__init__()
         self._doubles: dict[tuple[int, torch.dtype], Tensor] = {}
         self._kept: list[Any] = []  # storages stay alive, so that an address means one of them
         self.unreferred: set[str] = set()
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """Torch would otherwise wrap the handler so that the first operator imports its own compiler."""
-        return False
 
     def exact(self, tensor: Tensor) -> Tensor:
         """The float64 (complex128) counterpart of ``tensor``; ``tensor`` itself if it has no rounding."""
@@ -44,19 +40,12 @@ class Referee(TorchDispatchMode):
             self._adopt(tensor, tensor)
         return self._view(tensor)
 
-    def __torch_dispatch__(
-        self,
-        func: OpOverload,
-        types: Sequence[type],
-        args: tuple[Any, ...] = (),
-        kwargs: Mapping[str, Any] | None = None,
-    ) -> Any:
+    def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run ``func`` as it is, and on the doubles."""
-        given = dict(kwargs or {})
-        doubles = pytree.tree_map_only(Tensor, self.exact, (args, given))
-        result = func(*args, **given)
+        doubles = pytree.tree_map_only(Tensor, self.exact, (args, kwargs))
+        result = func(*args, **kwargs)
         tensors = [t for t in pytree.tree_leaves(result) if isinstance(t, Tensor)]
-        written = [t for t in pytree.tree_leaves(_written(func, args, given)) if isinstance(t, Tensor)]
+        written = [t for t in pytree.tree_leaves(_written(func, args, kwargs)) if isinstance(t, Tensor)]
         if not any(_rounds(t) for t in (*tensors, *written)):
             return result
         exact = None if torch.Tag.nondeterministic_seeded in func.tags else self._run(func, doubles)

@@ -8,15 +8,11 @@ from typing import Any
 import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
-from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
+from primtorch_decomps.rules.scatter import fresh
 from primtorch_decomps.shapes import at_most
-
-
-def _row_major(sizes: Sequence[IntLike], dtype: torch.dtype | None, device: Any) -> TensorSpec:
-    place = torch.device("cpu") if device is None else torch.device(device)
-    return TensorSpec(tuple(sizes), contiguous_strides(tuple(sizes)), dtype or torch.int64, place)
 
 
 @spec_rule("aten.multinomial.default")
@@ -33,7 +29,7 @@ def multinomial(
         raise RuleMismatchError("weights of another rank or dtype, or no samples")
     if not replacement and not at_most(num_samples, weights.sizes[-1], env):
         raise RuleMismatchError("more samples than weights")
-    return _row_major((*weights.sizes[:-1], num_samples), torch.int64, weights.device)
+    return fresh((*weights.sizes[:-1], num_samples), dtype=torch.int64, device=weights.device, env=env)
 
 
 @spec_rule("aten.randperm.default", "aten.randperm.generator")
@@ -49,7 +45,7 @@ def randperm(
 ) -> TensorSpec:
     if not at_most(0, n, env):
         raise RuleMismatchError("a permutation of less than nothing")
-    return _row_major((n,), dtype, device)
+    return fresh((n,), dtype=dtype or torch.int64, device=device, env=env)
 
 
 @spec_rule("aten.randint.default", "aten.randint.generator")
@@ -82,4 +78,4 @@ def randint_from(
 ) -> TensorSpec:
     if not all(at_most(0, number, env) for number in size) or at_most(high, low, env):
         raise RuleMismatchError("no number to draw, or sizes below zero")
-    return _row_major(size, dtype, device)
+    return fresh(size, dtype=dtype or torch.int64, device=device, env=env)
