@@ -16,7 +16,6 @@ TORCH_FREE = (
     "tests/opcodes/test_not_handled.py",
     "tests/polyfills",
     "tests/hook",
-    "tests/test_hook*.py",
     "tests/test_cache.py",
 )
 """What is run, below packages/dynamo-capture: folders and files whose tests must not import torch."""

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from types import CodeType
+from typing import Any
+
 import pytest
+
+from dynamo_capture import hook
+from dynamo_capture.hook import FrameView
 
 
 @pytest.fixture
@@ -33,3 +40,37 @@ def tensor(read):
     import torch
 
     return read(torch.ones(2, 3))
+
+
+@pytest.fixture
+def fresh() -> Callable[[Any], Any]:
+    """Makes the same function with a code object of its own, so that tests do not share caches."""
+
+    def copy(function: Any) -> Any:
+        copied = type(function)(
+            function.__code__.replace(),
+            function.__globals__,
+            function.__name__,
+            function.__defaults__,
+            function.__closure__,
+        )
+        copied.__kwdefaults__ = function.__kwdefaults__
+        return copied
+
+    return copy
+
+
+@pytest.fixture
+def answering() -> Callable[..., hook.Callback]:
+    """Makes a callback that answers by code object; callables are called for a fresh answer."""
+
+    def make(answers: dict[CodeType, Any], seen: list[str] | None = None) -> hook.Callback:
+        def callback(frame: FrameView, count: int) -> Any:
+            if seen is not None:
+                seen.append(frame.code.co_name)
+            answer = answers.get(frame.code)
+            return answer(frame) if callable(answer) else answer
+
+        return callback
+
+    return make

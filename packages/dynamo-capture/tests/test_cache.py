@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable
-from types import CodeType, FunctionType
 from typing import Any
 
 import pytest
@@ -22,16 +20,7 @@ def times_hundred(x: int) -> int:
     return x * 100
 
 
-def fresh(function: Callable[..., Any]) -> FunctionType:
-    """The same function with a code object of its own."""
-    return FunctionType(function.__code__.replace(), function.__globals__)  # type: ignore[attr-defined]
-
-
-def answering(code: CodeType, compile_it: Callable[[FrameView], Any]) -> hook.Callback:
-    return lambda frame, count: compile_it(frame) if frame.code is code else None
-
-
-def test_limits_of_the_cache(caplog: pytest.LogCaptureFixture) -> None:
+def test_limits_of_the_cache(caplog: pytest.LogCaptureFixture, answering: Any, fresh: Any) -> None:
     f = fresh(plus_one)
     cache = CodeCache(limit=3, total=5)
 
@@ -39,7 +28,7 @@ def test_limits_of_the_cache(caplog: pytest.LogCaptureFixture) -> None:
         wanted = frame.locals["x"]
         return Entry(f.__code__.replace(co_consts=(None, 100)), lambda given, _: given[0] == wanted, wanted)
 
-    wrapped = hook.optimize(f, FrameCallback(answering(f.__code__, exactly), cache))
+    wrapped = hook.optimize(f, FrameCallback(answering({f.__code__: exactly}), cache))
     assert [wrapped(i) for i in range(4)] == [100, 101, 102, 103]
     assert [entry.extra for entry in hook.entries(f.__code__)] == [3, 2, 1]
     assert wrapped(4) == 104
@@ -52,7 +41,7 @@ def test_limits_of_the_cache(caplog: pytest.LogCaptureFixture) -> None:
     assert wrapped(9) == 109
 
 
-def test_entries_go_with_their_owners() -> None:
+def test_entries_go_with_their_owners(answering: Any, fresh: Any) -> None:
     class Owner:
         pass
 
@@ -64,7 +53,7 @@ def test_entries_go_with_their_owners() -> None:
         hook.tie(entry, (owner, 5))
         return entry
 
-    wrapped = hook.optimize(f, answering(f.__code__, compile_tied))
+    wrapped = hook.optimize(f, answering({f.__code__: compile_tied}))
     assert wrapped(1) == 100
     (entry,) = hook.entries(f.__code__)
     assert entry.cached
@@ -74,7 +63,7 @@ def test_entries_go_with_their_owners() -> None:
     assert not entry.cached
 
 
-def test_skips_last_until_reset() -> None:
+def test_skips_last_until_reset(fresh: Any) -> None:
     cache = CodeCache()
     f = fresh(plus_one)
     asked: list[FrameView] = []
@@ -88,7 +77,7 @@ def test_skips_last_until_reset() -> None:
     assert [frame.function for frame in asked] == [f]
 
 
-def test_code_that_dies_is_forgotten() -> None:
+def test_code_that_dies_is_forgotten(fresh: Any) -> None:
     cache = CodeCache()
     f = fresh(plus_one)
     cache.skip(f.__code__)
@@ -98,7 +87,7 @@ def test_code_that_dies_is_forgotten() -> None:
     assert cache.codes() == []
 
 
-def test_equal_code_objects_are_apart() -> None:
+def test_equal_code_objects_are_apart(fresh: Any) -> None:
     cache = CodeCache()
     f, g = fresh(plus_one), fresh(plus_one)
     assert f.__code__ == g.__code__

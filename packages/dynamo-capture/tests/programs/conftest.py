@@ -169,3 +169,68 @@ def _watched(made, caplog):
         yield made
     mistakes = [record for record in caplog.records if record.levelno >= logging.ERROR]
     assert not mistakes, "\n".join((r.getMessage() + "\n" + (r.exc_text or "")) for r in mistakes)
+
+
+@pytest.fixture
+def forward():
+    """The backend that runs a graph as it is."""
+    return _backend
+
+
+@pytest.fixture
+def seeded():
+    """Makes a program's state from the same random numbers for each way of running it."""
+
+    def seed(make):
+        def build():
+            torch.manual_seed(1)
+            return make()
+
+        return build
+
+    return seed
+
+
+@pytest.fixture
+def unknown():
+    """Something that no graph expresses."""
+
+    def read(value):
+        return value.tolist() if isinstance(value, torch.Tensor) else value
+
+    return read
+
+
+@pytest.fixture
+def noted():
+    """A context manager made of a generator, which writes down that it is entered and left."""
+
+    @contextlib.contextmanager
+    def enter(log):
+        log.append("in")
+        try:
+            yield len(log)
+        finally:
+            log.append("out")
+
+    return enter
+
+
+class _Recorder:
+    def __init__(self, swallow=False):
+        self.log = []
+        self.swallow = swallow
+
+    def __enter__(self):
+        self.log.append("enter")
+        return self
+
+    def __exit__(self, kind, value, trace):
+        self.log.append(None if kind is None else kind.__name__)
+        return self.swallow
+
+
+@pytest.fixture
+def recorder():
+    """A class of context managers that write down what they see, and swallow exceptions if told to."""
+    return _Recorder

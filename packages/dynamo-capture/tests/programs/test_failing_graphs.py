@@ -6,6 +6,8 @@ import torch
 from dynamo_capture import optimize
 
 X = torch.arange(4.0) + 1
+
+
 INSIDE, OUTSIDE = torch.tensor([1]), torch.tensor([9])
 
 
@@ -173,3 +175,82 @@ def test_an_assertion_about_a_tensor(whole):
             raise KeyError("wrapped") from error
 
     whole(f, (X, []), (-9 * X, []), (X, []))
+
+
+def test_operator_that_fails_at_run_time(same):
+    def make():
+        log = []
+
+        def f(x, i):
+            log.append("before")
+            y = x[:, i]
+            log.append("after")
+            return y, list(log)
+
+        return f
+
+    inside, outside = torch.tensor([0, 1]), torch.tensor([0, 7])
+    same.made(make, (X, inside), (X, outside), (X, inside))
+
+
+def test_failing_operator_is_caught(same):
+    def f(x, scale, *rest, jitter=1.0, **more):
+        log = []
+
+        def note(word):
+            log.append((word, scale))
+
+        try:
+            note("try")
+            y = torch.linalg.cholesky(x * scale)
+            note("fine")
+        except RuntimeError:
+            note("caught")
+            y = torch.linalg.cholesky(x + torch.eye(2) * jitter)
+        finally:
+            note("finally")
+        return y, log, rest, more
+
+    good, bad = torch.eye(2), torch.zeros(2, 2)
+    same(f, (good, 2.0), (bad, 2.0), (good, 2.0, 5), (bad, 2.0, 5))
+
+
+def test_failing_operator_with_closures_and_state(same):
+    def make():
+        calls = []
+
+        class Net(torch.nn.Module):
+            def __init__(self):
+                super().__init__()
+                self.failures = 0
+
+            def forward(self, x, *, strict=False):
+                calls.append(len(calls))
+                try:
+                    return torch.linalg.cholesky(x), list(calls)
+                except RuntimeError:
+                    self.failures += 1
+                    if strict:
+                        raise
+                return x * self.failures, list(calls)
+
+        net = Net()
+        return lambda x, strict: net(x, strict=strict)
+
+    good, bad = torch.eye(2), torch.zeros(2, 2)
+    same.made(make, (good, False), (bad, False), (bad, True), (good, True), (bad, True))
+
+
+def test_failing_operator_after_a_graph_break(same):
+    def f(x, k):
+        first = x.sum().tolist()
+        log = [first]
+        try:
+            y = torch.linalg.cholesky(x * k)
+        except RuntimeError:
+            log.append("caught")
+            y = x
+        return y + first, log
+
+    good, bad = torch.eye(2), torch.zeros(2, 2)
+    same(f, (good, 1), (bad, 1), (good, 1))

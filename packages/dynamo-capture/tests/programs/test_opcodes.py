@@ -18,10 +18,6 @@ def made(source, name="f", **namespace):
     return namespace[name]
 
 
-def forward(graph_module, example_inputs):
-    return graph_module.forward
-
-
 def test_slices(same):
     def f(x, a, b):
         items = [1, 2, 3, 4, 5]
@@ -227,7 +223,7 @@ def test_functions_with_everything(same):
     same(f, (X, 1), (X, 2), eager=0)
 
 
-def test_a_function_that_escapes_keeps_its_annotations(same):
+def test_a_function_that_escapes_keeps_its_annotations(same, forward):
     def f(x):
         def inner(a: int, b: "str" = "") -> float:
             return a
@@ -327,7 +323,7 @@ def test_a_class_breaks_the_graph_once(same):
         "type Alias[T] = list[T]; inner = lambda a: a",
     ],
 )
-def test_type_parameters_break_the_graph(same, statement):
+def test_type_parameters_break_the_graph(same, statement, forward):
     f = made(f"def f(x):\n    y = x + 1\n    {statement}\n    return inner(y) * 2\n")
     same(f, (X,), (X,))
     report = same.capture.report
@@ -338,7 +334,7 @@ def test_type_parameters_break_the_graph(same, statement):
         optimize(forward, fullgraph=True)(f)(X)
 
 
-def test_coroutines_pass_through(same):
+def test_coroutines_pass_through(same, forward):
     import asyncio
 
     async def double(x):

@@ -1,0 +1,90 @@
+"""What the frame hook keeps alive: entries, arguments, results, memory."""
+
+from __future__ import annotations
+
+import gc
+import sys
+import tracemalloc
+import weakref
+from typing import Any
+
+import pytest
+
+from dynamo_capture import hook
+from dynamo_capture.bytecode import assemble, decode
+from dynamo_capture.hook import Entry
+
+
+def plus_one(x: int) -> int:
+    return x + 1
+
+
+def times_hundred(x: int) -> int:
+    a = b = c = d = e = f = x  # more locals than the original
+    return [a, b, c, d, e, f].count(x) * 0 + sum((a, b, c, d, e, f, x * 94))
+
+
+def test_entries_die_with_the_code(fresh: Any) -> None:
+    class Watched:
+        def __call__(self, locals_: Any, function: Any) -> bool:
+            return True
+
+    guard = Watched()
+    reference = weakref.ref(guard)
+    f = fresh(plus_one)
+    wrapped = hook.optimize(f, lambda frame, count, guard=guard: Entry(times_hundred.__code__, guard))
+    assert (wrapped(1), wrapped(2)) == (100, 200)
+    del f, wrapped, guard
+    gc.collect()
+    assert reference() is None
+
+
+def test_arguments_and_results_are_not_leaked(answering: Any, fresh: Any) -> None:
+    class Value:
+        pass
+
+    f = fresh(lambda x: [x])
+    replaced = assemble(decode(f.__code__))
+    wrapped = hook.optimize(f, answering({f.__code__: lambda _: Entry(replaced, lambda given, _: True)}))
+    value = Value()
+    wrapped(value)
+    count = sys.getrefcount(value)
+    codes = sys.getrefcount(replaced), sys.getrefcount(f.__code__), sys.getrefcount(f)
+    for _ in range(100):
+        wrapped(value)
+    assert sys.getrefcount(value) == count
+    assert (sys.getrefcount(replaced), sys.getrefcount(f.__code__), sys.getrefcount(f)) == codes
+    reference = weakref.ref(value)
+    del value
+    gc.collect()
+    assert reference() is None
+
+
+def test_memory_does_not_grow(answering: Any, fresh: Any) -> None:
+    def once() -> None:
+        f = fresh(plus_one)
+        wrapped = hook.optimize(
+            f, answering({f.__code__: lambda _: Entry(times_hundred.__code__, lambda given, _: True)})
+        )
+        for i in range(3):
+            wrapped(i)
+        failing = hook.optimize(fresh(plus_one), answering({}))
+        with pytest.raises(TypeError):
+            failing(None)
+
+    for _ in range(5):
+        once()
+    gc.collect()
+    tracemalloc.start()
+    try:
+        for _ in range(20):
+            once()
+        gc.collect()
+        first, _ = tracemalloc.get_traced_memory()
+        for _ in range(200):
+            once()
+        gc.collect()
+        second, _ = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert second - first < 200 * 20, "less than 20 bytes a round"

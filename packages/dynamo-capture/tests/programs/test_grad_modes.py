@@ -1,0 +1,135 @@
+"""Grad modes, inference mode and autocast: nested, reused, restored after exceptions, guarded."""
+
+import torch
+
+from dynamo_capture import optimize
+
+X = torch.arange(6.0).reshape(2, 3) + 1
+
+
+def given():
+    return X.clone().requires_grad_()
+
+
+def test_grad_modes_nest(whole):
+    def f(x):
+        with torch.no_grad():
+            a = x * 2
+            with torch.enable_grad():
+                b = x * 3
+            c = x * 4
+            with torch.set_grad_enabled(True):
+                d = x * 5
+            e = x * 6
+        return a, b, c, d, e, x * 7, torch.is_grad_enabled()
+
+    whole(f, (given(),), (X,))
+
+
+def test_grad_mode_is_restored_after_an_exception(whole):
+    def f(x, n):
+        try:
+            with torch.no_grad():
+                if n:
+                    raise ValueError
+        except ValueError:
+            pass
+        return x * 2, torch.is_grad_enabled()
+
+    whole(f, (given(), 0), (given(), 1))
+
+
+def test_exception_leaves_a_grad_mode(whole):
+    def f(x, n):
+        with torch.no_grad():
+            y = x * 2
+            if n:
+                raise ValueError(n)
+        return y
+
+    whole(f, (given(), 0), (given(), 1))
+
+
+def test_no_grad_as_decorator_of_functions_and_methods(whole):
+    class Model:
+        @torch.no_grad()
+        def frozen(self, x):
+            return x * 2
+
+    @torch.enable_grad()
+    def live(x):
+        return x * 3
+
+    def f(x):
+        with torch.no_grad():
+            y = live(x)
+        return Model().frozen(x), y
+
+    whole(f, (given(),))
+
+
+def test_no_grad_manager_is_reused(whole):
+    def f(x):
+        mode = torch.no_grad()
+        with mode:
+            a = x * 2
+        with mode:
+            b = x * 3
+        return a, b, x * 4
+
+    whole(f, (given(),))
+
+
+def test_inside_inference_mode():
+
+    def f(x):
+        return x * 2
+
+    fast = optimize(lambda gm, ex: gm.forward)(f)
+    assert not fast(X).is_inference()
+    with torch.inference_mode():
+        assert fast(X).is_inference()
+    assert not fast(X).is_inference()
+
+
+def test_autocast(whole):
+    def f(x, y):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            a = x @ y
+            with torch.autocast("cpu", enabled=False):
+                b = x @ y
+            c = torch.nn.functional.linear(x, y)
+        return a, b, c, x @ y, a.dtype
+
+    whole(
+        f,
+        (X, X.T.contiguous()) if False else (torch.ones(3, 3), torch.eye(3)),
+        (torch.eye(3), torch.ones(3, 3)),
+    )
+
+
+def test_modes_after_an_operator_that_fails(same):
+    def f(x, i):
+        with torch.autocast("cpu", dtype=torch.bfloat16), torch.no_grad():
+            y = (x @ x.T).float()[:, i]
+        return y, x @ x.T
+
+    def g(x, i):
+        try:
+            return f(x, i)
+        except IndexError:
+            return torch.is_autocast_enabled("cpu"), torch.is_grad_enabled()
+
+    for program in (f, g):
+        same(program, (X, torch.tensor([0])), (X, torch.tensor([5])), (X, torch.tensor([1])))
+        assert not torch.is_autocast_enabled("cpu")
+
+
+def test_autocast_outside_is_guarded():
+
+    fast = optimize(lambda gm, ex: gm.forward)(lambda x: x @ x)
+    a = torch.ones(3, 3)
+    assert fast(a).dtype is torch.float32
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert fast(a).dtype is torch.bfloat16
+    assert fast(a).dtype is torch.float32

@@ -1,0 +1,86 @@
+"""Hooks of modules: forward, backward, with keyword arguments, added and removed."""
+
+import torch
+from torch import nn
+
+X = torch.arange(6.0).reshape(2, 3) + 1
+
+
+def test_forward_hooks(whole, seeded):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+            self.seen = []
+            self.linear.register_forward_pre_hook(lambda module, args: (args[0] * 2,))
+            self.linear.register_forward_hook(self.note)
+
+        def note(self, module, args, output):
+            self.seen.append(tuple(output.shape))
+            return output + 1
+
+        def forward(self, x):
+            return self.linear(x), len(self.seen)
+
+    whole.made(seeded(Net), (X,), (X,))
+
+
+def test_hooks_with_keyword_arguments(whole):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = nn.Identity()
+            self.inner.register_forward_pre_hook(
+                lambda module, args, kwargs: ((args[0] + 1,), kwargs), with_kwargs=True
+            )
+            self.inner.register_forward_hook(lambda module, args, kwargs, out: out * 3, with_kwargs=True)
+
+        def forward(self, x):
+            return self.inner(x)
+
+    whole.made(Net, (X,), (X,))
+
+
+def test_hook_is_added_and_removed_between_calls(same, seeded):
+    def make():
+        net = nn.Linear(3, 3)
+        handles = []
+
+        def f(x, hooked):
+            return net(x)
+
+        def g(x, hooked):
+            if hooked and not handles:
+                handles.append(net.register_forward_hook(lambda m, a, o: o * 10))
+            if not hooked and handles:
+                handles.pop().remove()
+            return f(x, hooked)
+
+        return g
+
+    same.made(seeded(make), (X, False), (X, True), (X, False), (X, True))
+
+
+def test_hook_registered_from_outside():
+    from dynamo_capture import optimize
+
+    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    fast = optimize(lambda gm, ex: gm.forward)(net)
+    before = fast(X)
+    handle = net[0].register_forward_hook(lambda m, a, o: o * 0)
+    assert torch.equal(fast(X), torch.zeros(2, 3))
+    handle.remove()
+    assert torch.equal(fast(X), before)
+
+
+def test_backward_hook(same, seeded):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.linear = nn.Linear(3, 3)
+            self.linear.register_full_backward_hook(lambda m, gi, go: (gi[0] * 2,))
+
+        def forward(self, x):
+            return self.linear(x)
+
+    same.made(seeded(Net), (X.clone().requires_grad_(),), (X.clone().requires_grad_(),))

@@ -1,0 +1,221 @@
+"""Who holds an object: weak references, cycles, copies, finalizers."""
+
+import copy
+import dataclasses
+import typing
+import weakref
+
+import torch
+
+X = torch.arange(6.0).reshape(2, 3) + 1
+
+
+def test_weak_references(whole):
+    class Node:
+        def __init__(self, v):
+            self.v = v
+
+    node = Node(2)
+    ref = weakref.ref(node)
+    whole.made(lambda: lambda x: (x * ref().v, ref() is node, ref() is None), (X,), (X,))
+
+
+def test_dead_weak_reference():
+    from dynamo_capture import optimize
+
+    class Node:
+        pass
+
+    node = Node()
+    ref = weakref.ref(node)
+    fast = optimize(lambda gm, ex: gm.forward)(lambda x: x + 1 if ref() is None else x - 1)
+    assert torch.equal(fast(X), X - 1)
+    del node
+    assert torch.equal(fast(X), X + 1)
+
+
+def test_object_becomes_none():
+    from dynamo_capture import optimize
+
+    class Node:
+        pass
+
+    class Holder:
+        node = None
+
+    fast = optimize(lambda gm, ex: gm.forward)(lambda x, h: x + 1 if h.node is None else x - 1)
+    holder = Holder()
+    for holder.node in (Node(), None, Node(), 5):
+        assert torch.equal(fast(X, holder), X + 1 if holder.node is None else X - 1)
+
+
+def test_weak_dictionaries(same):
+    class Node:
+        pass
+
+    node = Node()
+    table = weakref.WeakKeyDictionary({node: 3})
+    same.made(lambda: lambda x: x * table[node] + len(table), (X,), (X,))
+
+
+def test_object_graph_with_cycles(whole):
+    class Node:
+        def __init__(self, v):
+            self.v = v
+            self.links = []
+
+    def f(x):
+        a, b = Node(x), Node(2)
+        a.links.append(b)
+        b.links.append(a)
+        return a.v * b.v, a.links[0].links[0] is a
+
+    whole(f, (X,))
+
+
+def test_copies_of_objects(whole):
+    class Config:
+        def __init__(self):
+            self.items = [1]
+            self.inner = {"k": [2]}
+
+    def f(x, c):
+        shallow, deep = copy.copy(c), copy.deepcopy(c)
+        shallow.items.append(3)
+        deep.inner["k"].append(4)
+        shallow.new = 1
+        return x, c.items, c.inner, deep.items, deep.inner, hasattr(c, "new"), shallow.items is c.items
+
+    whole(f, (X, Config()), (X, Config()))
+
+
+def test_own_copy_methods(whole):
+    class Special:
+        def __init__(self, v):
+            self.v = v
+
+        def __copy__(self):
+            return Special(self.v + 1)
+
+        def __deepcopy__(self, memo):
+            return Special(self.v + 10)
+
+    whole(lambda x, s: (x, copy.copy(s).v, copy.deepcopy([s])[0].v), (X, Special(1)), (X, Special(2)))
+
+
+def _closing(log):
+    class Closed:
+        def __init__(self, n):
+            self.n = n
+
+        def __del__(self):
+            log.append(self.n)
+
+    return Closed
+
+
+def test_classes_with_a_finalizer(same):
+    def make():
+        log = []
+        closed = _closing(log)
+
+        def f(x):
+            closed(1)
+            return x + 1, list(log)
+
+        return f
+
+    same.made(make, (X,), (X,))
+
+
+def test_a_finalizer_runs_when_the_last_name_goes(same):
+    def make():
+        log = []
+        closed = _closing(log)
+
+        def inner(x):
+            kept = closed(3)
+            log.append(("inner", kept.n))
+            return x.sin()
+
+        def f(x):
+            first = closed(1)
+            y = x + 1
+            del first
+            log.append("after the first")
+            second = closed(2)
+            y = y * inner(x)
+            log.append(("between", second.n))
+            second = None
+            log.append("end")
+            return y, list(log), second
+
+        return f
+
+    same.made(make, (X,), (X,))
+
+
+def test_weak_references_that_the_program_makes(whole):
+    def make():
+        class Node:
+            size = 3
+
+        node, other = Node(), Node()
+        table = weakref.WeakKeyDictionary({node: 4})
+        names = weakref.WeakValueDictionary({"a": node})
+
+        def f(x, n):
+            reference = weakref.ref(node)
+            return (
+                x * reference().size,
+                table[node] + n,
+                other in table,
+                names["a"] is node,
+                table.get(other, 7),
+            )
+
+        return f
+
+    whole.made(make, (X, 1), (X, 1))
+
+
+def test_copies(whole):
+    @dataclasses.dataclass
+    class Batch:
+        items: list
+        data: typing.Any = None
+
+    class Kept:
+        def __setstate__(self, state):
+            self.__dict__.update(state, restored=True)
+
+    def f(x):
+        deep, shallow = copy.deepcopy(x), copy.copy(x)
+        deep.add_(1)
+        shallow.mul_(2)
+        batch = Batch([1, [2]], x)
+        other = copy.deepcopy(batch)
+        other.items[1].append(3)
+        return deep, x, batch.items, other, dataclasses.asdict(batch)["data"] is x
+
+    whole(f, (X.clone(),))
+
+
+def test_copies_of_objects_with_a_protocol_of_their_own(same):
+    class Kept:
+        def __init__(self):
+            self.restored = False
+
+        def __setstate__(self, state):
+            self.__dict__.update(state, restored=True)
+
+    class Slotted:
+        __slots__ = ("__dict__", "a")
+
+    def f(x):
+        slotted = Slotted()
+        slotted.a, slotted.b = 1, 2
+        found = copy.copy(slotted)
+        return x + 1, copy.copy(Kept()).restored, copy.deepcopy(Kept()).restored, found.a, found.b
+
+    same(f, (X,))

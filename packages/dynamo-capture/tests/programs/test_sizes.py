@@ -1,0 +1,45 @@
+"""Sizes and integers that vary: what recompiles, what decides a branch, sizes as values."""
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+
+X = torch.arange(6.0).reshape(2, 3) + 1
+
+
+@pytest.mark.parametrize("dynamic, most", [(None, 2), (True, 1)])
+def test_sizes_do_not_recompile(dynamic, most, forward):
+    library = pytest.importorskip("primtorch_decomps").LIBRARY
+
+    def f(x, y):
+        return torch.cat([x + 1, y]).sum(0) * x.shape[0] + x.view(-1).mean()
+
+    fast = optimize(forward, dynamic=dynamic, operators=library)(f)
+    for size in range(2, 12):
+        x, y = torch.randn(size, 3), torch.randn(5, 3)
+        assert torch.allclose(fast(x, y), f(x, y))
+    assert len(fast.__fxstack_capture__.report.replacements) <= most
+
+
+def test_sizes_that_decide_a_branch(same):
+    def f(x):
+        return x + 1 if x.shape[0] > 5 else x * 2
+
+    same(f, *[(torch.ones(n, 2),) for n in range(2, 9)])
+
+
+def test_integers_that_vary(same):
+    same(lambda x, n: x * n + n // 2, *[(X, n) for n in range(8)])
+
+
+def test_size_one_and_zero(same):
+    same(lambda x, y: x + y, *[(torch.ones(n, 3), torch.ones(1, 3)) for n in (4, 1, 0, 5, 1)])
+
+
+def test_sizes_as_values(same):
+    same(
+        lambda x: (x.shape[0] * 2, torch.zeros(x.shape[0] + 1), [i for i in range(x.shape[0])], x.shape, -x.shape[0],
+                   x.shape[0] / 2, str(x.shape[0]), min(x.shape), max(x.shape[0], 3)),
+        *[(torch.ones(n, 2),) for n in (3, 4, 6)],
+    )  # fmt: skip
