@@ -13,7 +13,7 @@ from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.calls.slots import attribute_name
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
-from dynamo_capture.polyfills.builtins import sorted_by
+from dynamo_capture.polyfills.sorting import sorted_by
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     NONE,

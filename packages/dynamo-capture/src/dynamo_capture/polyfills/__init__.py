@@ -12,6 +12,7 @@ from dynamo_capture.polyfills import (
     heapq,
     itertools,
     operator,
+    sorting,
 )
 from dynamo_capture.polyfills.registry import SUBSTITUTES, substitute_for, substitutes
 
@@ -23,6 +24,7 @@ __all__ = [
     "heapq",
     "itertools",
     "operator",
+    "sorting",
     "substitute_for",
     "substitutes",
 ]

@@ -97,42 +97,6 @@ def _check_exhausted(iterators: list[Iterator[Any]], position: int) -> None:
             raise ValueError(f"zip() argument {later + 1} is longer than argument{plural}{later}")
 
 
-@substitutes(builtins.sorted)
-def sorted_(
-    iterable: Iterable[Any], /, *, key: Callable[[Any], Any] | None = None, reverse: bool = False
-) -> list[Any]:
-    """``sorted``: all keys first, then comparisons by ``<`` only."""
-    items = list(iterable)
-    return sorted_by(items, items if key is None else [key(item) for item in items], reverse)
-
-
-def sorted_by(items: list[Any], ranks: list[Any], reverse: bool) -> list[Any]:
-    """``items`` in the order of ``ranks``. Up to 63 of them are compared with each other as CPython does, which an
-    ``__lt__`` of the program may see: the run at the start, and each of the rest put in by halving."""
-    items, ranks = list(items), list(ranks)
-    if reverse:
-        items, ranks = items[::-1], ranks[::-1]
-    start = min(2, len(items))
-    if start == 2:
-        falls = bool(ranks[1] < ranks[0])
-        while start < len(items) and bool(ranks[start] < ranks[start - 1]) is falls:
-            start += 1
-        if falls:
-            items[:start], ranks[:start] = items[:start][::-1], ranks[:start][::-1]
-    for position in range(start, len(items)):
-        item, rank = items.pop(position), ranks.pop(position)
-        low, high = 0, position
-        while low < high:
-            middle = (low + high) // 2
-            if rank < ranks[middle]:
-                high = middle
-            else:
-                low = middle + 1
-        items.insert(low, item)
-        ranks.insert(low, rank)
-    return items[::-1] if reverse else items
-
-
 def _message_when_empty(function: Callable[..., Any]) -> str:
     try:
         function(())
