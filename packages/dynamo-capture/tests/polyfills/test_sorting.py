@@ -24,7 +24,9 @@ class _Seen:
         return self.rank < other.rank
 
 
-def _asked(sort: Callable[..., Any], ranks: list[int], reverse: bool) -> tuple[list[int], list[tuple[int, int]]]:
+def _asked(
+    sort: Callable[..., Any], ranks: list[int], reverse: bool
+) -> tuple[list[int], list[tuple[int, int]]]:
     log: list[tuple[int, int]] = []
     items = [_Seen(rank, position, log) for position, rank in enumerate(ranks)]
     return [item.position for item in sort(items, reverse=reverse)], log
