@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -43,6 +44,9 @@ def aot_function(
     Everything but tensors is a constant of one compilation. The function must not read tensors from elsewhere that
     require grad (AOT103), and what else it reads is read once, when it is traced.
     """
+    parts = _Parts(
+        operators, forward_compiler, backward_compiler, inference_compiler, partition, decompositions
+    )
     compiled: dict[Any, tuple[CompiledGraph, Callable[[Sequence[Any]], Any]]] = {}
 
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -50,49 +54,63 @@ def aot_function(
         key = (structure, torch.is_grad_enabled(), tuple(map(_kind, leaves)))
         found = compiled.get(key)
         if found is None:
-            found = compiled[key] = _compile(leaves, structure)
+            found = compiled[key] = _compile(function, leaves, structure, parts)
         run, rebuild = found
         return rebuild(run(*[leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]))
 
-    def _compile(leaves: list[Any], structure: Any) -> tuple[CompiledGraph, Callable[[Sequence[Any]], Any]]:
-        tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
-        for tensor in tensors:
-            if tensor.layout is not torch.strided:
-                raise UnsupportedProgramError("AOT102", f"an argument is a tensor of layout {tensor.layout}")
-        shape: list[Any] = []
-        template = [_TENSOR if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
-
-        def program(recorder: Recorder | None, inputs: Sequence[Any]) -> list[Any]:
-            given = iter(inputs)
-            filled = [next(given) if leaf is _TENSOR else leaf for leaf in template]
-            args, kwargs = pytree.tree_unflatten(filled, structure)
-            results, tree = pytree.tree_flatten(function(*args, **kwargs))
-            shape[:] = [tree]
-            return list(results)
-
-        declared = [
-            InputDecl(f"arg_{i}", InputKind.USER, spec_of(tensor), LocalSource(f"arg_{i}"))
-            for i, tensor in enumerate(tensors)
-        ]
-        traced = trace(
-            program,
-            declared,
-            tensors,
-            operators=operators,
-            env=ShapeEnv(),
-            partition=partition,
-            decompositions=decompositions,
-        )
-        run = compile_traced(
-            traced,
-            forward_compiler=forward_compiler,
-            backward_compiler=backward_compiler,
-            inference_compiler=inference_compiler,
-            fallback=lambda *inputs: program(None, inputs),
-        )
-        return run, lambda results: pytree.tree_unflatten(list(results), shape[0])
-
     return call
+
+
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    operators: OperatorLibrary
+    forward_compiler: GraphCompiler
+    backward_compiler: GraphCompiler | None
+    inference_compiler: GraphCompiler | None
+    partition: Partitioner
+    decompositions: Decompositions
+
+
+def _compile(
+    function: Callable[..., Any], leaves: list[Any], structure: Any, parts: _Parts
+) -> tuple[CompiledGraph, Callable[[Sequence[Any]], Any]]:
+    """``function`` for one kind of arguments: a graph of their tensors, and what makes the result of the graph's."""
+    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    for tensor in tensors:
+        if tensor.layout is not torch.strided:
+            raise UnsupportedProgramError("AOT102", f"an argument is a tensor of layout {tensor.layout}")
+    shape: list[Any] = []
+    template = [_TENSOR if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+
+    def program(recorder: Recorder | None, inputs: Sequence[Any]) -> list[Any]:
+        given = iter(inputs)
+        filled = [next(given) if leaf is _TENSOR else leaf for leaf in template]
+        args, kwargs = pytree.tree_unflatten(filled, structure)
+        results, tree = pytree.tree_flatten(function(*args, **kwargs))
+        shape[:] = [tree]
+        return list(results)
+
+    declared = [
+        InputDecl(f"arg_{i}", InputKind.USER, spec_of(tensor), LocalSource(f"arg_{i}"))
+        for i, tensor in enumerate(tensors)
+    ]
+    traced = trace(
+        program,
+        declared,
+        tensors,
+        operators=parts.operators,
+        env=ShapeEnv(),
+        partition=parts.partition,
+        decompositions=parts.decompositions,
+    )
+    run = compile_traced(
+        traced,
+        forward_compiler=parts.forward_compiler,
+        backward_compiler=parts.backward_compiler,
+        inference_compiler=parts.inference_compiler,
+        fallback=lambda *inputs: program(None, inputs),
+    )
+    return run, lambda results: pytree.tree_unflatten(list(results), shape[0])
 
 
 def _kind(leaf: Any) -> Any:

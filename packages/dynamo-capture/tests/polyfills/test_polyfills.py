@@ -14,10 +14,12 @@ import pytest
 from dynamo_capture.polyfills import SUBSTITUTES
 from dynamo_capture.polyfills.registry import substitutes
 
+Call = tuple[Any, tuple[Any, ...], dict[str, Any]]
+items = [3, 1, 2, 1]
+words = ["b", "A", "c", "a"]
 
-def _calls() -> Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
-    items = [3, 1, 2, 1]
-    words = ["b", "A", "c", "a"]
+
+def _builtins() -> Iterator[Call]:
     for original in (builtins.all, builtins.any):
         for values in ([], [0, 1], [1, 1], [0, 0]):
             yield original, (values,), {}
@@ -48,6 +50,15 @@ def _calls() -> Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
     yield builtins.reversed, (items,), {}
     yield builtins.divmod, (7, -2), {}
     yield builtins.divmod, (7, 0), {}
+    yield dict.fromkeys, (words, 0), {}
+    for original, kind in ((list.index, list), (tuple.index, tuple)):
+        yield original, (kind(items), 1, 2), {}
+        yield original, (kind(items), 9), {}
+    for original, kind in ((list.count, list), (tuple.count, tuple)):
+        yield original, (kind(items), 1), {}
+
+
+def _iterators() -> Iterator[Call]:
     yield itertools.chain, (items, words), {}
     yield itertools.chain.from_iterable, ([items, words],), {}
     for bounds in ((2,), (1, 3), (0, None, 2), (1, 4, 2), (-1,)):
@@ -70,18 +81,15 @@ def _calls() -> Iterator[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
     yield itertools.permutations, (items, 2), {}
     yield itertools.permutations, (items,), {}
     yield itertools.zip_longest, (items, words[:1]), {"fillvalue": 0}
+
+
+def _functions() -> Iterator[Call]:
     yield functools.reduce, (operator.sub, items), {}
     yield functools.reduce, (operator.sub, items, 10), {}
     yield functools.reduce, (operator.sub, []), {}
     yield operator.countOf, (items, 1), {}
     yield operator.indexOf, (items, 2), {}
     yield operator.indexOf, (items, 9), {}
-    yield dict.fromkeys, (words, 0), {}
-    for original, kind in ((list.index, list), (tuple.index, tuple)):
-        yield original, (kind(items), 1, 2), {}
-        yield original, (kind(items), 9), {}
-    for original, kind in ((list.count, list), (tuple.count, tuple)):
-        yield original, (kind(items), 1), {}
 
 
 def _outcome(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -94,7 +102,7 @@ def _outcome(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
     return result
 
 
-@pytest.mark.parametrize(("original", "args", "kwargs"), list(_calls()))
+@pytest.mark.parametrize(("original", "args", "kwargs"), [*_builtins(), *_iterators(), *_functions()])
 def test_outcome_is_the_originals(original: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
     assert _outcome(SUBSTITUTES[original], args, kwargs) == _outcome(original, args, kwargs)
 

@@ -14,22 +14,21 @@ import guards
 from dynamo_capture import runtime
 from dynamo_capture.bytecode import CodeBody, Instruction, Position, assemble, body_like, function_prologue
 from dynamo_capture.bytecode.emit import Emitter
-from dynamo_capture.bytecode.liveness import live_variables
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.bytecode.splice import splice, splice_call
 from dynamo_capture.calls.drawing import MODULE_GENERATOR, Draw
 from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots, unbound
-from dynamo_capture.codegen.collect import Collector, is_existing
+from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.codegen.handled import HandlingStack, exits_of_handler
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, visit_effects
 from dynamo_capture.codegen.second_run import second_run
+from dynamo_capture.codegen.variables import variables_at_break
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.frame import GeneratorValue
 from dynamo_capture.hook import RegionFunction
 from dynamo_capture.sources import NUMBERS, ComputedSource, computing
-from dynamo_capture.values import CellValue, Lazy, SourcedConst, TensorValue, Value
-from dynamo_capture.values.floating import RuntimeFloat
+from dynamo_capture.values import CellValue, Value
 from fx_interface.source import (
     BuiltinSource,
     ClosureSource,
@@ -97,55 +96,27 @@ class Assembly:
         frame, emitter = self._frame, self._emitter
         called = bridge(frames, resumes) if len(frames) > 1 else None
         enter = first_of_call(self._body, frame.next) if called is None else frame.next - 1
-        cells = dict(self._free)
-        for name in self._body.cellvars:
-            cell = frame.variables.get(name)
-            if isinstance(cell, CellValue):
-                cells[id(cell)] = name
-        live = live_variables(self._body)[enter]
-        variables = [(name, frame.variables[name]) for name in sorted(live) if name in frame.variables]
-        variables = [(name, value) for name, value in variables if not _stays(name, value)]
-        contents = [
-            (name, frame.cell(name).content) for name in self._body.cellvars if name in frame.variables
-        ]
-        contents = [(name, value) for name, value in contents if value is None or not _stays(name, value)]
-        collector = Collector(self._tx, cells)
+        variables = variables_at_break(frame, self._body, enter, self._free)
         stack = frame.stack if called is None else [*frame.stack, called]
-        for value in (
-            *stack,
-            *frame.exceptions,
-            *(v for _, v in variables),
-            *(v for _, v in contents if v is not None),
-        ):
+        collector = Collector(self._tx, variables.cells)
+        for value in (*stack, *frame.exceptions, *variables.values(), *blocks):
             collector.visit(value)
-        for block in blocks:
-            collector.visit(block)
         visit_effects(self._tx, self._tx.effects, collector)
         self._check_generators(collector)
         plain = set(self._body.argument_names) - set(self._body.cellvars)
-        to = Reconstruction(self._tx, emitter, collector, plain, cells)
+        to = Reconstruction(self._tx, emitter, collector, plain, variables.cells)
         self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
-        filled = [(name, value) for name, value in contents if value is not None]
         held = HandlingStack(to, frame) if frame.handling else None
         if held is None:
             to.push_all(stack)
         else:
             held.make()
-        to.push_all([value for _, value in variables])
-        to.push_all([value for _, value in filled])
+        variables.push(to)
         replay(self._tx, self._tx.effects, to)
-        for name, _ in reversed(filled):
-            emitter.store_deref(name)
-        for name, _ in reversed(variables):
-            emitter.store_fast(name)
-        for name, content in contents:
-            if content is None and name in self._body.argument_names:
-                emitter.delete_deref(name)
+        variables.store(emitter)
         self._enter_again(blocks, to)
         to.forget()
-        for name in self._body.argument_names:
-            if name.startswith(".") and name not in live and name not in cells.values():
-                emitter.delete_fast(name)  # a resume function's, which only its first instructions read
+        variables.drop_obsolete(emitter)
         if held is not None:
             held.put()
         tail = resumes.is_resume_function(frame.code)
@@ -332,17 +303,6 @@ class Assembly:
                 emitter.binary_subscr()
             case _:
                 raise AssertionError(root)
-
-
-def _stays(name: str, value: Value) -> bool:
-    """Whether an argument's slot still holds what the variable is."""
-    existing = isinstance(value, (Lazy, TensorValue)) or is_existing(value)
-    source = (
-        value.source
-        if existing or (isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread)
-        else None
-    )
-    return isinstance(source, LocalSource) and source.name == name
 
 
 def close_dropped(tx: Trace, frame: Frame, result: Value) -> None:

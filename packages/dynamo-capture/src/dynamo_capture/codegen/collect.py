@@ -6,43 +6,27 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx import Node
 
-from dynamo_capture.calls.contexts import ContextFunction, ContextValue, NullContext
-from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, InferenceMode
-from dynamo_capture.calls.parts import PartBlock
-from dynamo_capture.codegen.generators import remade
+from dynamo_capture.calls.contexts import ContextValue
+from dynamo_capture.codegen.components import components
 from dynamo_capture.errors import GraphBreak
-from dynamo_capture.frame import GeneratorValue
 from dynamo_capture.values import (
     BuiltinMethod,
-    CallIterator,
     CellValue,
     Const,
-    DictIterator,
     DictValue,
-    DictView,
-    EnumerateIterator,
     FunctionValue,
     Lazy,
-    ListIterator,
     ListValue,
     MapIterator,
     MethodValue,
     NullValue,
-    ObjectIterator,
     ObjectValue,
     OpaqueValue,
     PartialValue,
-    RangeIterator,
-    SequenceIterator,
     SetValue,
-    SliceValue,
     SourcedConst,
-    SuperValue,
-    SymRange,
-    SymRangeIterator,
     SymValue,
     TensorValue,
-    TextValue,
     TupleValue,
     Value,
     ZipIterator,
@@ -51,8 +35,6 @@ from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import RuntimeFloat
-from dynamo_capture.values.instance_dict import InstanceDictValue
-from dynamo_capture.values.opaque import NewReference, TracebackValue
 from dynamo_capture.values.running import RunningEnumerate, RunningIterator
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol, symbol
@@ -108,7 +90,7 @@ class Collector:
         elif kind is CellValue and id(value) in self._known_cells:
             pass
         else:
-            for part in self.parts(value):
+            for part in components(self._tx, value):
                 self.visit(part)
 
     def _tensor(self, value: TensorValue) -> None:
@@ -135,78 +117,6 @@ class Collector:
         if source is None:
             raise GraphBreak("CAP240", f"the size {atom} has no source")
         return source
-
-    def parts(self, value: Value) -> list[Value]:
-        """The values that a value made by the trace is built from."""
-        match value:
-            case TupleValue() | ListValue():
-                return list(value.items)
-            case InstanceDictValue():
-                return [value.owner]
-            case DictValue():
-                entries = [part for entry in value.all_entries(self._tx).values() for part in entry]
-                return [*entries, value.factory] if value.factory is not None else entries
-            case SetValue():
-                return list(value.items.values())
-            case ObjectValue():
-                attributes = [part for _, part in kept_attributes(value)]
-                return [value.base, *attributes] if value.base is not None else attributes
-            case MethodValue():
-                return [value.function, value.receiver]
-            case BuiltinMethod() | SuperValue():
-                return [value.receiver]
-            case PartialValue():
-                return [value.function, *value.args, *value.kwargs.values(), *value.attrs.values()]
-            case FunctionValue():
-                return [*value.defaults, *value.kwdefaults.values(), *value.closure, *value.attrs.values()]
-            case CellValue():
-                return [value.content] if value.content is not None else []
-            case TextValue():
-                return [piece for piece, _ in value.pieces]
-            case SliceValue() | SymRange():
-                return list(value.bounds)
-            case DictView() | DictIterator():
-                return [value.owner]
-            case NewReference():
-                return [value.target]
-            case ArrayValue():
-                return [value.tensor] if value.tensor is not None else []
-            case GradMode() | Autocast() | InferenceMode() | DeviceBlock() | PartBlock():
-                return []
-            case NullContext():
-                return [value.result]
-            case ContextFunction():
-                return [value.manager, value.function]
-            case SequenceIterator():
-                return value.items[value.position :]
-            case ListIterator():
-                return [value.owner]
-            case SymRangeIterator():
-                return value.rest(self._tx)
-            case RangeIterator():
-                return []
-            case EnumerateIterator():
-                return [value.inner]
-            case ZipIterator():
-                return list(value.inners)
-            case MapIterator():
-                return [value.function, *value.inners]
-            case ObjectIterator():
-                return [value.value]
-            case CallIterator():
-                return [value.function, value.sentinel]
-            case GeneratorValue():
-                return remade(value, self._tx.resumes)
-        raise GraphBreak("CAP240", f"{value.describe()} outlives the captured code")
-
-
-def kept_attributes(value: ObjectValue) -> list[tuple[str, Value]]:
-    """The attributes of an object that the trace made; the traceback of an exception is not to be had."""
-    return [
-        (name, part)
-        for name, part in value.attrs.items()
-        if part is not None and not isinstance(part, TracebackValue)
-    ]
 
 
 def is_existing(value: Value) -> bool:

@@ -16,7 +16,8 @@ from dynamo_capture.codegen import (  # noqa: F401  # they fill the table
     made_modes,
     made_numbers,
 )
-from dynamo_capture.codegen.collect import Collector, is_existing, kept_attributes
+from dynamo_capture.codegen.collect import Collector, is_existing
+from dynamo_capture.codegen.components import kept_attributes
 from dynamo_capture.codegen.makers import MAKERS
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.tensors.overrides import overrides

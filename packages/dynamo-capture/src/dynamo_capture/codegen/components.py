@@ -1,0 +1,137 @@
+"""The values that a value made by the trace is built from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamo_capture.calls.contexts import ContextFunction, NullContext
+from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, InferenceMode
+from dynamo_capture.calls.parts import PartBlock
+from dynamo_capture.codegen.generators import remade
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.frame import GeneratorValue
+from dynamo_capture.values import (
+    BuiltinMethod,
+    CallIterator,
+    CellValue,
+    DictIterator,
+    DictValue,
+    DictView,
+    EnumerateIterator,
+    FunctionValue,
+    ListIterator,
+    ListValue,
+    MapIterator,
+    MethodValue,
+    ObjectIterator,
+    ObjectValue,
+    PartialValue,
+    RangeIterator,
+    SequenceIterator,
+    SetValue,
+    SliceValue,
+    SuperValue,
+    SymRange,
+    SymRangeIterator,
+    TextValue,
+    TupleValue,
+    Value,
+    ZipIterator,
+)
+from dynamo_capture.values.array import ArrayValue
+from dynamo_capture.values.instance_dict import InstanceDictValue
+from dynamo_capture.values.opaque import NewReference, TracebackValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+def components(tx: Trace, value: Value) -> list[Value]:
+    """What must be made before ``value``; a graph break (CAP240) where Python cannot make it anew."""
+    for of in (_of_container, _of_callable_or_block, _of_iterator):
+        found = of(tx, value)
+        if found is not None:
+            return found
+    raise GraphBreak("CAP240", f"{value.describe()} outlives the captured code")
+
+
+def kept_attributes(value: ObjectValue) -> list[tuple[str, Value]]:
+    """The attributes of an object that the trace made; the traceback of an exception is not to be had."""
+    return [
+        (name, part)
+        for name, part in value.attrs.items()
+        if part is not None and not isinstance(part, TracebackValue)
+    ]
+
+
+def _of_container(tx: Trace, value: Value) -> list[Value] | None:
+    match value:
+        case TupleValue() | ListValue():
+            return list(value.items)
+        case InstanceDictValue():
+            return [value.owner]
+        case DictValue():
+            entries = [part for entry in value.all_entries(tx).values() for part in entry]
+            return [*entries, value.factory] if value.factory is not None else entries
+        case SetValue():
+            return list(value.items.values())
+        case ObjectValue():
+            attributes = [part for _, part in kept_attributes(value)]
+            return [value.base, *attributes] if value.base is not None else attributes
+        case CellValue():
+            return [value.content] if value.content is not None else []
+        case TextValue():
+            return [piece for piece, _ in value.pieces]
+        case SliceValue() | SymRange():
+            return list(value.bounds)
+        case DictView():
+            return [value.owner]
+        case NewReference():
+            return [value.target]
+        case ArrayValue():
+            return [value.tensor] if value.tensor is not None else []
+    return None
+
+
+def _of_callable_or_block(tx: Trace, value: Value) -> list[Value] | None:
+    match value:
+        case MethodValue():
+            return [value.function, value.receiver]
+        case BuiltinMethod() | SuperValue():
+            return [value.receiver]
+        case PartialValue():
+            return [value.function, *value.args, *value.kwargs.values(), *value.attrs.values()]
+        case FunctionValue():
+            return [*value.defaults, *value.kwdefaults.values(), *value.closure, *value.attrs.values()]
+        case GradMode() | Autocast() | InferenceMode() | DeviceBlock() | PartBlock():
+            return []
+        case NullContext():
+            return [value.result]
+        case ContextFunction():
+            return [value.manager, value.function]
+    return None
+
+
+def _of_iterator(tx: Trace, value: Value) -> list[Value] | None:
+    match value:
+        case SequenceIterator():
+            return value.items[value.position :]
+        case ListIterator() | DictIterator():
+            return [value.owner]
+        case SymRangeIterator():
+            return value.rest(tx)
+        case RangeIterator():
+            return []
+        case EnumerateIterator():
+            return [value.inner]
+        case ZipIterator():
+            return list(value.inners)
+        case MapIterator():
+            return [value.function, *value.inners]
+        case ObjectIterator():
+            return [value.value]
+        case CallIterator():
+            return [value.function, value.sentinel]
+        case GeneratorValue():
+            return remade(value, tx.resumes)
+    return None

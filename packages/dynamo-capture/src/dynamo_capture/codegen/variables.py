@@ -1,0 +1,93 @@
+"""What variables and cells of a frame hold where its graph ends, and the instructions that put it there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from dynamo_capture.bytecode import CodeBody
+from dynamo_capture.bytecode.liveness import live_variables
+from dynamo_capture.codegen.collect import is_existing
+from dynamo_capture.values import CellValue, Lazy, SourcedConst, TensorValue, Value
+from dynamo_capture.values.floating import RuntimeFloat
+from fx_interface.source import LocalSource
+
+if TYPE_CHECKING:
+    from dynamo_capture.bytecode.emit import Emitter
+    from dynamo_capture.codegen.reconstruct import Reconstruction
+    from dynamo_capture.frame import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class VariablesAtBreak:
+    """``plain``: live variables that are not where they were; ``contents``: what cells of the frame hold, None for
+    nothing, those aside that hold what they held; ``cells``: the names of cells that the code object makes or gets."""
+
+    plain: tuple[tuple[str, Value], ...]
+    contents: tuple[tuple[str, Value | None], ...]
+    cells: dict[int, str]
+    obsolete: tuple[str, ...]
+    arguments: frozenset[str]
+
+    def values(self) -> Iterator[Value]:
+        """What must be made."""
+        yield from (value for _, value in self.plain)
+        yield from (value for _, value in self._filled())
+
+    def push(self, to: Reconstruction) -> None:
+        """Put all on the stack."""
+        to.push_all(list(self.values()))
+
+    def store(self, emitter: Emitter) -> None:
+        """Take all from the stack; arguments that a cell has lost are deleted."""
+        for name, _ in reversed(list(self._filled())):
+            emitter.store_deref(name)
+        for name, _ in reversed(self.plain):
+            emitter.store_fast(name)
+        for name, content in self.contents:
+            if content is None and name in self.arguments:
+                emitter.delete_deref(name)
+
+    def drop_obsolete(self, emitter: Emitter) -> None:
+        """Delete arguments of a resume function, which only its first instructions read."""
+        for name in self.obsolete:
+            emitter.delete_fast(name)
+
+    def _filled(self) -> Iterator[tuple[str, Value]]:
+        return ((name, value) for name, value in self.contents if value is not None)
+
+
+def variables_at_break(frame: Frame, body: CodeBody, enter: int, free: dict[int, str]) -> VariablesAtBreak:
+    """The variables of a frame before the instruction ``enter``; ``free`` are the names of the cells it is given."""
+    cells = dict(free)
+    for name in body.cellvars:
+        cell = frame.variables.get(name)
+        if isinstance(cell, CellValue):
+            cells[id(cell)] = name
+    live = live_variables(body)[enter]
+    bound = [(name, frame.variables[name]) for name in sorted(live) if name in frame.variables]
+    contents = [(name, frame.cell(name).content) for name in body.cellvars if name in frame.variables]
+    named = set(cells.values())
+    return VariablesAtBreak(
+        plain=tuple((name, value) for name, value in bound if not _stays(name, value)),
+        contents=tuple((name, value) for name, value in contents if value is None or not _stays(name, value)),
+        cells=cells,
+        obsolete=tuple(
+            name
+            for name in body.argument_names
+            if name.startswith(".") and name not in live and name not in named
+        ),
+        arguments=frozenset(body.argument_names),
+    )
+
+
+def _stays(name: str, value: Value) -> bool:
+    """Whether an argument's slot still holds what the variable is."""
+    existing = isinstance(value, (Lazy, TensorValue)) or is_existing(value)
+    source = (
+        value.source
+        if existing or (isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread)
+        else None
+    )
+    return isinstance(source, LocalSource) and source.name == name
