@@ -61,8 +61,6 @@ LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "stretched outside": lambda x: x[:1].expand(x.shape) if x.shape[0] else x,
 }
 """Other layouts of a tensor with dimensions: same sizes; the same values but for the stretched ones."""
-UNDEFINED = ("empty", "new_empty")
-"""Operators whose results hold arbitrary numbers; sizes and strides are checked as ever."""
 
 
 @dataclass

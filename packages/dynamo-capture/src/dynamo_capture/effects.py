@@ -94,12 +94,6 @@ class Effects:
             self.touched.append(None)
         self.log.setdefault(("global", id(scope), name), ("global", scope, name))
 
-    def known_attribute(self, owner: Value, name: str, value: Value) -> None:
-        """An attribute of a function, class or module is set."""
-        if self.watching:
-            self.touched.append(None)
-        self.log.setdefault(("known_attr", id(owner), name), ("known_attr", owner, name, value))
-
     def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
         """A call whose result is not used and that may as well happen after the graph has run."""
         if self.watching:

@@ -34,7 +34,6 @@ from fx_interface.source import (
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
-_RESUME_YIELD_FROM = 2
 """The argument of the RESUME that follows the yield of a ``yield from``."""
 
 _BUILTINS = vars(sys.modules["builtins"])
@@ -72,7 +71,7 @@ class GlobalsScope:
         elif name in _BUILTINS:
             real = _BUILTINS[name]
             self._guard_builtin(name, real)
-            made = tx.wrap(real, BuiltinSource(name)) if _is_replaced(name, real) else Const(real)
+            made = tx.wrap(real, BuiltinSource(name)) if _is_replaced(real) else Const(real)
         else:
             raise tx.raises(NameError, f"name {name!r} is not defined")
         self.known[name] = made
@@ -104,7 +103,7 @@ class GlobalsScope:
         self._tx.effects.global_(self, name)
 
 
-def _is_replaced(name: str, real: Any) -> bool:
+def _is_replaced(real: Any) -> bool:
     return getattr(real, "__module__", "builtins") != "builtins"
 
 

@@ -237,8 +237,3 @@ class InstanceAttributes(Lookup):
     def of_module(self, module: ObjectValue, name: str) -> Value | None:
         """``nn.Module.__getattr__`` without following it; None where it finds nothing."""
         raise NotImplementedError
-
-
-def _is_slot(cls: type, name: str) -> bool:
-    """Whether a class written in Python declares the name in ``__slots__``."""
-    return any(name in base.__dict__ for base in cls.__mro__ if base.__module__ != "builtins")

@@ -150,14 +150,6 @@ class Emitter:
         """container, key ->"""
         self.emit("DELETE_SUBSCR")
 
-    def import_name(self, name: str) -> None:
-        """level, fromlist -> module"""
-        self.emit("IMPORT_NAME", argval=name)
-
-    def import_from(self, name: str) -> None:
-        """module -> module, value"""
-        self.emit("IMPORT_FROM", argval=name)
-
     # --- the stack ---
 
     def pop_top(self) -> None:
@@ -197,10 +189,6 @@ class Emitter:
         """left, right -> bool"""
         self.emit("IS_OP", int(invert))
 
-    def contains_op(self, invert: bool = False) -> None:
-        """item, container -> bool"""
-        self.emit("CONTAINS_OP", int(invert))
-
     def unary_negative(self) -> None:
         """value -> -value"""
         self.emit("UNARY_NEGATIVE")
@@ -211,10 +199,6 @@ class Emitter:
             self.emit("UNARY_POSITIVE")
         else:
             self.emit("CALL_INTRINSIC_1", _INTRINSIC_UNARY_POSITIVE)
-
-    def unary_invert(self) -> None:
-        """value -> ~value"""
-        self.emit("UNARY_INVERT")
 
     def unary_not(self) -> None:
         """value -> bool"""
@@ -239,10 +223,6 @@ class Emitter:
         """k1, v1 .. kn, vn -> dict"""
         self.emit("BUILD_MAP", count)
 
-    def build_string(self, count: int) -> None:
-        """s1 .. sn -> str"""
-        self.emit("BUILD_STRING", count)
-
     def build_slice(self, count: int = 2) -> None:
         """start, stop(, step) -> slice"""
         self.emit("BUILD_SLICE", count)
@@ -262,21 +242,9 @@ class Emitter:
         """As ``list_append``, with the items of an iterable."""
         self.emit("LIST_EXTEND", depth)
 
-    def set_add(self, depth: int = 1) -> None:
-        """As ``list_append``, for a set."""
-        self.emit("SET_ADD", depth)
-
-    def map_add(self, depth: int = 1) -> None:
-        """As ``list_append``, for a dict, with key and value on top."""
-        self.emit("MAP_ADD", depth)
-
     def dict_update(self, depth: int = 1) -> None:
         """As ``list_append``, for a dict, with the items of a mapping."""
         self.emit("DICT_UPDATE", depth)
-
-    def unpack_sequence(self, count: int) -> None:
-        """sequence -> an .. a1: the first item is on top"""
-        self.emit("UNPACK_SEQUENCE", count)
 
     # --- control ---
 
@@ -297,10 +265,6 @@ class Emitter:
     def pop_jump_if_none(self, target: Instruction) -> None:
         """value ->"""
         self.emit("POP_JUMP_IF_NONE", target=target)
-
-    def pop_jump_if_not_none(self, target: Instruction) -> None:
-        """value ->"""
-        self.emit("POP_JUMP_IF_NOT_NONE", target=target)
 
     def get_iter(self) -> None:
         """iterable -> iterator"""

@@ -18,8 +18,6 @@ from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction
 from dynamo_capture.bytecode.version import LOCAL, RULES
 
-_READS = frozenset({"LOAD_FAST", "LOAD_FAST_CHECK", "LOAD_FAST_AND_CLEAR", "DELETE_FAST"})
-
 
 def reads_and_writes(instruction: Instruction) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The locals that an instruction reads before it writes any, and those that it overwrites."""

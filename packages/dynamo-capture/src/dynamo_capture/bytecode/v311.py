@@ -39,5 +39,4 @@ RULES = Rules(
     generator_entry_depth=1,
     has_precall=True,
     has_load_method=True,
-    has_slices=False,
 )

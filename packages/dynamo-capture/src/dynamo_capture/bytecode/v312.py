@@ -33,7 +33,6 @@ RULES = Rules(
         "POP_JUMP_IF_NOT_NONE": "POP_JUMP_IF_NONE",
     },
     generator_entry_depth=1,
-    has_return_const=True,
     closing_for=("END_FOR",),
     compare_shift=4,
     compare_masks={"<": 2, "<=": 10, "==": 8, "!=": 7, ">": 4, ">=": 12},

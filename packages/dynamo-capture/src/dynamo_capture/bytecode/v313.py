@@ -16,7 +16,6 @@ RULES = Rules(
     null_before_callable=False,
     has_call_kw=True,
     has_to_bool=True,
-    has_return_const=True,
     has_load_closure=False,
     has_function_attributes=True,
     closing_for=("END_FOR", "POP_TOP"),

@@ -37,10 +37,8 @@ class Rules:
     has_call_kw: bool = False
     has_load_method: bool = False
     has_to_bool: bool = False
-    has_return_const: bool = False
     has_load_closure: bool = True
     has_function_attributes: bool = False
-    has_slices: bool = True
     closing_for: tuple[str, ...] = ()
     """What stands where an exhausted FOR_ITER jumps to."""
     compare_shift: int = 0

@@ -220,15 +220,6 @@ def list_reversed(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[s
     return SequenceIterator(owner.items[::-1])
 
 
-# Tuples.
-
-
-def namedtuple_replace(tx: Trace, owner: TupleValue, kwargs: dict[str, Value]) -> Value:
-    """``_replace`` of a named tuple."""
-    fields = owner.cls._fields  # type: ignore[attr-defined]
-    return TupleValue([kwargs.get(f, item) for f, item in zip(fields, owner.items, strict=True)], owner.cls)
-
-
 # Dictionaries.
 
 
@@ -366,4 +357,4 @@ def str_format(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Val
     return Const(tx.fold(lambda: owner.value.format(*plain, **named)))
 
 
-__all__ = ["METHODS", "BuiltinMethod", "SequenceValue", "call_builtin_method", "method", "namedtuple_replace"]
+__all__ = ["METHODS", "BuiltinMethod", "SequenceValue", "call_builtin_method", "method"]

@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from dynamo_capture.output import GraphInput
     from dynamo_capture.trace import Trace
 
-_INPUTS = ".inputs"
 GENERATORS = ".generators"
 STATES = ".states"
 

@@ -36,8 +36,6 @@ def _values(tx: Trace, entry: tuple[Any, ...]) -> list[Value]:
         case ("global", scope, name):
             value = scope.written.get(name)
             return [] if value is None else [value]
-        case ("known_attr", owner, _, value):
-            return [owner, value]
         case ("call", _, args, kwargs):
             return [*args, *kwargs.values()]
     raise AssertionError(entry)
@@ -45,7 +43,7 @@ def _values(tx: Trace, entry: tuple[Any, ...]) -> list[Value]:
 
 def _content(tx: Trace, owner: Value) -> list[Value]:
     if isinstance(owner, DictValue):
-        return [part for pair in _entries(tx, owner) for part in pair]
+        return [part for pair in _entries(owner) for part in pair]
     if isinstance(owner, SetValue):
         return list(owner.items.values())
     assert isinstance(owner, ListValue)
@@ -71,10 +69,6 @@ def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
                 (to.emitter.delete_attr if cell.content is None else to.emitter.store_attr)("cell_contents")
             case ("global", scope, name):
                 _replay_global(scope, name, to)
-            case ("known_attr", owner, name, value):
-                to.push(value)
-                to.push(owner)
-                to.emitter.store_attr(name)
             case ("call", function, args, kwargs):
                 to.emitter.begin_call()
                 to.emitter.load_const(function)
@@ -87,7 +81,7 @@ def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
 def _replay_content(tx: Trace, owner: Any, to: Reconstruction) -> None:
     content: Value
     if isinstance(owner, DictValue):
-        pairs: list[Value] = [TupleValue(pair) for pair in _entries(tx, owner)]
+        pairs: list[Value] = [TupleValue(pair) for pair in _entries(owner)]
         function = runtime.update_dict if owner.entries is None else runtime.replace_dict
         content = ListValue(pairs) if owner.entries is None else DictValue(owner.entries)
     elif isinstance(owner, SetValue):
@@ -100,7 +94,7 @@ def _replay_content(tx: Trace, owner: Any, to: Reconstruction) -> None:
     to.emitter.pop_top()
 
 
-def _entries(tx: Trace, owner: DictValue) -> list[list[Value]]:
+def _entries(owner: DictValue) -> list[list[Value]]:
     """What is put into a changed dict: only what was stored where nothing asked for more."""
     if owner.entries is None:
         return [*owner.stored.values(), *owner.late]

@@ -35,7 +35,7 @@ def trace_body(
     try:
         result = run()
     except (GraphBreak, NotConstant, DataDependent, UnbackedSymbolError) as error:
-        raise _at_the_call(error, body.what, tx) from None
+        raise _at_the_call(error, body.what) from None
     except UserRaise:
         if body.outside or body.draws:
             raise GraphBreak("CAP242", f"{body.what} raises after it has changed tensors") from None
@@ -46,14 +46,14 @@ def trace_body(
         raise GraphBreak("CAP242", f"{body.what} leaves torch in another mode")
     if pure:
         touched = [value for value in tx.effects.touched[first:] if not _is_as_before(tx, value, logged)]
-        _check_purity(tx, body, first_outside(tx, touched, passed or [], generators))
+        _check_purity(body, first_outside(tx, touched, passed or [], generators))
     if not watched:
         tx.effects.touched.clear()
     return result
 
 
 def _at_the_call(
-    error: GraphBreak | NotConstant | DataDependent | UnbackedSymbolError, what: str, tx: Trace
+    error: GraphBreak | NotConstant | DataDependent | UnbackedSymbolError, what: str
 ) -> GraphBreak:
     reason = break_of(error)
     found = GraphBreak(reason.code, f"{what}: {reason.reason}", reason.where)
@@ -96,7 +96,7 @@ def _is(value: Value, real: Any) -> bool:
     return getattr(value, "real", None) is real
 
 
-def _check_purity(tx: Trace, body: Body, changed: Any) -> None:
+def _check_purity(body: Body, changed: Any) -> None:
     if body.outside:
         raise GraphBreak("CAP242", f"{body.what} writes to {body.outside[0].node.name}")
     if changed is not None:

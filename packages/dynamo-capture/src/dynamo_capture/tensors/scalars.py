@@ -127,7 +127,7 @@ def _by_form(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) 
     if name in ("add", "sub", "subtract") and not kwargs:
         return None
     tensors = [value for value in (*args, *kwargs.values()) if isinstance(value, TensorValue)]
-    wide = _fits(tx, found, tensors)
+    wide = _fits(found, tensors)
     if wide is None:
         return None
     given = [_cast(tx, arg, torch.float32) if wide and isinstance(arg, TensorValue) else arg for arg in args]
@@ -137,7 +137,7 @@ def _by_form(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) 
     return _cast(tx, made, tensors[0].meta.spec.dtype) if wide and isinstance(made, TensorValue) else made
 
 
-def _fits(tx: Trace, found: Form, tensors: list[TensorValue]) -> bool | None:
+def _fits(found: Form, tensors: list[TensorValue]) -> bool | None:
     """Whether to compute in float32; None where the form does not give what torch gives."""
     specs = [
         tensor.meta.spec for tensor in tensors if tensor.meta.spec.dtype is not torch.bool or found.any_dtype

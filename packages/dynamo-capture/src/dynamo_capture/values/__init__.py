@@ -1,7 +1,7 @@
 """The values on the symbolic stack, one module per family."""
 
 from dynamo_capture.values.base import NULL, IteratorStop, IteratorValue, Lazy, NullValue, Value
-from dynamo_capture.values.constant import ELLIPSIS, FALSE, NONE, TRUE, Const, SourcedConst, boolean, is_none
+from dynamo_capture.values.constant import FALSE, NONE, TRUE, Const, SourcedConst, boolean, is_none
 from dynamo_capture.values.functions import (
     BuiltinMethod,
     CellValue,
@@ -48,7 +48,6 @@ from dynamo_capture.values.tensor import TensorMeta, TensorValue
 from dynamo_capture.values.text import TextValue
 
 __all__ = [
-    "ELLIPSIS",
     "FALSE",
     "NONE",
     "NULL",

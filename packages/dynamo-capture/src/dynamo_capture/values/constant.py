@@ -137,7 +137,6 @@ class SourcedConst(Const):
 NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
-ELLIPSIS = Const(...)
 
 
 def is_none(value: Value) -> bool:

@@ -6,7 +6,6 @@ import functools
 import types
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.errors import NotConstant
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
 
@@ -217,12 +216,3 @@ class DescriptorValue(Value):
 
     def python_type(self) -> type:
         return self.kind
-
-
-def constant_function(value: Value) -> Any:
-    """The Python function of a known function value, or None."""
-    try:
-        found = value.as_constant()
-    except NotConstant:
-        return None
-    return found if isinstance(found, types.FunctionType) else None

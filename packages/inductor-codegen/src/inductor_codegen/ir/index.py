@@ -10,7 +10,7 @@ division agree.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -308,11 +308,6 @@ def rewrite(index: Index, replace: Callable[[Atom], Index | None], env: ShapeEnv
                     new = as_index(atom)
         total = total + new * coefficient
     return total
-
-
-def substitute_variables(index: Index, values: Mapping[LoopVar, Index], env: ShapeEnv) -> Index:
-    """``index`` with loop variables replaced."""
-    return rewrite(index, lambda atom: values.get(atom) if isinstance(atom, LoopVar) else None, env)
 
 
 def size_symbols(index: Index) -> Iterator[Expr]:

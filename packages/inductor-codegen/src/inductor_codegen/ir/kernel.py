@@ -29,7 +29,6 @@ class Access(Enum):
 
     READ = "read"
     WRITE = "write"
-    READ_WRITE = "read_write"
 
 
 @dataclass(frozen=True, slots=True)

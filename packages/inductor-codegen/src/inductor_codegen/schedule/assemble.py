@@ -66,7 +66,7 @@ class _Assembler:
         outputs = tuple(self._output(output) for output in self.lowered.outputs)
         written = self.lowered.mutated
         self.steps, outputs = written_in_place(self.steps, outputs, written, self.kernels, self.aliases)
-        steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self._owners(), self.aliases)
+        steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self.aliases)
         steps = list(_freed(steps, self._keeps(outputs), self.lowered.passing, self.aliases))
         draft = Program(tuple(self.lowered.inputs), tuple(self.kernels.values()), tuple(steps), outputs)
         escaping = draft.escaping()
@@ -80,12 +80,6 @@ class _Assembler:
 
     def _keeps(self, outputs: tuple[Output, ...]) -> set[str]:
         return {output.name for output in outputs if isinstance(output, BufferRef)}
-
-    def _owners(self) -> set[str]:
-        """Names that the program defines and so may free."""
-        return {
-            value.name for value in self.lowered.values if value.formula is not None or value.call is not None
-        }
 
     def _launch(self, group: Group) -> None:
         stored = [self.lowered.values[number] for number in sorted(group.stored)]
@@ -199,7 +193,6 @@ def _reuse(
     steps: list[Step],
     kept: set[str],
     kernels: dict[str, Kernel],
-    owners: set[str],
     aliases: dict[str, set[str]],
 ) -> list[Step]:
     """``Allocate`` replaced by ``Reuse`` where the kernel that follows reads a dying buffer only where it

@@ -255,15 +255,13 @@ class _Grouper:
     def _place_stored(
         self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
     ) -> None:
-        group = self._home(value, uses, positions) or self._new_group(value)
+        group = self._home(uses, positions) or self._new_group(value)
         position = Position.FULL if group.unit not in positions else next(iter(positions[group.unit][0]))
         self._join(value, group, {position})
         group.stored[value.number] = position
         self._need(value, group.unit, positions)
 
-    def _home(
-        self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
-    ) -> Group | None:
+    def _home(self, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]) -> Group | None:
         """A reader's group that can also store the value for all others."""
         for unit in sorted(positions, reverse=True):
             group = self.groups[unit]

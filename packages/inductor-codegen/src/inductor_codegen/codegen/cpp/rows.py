@@ -72,10 +72,10 @@ class RowWriter(Writer):
         for accumulator in accumulators:
             self.add(*accumulator.declarations())
         self._pass_loops(step, row)
-        self._bind_totals(accumulators, row)
+        self._bind_totals(accumulators)
         self._row_stores(step, row)
 
-    def _bind_totals(self, accumulators: list[Accumulator], row: Scope) -> None:
+    def _bind_totals(self, accumulators: list[Accumulator]) -> None:
         for accumulator in accumulators:
             name = f"total{accumulator.item.accumulator}"
             self.add(f"const {COMPUTED[accumulator.item.dtype]} {name} = {accumulator.result()};")
@@ -248,7 +248,7 @@ class RowWriter(Writer):
         self.close()
         self._join_slices(accumulators)
         row = Scope(None, self.names, {})
-        self._bind_totals(accumulators, row)
+        self._bind_totals(accumulators)
         self._row_stores(step, row)
 
     def _join_slices(self, accumulators: list[Accumulator]) -> None:

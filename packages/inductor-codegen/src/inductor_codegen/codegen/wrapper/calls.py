@@ -14,7 +14,7 @@ from inductor_codegen.codegen.wrapper.python_calls import RuntimeValues, split
 from inductor_codegen.codegen.wrapper.routes import RouteKind, exact_scalars, may_fail_on_values, route_of
 from inductor_codegen.codegen.wrapper.stable_values import stable_values
 from inductor_codegen.codegen.wrapper.text import Text
-from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern, FloatRef, Program
+from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern, FloatRef
 from inductor_codegen.runtime.operator_call import OperatorCall
 
 _CHECK = torch.ops.aten._assert_scalar.default
@@ -23,7 +23,7 @@ _CHECK = torch.ops.aten._assert_scalar.default
 class CallWriter:
     """Writes the calls; collects the C functions and the operators called through Python."""
 
-    def __init__(self, program: Program, text: Text, memory: MemoryWriter) -> None:
+    def __init__(self, text: Text, memory: MemoryWriter) -> None:
         self._text = text
         self._memory = memory
         self.functions: dict[str, CFunction] = {}

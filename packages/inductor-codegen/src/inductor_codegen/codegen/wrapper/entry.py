@@ -66,7 +66,7 @@ def write_entry(program: Program, device: torch.device = CPU) -> EntrySource:
     """The native entry of a program whose kernels and allocations are all on ``device``."""
     text = Text()
     memory = MemoryWriter(program, text, device)
-    calls = CallWriter(program, text, memory)
+    calls = CallWriter(text, memory)
     kernels = (CpuKernels if device.type == "cpu" else GpuKernels)(program, text, memory, device)
     _numbers(program, text)
     _check_inputs(program, text)
