@@ -8,6 +8,7 @@ from typing import Any, Protocol
 import torch
 
 from fx_interface.symbols import Expr
+from primtorch_decomps.errors import RuleMismatchError
 
 
 class HasTypeAndRank(Protocol):
@@ -101,6 +102,13 @@ def cast_number(number: Any, dtype: torch.dtype) -> Any:
         case 2:
             return float(number)
     return complex(number)
+
+
+def constant(number: Any) -> Any:
+    """A number on which a formula itself depends. One that varies (an ``Expr``) is for the library: RuleMismatchError."""
+    if isinstance(number, Expr):
+        raise RuleMismatchError(f"a formula for one value of {number} only")
+    return number
 
 
 def statistics_dtype(x: Any, weight: Any, bias: Any = None) -> torch.dtype:

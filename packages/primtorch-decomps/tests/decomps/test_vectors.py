@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_operator
+from fx_interface.signature import SHAPE_ENV_KEY
+from fx_interface.tensor_spec import SPEC_KEY, SymSpec
+from primtorch_decomps import decompose
+from primtorch_decomps.testing import aten_graph, check_operator
 
 
 @pytest.mark.parametrize("p", [0, 1, 2, 3.5, float("inf")])
@@ -30,3 +35,32 @@ def test_outer_products(beta: float, alpha: float) -> None:
     column, row = torch.randn(3), torch.randn(4)
     for x in (torch.randn(3, 4), torch.randn(4), torch.full((3, 4), float("nan"))):
         check_operator("aten.addr.default", x, column, row, beta=beta, alpha=alpha)
+
+
+VARYING = [
+    (torch.ops.aten.renorm.default, (torch.ones(3, 4), 2, 0, 3), 3),
+    (torch.ops.aten.renorm.default, (torch.ones(3, 4), 2, 0, 3), 1),
+    (torch.ops.aten.dist.default, (torch.ones(3), torch.zeros(3), 3), 2),
+    (torch.ops.aten.linalg_vector_norm.default, (torch.ones(3, 4), 3, [1]), 1),
+    (torch.ops.aten.elu.default, (-torch.ones(3), 2, 0.5), 1),
+    (torch.ops.aten.elu_backward.default, (torch.ones(3), 2, 0.5, 1, False, -torch.ones(3)), 1),
+    (torch.ops.aten.lerp.Scalar, (torch.ones(3), torch.zeros(3), 2), 2),
+    (torch.ops.aten.linspace.default, (2, 0.5, 3), 0),
+    (torch.ops.aten.arange.start_step, (0.5, 4, 0.5), 1),
+    (torch.ops.aten.multi_margin_loss.default, (torch.rand(3, 4), torch.tensor([0, 3, 1]), 1, 2), 3),
+]
+
+
+@pytest.mark.parametrize("op, args, place", VARYING, ids=str)
+def test_numbers_that_vary_are_left_to_the_library_where_a_formula_depends_on_them(
+    op: Any, args: tuple[Any, ...], place: int
+) -> None:
+    module, inputs = aten_graph(op, args, {})
+    (call,) = (node for node in module.graph.nodes if node.op == "call_function")
+    env = module.meta[SHAPE_ENV_KEY]
+    with module.graph.inserting_before(next(iter(module.graph.nodes))):
+        number = module.graph.placeholder("n")
+    number.meta[SPEC_KEY] = SymSpec(env.create_symbol(args[place]))
+    call.args = (*call.args[:place], number, *call.args[place + 1 :])
+    (found,) = decompose(module)(args[place], *inputs)
+    torch.testing.assert_close(found, op(*args))

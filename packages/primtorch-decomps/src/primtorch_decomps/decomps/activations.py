@@ -57,12 +57,13 @@ def leaky_relu(x: PrimTensor, negative_slope: float = 0.01) -> PrimTensor:
 
 @pointwise("aten.elu.default")
 def elu(x: PrimTensor, alpha: float = 1.0, scale: float = 1.0, input_scale: float = 1.0) -> PrimTensor:
-    return ops.where(ops.le(x, 0.0), ops.expm1(x * input_scale) * (alpha * scale), x * scale)
+    below = promotion.constant(alpha) * promotion.constant(scale)
+    return ops.where(ops.le(x, 0.0), ops.expm1(x * input_scale) * below, x * scale)
 
 
 @pointwise("aten.celu.default")
 def celu(x: PrimTensor, alpha: float = 1.0) -> PrimTensor:
-    return elu(x, alpha, 1.0, 1.0 / alpha)
+    return elu(x, alpha, 1.0, 1.0 / promotion.constant(alpha))
 
 
 @pointwise("aten.selu.default")

@@ -88,6 +88,7 @@ def elu_backward(
     grad: PrimTensor, alpha: float, scale: float, input_scale: float, is_result: bool, x: PrimTensor
 ) -> PrimTensor:
     """``x`` is the function's result where ``is_result``, else its argument."""
+    alpha, scale, input_scale = map(promotion.constant, (alpha, scale, input_scale))
     if is_result:
         negative = grad * input_scale * (x + alpha * scale)
     else:

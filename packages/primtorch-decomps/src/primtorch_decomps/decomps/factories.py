@@ -194,6 +194,8 @@ def arange(
 ) -> PrimTensor:
     whole = all(isinstance(v, (int, Expr)) for v in (start, end, step))
     chosen = dtype or (torch.int64 if whole else torch.get_default_dtype())
+    if not whole:
+        start, end, step = map(promotion.constant, (start, end, step))
     if promotion.is_integral(chosen) and not whole:
         start, end, step = int(start), int(end), int(step)
         whole = True

@@ -10,6 +10,7 @@ from primtorch_decomps.decomps.losses import MEAN, NONE, per_element, reduced
 from primtorch_decomps.decomps.normalization import wide
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_to, ops
+from primtorch_decomps.promotion import constant
 from primtorch_decomps.registry import decomposes
 
 
@@ -39,7 +40,7 @@ def _margins(
     rows, classes = x.sizes
     picks = ops.broadcast_in_dim(ops.convert_dtype(target, torch.int64), (rows, 1), (0,))
     scores = wide(x)
-    distance = scores - ops.gather(scores, 1, picks) + float(margin)
+    distance = scores - ops.gather(scores, 1, picks) + float(constant(margin))
     numbers = ops.broadcast_in_dim(ops.iota(classes, 0, 1, torch.int64, x.device), x.sizes, (1,))
     hit = ops.eq(numbers, broadcast_to(picks, x.sizes))
     reach = ops.where(hit, 0.0, ops.maximum(distance, 0.0))

@@ -9,6 +9,7 @@ import torch
 from primtorch_decomps.decomps.factories import place_of
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, ops
+from primtorch_decomps.promotion import constant
 from primtorch_decomps.registry import decomposes
 
 
@@ -16,11 +17,12 @@ def _spaced(start: Any, end: Any, steps: Any, dtype: torch.dtype, device: torch.
     """From the nearer end, so that both ends are met exactly."""
     if not isinstance(steps, int) or steps < 0 or dtype not in (torch.float32, torch.float64):
         raise RuleMismatchError("a range of numbers that eager rounds on the way, or of symbolic length")
+    start, end = float(constant(start)), float(constant(end))
     if steps < 2:
-        return ops.full((steps,), float(start), dtype, device)
+        return ops.full((steps,), start, dtype, device)
     places = ops.convert_dtype(ops.iota(steps, 0, 1, torch.int64, device), dtype)
-    step = (float(end) - float(start)) / (steps - 1)
-    near, far = places * step + float(start), (places - float(steps - 1)) * step + float(end)
+    step = (end - start) / (steps - 1)
+    near, far = places * step + start, (places - float(steps - 1)) * step + end
     return ops.where(ops.lt(places, float(steps // 2)), near, far)
 
 

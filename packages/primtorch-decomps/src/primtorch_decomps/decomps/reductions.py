@@ -11,7 +11,7 @@ from fx_interface.symbols import IntLike
 from primtorch_decomps.decomps.comparison import truth
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, keep_dims, ops
-from primtorch_decomps.promotion import compute_dtype, is_integral, to_float
+from primtorch_decomps.promotion import compute_dtype, constant, is_integral, to_float
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.shapes import canonical_dim, canonical_dims
 from primtorch_decomps.strides import any_zero
@@ -105,7 +105,7 @@ def moments(x: PrimTensor, dims: Dims, correction: float = 0) -> tuple[PrimTenso
 def _variance(x: PrimTensor, dims: Dims, correction: Any, keepdim: bool) -> tuple[PrimTensor, PrimTensor]:
     if is_integral(x.dtype):
         raise RuleMismatchError("variance of integers")
-    correction = 1 if correction is None else correction
+    correction = 1 if correction is None else constant(correction)
     if float(correction).is_integer():
         correction = int(correction)
     elif not isinstance(count(x, dims), int):
@@ -269,7 +269,7 @@ def vector_norm(
     if is_integral(x.dtype):
         raise RuleMismatchError("the norm of integers")
     size = ops.abs(ops.convert_dtype(ops.convert_dtype(x, result), compute_dtype(result)))
-    return ops.convert_dtype(absolute_norm(size, float(ord), dim, keepdim), result)
+    return ops.convert_dtype(absolute_norm(size, float(constant(ord)), dim, keepdim), result)
 
 
 def absolute_norm(size: PrimTensor, order: float, dims: Dims, keepdim: bool) -> PrimTensor:

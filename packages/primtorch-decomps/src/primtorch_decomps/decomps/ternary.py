@@ -84,7 +84,7 @@ def lerp(start: PrimTensor, end: PrimTensor, weight: PrimTensor) -> PrimTensor:
 
 @pointwise("aten.lerp.Scalar", operands=2)
 def lerp_scalar(start: PrimTensor, end: PrimTensor, weight: float) -> PrimTensor:
-    step = end - start
+    weight, step = promotion.constant(weight), end - start
     return start + weight * step if -0.5 < weight < 0.5 else end - step * (1.0 - weight)
 
 

@@ -21,7 +21,7 @@ def dist(x: PrimTensor, y: PrimTensor, p: Any = 2) -> PrimTensor:
         raise RuleMismatchError("the distance of integers")
     left, right = broadcast_all(ops.convert_dtype(x, dtype), ops.convert_dtype(y, dtype))
     difference = ops.abs(wide(ops.convert_dtype(wide(left) - wide(right), dtype)))
-    return ops.convert_dtype(absolute_norm(difference, float(p), None, False), dtype)
+    return ops.convert_dtype(absolute_norm(difference, float(promotion.constant(p)), None, False), dtype)
 
 
 @decomposes("aten.renorm.default")
@@ -31,8 +31,9 @@ def renorm(x: PrimTensor, p: Any, dim: int, maxnorm: Any) -> PrimTensor:
         raise RuleMismatchError("renorm of integers or vectors")
     axis = canonical_dim(dim, x.rank)
     rest = tuple(d for d in range(x.rank) if d != axis)
-    norm = absolute_norm(ops.abs(wide(x)), float(p), rest, True)
-    scale = ops.where(ops.gt(norm, float(maxnorm)), ops.div(float(maxnorm), norm + 1e-7), 1.0)
+    order, most = (float(promotion.constant(number)) for number in (p, maxnorm))
+    norm = absolute_norm(ops.abs(wide(x)), order, rest, True)
+    scale = ops.where(ops.gt(norm, most), ops.div(most, norm + 1e-7), 1.0)
     return ops.convert_dtype(
         wide(x) * broadcast_to(ops.convert_dtype(scale, wide(x).dtype), x.sizes), x.dtype
     )
