@@ -46,9 +46,22 @@ def _treatment(op: OpOverload) -> Treatment:
         return special
     if is_writing(op):
         return write_by_twin
+    if _asks(op):
+        return _answer
     if is_view(op):
         return _identity if op in IDENTITIES else view
     return compute
+
+
+def _asks(op: OpOverload) -> bool:
+    """Whether the operator neither takes nor gives tensors, as questions about dtypes do (``can_cast``)."""
+    schema = op._schema
+    types = [str(part.type) for part in (*schema.arguments, *schema.returns)]
+    return bool(schema.returns) and not any("Tensor" in kind for kind in types)
+
+
+def _answer(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return op(*args, **kwargs)
 
 
 def _identity(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

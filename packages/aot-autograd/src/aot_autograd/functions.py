@@ -6,7 +6,7 @@ Calls are told apart by structure, tensor metadata and grad mode; each new combi
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from torch.utils import _pytree as pytree
 
 from aot_autograd.decompositions import NOTHING, Decompositions
+from aot_autograd.out_arguments import WrittenOut
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.pipeline import GraphCompiler, compile_traced, trace
 from aot_autograd.record import Recorder
@@ -86,7 +87,7 @@ def _compile(
         given = iter(inputs)
         filled = [next(given) if leaf is _TENSOR else leaf for leaf in template]
         args, kwargs = pytree.tree_unflatten(filled, structure)
-        results, tree = pytree.tree_flatten(function(*args, **kwargs))
+        results, tree = pytree.tree_flatten(_called(function, args, kwargs, traced=recorder is not None))
         shape[:] = [tree]
         return list(results)
 
@@ -111,6 +112,11 @@ def _compile(
         fallback=lambda *inputs: program(None, inputs),
     )
     return run, lambda results: pytree.tree_unflatten(list(results), shape[0])
+
+
+def _called(function: Callable[..., Any], args: Any, kwargs: Any, *, traced: bool) -> Any:
+    with WrittenOut() if traced else nullcontext():
+        return function(*args, **kwargs)
 
 
 def _kind(leaf: Any) -> Any:

@@ -15,6 +15,7 @@ from torch.fx.node import map_arg
 
 from aot_autograd.joint import Program
 from aot_autograd.memory import read
+from aot_autograd.out_arguments import call_with_out
 from aot_autograd.record import Recorder
 from aot_autograd.trace import TracedTensor
 from fx_interface.composites import COMPOSITES
@@ -164,7 +165,7 @@ def _call(node: Node, args: Any, kwargs: Any) -> Any:
                     "AOT119",
                     f"the graph calls {node.name}, which sets the state of a random number generator",
                 )
-            return COMPOSITES.get(node.target, node.target)(*args, **kwargs)
+            return call_with_out(COMPOSITES.get(node.target, node.target), args, kwargs)
         case "call_method":
             return getattr(args[0], str(node.target))(*args[1:], **kwargs)
     raise UnsupportedProgramError(

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
 
 import torch
 
-from aot_autograd.graphs import live_values, random_calls
+from aot_autograd.graphs import random_calls
 from aot_autograd.joint import Joint
 from aot_autograd.plan import FromGraph, Repeat, ViewOf
 from aot_autograd.record import Value
@@ -41,9 +43,49 @@ def _why_not(joint: Joint, draws: list[Value]) -> str:
 def _reads_what_it_writes(joint: Joint) -> bool:
     """Whether a differentiable result depends on the old content of an input that is overwritten, as its writes do."""
     old = {joint.inputs[m.input_index] for m in joint.mutated} - {None}
-    results = [r.value for r in joint.results.graph if r.tensor is not None and r.tensor.requires_grad]
-    needed = {value.number for value in live_values(results, {})}
+    results: list[Any] = [
+        r.value for r in joint.results.graph if r.tensor is not None and r.tensor.requires_grad
+    ]
+    needed = _depended_on(results)
     return any(value is not None and value.number in needed for value in old)
+
+
+aten = torch.ops.aten
+_STATISTICS: Final = frozenset({3, 4})
+"""The places of the running mean and variance among the arguments of a batch norm."""
+_RESULTS_WITHOUT: Final = {
+    aten._native_batch_norm_legit_functional.default: 3,
+    aten._batch_norm_with_update_functional.default: 4,
+}
+"""Batch norms, and how many of their results do not depend on the running statistics in training."""
+
+
+def _depended_on(results: Sequence[Any]) -> set[int]:
+    """The numbers of the values that ``results`` are computed from."""
+    found: set[int] = set()
+    pending: list[Any] = list(results)
+    while pending:
+        item = pending.pop()
+        if isinstance(item, (list, tuple)):
+            pending.extend(item)
+        elif isinstance(item, Value) and item.number not in found:
+            found.add(item.number)
+            pending.extend(_operands(item))
+            pending.extend(item.kwargs.values())
+    return found
+
+
+def _operands(value: Value) -> Sequence[Any]:
+    """The arguments of ``value``; of one result of a batch norm those which that result depends on."""
+    if value.op is operator.getitem:
+        source, index = value.args
+        if index < _RESULTS_WITHOUT.get(source.op, 0) and _is_training(source):
+            return [arg for place, arg in enumerate(source.args) if place not in _STATISTICS]
+    return value.args
+
+
+def _is_training(norm: Value) -> bool:
+    return norm.op is aten._batch_norm_with_update_functional.default or norm.args[5] is True
 
 
 def _autocast() -> tuple[tuple[str, Any], ...]:

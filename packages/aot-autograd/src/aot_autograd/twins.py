@@ -26,7 +26,8 @@ class Twin:
     ``written`` are the positions (or keyword names) of the writing operator's arguments that are written;
     ``dropped`` those that ``op`` does not take (``out=``). ``op`` returns ``plain`` ordinary results, then one new
     value for each written argument. ``returns_written`` tells that the writing operator returns the written arguments.
-    ``defaults`` are those of the writing operator's positional arguments, which ``op`` may not have.
+    ``defaults`` are those of the writing operator's positional arguments, which ``op`` may not have. ``makes`` tells
+    that ``op`` makes a tensor of no other (``zeros``): dtype and device are those of the one that is written.
     """
 
     op: OpOverload
@@ -35,6 +36,7 @@ class Twin:
     plain: int
     returns_written: bool
     defaults: tuple[Any, ...]
+    makes: bool = False
 
 
 IRREGULAR: Final[dict[OpOverload, OpOverload]] = {
@@ -63,6 +65,7 @@ def functional_twin(op: OpOverload) -> Twin:
         written.append(key)
         if arg.is_out:
             outs.append(key)
+    written = [*outs, *(key for key in written if key not in outs)]  # as twins return them
     returns_written = any(ret.alias_info is not None for ret in op._schema.returns)
     plain = 0 if returns_written else len(op._schema.returns)
     found = IRREGULAR.get(op) or _search(
@@ -79,7 +82,8 @@ def functional_twin(op: OpOverload) -> Twin:
     returned = len(found._schema.returns)
     if returned != expected and not (plain == 0 and returned == 1):
         raise UnsupportedProgramError("AOT105", f"the results of {found} do not match what {op} writes")
-    return Twin(found, tuple(written), frozenset(outs), plain, returns_written, _defaults(op, found))
+    makes = len(outs) == 1 and _names(found) >= _OPTIONS and not _OPTIONS & _names(op)
+    return Twin(found, tuple(written), frozenset(outs), plain, returns_written, _defaults(op, found), makes)
 
 
 def _defaults(op: OpOverload, twin: OpOverload) -> tuple[Any, ...]:
@@ -91,7 +95,7 @@ def _defaults(op: OpOverload, twin: OpOverload) -> tuple[Any, ...]:
 
 def _search(op: OpOverload, dropped: frozenset[str]) -> OpOverload | None:
     namespace, name = op._schema.name.split("::")
-    signature = [(a.name, str(a.type)) for a in op._schema.arguments if a.name not in dropped]
+    signature = _signature(op, dropped)
     bare = name.removesuffix("_") if not name.startswith("__") else name
     if name.startswith("__i"):
         bare = "__" + name[3:]
@@ -101,6 +105,19 @@ def _search(op: OpOverload, dropped: frozenset[str]) -> OpOverload | None:
             continue
         for overload in packet.overloads():
             twin: OpOverload = getattr(packet, overload)
-            if not is_writing(twin) and [(a.name, str(a.type)) for a in twin._schema.arguments] == signature:
+            options = _OPTIONS - _names(op) if dropped and _names(twin) >= _OPTIONS else frozenset()
+            if not is_writing(twin) and _signature(twin, options) == signature:
                 return twin
     return None
+
+
+_OPTIONS: Final = frozenset({"dtype", "layout", "device", "pin_memory"})
+"""What a tensor that is made of no other is told, and one that is given knows."""
+
+
+def _names(op: OpOverload) -> frozenset[str]:
+    return frozenset(a.name for a in op._schema.arguments)
+
+
+def _signature(op: OpOverload, dropped: frozenset[str]) -> list[tuple[str, str]]:
+    return [(a.name, str(a.type)) for a in op._schema.arguments if a.name not in dropped]

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import torch
 from torch._ops import OpOverload
 
 from aot_autograd.calls import values_of
 from aot_autograd.memory import write
+from aot_autograd.out_arguments import give_out, spec_of_target
 from aot_autograd.record import Value
 from aot_autograd.trace import Trace
-from aot_autograd.twins import functional_twin
+from aot_autograd.twins import Twin, functional_twin
+from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import TensorSpec
 
 
@@ -23,24 +26,38 @@ def write_by_twin(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: M
     if len(args) < len(twin.defaults):
         args = (*args, *twin.defaults[len(args) :])
     targets = [args[key] if isinstance(key, int) else kwargs[key] for key in twin.written]
+    given = {name: values_of(trace, arg) for name, arg in kwargs.items() if name not in twin.dropped}
     value = trace.recorder.call(
         twin.op,
         [values_of(trace, arg) for position, arg in enumerate(args) if position not in twin.dropped],
-        {name: values_of(trace, arg) for name, arg in kwargs.items() if name not in twin.dropped},
+        given | _options(op, twin, targets[0]) if twin.makes else given,
     )
     returned = [value] if type(value.spec) is TensorSpec else _items(trace, value)
     if len(targets) == 1 and isinstance(targets[0], (list, tuple)) and type(value.spec) is list:
         news, targets = returned, list(targets[0])
     else:
         news = returned[twin.plain :]
-    for target, new in zip(targets, news, strict=True):
-        _assign(trace, op, target, new)
+    for number, (target, new) in enumerate(zip(targets, news, strict=True)):
+        if number < len(twin.dropped):
+            give_out(trace, op, target, new)
+        else:
+            _assign(trace, op, target, new)
     if twin.returns_written:
         if not op._schema.returns:
             return None
-        return targets[0] if len(op._schema.returns) == 1 else tuple(targets)
+        return targets[0] if len(op._schema.returns) == 1 else tuple(targets[: len(op._schema.returns)])
     made = tuple(trace.fresh(part) for part in returned[: twin.plain])
     return None if not made else made[0] if len(made) == 1 else made
+
+
+def _options(op: OpOverload, twin: Twin, target: Any) -> dict[str, Any]:
+    """The dtype and device of what a tensor made of no other is written to."""
+    spec = spec_of_target(op, target)
+    if torch.Tag.nondeterministic_seeded in twin.op.tags and not spec.is_contiguous:
+        raise UnsupportedProgramError(
+            "AOT105", f"{op} draws in the order in which its out= lies in memory: {spec}"
+        )
+    return {"dtype": spec.dtype, "device": spec.device}
 
 
 def _items(trace: Trace, value: Value) -> list[Value]:

@@ -125,6 +125,36 @@ def test_counters_that_are_written_do_not_matter(compiled: Any) -> None:
         torch.testing.assert_close(one, other)
 
 
+@pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
+def test_running_statistics_do_not_matter_in_training(name: str, compiled: Any) -> None:
+    x, w = D(4, 3, 2), D(3)
+
+    def function(x: torch.Tensor, w: torch.Tensor, mean: torch.Tensor, var: torch.Tensor) -> torch.Tensor:
+        normalized = getattr(torch.nn.functional, name)
+        switch = {"training" if name == "batch_norm" else "use_input_stats": True}
+        result: torch.Tensor = normalized(x, mean, var, w, **switch)
+        return result.tanh()
+
+    found = []
+    for run in (function, compiled(function)):
+        mean, var = torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+        (first,) = torch.autograd.grad(run(x, w, mean, var).pow(3).sum(), x, create_graph=True)
+        found.append((first, *torch.autograd.grad(first.square().sum(), [x, w]), mean, var))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_results_that_use_the_new_running_statistics_are_refused(compiled: Any) -> None:
+    x, mean, var = D(4, 3), torch.zeros(3, dtype=torch.float64), torch.ones(3, dtype=torch.float64)
+
+    def function(x: torch.Tensor, mean: torch.Tensor, var: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.batch_norm(x, mean, var, training=True).tanh() * mean
+
+    (gradient,) = torch.autograd.grad(compiled(function)(x, mean, var).sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match=REFUSED.format("depend on an input that it writes to")):
+        gradient.sum().backward()
+
+
 def _normalized(x: torch.Tensor, mean: torch.Tensor) -> torch.Tensor:
     mean.mul_(0.9).add_(x.detach().mean(0))
     return (x - x.mean(0)) / x.std(0)

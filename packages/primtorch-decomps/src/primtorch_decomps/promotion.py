@@ -105,7 +105,7 @@ def cast_number(number: Any, dtype: torch.dtype) -> Any:
 
 
 def constant(number: Any) -> Any:
-    """A number on which a formula itself depends. One that varies (an ``Expr``) is for the library: RuleMismatchError."""
+    """A number on which a formula itself depends. RuleMismatchError for an ``Expr``: the library takes it."""
     if isinstance(number, Expr):
         raise RuleMismatchError(f"a formula for one value of {number} only")
     return number
