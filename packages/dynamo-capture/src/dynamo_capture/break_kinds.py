@@ -286,6 +286,13 @@ _ENTRIES = (
         " condition is one bool",
         "return tensors of equal shapes, dtypes and strides from both branches, carry tensors, and raise outside",
     ),
+    BreakKind(
+        "CAP249",
+        "an operation on a tensor that dispatches in Python, of a kind that a graph does not hold",
+        "what its __torch_dispatch__ does is captured below autograd and autocast, with tensors of a fixed form",
+        "turn gradients off (torch.no_grad()) or let no argument require grad; keep autocast, checkpoints and"
+        " transforms of torch.func away from these tensors",
+    ),
 )
 
 KINDS: dict[str, BreakKind] = {kind.code: kind for kind in _ENTRIES}

@@ -50,6 +50,14 @@ def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
         return value.as_subclass(cls)
 
 
+def new_wrapper(cls: type, form: Mapping[str, Any], attributes: Mapping[str, Any]) -> torch.Tensor:
+    """A tensor that dispatches in Python, without running the class's own ``__new__`` or ``__init__``."""
+    made: torch.Tensor = torch.Tensor._make_wrapper_subclass(cls, **form)
+    for name, value in attributes.items():
+        set_attribute(made, name, value)
+    return made
+
+
 def new_tuple(cls: type, items: tuple[Any, ...]) -> Any:
     """An instance of a subclass of tuple."""
     return tuple.__new__(cls, items)

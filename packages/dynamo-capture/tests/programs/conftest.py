@@ -26,6 +26,8 @@ def _backend(graph_module, example_inputs):
 
 def equal(one, two):
     """Whether two results are the same: types, values (nan equals nan), dtypes, shapes and items."""
+    if hasattr(type(one), "__tensor_flatten__"):
+        return type(one) is type(two) and _form(one) == _form(two) and equal(_inner(one), _inner(two))
     if isinstance(one, torch.Tensor):
         return (
             isinstance(two, torch.Tensor)
@@ -60,6 +62,15 @@ def equal(one, two):
             return True
         return equal(vars(one), vars(two))
     return type(one).__eq__ is object.__eq__ or bool(one == two)
+
+
+def _form(wrapper):
+    return wrapper.shape, wrapper.stride(), wrapper.dtype, wrapper.requires_grad, wrapper.is_leaf
+
+
+def _inner(wrapper):
+    names, context = wrapper.__tensor_flatten__()
+    return [[name, getattr(wrapper, name)] for name in names], context
 
 
 def _tensors(value):

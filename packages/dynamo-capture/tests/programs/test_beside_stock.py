@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 from torch import nn
+from torch.testing._internal.two_tensor import TwoTensor
 
 from dynamo_capture import optimize
 
@@ -17,3 +18,35 @@ def test_modules_made_while_tracing_after_stock_has_run() -> None:
     x, y = torch.randn(4, 3), torch.tensor([0, 1, 2, 0])
     compiled = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(loss)
     torch.testing.assert_close(compiled(x, y), loss(x, y))
+
+
+def test_torchs_own_wrapper_subclass_takes_one_graph_as_in_stock() -> None:
+    def f(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        z = x * 2 + y
+        z.add_(1)
+        x.mul_(2)
+        return z.sin().view(-1), torch.nn.functional.linear(z, y), z[0]
+
+    def given() -> tuple[torch.Tensor, torch.Tensor]:
+        return TwoTensor(torch.arange(6.0).reshape(2, 3), torch.ones(2, 3)), torch.eye(3)[:2]
+
+    counts = [0, 0]
+
+    def counting(place: int) -> object:
+        def backend(graph: torch.fx.GraphModule, inputs: object) -> object:
+            counts[place] += 1
+            return graph.forward
+
+        return backend
+
+    ways = f, optimize(counting(0))(f), torch.compile(f, backend=counting(1))  # type: ignore[arg-type]
+    for _ in range(2):
+        arguments = [given() for _ in ways]
+        eager, *others = [(*way(*own), own[0]) for way, own in zip(ways, arguments, strict=True)]
+        for found in others:
+            for one, other in zip(eager, found, strict=True):
+                assert type(other) is TwoTensor
+                assert torch.equal(one.a, other.a)
+                assert torch.equal(one.b, other.b)
+                assert one.stride() == other.stride()
+    assert counts == [1, 1]

@@ -17,6 +17,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.parameters import Parameters
 from dynamo_capture.values import NONE, Const, DictValue, ListValue, ObjectValue, SetValue, TupleValue, Value
 from dynamo_capture.values.sequences import keeps_tuple_methods
+from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -61,6 +62,8 @@ def construct_plainly(tx: Trace, owner: Const, args: list[Value], kwargs: dict[s
         made = new_instance(tx, cls, args)
     if isinstance(made, ObjectValue):
         _initialize(tx, made, args, kwargs)
+    elif isinstance(made, WrapperValue):
+        _initialize_tensor(tx, made, args, kwargs)
     return made
 
 
@@ -79,6 +82,13 @@ def _initialize(tx: Trace, made: ObjectValue, args: list[Value], kwargs: dict[st
         if not isinstance(maker, (types.FunctionType, staticmethod)):
             raise tx.raises(TypeError, f"{made.cls.__name__}() takes no arguments")
     call_slot(tx, made, initializer, args, kwargs)
+
+
+def _initialize_tensor(tx: Trace, made: WrapperValue, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """Torch's own ``__init__`` of tensors does nothing."""
+    initializer = tx.attributes.in_class(made.python_type(), "__init__")
+    if isinstance(initializer, types.FunctionType):
+        tx.calls.call_known(Const(initializer), [made, *args], kwargs)
 
 
 def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:

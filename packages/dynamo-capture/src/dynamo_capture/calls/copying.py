@@ -34,7 +34,7 @@ def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
     value = args[0]
     if isinstance(value, (Const, TupleValue)):
         return value
-    if isinstance(value, TensorValue) and not value.meta.requires_grad and not value.attrs:
+    if type(value) is TensorValue and not value.meta.requires_grad and not value.attrs:
         return value.call_method(tx, "detach", [], {})
     if isinstance(value, ListValue):
         return value.like(list(value.items))

@@ -24,6 +24,7 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     parts,
     set_methods,
     torch_functions,
+    wrappers,
 )
 from dynamo_capture.calls.binding import by_position
 from dynamo_capture.calls.cached import call_cached

@@ -8,11 +8,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from torch._compile import _disable_dynamo
+
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
+
+
+_DISABLING = _disable_dynamo.__code__.co_qualname + ".<locals>.inner"
+"""What torch leaves of a function that its compiler's capture is to leave alone, so that its next stage traces it: the
+constructors of tensors that dispatch in Python. Here both are one stage."""
 
 
 def without_stock_marks(
@@ -27,6 +34,8 @@ def without_stock_marks(
         if is_torchs_own_code(tx):
             return Const(None)
         raise GraphBreak("CAP231", "torch._dynamo.graph_break() was called")
+    if tx.tensors.below and function.__code__.co_qualname == _DISABLING and hasattr(function, "__wrapped__"):
+        return tx.calls.call_known(Const(function.__wrapped__), args, kwargs)
     original = getattr(function, "_torchdynamo_orig_callable", None)
     if original is not None and str(getattr(original, "__module__", "")).startswith("torch.optim."):
         return tx.inliner.call_function(Const(original), args, kwargs)

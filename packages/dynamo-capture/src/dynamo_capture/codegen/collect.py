@@ -36,6 +36,7 @@ from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import RuntimeFloat
 from dynamo_capture.values.running import RunningEnumerate, RunningIterator
+from dynamo_capture.values.wrapper import WrapperValue
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol, symbol
 
@@ -127,6 +128,8 @@ def is_existing(value: Value) -> bool:
         return value.source is not None and getattr(value, "real", None) is not None
     if isinstance(value, (RunningIterator, RunningEnumerate)):
         return True
+    if isinstance(value, WrapperValue):
+        return value.source is not None
     return isinstance(value, _READ_AGAIN) and value.source is not None
 
 

@@ -41,6 +41,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from dynamo_capture.values.opaque import NewReference, TracebackValue
+from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -90,6 +91,8 @@ def _of_container(tx: Trace, value: Value) -> list[Value] | None:
             return [value.target]
         case ArrayValue():
             return [value.tensor] if value.tensor is not None else []
+        case WrapperValue():
+            return [*value.given, *(value.attrs or {}).values()]
     return None
 
 

@@ -15,6 +15,7 @@ from dynamo_capture.codegen import (  # noqa: F401  # they fill the table
     made_iterators,
     made_modes,
     made_numbers,
+    made_wrappers,
 )
 from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.components import kept_attributes
@@ -102,7 +103,7 @@ class Reconstruction:
         if isinstance(value, CellValue) and id(value) in self._cells:
             emitter.load_closure(self._cells[id(value)])
             return
-        if isinstance(value, TensorValue):
+        if type(value) is TensorValue:
             self._push_tensor(value)
             return
         if is_existing(value):

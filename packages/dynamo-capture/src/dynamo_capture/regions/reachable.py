@@ -72,5 +72,5 @@ def _reachable(roots: list[Any]) -> set[int]:
 def _parts(value: Value) -> Iterator[Any]:
     for cls in type(value).__mro__:
         for name in getattr(cls, "__slots__", ()):
-            if not name.startswith("__"):
+            if not name.startswith("__") and name != "node":  # which some tensors do not have
                 yield getattr(value, name, None)

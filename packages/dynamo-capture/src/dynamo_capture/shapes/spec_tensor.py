@@ -57,7 +57,8 @@ class Inference:
     changed; ``memory`` gives for a view (by identity) the tensor that it was taken of; ``read`` are tensors whose
     known content was asked for; ``left_open``: whether memory without content was made; ``may_fail``: whether an
     operator was called that may raise because of what is in its tensors; ``by_data``: whether a
-    result's size is one that only data can tell. ``counts``: how many elements of a tensor are not zero."""
+    result's size is one that only data can tell. ``counts``: how many elements of a tensor are not zero. ``apart``:
+    takes the operators of a function in place of their inference."""
 
     def __init__(self, library: OperatorLibrary, env: ShapeEnv, follows_data: bool = True) -> None:
         self.follows_data = follows_data
@@ -74,6 +75,7 @@ class Inference:
         self.counts: dict[object, Expr] = {}
         self.read: list[SpecTensor] = []
         self._grown: TensorSpec | None = None
+        self.apart: Callable[[OpOverload, tuple[Any, ...], Mapping[str, Any]], Any] | None = None
         self._mode = _InferenceMode(self)
 
     def tensor(
@@ -118,6 +120,8 @@ class Inference:
         """What the mode does with one operator."""
         if self._grown is not None:  # a tensor gets a history, and keeps the layout that it has
             return self._wrap(self._grown)
+        if self.apart is not None:
+            return self.apart(func, args, kwargs)
         if writes(func, args):
             self.wrote = True
             self.written += written_by(func, args, kwargs)

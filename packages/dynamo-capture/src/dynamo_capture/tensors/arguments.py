@@ -24,6 +24,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.array import ArrayValue
+from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -46,7 +47,7 @@ class Arguments:
 
     def fake(self, value: Any, fakes: dict[int, SpecTensor]) -> Any:
         kind = type(value)
-        if kind is TensorValue:
+        if kind is TensorValue or kind is WrapperValue:
             fake = fakes.get(id(value))
             if fake is None:
                 meta = value.meta

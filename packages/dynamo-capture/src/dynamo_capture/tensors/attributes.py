@@ -7,9 +7,19 @@ from typing import Any
 
 import torch
 
+import guards
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.tensors.operations import Operations
-from dynamo_capture.values import NONE, BuiltinMethod, Const, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values import (
+    NONE,
+    BuiltinMethod,
+    Const,
+    MethodValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    size_value,
+)
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource
 
 
@@ -51,6 +61,40 @@ class TensorAttributes(Operations):
         if isinstance(found, (property, types.GetSetDescriptorType)):
             return self.operation("call_function", getattr, getattr, [owner, Const(name)], {})
         return tx.known(getattr(torch.Tensor, name))
+
+    def is_own(self, cls: type, name: str) -> bool:
+        """Whether a class of the program, not torch's, defines the attribute."""
+        self._tx.attributes.in_class(cls, name)
+        owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
+        return owner is not None and owner is not object and owner not in torch.Tensor.__mro__
+
+    def own_attribute(self, owner: TensorValue, name: str) -> Value:
+        tx, cls = self._tx, owner.meta.cls
+        found = tx.attributes.in_class(cls, name)
+        if not hasattr(type(found), "__set__") and owner.real is not None:
+            if name in vars(owner.real):
+                return self._instance_attribute(owner, name)
+            if owner.source is not None:
+                tx.guards.absent(InstanceDictSource(owner.source), name)
+        if isinstance(found, types.FunctionType):
+            return MethodValue(Const(found), owner)
+        if type(found) is property and found.fget is not None:
+            return tx.calls.call_known(Const(found.fget), [owner], {})
+        if isinstance(found, types.MemberDescriptorType):
+            return self._slot(owner, name, found)
+        if hasattr(type(found), "__set__"):
+            raise GraphBreak("CAP214", f"the descriptor {name} of a tensor subclass")
+        return Const(cls).get_attr(tx, name)
+
+    def _slot(self, owner: TensorValue, name: str, found: types.MemberDescriptorType) -> Value:
+        if owner.real is None or owner.source is None:
+            raise GraphBreak("CAP214", f"the slot {name} of a tensor subclass")
+        try:
+            real = found.__get__(owner.real)
+        except AttributeError:
+            self._tx.guards.add(guards.AttributeAbsent(owner.source, name))
+            raise self._tx.raises(AttributeError, name) from None
+        return self._tx.wrap(real, AttrSource(owner.source, name))
 
     def _instance_attribute(self, owner: TensorValue, name: str) -> Value:
         if owner.real is not None and owner.source is not None:

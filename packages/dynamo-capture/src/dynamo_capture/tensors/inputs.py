@@ -15,6 +15,7 @@ from dynamo_capture.sources import PlainTensorSource
 from dynamo_capture.tensors import state
 from dynamo_capture.tensors.overrides import overrides
 from dynamo_capture.values import TensorMeta, TensorValue
+from dynamo_capture.values.wrapper import dispatches
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
 from fx_interface.tensor_spec import TensorSpec
@@ -35,11 +36,12 @@ class Inputs:
     def _of_subclass(self, real: torch.Tensor, source: Source) -> TensorValue:
         """A tensor of a class with its own ``__torch_function__`` is passed as what it is to torch."""
         kind = type(real)
-        is_torchs = (
-            kind.__module__.partition(".")[0] == "torch"
-        )  # uninitialized parameters, fake tensors and so on
-        dispatches = kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
-        if is_torchs or dispatches or is_lazy(real) or real.layout is not torch.strided:
+        is_torchs = is_of_torch(kind)  # uninitialized parameters, fake tensors and so on
+        if dispatches(kind) and not is_torchs:
+            made = self._tx.tensors.wrapper(real, source)
+            self.inputs.append(made)
+            return made
+        if is_torchs or is_lazy(real) or real.layout is not torch.strided:
             raise GraphBreak(
                 "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
             )
@@ -82,6 +84,11 @@ class Inputs:
             state.read(tx, made, real, source)
         self.inputs.append(made)
         return made
+
+
+def is_of_torch(kind: type) -> bool:
+    """Whether a class of tensors is torch's own, not one that its tests define."""
+    return kind.__module__.partition(".")[0] == "torch" and not kind.__module__.startswith("torch.testing.")
 
 
 def _name_of(source: Source) -> str:

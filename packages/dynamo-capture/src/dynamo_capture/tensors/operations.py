@@ -15,7 +15,7 @@ from torch.utils import _device
 
 from dynamo_capture import floats
 from dynamo_capture.calls.modes import default_device
-from dynamo_capture.errors import DataDependent, GraphBreak, UserRaise
+from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.tensors import contents, data_numbers, foreach, indexing, reshaping, scalars
 from dynamo_capture.tensors.followed import Followed
@@ -51,6 +51,7 @@ _BLOCKED_METHODS = {
 
 _STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
 """What stands for the program's sizes and tensors: what torch misses in them, the program does not."""
+_AUTOGRAD = torch._C.DispatchKey.AutogradCPU
 _NO_DATA = "data is not allocated yet"
 """What torch says when a kernel asks a tensor without data for it."""
 
@@ -240,7 +241,9 @@ class Operations(Results):
         return number if number is not None else contents.number(self._tx, tensor, what, code)
 
     def _mode_key(self) -> Any:
-        grad = torch.is_grad_enabled()
+        grad: Any = torch.is_grad_enabled()
+        if torch._C._dispatch_tls_is_dispatch_key_excluded(_AUTOGRAD):  # in a ``__torch_dispatch__``
+            grad = (grad, None)
         inference = torch.is_inference_mode_enabled()
         if torch._C._len_torch_function_stack():  # a default device, say
             return (grad, inference, torch.get_default_dtype(), object())
@@ -278,8 +281,6 @@ class Operations(Results):
             fake_args = [self.fake(a, fakes) for a in args]
             fake_kwargs = {name: self.fake(v, fakes) for name, v in kwargs.items()}
             result = tx.inference.run(function, fake_args, fake_kwargs)
-        except UnbackedSymbolError as error:
-            raise GraphBreak("CAP217", f"{label_of(function)}: {error.what}") from None
         except DataDependent as error:
             asked = [
                 i
@@ -287,26 +288,35 @@ class Operations(Results):
                 if error.tensor is not None and error.tensor is fakes.get(id(t))
             ]
             if not asked or not data_numbers.is_taken_as_number(tx, tensors[asked[0]]):
-                raise GraphBreak("CAP201", f"the content of a tensor is needed: {error}") from None
+                raise self.failure(function, error) from None
             tx.inference.by_data = True
             return Outcome(None, False, [], writes=False, draws=False, reads=tuple(asked))
-        except UnsupportedProgramError as error:
-            raise GraphBreak("CAP206", f"{label_of(function)}: {error.what}") from None
-        except (GraphBreak, UserRaise):
-            raise
-        except NotImplementedError as error:
-            raise GraphBreak("CAP206", f"{label_of(function)}: {error}") from None
         except Exception as error:
-            if _NO_DATA in str(error):
-                what = f"the content of a tensor is needed: {label_of(function)} reads it"
-                raise GraphBreak("CAP201", what) from None
-            if isinstance(error, AttributeError) and isinstance(error.obj, _STAND_INS):
-                raise GraphBreak("CAP206", f"{label_of(function)}: {error}") from None
-            if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
-                raise GraphBreak("CAP217", f"{label_of(function)}: {tx.env.unanswered.what}") from None
-            error.args = tuple(_in_terms_of_the_program(part) for part in error.args)
-            raise UserRaise(tx.exception(error)) from error
+            raise self.failure(function, error) from None
         return self._described(result, tensors, [fakes[id(t)] for t in tensors])
+
+    def failure(self, function: Callable[..., Any], error: Exception) -> Exception:
+        """What the failure of a run on tensors without data means: a break, or an exception of the program."""
+        tx, name = self._tx, label_of(function)
+        match error:
+            case GraphBreak() | UserRaise() | NotConstant():
+                return error
+            case DataDependent():
+                return GraphBreak("CAP201", f"the content of a tensor is needed: {error}")
+            case UnbackedSymbolError():
+                return GraphBreak("CAP217", f"{name}: {error.what}")
+            case UnsupportedProgramError():
+                return GraphBreak("CAP206", f"{name}: {error.what}")
+            case NotImplementedError():
+                return GraphBreak("CAP206", f"{name}: {error}")
+        if _NO_DATA in str(error):
+            return GraphBreak("CAP201", f"the content of a tensor is needed: {name} reads it")
+        if isinstance(error, AttributeError) and isinstance(error.obj, _STAND_INS):
+            return GraphBreak("CAP206", f"{name}: {error}")
+        if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
+            return GraphBreak("CAP217", f"{name}: {tx.env.unanswered.what}")
+        error.args = tuple(_in_terms_of_the_program(part) for part in error.args)
+        return UserRaise(tx.exception(error))
 
     def _described(self, result: Any, tensors: list[TensorValue], order: list[SpecTensor]) -> Outcome:
         """What the last run did; ``order``: what stood for the tensor arguments in it."""

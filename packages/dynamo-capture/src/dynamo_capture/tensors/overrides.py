@@ -17,19 +17,19 @@ from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.errors import GraphBreak
-from dynamo_capture.tensors.attributes import TensorAttributes
+from dynamo_capture.tensors.wrappers import WrapperTensors
 from dynamo_capture.values import (
     NONE,
     Const,
     DictValue,
     ListValue,
-    MethodValue,
     ObjectValue,
     TensorMeta,
     TensorValue,
     TupleValue,
     Value,
 )
+from dynamo_capture.values.wrapper import WrapperValue, dispatches
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -68,7 +68,7 @@ class _StandInTensor(torch.Tensor):
         raise _Reached(func, args, kwargs)
 
 
-class OverriddenTensors(TensorAttributes):
+class OverriddenTensors(WrapperTensors):
     """Operations that may belong to a class of the program. ``disabled``: in so many blocks that turn that off."""
 
     disabled = 0
@@ -90,7 +90,7 @@ class OverriddenTensors(TensorAttributes):
         """``tensor.name(...)``."""
         cls = owner.meta.cls
         if overrides(cls):
-            if name not in (owner.attrs or ()) and self._is_own(cls, name):
+            if name not in (owner.attrs or ()) and self.is_own(cls, name):
                 return self.get_attr(owner, name).call(self._tx, args, kwargs)
             function = getattr(torch.Tensor, name, None)
             if not self.disabled and callable(function):
@@ -104,8 +104,8 @@ class OverriddenTensors(TensorAttributes):
         cls = owner.meta.cls
         if cls is torch.Tensor or not overrides(cls) or name in (owner.attrs or ()):
             return super().get_attr(owner, name)
-        if self._is_own(cls, name):
-            return self._own_attribute(owner, name)
+        if self.is_own(cls, name):
+            return self.own_attribute(owner, name)
         found = getattr(torch.Tensor, name, None)
         if (
             not self.disabled
@@ -119,13 +119,20 @@ class OverriddenTensors(TensorAttributes):
 
     def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
         """``tensor.name = value``."""
-        if overrides(owner.meta.cls) and (hasattr(torch.Tensor, name) or self._is_own(owner.meta.cls, name)):
+        is_wrapper = type(owner) is WrapperValue
+        if (
+            not is_wrapper
+            and overrides(owner.meta.cls)
+            and (hasattr(torch.Tensor, name) or self.is_own(owner.meta.cls, name))
+        ):
             raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
         super().set_attr(owner, name, value)
 
     def as_class(self, owner: TensorValue, cls: type) -> TensorValue:
         """The same tensor as an instance of another class."""
         meta = owner.meta
+        if dispatches(cls):
+            raise GraphBreak("CAP249", f"a tensor is made a {cls.__name__}, which dispatches in Python")
         made = TensorValue(
             owner.node,
             TensorMeta.of(meta.spec, meta.requires_grad, not meta.requires_grad, cls, meta.is_inference),
@@ -133,25 +140,6 @@ class OverriddenTensors(TensorAttributes):
         made.root, made.memory = owner.root, owner.memory
         made.root.views.append(made)
         return made
-
-    def _is_own(self, cls: type, name: str) -> bool:
-        """Whether a class of the program, not torch's, defines the attribute."""
-        self._tx.attributes.in_class(cls, name)
-        owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
-        return owner is not None and owner is not object and owner not in torch.Tensor.__mro__
-
-    def _own_attribute(self, owner: TensorValue, name: str) -> Value:
-        tx, cls = self._tx, owner.meta.cls
-        found = tx.attributes.in_class(cls, name)
-        if isinstance(found, types.FunctionType):
-            return MethodValue(Const(found), owner)
-        if type(found) is property and found.fget is not None:
-            return tx.calls.call_known(Const(found.fget), [owner], {})
-        if hasattr(type(found), "__set__"):
-            raise GraphBreak("CAP214", f"the descriptor {name} of a tensor subclass")
-        if owner.real is not None and name in vars(owner.real):
-            return self._instance_attribute(owner, name)
-        return Const(cls).get_attr(tx, name)
 
     def overriding(self, values: list[Value]) -> list[type]:
         """The classes that take over an operation, in torch's order: subclasses before their bases."""

@@ -1,0 +1,30 @@
+"""Tensors that dispatch in Python and that the trace made: made again, as the program did."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture import runtime
+from dynamo_capture.codegen.makers import makes
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values import Const
+from dynamo_capture.values.wrapper import WrapperValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.codegen.reconstruct import Reconstruction
+
+
+@makes(WrapperValue)
+def wrapper(to: Reconstruction, value: WrapperValue) -> None:
+    """``_make_wrapper_subclass`` with the arguments that it had, and the attributes that were set since."""
+    if value.meta.is_inference is not torch.is_inference_mode_enabled():
+        raise GraphBreak("CAP241", "a tensor that dispatches in Python is made in a block of inference mode")
+
+    def arguments() -> None:
+        to.push_all(value.given[:1])
+        to.push_dict([(Const(name), part) for name, part in zip(value.names, value.given[1:], strict=True)])
+        to.push_dict([(Const(name), part) for name, part in (value.attrs or {}).items()])
+
+    to.call(runtime.new_wrapper, arguments, 3)

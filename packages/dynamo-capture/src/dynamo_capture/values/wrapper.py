@@ -1,0 +1,59 @@
+"""Tensors of classes whose ``__torch_dispatch__`` is written in Python: no node of the graph stands for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.tensor import TensorMeta, TensorValue
+
+if TYPE_CHECKING:
+    from fx_interface.source import Source
+
+
+class WrapperValue(TensorValue):
+    """To every question about tensors a tensor. What is in it, its attributes hold, and operations on it are what its
+    class makes of them. ``given``: for one that the trace made, its class and the other arguments of
+    ``_make_wrapper_subclass``, whose ``names`` those are."""
+
+    __slots__ = ("given", "names")
+
+    def __init__(
+        self,
+        meta: TensorMeta,
+        source: Source | None = None,
+        real: torch.Tensor | None = None,
+        given: Sequence[Value] = (),
+        names: tuple[str, ...] = (),
+    ) -> None:
+        self.meta = meta
+        self.source = source
+        self.real = real
+        self.root = self.memory = self
+        self.views = []
+        self.attrs = None
+        self.content = None
+        self.follows_from = ()
+        self.initial = None
+        self.formula = None
+        self.given = list(given)
+        self.names = names
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not there: the node, which whatever puts tensors into the graph asks for."""
+        if name == "node":
+            raise GraphBreak("CAP249", f"{self.describe()} is used as a plain tensor")
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return f"WrapperValue({self.meta.cls.__name__}: {self.meta.spec})"
+
+
+def dispatches(cls: type) -> bool:
+    """Whether operations on tensors of a class end in its ``__torch_dispatch__``."""
+    own: Any = cls.__torch_dispatch__  # type: ignore[attr-defined]
+    return own is not torch.Tensor.__torch_dispatch__
