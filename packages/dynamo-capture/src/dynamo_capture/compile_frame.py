@@ -51,6 +51,7 @@ from dynamo_capture.regions.declared import register_loaded
 from dynamo_capture.report import Replacement
 from dynamo_capture.session import Session
 from dynamo_capture.surroundings import set_aside
+from dynamo_capture.tensors.state import decisive
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError, UserLocation
@@ -58,6 +59,8 @@ from fx_interface.modes import restored
 from fx_interface.source import ClosureSource, LocalSource, Scope
 
 _log = logging.getLogger("dynamo_capture")
+_BY_DATA = frozenset({"CAP201", "CAP202", "CAP211", "CAP217"})
+"""The breaks where numbers of tensors decide."""
 _recompiles = logging.getLogger("dynamo_capture.recompiles")
 
 
@@ -126,6 +129,12 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
         finally:
             for block in reversed(tx.blocks):
                 block.undo()
+
+
+def _is_decided_by_contents(tx: Trace, broken: _Broken) -> bool:
+    """Whether the graph does not end there for a version that knows what is in small arguments, or knows less."""
+    found = decisive(tx) if broken.reason.code in _BY_DATA else []
+    return tx.policy.decide_by(found, tx.tensors.state.relied, broken.where)
 
 
 def _handled(frames: Iterable[Frame]) -> Value | None:
@@ -327,6 +336,8 @@ class FrameCompiler:
             raise
         except _Broken as ended:
             _tell_no(tx.asking.before(ended.handled), view.code)
+            if broken is None and _is_decided_by_contents(tx, ended):
+                raise _InParts from None
             raise
         except UserRaise as raised:
             _tell_no(tx.asking.before(raised.value), view.code)

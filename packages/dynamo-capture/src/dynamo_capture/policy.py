@@ -44,6 +44,8 @@ class SizeHistory:
     rounds: dict[str, set[int]] = field(default_factory=dict)
     known: dict[str, set[str]] = field(default_factory=dict)
     contents: dict[str, set[str]] = field(default_factory=dict)
+    decisive: dict[str, UserLocation | None] = field(default_factory=dict)
+    useless: set[str] = field(default_factory=set)
     exhausted: set[UserLocation] = field(default_factory=set)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
@@ -167,13 +169,36 @@ class Policy:
         return self._history.record_integer(source.expression, real) >= _MANY
 
     def is_settled(self, real: torch.Tensor, source: Source) -> bool:
-        """Whether a tensor is part of an object's state, and has held at most two different things."""
-        if _is_argument(source):
+        """Whether a tensor is part of an object's state, or an argument that decides about the graph, and has held few
+        different things so far."""
+        is_decisive = source.expression in self._history.decisive
+        if _is_argument(source) and not is_decisive:
             return False
+        most = _MANY if is_decisive else _SETTLED
         known = self._history.contents.setdefault(source.expression, set())
-        if len(known) <= _SETTLED:
+        if len(known) <= most:
             known.add(repr(real.tolist()))
-        return len(known) <= _SETTLED
+        return len(known) <= most or (is_decisive and self._fullgraph)
+
+    def decide_by(self, found: Collection[Source], relied: Collection[Source], where: UserLocation | None) -> bool:
+        """Whether the frame, whose graph ends at ``where``, is to be captured again: because it is to know what is in
+        the arguments ``found``, or had better not, as what is in those ``relied`` on has been of no use."""
+        history = self._history
+        known = {*history.decisive, *history.useless}
+        fresh = [source.expression for source in found if _is_argument(source)]
+        fresh = [expression for expression in fresh if expression not in known]
+        history.decisive.update(dict.fromkeys(fresh, where))
+        if fresh:
+            return True
+        vain = [
+            source.expression
+            for source in relied
+            if source.expression in history.decisive and history.decisive[source.expression] == where
+        ]
+        for expression in vain:
+            del history.decisive[expression]
+        history.useless.update(vain)
+        return bool(vain)
 
     def any_with_this_code(self, real: FunctionType, source: Source) -> bool:
         """Whether any function with the same code will do: one that is made anew for each call."""
@@ -197,6 +222,8 @@ class Policy:
         """Sizes and strides of an input, and which dimensions' sizes and strides are left open in its guard."""
         shape, stride = tuple(real.shape), tuple(real.stride())
         if isinstance(real, torch.nn.Parameter) or self._dynamic is False:
+            return shape, stride, ((), ())
+        if source.expression in self._history.decisive and self.is_settled(real, source):
             return shape, stride, ((), ())
         marked = getattr(real, "_dynamo_capture_dynamic", {})
         static = getattr(real, "_dynamo_capture_static", ())

@@ -9,7 +9,7 @@ import torch
 from dynamo_capture import numpy_types
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.shapes import SpecTensor
-from dynamo_capture.tensors.contents import known_content
+from dynamo_capture.tensors.contents import is_part_of_outcome, known_content
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -56,7 +56,10 @@ class Arguments:
                 )
                 fake.origin = value
                 content = value.content
-                fake.content = self.fake(content, fakes) if isinstance(content, SymValue) else content
+                if isinstance(content, SymValue):
+                    fake.content = self.fake(content, fakes)
+                elif content is not None and is_part_of_outcome(content):
+                    fake.content = content
                 fakes[id(value)] = fake
             return fake
         if isinstance(value, Const):
@@ -86,7 +89,9 @@ class Arguments:
                 if known is value:
                     return (value.meta, index)
             tensors.append(value)
-            return value.meta if value.content is None else (value.meta, known_content(value.content))
+            if value.content is None or not is_part_of_outcome(value.content):
+                return value.meta
+            return (value.meta, known_content(value.content))
         if isinstance(value, Const):
             known = numpy_types.plain(value.value)
             if isinstance(known, numpy_types.SCALARS):

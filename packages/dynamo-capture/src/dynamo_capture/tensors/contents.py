@@ -1,7 +1,8 @@
-"""Small tensors whose content is known while tracing: made of constants, and not written to since.
+"""Tensors whose content is known while tracing: made of constants, and not written to since.
 
 ``torch.tensor([2, 3])``, ``torch.div(size, 4)`` and what is computed from them are nodes of the graph like any others.
 Beside that, the trace runs the operation on the constants: ``item()``, ``int()``, ``if`` and sizes are then answered.
+Such tensors are small; those of integers (positions, lengths, windows) may have more elements.
 """
 
 from __future__ import annotations
@@ -35,6 +36,7 @@ if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 MOST_ELEMENTS = 16
+MOST_INTEGERS = 2**14
 READERS = frozenset({"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "is_nonzero"})
 """Methods that ask for a tensor's content."""
 
@@ -44,16 +46,16 @@ def computed(
 ) -> None:
     """Give ``result``, which ``function`` made without side effects, its content if it follows from constants."""
     parts = _parts(result)
-    if not parts or not all(map(_is_small, parts)) or not _is_of_torch(function):
+    if not parts or not all(map(_is_small, parts)) or not is_of_torch(function):
         return
     symbolic = _symbolic(tx, function, args, kwargs) if isinstance(result, TensorValue) else None
     if symbolic is not None and parts[0].meta.spec.dtype is torch.int64:
         parts[0].content = symbolic
         return
     origins: Origins = {}
-    given = [_plain(tx, value, origins) for value in args]
-    named = {name: _plain(tx, value, origins) for name, value in kwargs.items()}
-    if any(value is _UNKNOWN for value in (*given, *named.values())):
+    given = [plain(tx, value, origins) for value in args]
+    named = {name: plain(tx, value, origins) for name, value in kwargs.items()}
+    if any(value is UNKNOWN for value in (*given, *named.values())):
         return
     try:
         with torch.no_grad():
@@ -189,6 +191,15 @@ def _computed_number(tx: Trace, tensor: TensorValue) -> Value | None:
     return tx.numbers.value(applied("ran", number_formula("torch.Tensor.item"), tensor.formula))
 
 
+def rely(tx: Trace, value: Value) -> None:
+    """What the trace does depends on the contents of an argument's tensors."""
+    if isinstance(value, TensorValue) and value.content is not None:
+        tx.tensors.state.rely(tx, value)
+    elif isinstance(value, (TupleValue, ListValue)):
+        for item in value.items:
+            rely(tx, item)
+
+
 _OF_NUMBERS = {"item": None, "__int__": int, "__float__": float, "__index__": None}
 
 
@@ -239,7 +250,7 @@ def _resolved(tx: Trace, value: Any, chosen: list[TensorValue]) -> Any:
             return value
 
 
-def _is_of_torch(function: Callable[..., Any]) -> bool:
+def is_of_torch(function: Callable[..., Any]) -> bool:
     """Whether calling the function once more is nothing that the program could notice."""
     return not isinstance(function, FunctionType) or function.__module__.partition(".")[0] == "torch"
 
@@ -247,46 +258,52 @@ def _is_of_torch(function: Callable[..., Any]) -> bool:
 def _is_small(tensor: TensorValue) -> bool:
     spec = tensor.meta.spec
     sizes = [size for size in spec.sizes if isinstance(size, int)]
-    return len(sizes) == spec.rank and spec.device.type == "cpu" and math.prod(sizes) <= MOST_ELEMENTS
+    most = MOST_ELEMENTS if spec.dtype.is_floating_point or spec.dtype.is_complex else MOST_INTEGERS
+    return len(sizes) == spec.rank and spec.device.type == "cpu" and math.prod(sizes) <= most
 
 
-_UNKNOWN: Any = object()
+def is_part_of_outcome(content: torch.Tensor | SymValue) -> bool:
+    """Whether an operation is inferred, and remembered, with what its argument holds."""
+    return isinstance(content, SymValue) or content.numel() <= MOST_ELEMENTS
+
+
+UNKNOWN: Any = object()
 Origins = dict[Any, None]
 """Tensors and sizes from which a content follows, in order."""
 
 
-def _plain(tx: Trace, value: Any, origins: Origins) -> Any:
-    """A Python object equal to an argument; ``_UNKNOWN`` if there is none."""
+def plain(tx: Trace, value: Any, origins: Origins) -> Any:
+    """A Python object equal to an argument; ``UNKNOWN`` if there is none."""
     if isinstance(value, TensorValue):
         return _content(tx, value, origins)
     if isinstance(value, RuntimeFloat):
-        return _UNKNOWN
+        return UNKNOWN
     if isinstance(value, SymValue):
         return _hint(tx, value, origins)
     if isinstance(value, Const):
         return value.value
     if isinstance(value, SliceValue):
         bounds = list(_items(tx, value.bounds, origins))
-        return _UNKNOWN if any(bound is _UNKNOWN for bound in bounds) else slice(*bounds)
+        return UNKNOWN if any(bound is UNKNOWN for bound in bounds) else slice(*bounds)
     if isinstance(value, (TupleValue, ListValue)) and value.cls in (tuple, list, torch.Size):
         items = list(_items(tx, value.items, origins))
-        return _UNKNOWN if any(item is _UNKNOWN for item in items) else value.cls(items)
-    return _UNKNOWN
+        return UNKNOWN if any(item is UNKNOWN for item in items) else value.cls(items)
+    return UNKNOWN
 
 
 def _content(tx: Trace, tensor: TensorValue, origins: Origins) -> Any:
     content = tensor.content
     if isinstance(content, SymValue):
         found = _hint(tx, content, origins)
-        return found if found is _UNKNOWN else torch.tensor(found)
+        return found if found is UNKNOWN else torch.tensor(found)
     origins.update(dict.fromkeys(tensor.follows_from))
-    return _UNKNOWN if content is None else content
+    return UNKNOWN if content is None else content
 
 
 def _hint(tx: Trace, value: SymValue, origins: Origins) -> Any:
     """The size of this call; what follows from it is known for this size."""
     if any(tx.env.symbols[atom].hint is None for atom in value.expr.symbols):
-        return _UNKNOWN
+        return UNKNOWN
     origins[value.expr] = None
     return tx.env.hint(value.expr)
 
@@ -299,4 +316,4 @@ def _shares_memory(found: torch.Tensor, other: Any) -> bool:
 
 
 def _items(tx: Trace, items: Any, origins: Origins) -> Iterator[Any]:
-    return (_plain(tx, tx.force(item), origins) for item in items)
+    return (plain(tx, tx.force(item), origins) for item in items)

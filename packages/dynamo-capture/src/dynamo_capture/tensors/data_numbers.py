@@ -62,6 +62,7 @@ def take_out(tx: Trace, tensor: TensorValue) -> SymValue | None:
         return None
     atom = spec.expr.as_symbol
     assert atom is not None
+    tx.tensors.state.asked.append(tensor.node)
     argument = tx.output.use(tensor.node)
     node = tx.output.call("call_method", "item", (argument,), {}, spec, tx.where(), pure=True)
     node.meta[BORN_KEY] = atom
@@ -103,6 +104,8 @@ def truth_of(tx: Trace, tensor: TensorValue) -> DataCondition | None:
         assert isinstance(converted, TensorValue)
         tensor = converted
     taken = take_out(tx, tensor)
+    if taken is not None:
+        tx.tensors.state.asked.pop()  # a truth is no number that a program has been given
     return None if taken is None else DataCondition(Relation("!=", taken.expr, 0))
 
 

@@ -123,6 +123,7 @@ def _tolist(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, 
     if not (args or kwargs):
         numbers = data_numbers.list_of(tx, owner) or data_numbers.take_out(tx, owner)
     if numbers is None:
+        tx.tensors.state.asked.append(owner.node)
         raise GraphBreak("CAP201", "`tolist()` reads the tensor's content")
     return numbers
 

@@ -17,7 +17,7 @@ from dynamo_capture import floats
 from dynamo_capture.calls.modes import default_device
 from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.shapes import SpecTensor
-from dynamo_capture.tensors import contents, data_numbers, foreach, indexing, reshaping, scalars
+from dynamo_capture.tensors import contents, data_numbers, foreach, indexing, known_sizes, reshaping, scalars
 from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import NewTensor, Outcome, ResultSequence
@@ -173,6 +173,7 @@ class Operations(Results):
         result = self.result_of(node, outcome.result, tensors)
         if made:
             data_numbers.note_births(tx, made, result)
+            known_sizes.settle(tx, function, args, kwargs, result)
         if outcome.is_determined:
             contents.computed(tx, function, args, kwargs, result)
         self.followed.follow(name, args, outcome.writes, tensors, result)

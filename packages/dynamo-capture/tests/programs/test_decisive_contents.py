@@ -1,0 +1,113 @@
+"""Programs that decide on the numbers in a small tensor: a version for each content, a few of them."""
+
+from __future__ import annotations
+
+import numpy
+import torch
+
+from dynamo_capture import optimize
+
+X = torch.arange(48.0).view(24, 2)
+GRIDS = [torch.tensor(rows) for rows in ([[1, 4, 6]], [[2, 2, 6]], [[1, 4, 2], [1, 4, 4]], [[1, 4, 6]])]
+
+
+def _windows(x, grid):
+    """As a vision tower lays out its patches."""
+    positions, lengths = [], torch.repeat_interleave(grid[:, 1] * grid[:, 2], grid[:, 0])
+    for t, h, w in grid.tolist():
+        rows, columns = torch.meshgrid(torch.arange(h), torch.arange(w), indexing="ij")
+        blocks = (h // 2, 2, w // 2, 2)
+        rows = rows.reshape(blocks).transpose(1, 2).flatten()
+        columns = columns.reshape(blocks).transpose(1, 2).flatten()
+        positions.append(torch.stack([rows, columns], -1).repeat(t, 1))
+    ends = torch.nn.functional.pad(lengths.cumsum(0), (1, 0))
+    parts = x.split((ends[1:] - ends[:-1]).tolist())
+    return torch.cat(positions) * x, [part.sum() for part in parts]
+
+
+def _count_graphs():
+    made = []
+
+    def backend(graph_module, example_inputs):
+        made.append(graph_module)
+        return graph_module.forward
+
+    return made, backend
+
+
+def test_a_table_of_sizes(same):
+    same(_windows, *[(X, grid) for grid in GRIDS])
+
+
+def test_a_table_of_sizes_is_one_graph_for_each_content():
+    made, backend = _count_graphs()
+    compiled = optimize(backend)(_windows)
+    for grid in (*GRIDS, *GRIDS):
+        compiled(X, grid)
+    assert len(made) == 3
+    optimize(backend, fullgraph=True)(_windows)(X, GRIDS[0])
+
+
+def test_many_contents_get_no_version_each(same):
+    def program(x, n):
+        if n.item() > 3:
+            return x + n
+        return x.sum() * n
+
+    made, backend = _count_graphs()
+    compiled = optimize(backend)(program)
+    for n in range(12):
+        compiled(X, torch.tensor(n))
+    assert len(made) < 10
+    same(program, *[(X, torch.tensor(n)) for n in (1, 5, 2, 7, 3, 9, 1, 4)])
+
+
+def test_contents_that_are_of_no_use_are_not_guarded():
+    def program(x, n):
+        y = x + n.item()
+        if y.sum() > 10:
+            y = y * 2
+        return y
+
+    session_made, backend = _count_graphs()
+    compiled = optimize(backend)(program)
+    for n in range(5):
+        assert torch.equal(compiled(X, torch.tensor(n)), program(X, torch.tensor(n)))
+    assert len(session_made) == 2
+
+
+def test_contents_that_change_in_between(same):
+    def program(x, n, array):
+        if n[0].item() > 1:
+            x = x + 1
+        n.add_(1)
+        if n[0].item() > 2:
+            x = x * 3
+        array[0] = 7
+        return x * len(range(n[1].item())), n
+
+    def arguments(first):
+        array = numpy.array([first, 2])
+        return X.clone(), torch.from_numpy(array), array
+
+    same(program, *[arguments(first) for first in (1, 2, 1, 5)])
+
+
+def test_sizes_that_follow_from_known_contents(same):
+    def program(x):
+        counts, mask = torch.tensor([2, 0, 1]), torch.tensor([True, False, True])
+        rows = torch.repeat_interleave(x[:3], counts, 0)
+        places = torch.arange(64)
+        even = places[places % 2 == 0]
+        return rows.reshape(3, -1), x[:3][mask] + x[:2], even.tolist()[-1], x[mask.nonzero().squeeze(1)] + x[:2]
+
+    same(program, (X.clone().requires_grad_(),), (X + 1,), graphs=2, breaks=0)
+
+
+def test_the_numbers_of_a_view_are_not_taken_for_those_of_the_call(same):
+    def program(x, table):
+        first = table[0]
+        return x[: first.item()].view(first.item() // 2, 2, 2) if first.item() % 2 == 0 else x
+
+    table = torch.tensor([[4, 2], [6, 3]])
+    same(program, (X, table[1]), (X, table[0]), (X, table[1, 1:]), (X, table[0]))
