@@ -44,6 +44,7 @@ from dynamo_capture.hook import (
     propagate,
 )
 from dynamo_capture.nesting import Stop, Stopped, deepest
+from dynamo_capture.once_more import knows_other_contents, leaves_modes
 from dynamo_capture.part_options import part_option
 from dynamo_capture.policy import Policy, SizeHistory
 from dynamo_capture.prepared import PreparedCode, prepare
@@ -51,7 +52,6 @@ from dynamo_capture.regions.declared import register_loaded
 from dynamo_capture.report import Replacement
 from dynamo_capture.session import Session
 from dynamo_capture.surroundings import set_aside
-from dynamo_capture.tensors.state import decisive
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError, UserLocation
@@ -59,8 +59,6 @@ from fx_interface.modes import restored
 from fx_interface.source import ClosureSource, LocalSource, Scope
 
 _log = logging.getLogger("dynamo_capture")
-_BY_DATA = frozenset({"CAP201", "CAP202", "CAP211", "CAP217"})
-"""The breaks where numbers of tensors decide."""
 _recompiles = logging.getLogger("dynamo_capture.recompiles")
 
 
@@ -129,12 +127,6 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
         finally:
             for block in reversed(tx.blocks):
                 block.undo()
-
-
-def _is_decided_by_contents(tx: Trace, broken: _Broken) -> bool:
-    """Whether the graph does not end there for a version that knows what is in small arguments, or knows less."""
-    found = decisive(tx) if broken.reason.code in _BY_DATA else []
-    return tx.policy.decide_by(found, tx.tensors.state.relied, broken.where)
 
 
 def _handled(frames: Iterable[Frame]) -> Value | None:
@@ -336,13 +328,17 @@ class FrameCompiler:
             raise
         except _Broken as ended:
             _tell_no(tx.asking.before(ended.handled), view.code)
-            if broken is None and _is_decided_by_contents(tx, ended):
+            if leaves_modes(tx, ended.reason) or (
+                broken is None and knows_other_contents(tx, ended.reason, ended.where)
+            ):
                 raise _InParts from None
             raise
         except UserRaise as raised:
             _tell_no(tx.asking.before(raised.value), view.code)
             raise
         except (UnsupportedProgramError, GraphBreak) as error:
+            if isinstance(error, GraphBreak) and leaves_modes(tx, error):
+                raise _InParts from None
             reasons = self._parts(view, policy, tx, isinstance(error, UnsupportedProgramError))
             if reasons is None:
                 raise
@@ -394,6 +390,8 @@ class FrameCompiler:
             left = switches()
             if tx.tensors.disabled:
                 raise GraphBreak("CAP241", "where __torch_function__ is disabled")
+            if done is not None and tx.tensors.modes.entered:
+                raise GraphBreak("CAP239", "a TorchFunctionMode is entered and not left")
             if done is not None and tx.blocks:
                 raise GraphBreak("CAP241", "a block of a mode is entered and not left")
             blocks = leave_all(tx)

@@ -88,6 +88,11 @@ class GlobalsScope:
         elif str(self.real.get("__name__")).partition(".")[0] not in ("torch", *sys.stdlib_module_names):
             log.absent(self._source, name)
 
+    def guard_absent(self, name: str) -> None:
+        """There is no global of this name."""
+        space = guards.NAMESPACE if self._source is None else self._source
+        self._tx.guards.absent(space, name)
+
     def write(self, name: str, value: Value) -> None:
         """Set a global: an effect."""
         self.known[name] = value

@@ -46,6 +46,7 @@ class SizeHistory:
     contents: dict[str, set[str]] = field(default_factory=dict)
     decisive: dict[str, UserLocation | None] = field(default_factory=dict)
     useless: set[str] = field(default_factory=set)
+    modes_apart: str | None = None
     exhausted: set[UserLocation] = field(default_factory=set)
     functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
 
@@ -126,6 +127,15 @@ class Policy:
         self._by_value: dict[int, Expr] = {}
 
     @property
+    def modes_apart(self) -> str | None:
+        """Why a block of a TorchFunctionMode is left to Python, if it is."""
+        return self._history.modes_apart
+
+    def leave_modes(self, why: str) -> None:
+        """Blocks of a TorchFunctionMode are left to Python from now on."""
+        self._history.modes_apart = why
+
+    @property
     def _dynamic(self) -> bool | None:
         """``dynamic`` for what is read now."""
         return part_option("dynamic", self._chosen)  # type: ignore[no-any-return]
@@ -180,7 +190,9 @@ class Policy:
             known.add(repr(real.tolist()))
         return len(known) <= most or (is_decisive and self._fullgraph)
 
-    def decide_by(self, found: Collection[Source], relied: Collection[Source], where: UserLocation | None) -> bool:
+    def decide_by(
+        self, found: Collection[Source], relied: Collection[Source], where: UserLocation | None
+    ) -> bool:
         """Whether the frame, whose graph ends at ``where``, is to be captured again: because it is to know what is in
         the arguments ``found``, or had better not, as what is in those ``relied`` on has been of no use."""
         history = self._history

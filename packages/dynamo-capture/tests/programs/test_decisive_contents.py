@@ -99,7 +99,12 @@ def test_sizes_that_follow_from_known_contents(same):
         rows = torch.repeat_interleave(x[:3], counts, 0)
         places = torch.arange(64)
         even = places[places % 2 == 0]
-        return rows.reshape(3, -1), x[:3][mask] + x[:2], even.tolist()[-1], x[mask.nonzero().squeeze(1)] + x[:2]
+        return (
+            rows.reshape(3, -1),
+            x[:3][mask] + x[:2],
+            even.tolist()[-1],
+            x[mask.nonzero().squeeze(1)] + x[:2],
+        )
 
     same(program, (X.clone().requires_grad_(),), (X + 1,), graphs=2, breaks=0)
 

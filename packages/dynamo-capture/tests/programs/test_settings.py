@@ -192,10 +192,26 @@ def test_settings_are_those_of_eager(same, program):
     same(program, (X,), (X + 1,), (X.clone().requires_grad_(),))
 
 
-@pytest.mark.parametrize("program", [attention, on_meta, one_thread])
+@pytest.mark.parametrize("program", [attention, on_meta, one_thread, cudnn, function_mode])
 def test_these_settings_are_in_the_graph(whole, program):
     whole(program, (X,))
 
 
 def test_what_surrounds_a_class_body_is_captured(same):
     same(class_body, (X,), graphs=2, eager=0)
+
+
+def test_settings_that_were_read_are_guarded(same):
+    def program(x):
+        with torch.backends.cudnn.flags(enabled=False):
+            return x.sin(), torch.backends.cudnn.allow_tf32
+
+    def changing(x, allowed):
+        before = torch.backends.cudnn.allow_tf32
+        torch.backends.cudnn.allow_tf32 = allowed
+        try:
+            return program(x), torch.backends.cudnn.allow_tf32
+        finally:
+            torch.backends.cudnn.allow_tf32 = before
+
+    same(changing, (X, True), (X, False), (X, True), (X, False))

@@ -32,6 +32,11 @@ SWITCHES: Final[Mapping[Callable[..., Any], Callable[[], Any]]] = {
     torch._C._set_sdp_use_cudnn: torch._C._get_cudnn_sdp_enabled,
     torch._C._set_sdp_use_overrideable: torch._C._get_overrideable_sdp_enabled,
     torch._C._set_sdp_priority_order: torch._C._get_sdp_priority_order,
+    torch._C._set_cudnn_enabled: torch._C._get_cudnn_enabled,
+    torch._C._set_cudnn_benchmark: torch._C._get_cudnn_benchmark,
+    torch._C._set_cudnn_deterministic: torch._C._get_cudnn_deterministic,
+    torch._C._set_mkldnn_enabled: torch._C._get_mkldnn_enabled,
+    torch._C._set_mkldnn_deterministic: torch._C._get_mkldnn_deterministic,
 }
 """Functions that set a mode, with what reads it."""
 
@@ -55,4 +60,5 @@ def restored() -> Iterator[None]:
         yield
     finally:
         for setter, value in before:
-            setter(value)
+            if SWITCHES[setter]() != value:
+                setter(value)

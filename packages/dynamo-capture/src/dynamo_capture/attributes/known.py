@@ -51,10 +51,23 @@ class KnownAttributes(Lookup):
         return self._of_constant(owner, name)
 
     def _of_python_module(self, module: types.ModuleType, name: str) -> Value:
+        tx = self._tx
+        setting = self.in_module_class(module, name)
+        if type(setting) is property and setting.fget is not None:
+            return tx.calls.call_known(Const(setting.fget), [Const(module)], {})
+        getter = self.in_class(type(setting), "__get__") if setting is not ABSENT else ABSENT
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(
+                Const(getter), [tx.known(setting), Const(module), Const(type(module))], {}
+            )
         found = vars(module).get(name, ABSENT)
+        scope = tx.inliner.scope(vars(module))
+        if name in scope.written:
+            if scope.written[name] is None:
+                raise tx.raises(AttributeError, f"module {module.__name__!r} has no attribute {name!r}")
+            return scope.read(name)
         if found is ABSENT:
-            found = self._tx.fold(lambda: getattr(module, name))
-            return self._tx.known(found)
+            return self._missing_in_module(module, name)
         root = module.__name__.partition(".")[0]
         if root in LIBRARIES and is_known(found) and not isinstance(found, (bool, int, float, str)):
             if sys.modules.get(module.__name__) is module:
@@ -64,6 +77,16 @@ class KnownAttributes(Lookup):
         if isinstance(found, types.ModuleType) and sys.modules.get(found.__name__) is found:
             return Const(found, ImportedModuleSource(found.__name__))
         return self._tx.inliner.scope(vars(module)).read(name)
+
+    def _missing_in_module(self, module: types.ModuleType, name: str) -> Value:
+        """What the module's class has, or the module's own ``__getattr__`` gives (PEP 562)."""
+        tx, scope = self._tx, self._tx.inliner.scope(vars(module))
+        is_own = module.__name__.partition(".")[0] not in LIBRARIES
+        if is_own and name[:2] != "__" and not hasattr(type(module), name):
+            scope.guard_absent(name)
+            if isinstance(vars(module).get("__getattr__"), types.FunctionType):
+                return scope.read("__getattr__").call(tx, [Const(name)], {})
+        return tx.known(tx.fold(lambda: getattr(module, name)))
 
     def of_class(self, owner: Const, name: str) -> Value:
         """``cls.name``."""

@@ -97,6 +97,13 @@ class Lookup:
             found, AttrSource(source if source is not None else self.class_source(cls), name)
         )
 
+    def in_module_class(self, module: types.ModuleType, name: str) -> Any:
+        """A data descriptor in the class of a module, which goes before what the module itself holds; or ABSENT."""
+        if type(module) is types.ModuleType:
+            return ABSENT
+        found = self.in_class(type(module), name)
+        return found if found is not ABSENT and hasattr(type(found), "__set__") else ABSENT
+
 
 def is_identity(found: Any) -> bool:
     """Whether a class attribute is known by what object it is, not by a value."""

@@ -134,7 +134,19 @@ class WrittenAttributes(ModuleAttributes):
 
     def set_known(self, owner: Const, name: str, value: Value) -> None:
         """An attribute of a known function, class or module is set."""
-        if isinstance(owner.value, types.ModuleType):
-            self._tx.inliner.scope(vars(owner.value)).write(name, value)
+        module = owner.value
+        if isinstance(module, types.ModuleType):
+            tx, setting = self._tx, self.in_module_class(module, name)
+            if type(setting) is property and setting.fset is not None:
+                tx.calls.call_known(Const(setting.fset), [owner, value], {})
+                return
+            setter = self.in_class(type(setting), "__set__") if setting is not ABSENT else ABSENT
+            if isinstance(setter, types.FunctionType):
+                tx.inliner.call_function(Const(setter), [tx.known(setting), owner, value], {})
+                return
+            special = self.in_class(type(module), "__setattr__")
+            if setting is not ABSENT or isinstance(special, types.FunctionType):
+                raise GraphBreak("CAP215", f"the attribute {name!r} of {owner.describe()} is set")
+            tx.inliner.scope(vars(module)).write(name, value)
             return
         raise GraphBreak("CAP215", f"the attribute {name!r} of {owner.describe()} is set")

@@ -59,6 +59,7 @@ from dynamo_capture.regions import (  # noqa: F401  # fill the table too
     transforms,
     vmap,
 )
+from dynamo_capture.tensors.function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     BuiltinMethod,
@@ -94,6 +95,10 @@ class Calls:
         """Call a known object."""
         tx, function = self._tx, owner.value
         kind = type(function)
+        if tx.tensors.modes:
+            answer = self._by_modes(owner, args, kwargs)
+            if answer is not None:
+                return answer
         try:
             handler = HANDLERS.get(function)
         except TypeError:
@@ -149,6 +154,19 @@ class Calls:
         if not callable(function):
             raise tx.raises(TypeError, f"{kind.__name__!r} object is not callable")
         raise GraphBreak("CAP230", f"a call of {owner.describe()}, which is not written in Python")
+
+    def _by_modes(self, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+        """A function of torch where there are modes to be asked; None for other functions."""
+        tx, function = self._tx, owner.value
+        if looks_for_modes(function):
+            return tx.inliner.call_function(owner, args, kwargs)
+        if not is_asked_about(function):
+            return None
+        answer = tx.tensors.by_mode(function, args, kwargs)
+        if answer is not None:
+            return answer
+        with tx.tensors.modes.without(len(tx.tensors.modes.active)):
+            return self.call_known(owner, args, kwargs)
 
     def _handled(self, owner: Const, handler: Handler, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """A call that the table knows; one with arguments that the function does not take runs in Python."""

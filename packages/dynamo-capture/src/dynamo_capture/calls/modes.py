@@ -15,7 +15,9 @@ import torch
 from dynamo_capture.calls.contexts import ContextValue, NullContext
 from dynamo_capture.calls.messages import warn
 from dynamo_capture.calls.registry import handles
+from dynamo_capture.calls.settings import read
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.tensors.function_modes import set_switch
 from dynamo_capture.values import NONE, Const, Value
 from fx_interface.modes import BLOCKS, SWITCHES, enter_autocast, enter_inference_mode
 
@@ -33,7 +35,9 @@ def switches() -> Switches:
 
 def turn(tx: Trace, setter: Callable[..., Any], value: Any) -> None:
     """Set a switch from here on."""
-    if SWITCHES[setter]() == value:
+    if set_switch(tx, setter, value):
+        return
+    if read(tx, SWITCHES[setter]) == value:
         return
     tx.fold(lambda: setter(value))
     tx.output.call("call_function", setter, (value,), {}, None, tx.where(), pure=False)
@@ -220,6 +224,8 @@ class DeviceBlock(Block):
         return torch.device
 
     def enter(self, tx: Trace) -> Value:
+        if tx.tensors.modes.entered:
+            raise GraphBreak("CAP239", "a default device is set inside of a TorchFunctionMode")
         self.around = self.inside = switches()
         self.entered.append((self.device.__enter__(), None))
         tx.blocks.append(self)

@@ -88,15 +88,7 @@ pure(
     torch.is_grad_enabled,
     torch.cuda.is_available,
     torch.backends.mps.is_available,
-    torch._C._get_cudnn_enabled,
-    torch._C._get_flash_sdp_enabled,
-    torch._C._get_math_sdp_enabled,
-    torch._C._get_mem_efficient_sdp_enabled,
-    torch._C._get_cudnn_sdp_enabled,
-    torch._C._get_overrideable_sdp_enabled,
     torch._C._get_sdp_priority_order,
-    torch._C._len_torch_function_stack,
-    torch._C._is_multithreading_enabled,
     torch._C._get_deterministic_algorithms,
     torch.cuda.is_current_stream_capturing,
     torch._C._is_torch_function_enabled,
@@ -355,11 +347,6 @@ def check_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
 @handles(torch.nn.Parameter)
 def parameter(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP233", "a parameter is made")
-
-
-@handles(torch.overrides.handle_torch_function)
-def handle_torch_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP238", "__torch_function__ of a user's class is called")
 
 
 handles(torch.autograd.grad)(gradients.grad)

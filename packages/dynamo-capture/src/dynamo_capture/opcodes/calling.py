@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture.bytecode.version import RULES
 from dynamo_capture.opcodes.building import is_iterable, mapping_entries, name_of_callable
 from dynamo_capture.opcodes.registry import opcode
+from dynamo_capture.tensors.function_modes import Spread
 from dynamo_capture.values import NullValue, Value
 
 if TYPE_CHECKING:
@@ -74,7 +75,9 @@ def call_function_ex(frame: Frame, step: Step) -> None:
         kind = positional.python_type().__name__
         text = f"{name_of_callable(tx, function)} argument after * must be an iterable, not {kind}"
         raise tx.raises(TypeError, text)
-    kwargs = {tx.constant(key): item for key, item in mapping_entries(tx, mapping)} if mapping else {}
+    entries = mapping_entries(tx, mapping) if mapping else ()
+    kwargs: dict[str, Value] = {} if mapping is None or not tx.tensors.modes else Spread()
+    kwargs.update({tx.constant(key): item for key, item in entries})
     if not all(isinstance(name, str) for name in kwargs):
         raise tx.raises(TypeError, "keywords must be strings")
     frame.callee = function

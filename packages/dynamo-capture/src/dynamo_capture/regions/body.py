@@ -26,7 +26,10 @@ if TYPE_CHECKING:
 class Body(GraphOutput):
     """A sub-graph. ``lifted``: nodes of the parent and the placeholders that stand for them; ``results`` are
     returned; ``outside`` are tensors of the surroundings that it writes to; ``pinned`` are nodes of the parent that
-    stay arguments even if they are not used; ``once``: what is inside must not be differentiated as it stands."""
+    stay arguments even if they are not used; ``once``: what is inside must not be differentiated as it stands;
+    ``asks_modes``: a mode of the program is asked about what torch itself does around the part."""
+
+    asks_modes = False
 
     def __init__(self, parent: GraphOutput, what: str) -> None:
         super().__init__()

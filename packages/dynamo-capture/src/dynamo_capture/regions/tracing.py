@@ -27,6 +27,8 @@ def trace_body(
     part may change nothing that ``passed`` (its arguments) or the frames around it know, and write to no tensor of
     theirs: it breaks with CAP242. Exceptions of the program leave it, unless tensors were changed before.
     """
+    if tx.tensors.modes and not body.asks_modes:
+        raise GraphBreak("CAP239", f"{body.what} is called in a TorchFunctionMode")
     _forget_restored(tx)
     outer, modes, blocks = tx.output, switches(), list(tx.blocks)
     watched, first, logged = tx.effects.watching, len(tx.effects.touched), set(tx.effects.log)

@@ -81,6 +81,8 @@ class _Mapped:
 
         def inside(leaf: TensorValue, dim: int) -> TensorValue:
             rank = len(leaf.meta.spec.sizes)
+            if dim < 0 and tx.tensors.modes:
+                raise GraphBreak("CAP239", "vmap() over a dimension from the end in a TorchFunctionMode")
             if not -rank <= dim < rank:
                 raise GraphBreak("CAP246", f"in_dims={dim} for {leaf.meta.spec}")
             over.append(leaf)
@@ -98,6 +100,7 @@ class _Mapped:
         given = _sliced(tx, given, self.in_dims, inside)
         if not over or len({leaf.meta.spec.sizes[dim] for leaf, dim in zip(over, dims, strict=True)}) != 1:
             raise GraphBreak("CAP246", "vmap() over no argument, or over arguments of different sizes")
+        body.asks_modes = not is_part and _ask_modes(tx, over, dims)
         result = trace_body(
             tx,
             body,
@@ -117,6 +120,16 @@ class _Mapped:
         options = {"in_dims": tuple(dims), "out_dims": tuple(wanted), "randomness": mode}
         found = open_transform(tx, mapped, body, over, results, options)
         return mapped_leaves(tx, result, lambda _: found.pop(0))
+
+
+def _ask_modes(tx: Trace, over: list[TensorValue], dims: list[int]) -> bool:
+    """Look at the arguments as torch does, for modes of the program to see: their dimensions, and how many slices."""
+    for leaf in over if tx.tensors.modes else ():
+        for _ in range(2):
+            leaf.call_method(tx, "dim", [], {})
+    for leaf, dim in zip(over, dims, strict=True) if tx.tensors.modes else ():
+        leaf.call_method(tx, "size", [Const(dim)], {})
+    return True
 
 
 def _sliced(

@@ -6,8 +6,10 @@ own ``__torch_function__`` notes what it is given. The program's is then traced 
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +19,14 @@ from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.tensors.function_modes import (
+    FunctionModes,
+    Spread,
+    classes_of,
+    is_asked_about,
+    looks_for_modes,
+)
+from dynamo_capture.tensors.outcome import Outcome
 from dynamo_capture.tensors.wrappers import WrapperTensors
 from dynamo_capture.values import (
     NONE,
@@ -24,6 +34,8 @@ from dynamo_capture.values import (
     DictValue,
     ListValue,
     ObjectValue,
+    SliceValue,
+    SymValue,
     TensorMeta,
     TensorValue,
     TupleValue,
@@ -46,8 +58,9 @@ def overrides(cls: type) -> bool:
 class _Reached(BaseException):
     """Torch has come to a stand-in's ``__torch_function__``."""
 
-    def __init__(self, func: Any, args: Any, kwargs: Any) -> None:
+    def __init__(self, func: Any, types: Any, args: Any, kwargs: Any) -> None:
         self.func = func
+        self.types = types
         self.args = args
         self.kwargs = kwargs
 
@@ -57,7 +70,7 @@ class _StandIn:
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise _Reached(func, args, kwargs)
+        raise _Reached(func, types, args, kwargs)
 
 
 class _StandInTensor(torch.Tensor):
@@ -65,18 +78,58 @@ class _StandInTensor(torch.Tensor):
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise _Reached(func, args, kwargs)
+        raise _Reached(func, types, args, kwargs)
+
+
+class _StandInMode(torch.overrides.TorchFunctionMode):
+    """For a mode."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise _Reached(func, types, args, kwargs)
 
 
 class OverriddenTensors(WrapperTensors):
-    """Operations that may belong to a class of the program. ``disabled``: in so many blocks that turn that off."""
+    """Operations that may belong to a class or a mode of the program. ``disabled``: in so many blocks that turn the
+    classes' off."""
 
     disabled = 0
+
+    def __init__(self, tx: Trace, memo: dict[Any, Outcome]) -> None:
+        super().__init__(tx, memo)
+        self.modes = FunctionModes()
+
+    def by_mode(
+        self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+    ) -> Value | None:
+        """What the modes make of a function of torch; None where there are none, or torch does not ask them."""
+        if not self.modes:
+            return None
+        given = _Given(self._tx)
+        reached = given.run(function, args, kwargs, _StandInMode())
+        if reached is None:
+            return None
+        options = None if reached.kwargs is None else given.back(reached.kwargs)
+        classes = [] if self.disabled else self.overriding([*args, *kwargs.values()])
+        classes = classes or list(reached.types)
+        return self.modes.ask(self._tx, reached.func, classes, given.back(reached.args), options)
+
+    def get_item(self, owner: TensorValue, key: Value) -> Value:
+        """``tensor[key]``."""
+        answer = self.by_mode(operator.getitem, [owner, key], {})
+        return super().get_item(owner, key) if answer is None else answer
+
+    def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
+        """``tensor[key] = value``."""
+        if self.by_mode(operator.setitem, [owner, key, value], {}) is None:
+            super().set_item(owner, key, value)
 
     def operation(
         self, op: str, target: Any, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
         """One operation, or what the program makes of it."""
+        answer = self.by_mode(function, args, kwargs)
+        if answer is not None:
+            return answer
         if not self.disabled:
             classes = self.overriding([*args, *kwargs.values()])
             answer = self._overridden(function, classes, args, kwargs) if classes else None
@@ -89,6 +142,12 @@ class OverriddenTensors(WrapperTensors):
     ) -> Value:
         """``tensor.name(...)``."""
         cls = owner.meta.cls
+        if self.modes and callable(function := getattr(torch.Tensor, name, None)):
+            if looks_for_modes(function):
+                return self._tx.inliner.call_function(Const(function), [owner, *args], kwargs)
+            answer = self.by_mode(function, [owner, *args], kwargs) if is_asked_about(function) else None
+            if answer is not None:
+                return answer
         if overrides(cls):
             if name not in (owner.attrs or ()) and self.is_own(cls, name):
                 return self.get_attr(owner, name).call(self._tx, args, kwargs)
@@ -102,6 +161,10 @@ class OverriddenTensors(WrapperTensors):
     def get_attr(self, owner: TensorValue, name: str) -> Value:
         """``tensor.name``."""
         cls = owner.meta.cls
+        if self.modes and isinstance(_in_tensor(name), (property, types.GetSetDescriptorType)):
+            answer = self.by_mode(lambda tensor: getattr(tensor, name), [owner], {})
+            if answer is not None:
+                return answer
         if cls is torch.Tensor or not overrides(cls) or name in (owner.attrs or ()):
             return super().get_attr(owner, name)
         if self.is_own(cls, name):
@@ -119,6 +182,8 @@ class OverriddenTensors(WrapperTensors):
 
     def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
         """``tensor.name = value``."""
+        if self.modes and isinstance(_in_tensor(name), (property, types.GetSetDescriptorType)):
+            raise GraphBreak("CAP239", f"the attribute {name!r} of a tensor is set in a TorchFunctionMode")
         is_wrapper = type(owner) is WrapperValue
         if (
             not is_wrapper
@@ -182,6 +247,10 @@ class OverriddenTensors(WrapperTensors):
         raise GraphBreak("CAP238", "no __torch_function__ takes the operation")
 
 
+def _in_tensor(name: str) -> Any:
+    return next((base.__dict__[name] for base in torch.Tensor.__mro__[:-1] if name in base.__dict__), None)
+
+
 class _Given:
     """The stand-ins of one operation, and what each stands for."""
 
@@ -191,17 +260,23 @@ class _Given:
         self._kept: list[Any] = []
 
     def run(
-        self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+        self,
+        function: Callable[..., Any],
+        args: list[Value],
+        kwargs: dict[str, Value],
+        mode: Any = None,
     ) -> _Reached | None:
-        """What torch hands to ``__torch_function__``; None if it does not get there."""
+        """What torch hands to ``__torch_function__``, of a class or of ``mode``; None if it does not get there."""
         given = [self._real(value) for value in args]
         options = {name: self._real(value) for name, value in kwargs.items()}
         try:
-            function(*given, **options)
+            with mode or nullcontext():
+                function(*given, **options) if options or isinstance(kwargs, Spread) else function(*given)
         except _Reached as reached:
             return reached
         except Exception as error:
-            raise GraphBreak("CAP238", f"a call on a tensor subclass fails: {error}") from None
+            what = "on a tensor subclass" if mode is None else "in a TorchFunctionMode"
+            raise GraphBreak("CAP238", f"a call {what} fails: {error}") from None
         return None
 
     def _real(self, value: Value) -> Any:
@@ -209,7 +284,9 @@ class _Given:
         match value:
             case TensorValue():
                 made: Any = torch.empty(0)
-                if overrides(value.meta.cls):
+                if value.meta.cls in (torch.nn.Parameter, torch.nn.Buffer):
+                    made = value.meta.cls(made)
+                elif overrides(value.meta.cls):
                     made = made.as_subclass(_StandInTensor)
                 return self._stands(made, value)
             case TupleValue() if value.cls in (tuple, torch.Size):
@@ -218,8 +295,15 @@ class _Given:
                 return [self._real(item) for item in value.items]
             case ObjectValue() if self._tx.attributes.in_class(value.cls, "__torch_function__") is not ABSENT:
                 return self._stands(_StandIn(), value)
+            case SliceValue():
+                return self._stands(slice(*(self._real(bound) for bound in value.bounds)), value)
+            case DictValue() if value.cls is dict:
+                entries = value.all_entries(self._tx).values()
+                return {self._tx.constant(key): self._real(item) for key, item in entries}
             case _ if self._tx.is_constant(value):
                 return self._tx.constant(value)
+            case SymValue():
+                return self._stands(int("1000003"), value)
         raise GraphBreak("CAP238", f"{value.describe()} is passed along with a tensor subclass")
 
     def _stands(self, made: Any, value: Value) -> Any:
@@ -283,9 +367,21 @@ def without_override(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> 
     torch.overrides.has_torch_function_variadic,
 )
 def has_torch_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if tx.tensors.modes:
+        return Const(True)
     if not tx.tensors.disabled and tx.tensors.overriding([tx.force(value) for value in args]):
         raise GraphBreak("CAP238", "a function of torch looks for __torch_function__ by itself")
     return Const(False)
+
+
+@handles(torch.overrides.handle_torch_function)
+def handle_torch_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not tx.tensors.modes:
+        raise GraphBreak("CAP238", "__torch_function__ of a user's class is called")
+    public, relevant, *given = args
+    options = DictValue({name: [Const(name), value] for name, value in kwargs.items()})
+    classes = classes_of(tx, tx.force(relevant).unpack(tx))
+    return tx.tensors.modes.ask(tx, tx.constant(public), classes, TupleValue(list(given)), options)
 
 
 pure(torch.overrides.get_default_nowrap_functions)

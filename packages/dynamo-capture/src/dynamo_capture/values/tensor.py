@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
@@ -104,9 +105,16 @@ class TensorValue(Value):
         tx.tensors.set_item(self, key, value)
 
     def contains(self, tx: Trace, item: Value) -> bool:
+        answer = tx.tensors.by_mode(operator.contains, [self, item], {})
+        if answer is not None:
+            return tx.truth(answer)
         raise GraphBreak("CAP201", "`in` on a tensor compares its content")
 
     def length(self, tx: Trace) -> int:
+        answer = tx.tensors.by_mode(len, [self], {})
+        if answer is not None:
+            found: int = tx.index(answer)
+            return found
         sizes = self.meta.spec.sizes
         if not sizes:
             raise tx.raises(TypeError, "len() of a 0-d tensor")
@@ -114,6 +122,9 @@ class TensorValue(Value):
         return tx.env.specialize(size) if isinstance(size, Expr) else size
 
     def truth(self, tx: Trace) -> bool:
+        answer = tx.tensors.by_mode(bool, [self], {})
+        if answer is not None:
+            return tx.truth(answer)
         sizes = self.meta.spec.sizes
         if self.meta.spec.is_static and math.prod(sizes) != 1:
             many = "no values" if 0 in sizes else "more than one value"
@@ -121,6 +132,9 @@ class TensorValue(Value):
         return tx.truth(tx.tensors.number(self, "the truth of a tensor depends on its content"))
 
     def iterate(self, tx: Trace) -> IteratorValue:
+        from dynamo_capture.values.constant import Const
         from dynamo_capture.values.iterators import SequenceIterator
 
+        if tx.tensors.modes:
+            return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
         return SequenceIterator(tx.tensors.call_method(self, "unbind", [], {}).unpack(tx))
