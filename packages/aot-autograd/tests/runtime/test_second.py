@@ -125,6 +125,19 @@ def test_counters_that_are_written_do_not_matter(compiled: Any) -> None:
         torch.testing.assert_close(one, other)
 
 
+def test_constants_of_the_program_are_no_inputs(compiled: Any) -> None:
+    x, found = D(4), []
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x[[0, 2]].sin()
+
+    for run in (function, compiled(function)):
+        (first,) = torch.autograd.grad(run(x).sum(), x, create_graph=True)
+        found.append((first, *torch.autograd.grad(first.square().sum(), x)))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
 @pytest.mark.parametrize("name", ["batch_norm", "instance_norm"])
 def test_running_statistics_do_not_matter_in_training(name: str, compiled: Any) -> None:
     x, w = D(4, 3, 2), D(3)

@@ -55,8 +55,13 @@ class Repetition:
         self.autocast = plan.repeat.autocast
         self.written = frozenset(m.input_index for m in plan.mutated)
         self.place_of = _places(plan)
-        self.saved = [s.index for s in backward_plan.saved if isinstance(s, SavedInput)]
-        self.slots = [n for n, s in enumerate(backward_plan.saved) if isinstance(s, SavedInput)]
+        saved = [  # behind the inputs are the program's constants, which it makes again
+            (s.index, n)
+            for n, s in enumerate(backward_plan.saved)
+            if isinstance(s, SavedInput) and s.index < plan.inputs
+        ]
+        self.saved = [index for index, _ in saved]
+        self.slots = [slot for _, slot in saved]
         rest = [index for index in range(plan.inputs) if index not in set(self.saved)]
         held = {
             *plan.owned,
