@@ -168,3 +168,17 @@ def test_an_extreme_is_bounded_by_its_arguments() -> None:
         assert env.known(Relation("<", size - longest, 1)) is True
         assert env.known(Relation("<", size, longest)) is None
     assert not env.guards
+
+
+def test_what_divides_evenly_is_the_whole_again() -> None:
+    env = ShapeEnv()
+    a, b, c = (env.create_symbol(hint) for hint in (6, 3, 9))
+    halves = Relation("==", 2 * b * (a // 2), c * b)
+    assert env.known(halves) is None
+    assert env.decide(Relation("==", a % 2, 0))
+    assert env.known(Relation("==", a - a // 2, a // 2)) is True
+    assert env.known(Relation("!=", 4 * (a // 2) * b, 2 * a * b)) is False
+    assert env.known(halves) is None
+    env.require(Relation("==", a * b, c * b))
+    assert env.known(halves) is True
+    assert env.known(Relation("==", 2 * (b // 2), b)) is None

@@ -16,7 +16,7 @@ from torch.fx import GraphModule, Node
 from fx_interface.dialects.prims import PrimOp
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.signature import SHAPE_ENV_KEY
-from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.symbols import Expr, Relation, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
 from primtorch_decomps.emission import Emitter
 from primtorch_decomps.errors import RuleMismatchError
@@ -187,8 +187,8 @@ class _Interpreter:
             return True
         if len(one) != len(other):
             return False
-        simplify = self.env.simplify
-        return all(a is b or simplify(a) == simplify(b) for a, b in zip(one, other, strict=True))
+        known = self.env.known
+        return all(a is b or known(Relation("==", a, b)) is True for a, b in zip(one, other, strict=True))
 
     def is_pure(self, op: OpOverload) -> bool:
         """Whether equal calls may be one, and unused ones dropped: not for random numbers and assertions, and not where

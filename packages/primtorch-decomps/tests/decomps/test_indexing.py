@@ -5,7 +5,10 @@ from __future__ import annotations
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_operator
+from fx_interface.symbols import Relation, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
+from primtorch_decomps import LIBRARY
+from primtorch_decomps.testing import check_operator, specs_of
 
 X = torch.randn(4, 5, 6, 7)
 ROW = torch.tensor([1, 0, 2])
@@ -56,3 +59,22 @@ def test_selections_back() -> None:
     check_operator("aten.select_backward.default", grad, [3, 4, 2], 1, -1)
     check_operator("aten.select_backward.default", grad.t().contiguous().t(), [4, 3, 2], 0, 0)
     check_operator("aten.select_scatter.default", torch.randn(3, 4, 2), grad, 1, 2)
+
+
+def test_what_is_written_into_a_slice_has_its_size() -> None:
+    env = ShapeEnv()
+    size, length, end = (env.create_symbol(hint) for hint in (9, 4, 8))
+    x, src = (TensorSpec((n,), (1,), torch.float32, torch.device("cpu")) for n in (size, length))
+    LIBRARY.infer(torch.ops.aten.slice_scatter.default, (x, src, 0, 0, end, 2), {}, env)
+    assert env.known(Relation("==", 2 * length, end)) is None
+    assert env.known(Relation("==", length, (end + 1) // 2)) is True
+
+
+def test_a_slice_of_another_size_is_eagers_to_refuse() -> None:
+    with pytest.raises(RuntimeError, match="size"):
+        LIBRARY.infer(
+            torch.ops.aten.slice_scatter.default,
+            specs_of((torch.ones(4), torch.ones(3), 0, 0, 2)),
+            {},
+            ShapeEnv(),
+        )

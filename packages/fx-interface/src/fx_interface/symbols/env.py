@@ -18,6 +18,7 @@ from fx_interface.symbols.expr import (
     minimum,
     substitute,
     symbol,
+    without_quotient,
 )
 
 RelationOp = Literal["==", "!=", "<", "<="]
@@ -132,6 +133,7 @@ class ShapeEnv:
         self.unanswered: UnbackedSymbolError | None = None
         self._seen: set[Relation] = set()
         self._at_most_zero: set[Expr] = set()
+        self._zero: set[Expr] = set()
 
     def create_symbol(
         self, hint: int | None, source: Source | None = None, *, low: int | None = 2, high: int | None = None
@@ -240,6 +242,8 @@ class ShapeEnv:
             return True
         if relation.negated() in self._seen:
             return False
+        if self._zero and relation.op in ("==", "!=") and self._is_zero(difference):
+            return relation.op == "=="
         if self._at_most_zero:
             answer = self._by_facts(relation.op, difference)
             if answer is not None:
@@ -383,14 +387,35 @@ class ShapeEnv:
         return hint
 
     def _learn_equality(self, lhs: IntLike, rhs: IntLike) -> None:
+        if self._zero:
+            lhs, rhs = self._whole(lhs), self._whole(rhs)
         for one, other in ((lhs, rhs), (rhs, lhs)):
             atom = one.as_symbol if isinstance(one, Expr) else None
             if atom is not None and not self._comes_later(other, atom):
                 self._replace(atom, other)
                 return
         difference = lhs - rhs
-        if isinstance(difference, Expr) and self.is_from_data(difference):
-            self._solve(difference)
+        if isinstance(difference, Expr):
+            self._zero.add(difference)
+            if self.is_from_data(difference):
+                self._solve(difference)
+
+    def _is_zero(self, difference: Expr) -> bool:
+        """Whether recorded equalities make it 0."""
+        rest = self._whole(difference)
+        return rest == 0 or any(
+            rest - zero == 0 or rest + zero == 0
+            for zero in (self._whole(self.simplify(fact)) for fact in self._zero)
+        )
+
+    def _whole(self, value: IntLike) -> IntLike:
+        """``value`` with ``a`` for ``b * (a // b)`` where ``a % b`` is known to be 0."""
+        for fact in self._zero if isinstance(value, Expr) else ():
+            zero = self.simplify(fact)
+            monomial = zero.terms[0][0] if isinstance(zero, Expr) and len(zero.terms) == 1 else ()
+            if len(monomial) == 1 and isinstance(monomial[0], Apply) and monomial[0].function == "mod":
+                value = without_quotient(value, *monomial[0].args)
+        return value
 
     def _solve(self, zero: Expr) -> None:
         """An expression is 0: the symbol in it that data tell last is what makes it so. u0 + u1 == 8 -> u1 = 8 - u0"""

@@ -298,6 +298,25 @@ def mod(lhs: IntLike, rhs: IntLike) -> IntLike:
     return _atom("mod", lhs, rhs)
 
 
+def without_quotient(value: IntLike, lhs: IntLike, rhs: IntLike) -> IntLike:
+    """``value`` with ``lhs`` for ``rhs * (lhs // rhs)``, which it is. Of divisors that are known."""
+    quotient = floordiv(lhs, rhs)
+    terms = quotient.terms if isinstance(quotient, Expr) and isinstance(value, Expr) else ()
+    if not isinstance(rhs, int) or len(terms) != 1 or len(terms[0][0]) != 1 or terms[0][1] != 1:
+        return value
+    (atom,) = terms[0][0]
+    made: IntLike = value
+    for monomial, coefficient in value.terms if isinstance(value, Expr) else ():
+        if atom in monomial and coefficient % rhs == 0:
+            others = list(monomial)
+            others.remove(atom)
+            product: IntLike = coefficient // rhs
+            for other in others:
+                product = product * Expr((((other,), 1),))
+            made = made + product * (lhs - rhs * quotient)
+    return made
+
+
 def minimum(lhs: IntLike, rhs: IntLike) -> IntLike:
     """The smaller of two integers."""
     return _extreme("min", lhs, rhs)

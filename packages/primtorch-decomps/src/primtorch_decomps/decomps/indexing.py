@@ -135,7 +135,32 @@ def overwritten_spec(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) ->
     return TensorSpec(x.sizes, overwritten_strides(x.sizes, x.strides, env), x.dtype, x.device)
 
 
-@decomposes("aten.slice_scatter.default", rule=overwritten_spec)
+def _fits(src: TensorSpec, place: Sequence[IntLike], env: ShapeEnv) -> bool:
+    """Whether what is written has the sizes of where it goes; those from data are checked when they are known."""
+    return src.rank == len(place) and all(
+        one is other or env.expect(Relation("==", one, other))
+        for one, other in zip(src.sizes, place, strict=True)
+    )
+
+
+def _slice_scatter_spec(
+    x: TensorSpec,
+    src: TensorSpec,
+    dim: int = 0,
+    start: IntLike | None = None,
+    end: IntLike | None = None,
+    step: int = 1,
+    *,
+    env: ShapeEnv,
+) -> TensorSpec:
+    axis = canonical_dim(dim, x.rank)
+    _, _, length = slice_bounds(x.sizes[axis], start, end, step, env)
+    if not _fits(src, (*x.sizes[:axis], length, *x.sizes[axis + 1 :]), env):
+        raise RuleMismatchError("a slice of other sizes than what is written there")
+    return overwritten_spec(x, env=env)
+
+
+@decomposes("aten.slice_scatter.default", rule=_slice_scatter_spec)
 def slice_scatter(
     x: PrimTensor,
     src: PrimTensor,
@@ -156,7 +181,16 @@ def slice_scatter(
     return ops.where(ops.broadcast_in_dim(inside, x.sizes, (axis,)), wide, x)
 
 
-@decomposes("aten.select_scatter.default", rule=overwritten_spec)
+def _select_scatter_spec(
+    x: TensorSpec, src: TensorSpec, dim: int, index: IntLike, *, env: ShapeEnv
+) -> TensorSpec:
+    axis = canonical_dim(dim, x.rank)
+    if not _fits(src, (*x.sizes[:axis], *x.sizes[axis + 1 :]), env):
+        raise RuleMismatchError("a part of other sizes than what is written there")
+    return overwritten_spec(x, env=env)
+
+
+@decomposes("aten.select_scatter.default", rule=_select_scatter_spec)
 def select_scatter(x: PrimTensor, src: PrimTensor, dim: int, index: IntLike) -> PrimTensor:
     axis = canonical_dim(dim, x.rank)
     place = index_from_front(index, x.sizes[axis], current_trace().env)

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.symbols import IntLike, ShapeEnv, mod
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import statistics_dtype
@@ -47,8 +47,10 @@ def native_layer_norm_backward(
     )
 
 
-def _grouped(x: TensorSpec, images: IntLike, channels: IntLike, pixels: IntLike, env: ShapeEnv) -> None:
-    if not same(x.numel, images * channels * pixels, env):
+def _grouped(
+    x: TensorSpec, images: IntLike, channels: IntLike, pixels: IntLike, groups: int, env: ShapeEnv
+) -> None:
+    if not same(x.numel, images * channels * pixels, env) or not same(mod(channels, groups), 0, env):
         raise RuleMismatchError("group norm over other sizes than its input's")
 
 
@@ -65,7 +67,7 @@ def native_group_norm(
     *,
     env: ShapeEnv,
 ) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
-    _grouped(x, N, C, HxW, env)
+    _grouped(x, N, C, HxW, group, env)
     statistics = _as(fresh((N, group), x), statistics_dtype(x, weight, bias))
     return fresh(x.sizes, x), statistics, statistics
 
@@ -85,7 +87,7 @@ def native_group_norm_backward(
     *,
     env: ShapeEnv,
 ) -> tuple[Optional, Optional, Optional]:
-    _grouped(x, N, C, HxW, env)
+    _grouped(x, N, C, HxW, group, env)
     parameters = _as(fresh((C,), x), x.dtype if weight is None else weight.dtype)
     return (
         fresh(x.sizes, x) if output_mask[0] else None,
