@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_operator
+from primtorch_decomps.testing import check_operator, check_spec
 
 
 @pytest.mark.parametrize("batches", [((), ()), ((3,), (3,)), ((2, 1), (4,))], ids=str)
@@ -16,3 +16,13 @@ def test_distances(batches: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
     found = torch.cdist(x, y, 1.0)
     gradient = (torch.randn_like(found), x, y, 1.0, found)
     check_operator("aten._cdist_backward.default", *gradient, library_call=True)
+
+
+@pytest.mark.parametrize(
+    "x, y", [((2, 3), (0, 4, 3)), ((1, 2, 3), (2, 0, 3)), ((0, 3), (2, 4, 3)), ((1, 2, 0), (2, 4, 0))]
+)
+def test_gradients_of_no_distances(x: tuple[int, ...], y: tuple[int, ...]) -> None:
+    one, other = torch.randn(x), torch.randn(y)
+    found = torch.cdist(one, other, 1.0)
+    args = (torch.ones_like(found), one, other, 1.0, found)
+    check_spec(torch.ops.aten._cdist_backward.default, args, {})

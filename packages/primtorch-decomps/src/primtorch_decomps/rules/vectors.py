@@ -12,6 +12,7 @@ from primtorch_decomps.promotion import category, result_type
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.matmul import fresh
 from primtorch_decomps.shapes import broadcast, canonical_dim, same
+from primtorch_decomps.strides import any_zero
 
 
 @spec_rule("aten.linalg_cross.default")
@@ -75,6 +76,8 @@ def distances(
 def distances_backward(
     grad: TensorSpec, x: TensorSpec, y: TensorSpec, p: float, cdist: TensorSpec, *, env: ShapeEnv
 ) -> TensorSpec:
-    """The gradient of ``x``, with the batch dimensions that it was stretched to."""
+    """The gradient of ``x``, with the batch dimensions that it was stretched to, unless there is nothing to compute."""
     batch = broadcast([x.sizes[:-2], y.sizes[:-2]], env)
+    if any_zero((*batch, *x.sizes[-2:], y.sizes[-2])):
+        return fresh(x.sizes, x)
     return fresh((*batch, *x.sizes[-2:]), x)
