@@ -5,11 +5,15 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import sysconfig
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 
 import pytest
 import torch
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("FXSTACK_ON_INTERNAL_ERROR", "raise")
@@ -47,18 +51,37 @@ def wheels(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a wheel of every package and of the example backend."""
     folder = tmp_path_factory.mktemp("wheels")
     sources = [*sorted((ROOT / "packages").iterdir()), ROOT / "integration_tests" / "example_backend"]
-    for source in sources:
-        command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
-        subprocess.run([*command, "--wheel-dir", str(folder), str(source)], check=True)
+    command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "--wheel-dir", str(folder), *map(str, sources)], check=True)
     return folder
 
 
 @pytest.fixture(scope="session")
 def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The interpreter of a virtual environment that holds torch and nothing of ours."""
+    """The interpreter of a virtual environment that holds pip, torch and what torch needs, and nothing of ours.
+
+    They are links to what is installed here: installing torch again takes a minute and the network.
+    """
     folder = tmp_path_factory.mktemp("clean")
-    subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-    python = folder / "bin" / "python"
-    version = torch.__version__.split("+")[0]
-    subprocess.run([str(python), "-m", "pip", "install", "--quiet", f"torch=={version}"], check=True)
-    return python
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder)], check=True)
+    inside = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
+    for distribution in (*_with_requirements("torch"), metadata.distribution("pip")):
+        for top in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
+            (inside / top).symlink_to(distribution.locate_file(top))
+    return folder / "bin" / "python"
+
+
+def _with_requirements(name: str) -> Iterator[metadata.Distribution]:
+    """A distribution and all that it requires without extras; what lies beside torch goes before other versions."""
+    path = [str(Path(torch.__file__).parent.parent), *sys.path]
+    seen: set[str] = set()
+    pending = [name]
+    while pending:
+        name = canonicalize_name(pending.pop())
+        if name in seen:
+            continue
+        seen.add(name)
+        found = next(iter(metadata.distributions(name=name, path=path)))
+        yield found
+        required = map(Requirement, found.requires or ())
+        pending += [r.name for r in required if r.marker is None or r.marker.evaluate({"extra": ""})]
