@@ -15,6 +15,7 @@ from fxstack.bench.models import WORKLOADS
 @pytest.fixture(autouse=True)
 def _fresh_stock() -> None:
     torch._dynamo.reset()
+    torch._inductor.config.compile_threads = 1  # its pool of processes would import torch in each
 
 
 @pytest.mark.parametrize("name", ["mlp", "bert"])

@@ -1,8 +1,10 @@
 """Which code is captured on its own."""
 
 import contextlib
+import gc
 import sys
 
+import pytest
 import torch
 
 from dynamo_capture import optimize, run_graph
@@ -51,3 +53,42 @@ def test_what_runs_while_a_module_is_loaded_is_not_captured(tmp_path, monkeypatc
     assert torch.equal(fast(torch.ones(2)), torch.full((2,), 2.0))
     report = fast.__fxstack_capture__.report
     assert "make" not in {code.co_name for code, _ in (*report.replacements, *report.eager)}
+
+
+class _Watching:
+    def __init__(self):
+        self.phases = []
+
+    def note(self, phase):
+        self.phases.append(phase)
+
+    def method(self, phase, details):
+        self.note(phase)
+
+    def __call__(self, phase, details):
+        self.note(phase)
+
+
+@pytest.mark.parametrize("kind", ["function", "method", "object"])
+def test_what_the_garbage_collector_calls_is_not_captured(kind):
+    watching = _Watching()
+
+    def function(phase, details):
+        watching.note(phase)
+
+    callback = {"function": function, "method": watching.method, "object": watching}[kind]
+
+    def f(x):
+        gc.collect()
+        return x + 1
+
+    fast = optimize(lambda graph, inputs: graph.forward)(f)
+    gc.callbacks.append(callback)
+    try:
+        assert torch.equal(fast(torch.ones(2)), torch.full((2,), 2.0))
+    finally:
+        gc.callbacks.remove(callback)
+    assert watching.phases[:2] == ["start", "stop"]
+    report = fast.__fxstack_capture__.report
+    names = {code.co_name for code, _ in (*report.replacements, *report.eager)}
+    assert not names & {"function", "method", "__call__", "note"}

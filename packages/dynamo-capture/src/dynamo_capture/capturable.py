@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections.abc import Mapping
 from types import CodeType
@@ -21,18 +22,28 @@ def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
     name = code.co_filename
     if name.startswith("<frozen") or str(namespace.get("__name__")).partition(".")[0] in STACK_PACKAGES:
         return False
+    if _is_called_by_the_collector(code):
+        return False
     return not name.startswith(_UNCAPTURED) or _is_torch_module_code(name)
 
 
 def is_closed(code: CodeType, namespace: Mapping[str, Any]) -> bool:
     """Whether nothing that such a frame calls is captured: the import of a module, what runs compiled code (a backward
-    is called by torch's engine, where the region's hook is active), and the entry of what stock's compiler compiles or
-    leaves alone (``torch.compiler.disable``)."""
+    is called by torch's engine, where the region's hook is active), what the garbage collector calls, and the entry of
+    what stock's compiler compiles or leaves alone (``torch.compiler.disable``)."""
     name = code.co_filename
-    if name.startswith("<frozen importlib"):
+    if name.startswith("<frozen importlib") or _is_called_by_the_collector(code):
         return True
     package = str(namespace.get("__name__")).partition(".")[0]
     return package in _RUNNING_COMPILED_CODE or name.endswith("/torch/_dynamo/eval_frame.py")
+
+
+def _is_called_by_the_collector(code: CodeType) -> bool:
+    """Whether it runs wherever memory happens to be made: it belongs to no program that is captured."""
+    return any(
+        getattr(callback, "__code__", getattr(type(callback).__call__, "__code__", None)) is code
+        for callback in gc.callbacks
+    )
 
 
 def _is_torch_module_code(name: str) -> bool:
