@@ -63,9 +63,18 @@ LAYOUTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "strided": _strided,
     "expanded": _expanded,
 }
+_WIDER = {
+    torch.bool: torch.int64,
+    torch.int64: torch.float32,
+    torch.float32: torch.float64,
+    torch.bfloat16: torch.float32,
+    torch.complex64: torch.complex128,
+}
+"""Dtypes that eager casts a result to, or refuses."""
 _RESULTS: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "out": torch.zeros_like,
     "out-strided": lambda result: _strided(torch.zeros_like(result)),
+    "out-wider": lambda result: torch.zeros_like(result, dtype=_WIDER.get(result.dtype, result.dtype)),
 }
 HOW = ("plain", *LAYOUTS, *_RESULTS, "dynamic", "twice")
 """Ways to make the calls. ``dynamic``: one compilation for all samples of a pair, in which sizes vary; ``twice``: the

@@ -18,6 +18,7 @@ MADE: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "ones": lambda out: torch.ones(3, out=out),
     "normal": lambda out: torch.normal(0.0, 1.0, (3,), out=out),
     "rand": lambda out: torch.rand(3, out=out),
+    "empty": lambda out: torch.empty(3, out=out),
 }
 
 

@@ -75,7 +75,7 @@ def call_with_out(function: Any, args: Any, kwargs: Mapping[str, Any]) -> Any:
     Some composite operators (``matrix_rank``) forget it for tensors like those of a trace: AOT105.
     """
     given = kwargs.get("out")
-    if given is None or not _is_torchs(function):
+    if given is None or function is torch.empty or not _is_torchs(function):
         return function(*args, **kwargs)
     targets = [t for t in (given if isinstance(given, (tuple, list)) else [given]) if type(t) is TracedTensor]
     before = [target.storage_record.generation for target in targets]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from fx_interface.symbols import IntLike, ShapeEnv
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.pooling import native_strides, suggested_strides
@@ -31,15 +31,11 @@ def interpolated(x: TensorSpec, output_size: Sequence[IntLike], *options: Any, e
 @spec_rule(
     "aten.upsample_nearest1d_backward.default",
     "aten.upsample_nearest2d_backward.default",
-    "aten.upsample_nearest3d_backward.default",
     "aten._upsample_nearest_exact1d_backward.default",
     "aten._upsample_nearest_exact2d_backward.default",
-    "aten._upsample_nearest_exact3d_backward.default",
     "aten.upsample_linear1d_backward.default",
     "aten.upsample_bilinear2d_backward.default",
-    "aten.upsample_bicubic2d_backward.default",
     "aten._upsample_bilinear2d_aa_backward.default",
-    "aten._upsample_bicubic2d_aa_backward.default",
     "aten.upsample_trilinear3d_backward.default",
 )
 def interpolated_backward(
@@ -52,6 +48,24 @@ def interpolated_backward(
     """Gradient [N, C, *output_size] -> ``input_size``."""
     sizes = tuple(input_size)
     return TensorSpec(sizes, suggested_strides(sizes, grad, env), grad.dtype, grad.device)
+
+
+@spec_rule(
+    "aten.upsample_nearest3d_backward.default",
+    "aten._upsample_nearest_exact3d_backward.default",
+    "aten.upsample_bicubic2d_backward.default",
+    "aten._upsample_bicubic2d_aa_backward.default",
+)
+def row_major_backward(
+    grad: TensorSpec,
+    output_size: Sequence[IntLike],
+    input_size: Sequence[IntLike],
+    *options: Any,
+    env: ShapeEnv,
+) -> TensorSpec:
+    """As ``interpolated_backward``, for kernels that take no heed of the layout."""
+    sizes = tuple(input_size)
+    return TensorSpec(sizes, contiguous_strides(sizes), grad.dtype, grad.device)
 
 
 @spec_rule(
