@@ -18,7 +18,8 @@ from torch.fx import GraphModule, Interpreter, Node
 import fxstack
 from aot_autograd import aot_function, compile_joint
 from fx_interface import verify
-from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
+from fx_interface.signature import SHAPE_ENV_KEY
+from fx_interface.symbols import Expr, IntLike, ShapeEnv, Symbol, evaluate
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 from inductor_codegen import compile_graph
 from inductor_codegen.cache import ArtifactStore
@@ -95,6 +96,7 @@ class _Checked(Interpreter):
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)
         self.known: dict[Symbol, int] = {}
+        self._env: ShapeEnv = module.meta.get(SHAPE_ENV_KEY) or ShapeEnv()
 
     def run_node(self, node: Node) -> Any:
         if node.op == "output":
@@ -117,13 +119,17 @@ class _Checked(Interpreter):
         if not isinstance(value, torch.Tensor) or not isinstance(spec, TensorSpec):
             return value
         sizes, strides = self._told(spec.sizes), self._told(spec.strides)
-        if value.stride() == strides or (not spec.is_static and min(sizes) < 2):
+        if value.stride() == strides or not self._has_layout(spec, sizes):
             return value
         for dim, stride in enumerate(strides):
             if stride == 0 and value.shape[dim]:
                 value = value.narrow(dim, 0, 1)  # one element stands for the whole dimension
         made = torch.empty_strided(value.shape, strides, dtype=value.dtype, device=value.device).copy_(value)
         return made.expand(sizes)
+
+    def _has_layout(self, spec: TensorSpec, sizes: Sequence[int]) -> bool:
+        """Whether strides are told: with sizes from data that turn out to be 0 or 1, some address nothing."""
+        return min(sizes, default=2) > 1 or not any(map(self._env.is_from_data, spec.sizes))
 
     def _told(self, numbers: Sequence[IntLike]) -> tuple[int, ...]:
         return tuple(evaluate(number, self.known) for number in numbers)
@@ -144,9 +150,7 @@ class _Checked(Interpreter):
         for number, value in zip(spec.sizes, result.shape, strict=True):
             self._learn(number, value)
         sizes = self._told(spec.sizes)
-        layout = layout and (
-            spec.is_static or min(sizes) > 1
-        )  # with 0 and 1 elements some strides address nothing
+        layout = layout and self._has_layout(spec, sizes)
         found: Any = (tuple(result.shape), result.dtype, result.stride() if layout else ())
         expected: Any = (sizes, spec.dtype, self._told(spec.strides) if layout else ())
         if found != expected:

@@ -37,6 +37,10 @@ def _index_spec(x: TensorSpec, indices: Sequence[TensorSpec | None], *, env: Sha
     rest = [axis for axis in range(x.rank) if axis not in used]
     before, after = rest[:place], rest[place:]
     sizes = (*(x.sizes[d] for d in before), *chosen, *(x.sizes[d] for d in after))
+    if x.strides == contiguous_strides(x.sizes) and all(
+        t.sizes == chosen and t.strides == contiguous_strides(chosen) for t in tensors
+    ):  # then no operand asks for another order
+        return TensorSpec(sizes, contiguous_strides(sizes), x.dtype, x.device)
     held = (*(x.strides[d] for d in before), *(0,) * len(chosen), *(x.strides[d] for d in after))
     ones, zeros = ((1,) * len(before), (1,) * len(after)), ((0,) * len(before), (0,) * len(after))
     operands: list[HasLayout] = [Layout(sizes, held)]
