@@ -30,7 +30,8 @@ def test_operators_are_as_eager(how: str) -> None:
     for name in ("mul", "cumsum"):
         for case in cases([name], (torch.float32,), how):
             found = verdict_of(case, 1)
-            assert found.status is Status.PASS, (case.key, found.detail)
+            left_to_eager = how == "out-wider" and name == "cumsum"  # it sums in the dtype of what it is given
+            assert found.status is (Status.BREAKS if left_to_eager else Status.PASS), (case.key, found.detail)
 
 
 def test_layouts() -> None:
