@@ -30,7 +30,9 @@ def test_operators_are_as_eager(how: str) -> None:
     for name in ("mul", "cumsum"):
         for case in cases([name], (torch.float32,), how):
             found = verdict_of(case, 1)
-            left_to_eager = how == "out-wider" and name == "cumsum"  # it sums in the dtype of what it is given
+            left_to_eager = (
+                how == "out-wider" and name == "cumsum"
+            )  # it sums in the dtype of what it is given
             assert found.status is (Status.BREAKS if left_to_eager else Status.PASS), (case.key, found.detail)
 
 
