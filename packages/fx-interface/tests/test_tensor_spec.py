@@ -49,6 +49,23 @@ def test_symbolic_shapes() -> None:
     assert str(spec) == "float32[s0, 4]"
 
 
+@pytest.mark.parametrize(
+    "tensor",
+    [
+        torch.empty(()),
+        torch.empty(4, 3),
+        torch.empty(4, 3)[1:, ::2],
+        torch.empty(4, 1).expand(4, 5),
+        torch.empty(2, 0, 3),
+        torch.empty(0),
+    ],
+)
+def test_the_extent_is_what_a_copy_of_the_memory_takes(tensor: torch.Tensor) -> None:
+    wanted = torch.empty_strided(tensor.shape, tensor.stride()).untyped_storage().nbytes() // 4
+    assert spec_of(tensor).extent == wanted
+    assert spec_of(tensor).numel == tensor.numel()
+
+
 def test_gradients_and_devices_are_told() -> None:
     spec = spec_of(torch.ones(2, dtype=torch.float64, requires_grad=True))
     assert (spec.requires_grad, spec.dtype) == (True, torch.float64)

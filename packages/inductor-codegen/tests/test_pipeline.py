@@ -126,14 +126,16 @@ class RandomGraph:
             sizes[at : at + 1] = [part, sizes[at] // part]
         return self.graph.call(p.reshape, x, sizes)
 
+    def static_dim(self, x: Node) -> tuple[int, int] | None:
+        """A dimension of known size, and that size."""
+        static = [(d, n) for d, n in enumerate(self.sizes(x)) if isinstance(n, int) and n > 1]
+        return self.random.choice(static) if static else None
+
     def slice(self, x: Node) -> Node | None:
-        sizes = self.sizes(x)
-        static = [d for d, n in enumerate(sizes) if isinstance(n, int) and n > 1]
-        if not static:
+        found = self.static_dim(x)
+        if found is None:
             return None
-        dim = self.random.choice(static)
-        size = sizes[dim]
-        assert isinstance(size, int)
+        sizes, (dim, size) = self.sizes(x), found
         start, step = self.random.randrange(size), self.random.choice([1, 1, 2])
         starts, limits, steps = [0] * len(sizes), list(sizes), [1] * len(sizes)
         starts[dim], steps[dim] = start, step
@@ -234,13 +236,10 @@ class RandomGraph:
         return self.graph.call(p.where, limit, x, self.random.choice([self.graph.call(p.tanh, x), -0.5]))
 
     def take(self, x: Node) -> Node | None:
-        sizes = self.sizes(x)
-        static = [d for d, n in enumerate(sizes) if isinstance(n, int) and n > 1]
-        if not static:
+        found = self.static_dim(x)
+        if found is None:
             return None
-        dim = self.random.choice(static)
-        size = sizes[dim]
-        assert isinstance(size, int)
+        dim, size = found
         steps = self.graph.call(p.iota, 4, -size, 1, torch.int64, torch.device("cpu"))
         chosen = self.graph.call(p.remainder, steps, size)
         return self.graph.call(p.index, x, [None] * dim + [chosen])

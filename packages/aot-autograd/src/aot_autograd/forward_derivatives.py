@@ -31,18 +31,11 @@ def _same_size(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
 
 def _same_extent(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Whether the memory that two tensors show is as long."""
-    return trace.env.decide(_equal(_extent(_spec(args[0])), _extent(_spec(args[1]))))
+    return trace.env.decide(_equal(_spec(args[0]).extent, _spec(args[1]).extent))
 
 
 def _equal(one: IntLike, other: IntLike) -> Relation:
     return Relation("==", one, other)
-
-
-def _extent(spec: TensorSpec) -> IntLike:
-    total: IntLike = 1
-    for size, stride in zip(spec.sizes, spec.strides, strict=True):
-        total = total + (size - 1) * stride
-    return total
 
 
 def _zeros_like(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:

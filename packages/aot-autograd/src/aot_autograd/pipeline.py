@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -24,6 +22,7 @@ from aot_autograd.runtime.overlap import OverlapCheck
 from aot_autograd.runtime.recorded import as_recorded
 from aot_autograd.split import TracedProgram, split
 from fx_interface.backend import CompiledGraph
+from fx_interface.collector import collector_paused
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import placeholders
 from fx_interface.operators import OperatorLibrary
@@ -152,7 +151,7 @@ def trace(
             questions=questions,
         )
 
-    with _collector_paused():
+    with collector_paused():
         try:
             joint = answered(traced_joint)
         except UnsupportedProgramError as error:
@@ -175,18 +174,6 @@ def _fix_sizes(env: ShapeEnv) -> bool:
     for atom in open_sizes:
         env.specialize(symbol(atom.name))
     return bool(open_sizes)
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Tracing makes many objects and drops few: searching them all for cycles would take longer than tracing."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def declared_inputs(graph_module: GraphModule, example_inputs: Sequence[Any]) -> list[InputDecl]:

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import contextlib
-import gc
 from collections.abc import Iterator
 from typing import Any
 
 import torch
 
+from fx_interface.collector import collector_paused
+
 
 @contextlib.contextmanager
 def set_aside() -> Iterator[None]:
     """Compiling runs operators of its own, which the user's hooks must not see, and makes objects by the thousand."""
-    with _collector_paused(), _saved_tensor_hooks_hidden():
+    with collector_paused(), _saved_tensor_hooks_hidden():
         yield
-
-
-@contextlib.contextmanager
-def _collector_paused() -> Iterator[None]:
-    """Searching for cycles while tracing would take longer than tracing. What a trace leaves behind (cycles that hold
-    the call's tensors) is still young when the pause ends, so that the next search, which is due at once, frees it."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 @contextlib.contextmanager

@@ -181,6 +181,7 @@ def pair(request):
     for name, value in cudnn.items():
         setattr(torch.backends.cudnn, name, value)
     for one in made:
+        getattr(one.module.made, "restore", lambda: None)()
         one.compiled.__fxstack_capture__.reset()
         sys.modules.pop(one.module.name, None)
 

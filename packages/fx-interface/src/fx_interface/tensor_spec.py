@@ -9,7 +9,7 @@ from typing import TypeAlias, Union
 
 import torch
 
-from fx_interface.symbols import Expr, IntLike
+from fx_interface.symbols import Expr, IntLike, product
 
 SPEC_KEY = "spec"
 """The key of ``torch.fx.Node.meta`` under which every value of a graph keeps its spec."""
@@ -38,9 +38,16 @@ class TensorSpec:
     @property
     def numel(self) -> IntLike:
         """The number of elements."""
+        return product(self.sizes)
+
+    @property
+    def extent(self) -> IntLike:
+        """From the first to behind the last element in memory, in elements; 0 without elements."""
+        if 0 in self.sizes:
+            return 0
         total: IntLike = 1
-        for size in self.sizes:
-            total = total * size
+        for size, stride in zip(self.sizes, self.strides, strict=True):
+            total = total + (size - 1) * stride
         return total
 
     @property

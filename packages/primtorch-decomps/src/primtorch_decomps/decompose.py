@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import logging
 import operator
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
+from fx_interface.collector import collector_paused
 from fx_interface.dialects.prims import PrimOp
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.signature import SHAPE_ENV_KEY
@@ -231,7 +230,7 @@ def decompose_with(
     (``where``, ``stack``) and name the operator that they come from (``origin``). Each operator's result carries
     eager's strides. Sub-graphs are decomposed once each.
     """
-    with _collector_paused():
+    with collector_paused():
         interpreter = _Interpreter(graph_module, table, library)
         made = interpreter.run()
     if interpreter.env.expected:
@@ -239,18 +238,6 @@ def decompose_with(
             "DEC105", f"a decomposition relies on {interpreter.env.expected.pop()}, which nothing checks"
         )
     return made
-
-
-@contextmanager
-def _collector_paused() -> Iterator[None]:
-    """The pass makes many objects and few cycles: searching a large program's heap for those would take longer."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 __all__ = ["decompose_with"]

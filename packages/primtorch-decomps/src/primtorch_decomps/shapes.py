@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv, maximum, minimum, mod
+from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv, maximum, minimum, mod, product
 from primtorch_decomps.errors import RuleMismatchError
 
 Sizes = tuple[IntLike, ...]
@@ -46,14 +46,6 @@ def below(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
 def same_sizes(one: Sequence[IntLike], other: Sequence[IntLike], env: ShapeEnv) -> bool:
     """Whether two shapes are equal."""
     return len(one) == len(other) and all(same(a, b, env) for a, b in zip(one, other, strict=True))
-
-
-def product(sizes: Sequence[IntLike]) -> IntLike:
-    """The number of elements of a shape."""
-    total: IntLike = 1
-    for size in sizes:
-        total = total * size
-    return total
 
 
 def canonical_dim(dim: int, rank: int) -> int:

@@ -9,7 +9,6 @@ import torch
 from torch._ops import OpOverload
 
 from fx_interface.symbols import IntLike, Relation
-from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
     from dynamo_capture.shapes.spec_tensor import Inference
@@ -28,18 +27,11 @@ def same_extent(
     inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """Whether the memory that two tensors show is as long."""
-    return inference.env.decide(_equal(_extent(args[0].spec), _extent(args[1].spec)))
+    return inference.env.decide(_equal(args[0].spec.extent, args[1].spec.extent))
 
 
 def _equal(one: IntLike, other: IntLike) -> Relation:
     return Relation("==", one, other)
-
-
-def _extent(spec: TensorSpec) -> IntLike:
-    total: IntLike = 1
-    for size, stride in zip(spec.sizes, spec.strides, strict=True):
-        total = total + (size - 1) * stride
-    return total
 
 
 def zeros_like(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from dynamo_capture.tensors.data_numbers import is_one_integer, list_of, state, take_out
-from dynamo_capture.values import Const, SymValue, TensorValue, Value
+from dynamo_capture.values import Const, SymValue, TensorValue, Value, size_of
 from fx_interface.symbols import Expr, IntLike, Relation, maximum, minimum
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def narrow(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value | No
     owner, dim, start, length = (given.get(name) for name in ("input", "dim", "start", "length"))
     if not isinstance(owner, TensorValue) or not isinstance(dim, Const) or type(dim.value) is not int:
         return None
-    sizes, extent = owner.meta.spec.sizes, _number(length)
+    sizes, extent = owner.meta.spec.sizes, size_of(length)
     if len(given) != 4 or extent is None or not -len(sizes) <= dim.value < len(sizes):
         return None
     if isinstance(start, TensorValue) and start.content is None and not start.meta.spec.rank:
@@ -54,9 +54,3 @@ def tensor_split(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
         if numbers is None
         else tx.tensors.call_function(torch.tensor_split, [args[0], numbers, *args[2:]], kwargs)
     )
-
-
-def _number(value: Value | None) -> IntLike | None:
-    if isinstance(value, SymValue):
-        return value.expr
-    return value.value if isinstance(value, Const) and type(value.value) is int else None

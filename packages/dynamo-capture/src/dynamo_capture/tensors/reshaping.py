@@ -8,7 +8,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dynamo_capture.tensors.data_numbers import state
-from dynamo_capture.values import Const, ListValue, SymValue, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values import (
+    ListValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    size_of,
+    size_value,
+)
 from fx_interface.symbols import IntLike, Relation, floordiv
 
 if TYPE_CHECKING:
@@ -24,7 +31,7 @@ def with_all_sizes(tx: Trace, args: list[Value]) -> list[Value]:
     shape = args[1]
     packed = isinstance(shape, (TupleValue, ListValue))
     items = [tx.force(item) for item in (shape.items if packed else args[1:])]  # type: ignore[attr-defined]
-    sizes = [_size(item) for item in items]
+    sizes = [size_of(item) for item in items]
     if any(size is None for size in sizes) or sizes.count(-1) != 1:
         return args
     known: IntLike = 1
@@ -42,9 +49,3 @@ def with_all_sizes(tx: Trace, args: list[Value]) -> list[Value]:
         state(tx, some, "cannot reshape tensor of 0 elements into a shape with -1 for any size")
     items[sizes.index(-1)] = size_value(left)
     return [args[0], TupleValue(items)] if packed else [args[0], *items]
-
-
-def _size(value: Value) -> IntLike | None:
-    if isinstance(value, SymValue):
-        return value.expr
-    return value.value if isinstance(value, Const) and type(value.value) is int else None

@@ -41,6 +41,7 @@ from dynamo_capture.values.sequences import (
     SymRange,
     TupleValue,
     make_slice,
+    size_of,
     size_value,
 )
 from dynamo_capture.values.sets import SetValue
@@ -97,5 +98,6 @@ __all__ = [
     "is_opaque",
     "is_plain_key",
     "make_slice",
+    "size_of",
     "size_value",
 ]

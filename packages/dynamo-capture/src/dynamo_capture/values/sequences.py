@@ -338,7 +338,14 @@ def size_value(size: int | Expr) -> Value:
     return SymValue(size) if isinstance(size, Expr) else Const(size)
 
 
+def size_of(value: Value | None) -> int | Expr | None:
+    """The size that a value stands for; None for anything but an integer."""
+    if isinstance(value, SymValue):
+        return value.expr
+    return value.value if isinstance(value, Const) and type(value.value) is int else None
+
+
 __all__ = [
     "IteratorStop", "ListValue", "SequenceValue", "SliceValue", "SymRange", "TupleValue", "keeps_tuple_methods",
-    "make_slice", "size_value",
+    "make_slice", "size_of", "size_value",
 ]  # fmt: skip

@@ -19,6 +19,7 @@ from fx_interface.symbols.expr import (
     maximum,
     minimum,
     mod,
+    product,
     substitute,
     symbol,
 )
@@ -40,6 +41,7 @@ __all__ = [
     "maximum",
     "minimum",
     "mod",
+    "product",
     "substitute",
     "symbol",
 ]

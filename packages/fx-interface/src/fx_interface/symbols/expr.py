@@ -327,6 +327,14 @@ def maximum(lhs: IntLike, rhs: IntLike) -> IntLike:
     return _extreme("max", lhs, rhs)
 
 
+def product(sizes: Iterable[IntLike]) -> IntLike:
+    """All of them multiplied: of a tensor's sizes, the number of its elements."""
+    total: IntLike = 1
+    for size in sizes:
+        total = total * size
+    return total
+
+
 def _extreme(function: str, lhs: IntLike, rhs: IntLike) -> IntLike:
     difference = lhs - rhs
     if isinstance(difference, int):

@@ -158,14 +158,6 @@ def is_one(size: IntLike) -> bool:
     return isinstance(size, int) and size == 1
 
 
-def product(sizes: Sequence[IntLike]) -> IntLike:
-    """The number of elements."""
-    total: IntLike = 1
-    for size in sizes:
-        total = total * size
-    return total
-
-
 def _merged_stride(axes: list[tuple[IntLike, IntLike]]) -> IntLike | None:
     """The stride of the one axis that these (size, stride) axes amount to; None if they do not."""
     axes = [axis for axis in axes if not is_one(axis[0])]
@@ -201,10 +193,10 @@ def _grow(operand: Sizes, result: Sizes, a: int, b: int) -> tuple[int, int]:
         return len(operand), len(result)
     left, right = operand[a], result[b]
     while left != right:
-        if _divides(right, left) and b_end < len(result):
+        if divides(right, left) and b_end < len(result):
             right = right * result[b_end]
             b_end += 1
-        elif (_divides(left, right) and a_end < len(operand)) or (
+        elif (divides(left, right) and a_end < len(operand)) or (
             isinstance(left, int) and isinstance(right, int) and 0 < left < right and a_end < len(operand)
         ):
             left = left * operand[a_end]
@@ -217,7 +209,8 @@ def _grow(operand: Sizes, result: Sizes, a: int, b: int) -> tuple[int, int]:
     return a_end, b_end
 
 
-def _divides(divisor: IntLike, value: IntLike) -> bool:
+def divides(divisor: IntLike, value: IntLike) -> bool:
+    """Whether it does so for certain."""
     if isinstance(divisor, int) and divisor == 0:
         return False
     remainder = value % divisor

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
-from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.symbols import IntLike, ShapeEnv, product
 from inductor_codegen.ir.kernel import Access, Kernel
 from inductor_codegen.ir.program import (
     Allocate,
@@ -31,7 +31,7 @@ from inductor_codegen.lower.values import (
     RuntimeFloat,
     Value,
 )
-from inductor_codegen.lower.views import Layout, product
+from inductor_codegen.lower.views import Layout
 from inductor_codegen.schedule.build import Launch, build_kernel
 from inductor_codegen.schedule.grouping import Group, Grouping
 from inductor_codegen.schedule.liveness import defines, in_place, last_uses, reads

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fx_interface.symbols import IntLike
-from inductor_codegen.lower.views import Sizes, is_one
+from inductor_codegen.lower.views import Sizes, divides, is_one
 
 Runs = tuple[tuple[int, ...], ...]
 """For each dimension of a member the positions of the domain dimensions that make it up, outermost first."""
@@ -48,8 +48,8 @@ class Domain:
                     return None
                 axis = axes[position]
                 have = self.dims[axis]
-                if have != rest and not _divides(have, rest):
-                    if not _divides(rest, have):
+                if have != rest and not divides(have, rest):
+                    if not divides(rest, have):
                         return None
                     self._cut(axis, rest)
                     axes[position + 1 :] = [axis + 1, *(other + 1 for other in axes[position + 1 :])]
@@ -80,10 +80,3 @@ class Domain:
         """The dimensions that reductions keep."""
         assert self.outer is not None
         return tuple(axis for axis, kept in enumerate(self.outer) if kept)
-
-
-def _divides(divisor: IntLike, value: IntLike) -> bool:
-    if isinstance(divisor, int) and divisor == 0:
-        return False
-    remainder = value % divisor
-    return isinstance(remainder, int) and remainder == 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 
-from fx_interface.symbols import IntLike
+from fx_interface.symbols import IntLike, product
 from inductor_codegen.lower.values import (
     Cat,
     Formula,
@@ -17,7 +17,7 @@ from inductor_codegen.lower.values import (
     Value,
     operands_of,
 )
-from inductor_codegen.lower.views import Broadcast, Permute, Reshape, Sizes, is_one, product
+from inductor_codegen.lower.views import Broadcast, Permute, Reshape, Sizes, is_one
 
 
 class Match(Enum):

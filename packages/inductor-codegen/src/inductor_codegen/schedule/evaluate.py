@@ -11,7 +11,7 @@ import torch
 from fx_interface.symbols import IntLike, ShapeEnv
 from inductor_codegen.ir.index import Index, Loaded, as_index, flatten
 from inductor_codegen.ir.kernel import Accumulate
-from inductor_codegen.ir.scalar import Apply, Guard, Scalar, ScalarBuilder, Total
+from inductor_codegen.ir.scalar import Apply, Guard, Scalar, ScalarBuilder, Total, converted_number
 from inductor_codegen.lower.values import (
     Argument,
     Cat,
@@ -92,7 +92,7 @@ class Evaluator:
                 return self._make.convert(self._operand(arg, point), dtype)
             case Number(value):
                 if isinstance(value, bool | int | float):
-                    return self._make.constant(_number(value, dtype), dtype)
+                    return self._make.constant(converted_number(value, dtype), dtype)
                 return self._make.convert(self._make.index_value(Index(value), torch.int64), dtype)
             case RuntimeFloat(name):
                 return self._make.float_value(name, dtype)
@@ -189,9 +189,3 @@ class Evaluator:
             checked = self._make.apply("wrap_index", (chosen, extent), torch.int64)
             target.append(as_index(Loaded(checked)))
         return self._operand(gather.operand, tuple(target))
-
-
-def _number(value: bool | int | float, dtype: torch.dtype) -> bool | int | float:
-    if dtype == torch.bool:
-        return bool(value)
-    return float(value) if dtype.is_floating_point else int(value)

@@ -11,6 +11,7 @@ import torch
 
 from fx_interface.errors import UserLocation
 from fx_interface.symbols import IntLike, Symbol, symbol
+from fx_interface.tensor_spec import contiguous_strides
 from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.codegen.wrapper import EntrySource, write_entry
 from inductor_codegen.ir.kernel import Access, BufferParameter, FloatParameter, Kernel, SizeParameter, Vector
@@ -63,12 +64,7 @@ extern "C" int32_t scale(const float* a, float* b, int64_t n, double by, int64_t
 
 
 def buffer(name: str, *sizes: IntLike, dtype: torch.dtype = torch.float32) -> Buffer:
-    strides: list[IntLike] = []
-    running: IntLike = 1
-    for size in reversed(sizes):
-        strides.insert(0, running)
-        running = running * size
-    return Buffer(name, sizes, tuple(strides), dtype, CPU)
+    return Buffer(name, sizes, contiguous_strides(sizes), dtype, CPU)
 
 
 def scale(a: str, b: str, n: IntLike, by: str = "f", where: UserLocation | None = None) -> RunKernel:

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fx_interface.symbols import IntLike, Symbol, evaluate, symbol
+from fx_interface.tensor_spec import contiguous_strides
 from inductor_codegen.codegen.wrapper.placement import byte_size, may_keep_arguments, place
 from inductor_codegen.ir.program import (
     Allocate,
@@ -27,12 +28,7 @@ S0 = symbol("s0")
 
 
 def buffer(name: str, *sizes: IntLike, dtype: torch.dtype = torch.float32) -> Buffer:
-    strides: list[IntLike] = []
-    running: IntLike = 1
-    for size in reversed(sizes):
-        strides.insert(0, running)
-        running = running * size
-    return Buffer(name, sizes, tuple(strides), dtype, CPU)
+    return Buffer(name, sizes, contiguous_strides(sizes), dtype, CPU)
 
 
 def scratch(name: str, *sizes: IntLike) -> Allocate:

@@ -14,9 +14,9 @@ import torch
 
 from fx_interface.dialects import prims as p
 from fx_interface.dialects.prims import PrimOp
-from fx_interface.symbols import IntLike
+from fx_interface.symbols import IntLike, product
 from primtorch_decomps.prims.tensor import PrimTensor, current_trace
-from primtorch_decomps.shapes import Sizes, product
+from primtorch_decomps.shapes import Sizes
 from primtorch_decomps.strides import is_one, view_strides
 
 Operand = Any

@@ -12,7 +12,7 @@ from torch._ops import OpOverload
 
 from fx_interface.dialects import prims
 from fx_interface.dialects.prims import PrimOp
-from fx_interface.symbols import Expr, IntLike, ShapeEnv
+from fx_interface.symbols import Expr, IntLike, ShapeEnv, product
 from fx_interface.tensor_spec import TensorSpec, ValueSpec, contiguous_strides
 from primtorch_decomps.shapes import Sizes
 
@@ -81,10 +81,7 @@ class PrimTensor:
     @property
     def numel(self) -> IntLike:
         """The number of elements."""
-        total: IntLike = 1
-        for size in self.sizes:
-            total = total * size
-        return total
+        return product(self.sizes)
 
     @property
     def spec(self) -> TensorSpec:

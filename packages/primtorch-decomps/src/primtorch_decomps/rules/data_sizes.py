@@ -9,12 +9,12 @@ from collections.abc import Sequence
 
 import torch
 
-from fx_interface.symbols import Expr, IntLike, ShapeEnv
+from fx_interface.symbols import Expr, IntLike, ShapeEnv, product
 from fx_interface.tensor_spec import SymSpec, TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import is_integral
 from primtorch_decomps.registry import spec_rule
-from primtorch_decomps.shapes import canonical_dim, product, same_sizes
+from primtorch_decomps.shapes import canonical_dim, same_sizes
 
 
 def counted(env: ShapeEnv, most: IntLike | None, least: int = 0) -> Expr:

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from fx_interface.symbols import IntLike, Relation, ShapeEnv, floordiv
+from fx_interface.symbols import IntLike, Relation, ShapeEnv, floordiv, product
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
-from primtorch_decomps.shapes import product
 
 _Pair = Sequence[int]
 
