@@ -98,7 +98,7 @@ def test_a_property_that_changes_the_structure_while_it_is_read() -> None:
         def drop(self) -> int:
             self.inner = Thing()
             self.inner.value = 1  # type: ignore[attr-defined]
-            gc.collect()
+            gc.collect(0)
             return 0
 
     root = LocalSource("x")
