@@ -7,6 +7,9 @@ allocations.
 from __future__ import annotations
 
 import ctypes
+import functools
+import operator
+import struct
 import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -19,6 +22,7 @@ from fx_interface.builder import GraphBuilder
 from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
 from inductor_codegen.codegen.cpp.emit import emit_source
+from inductor_codegen.codegen.cpp.sharing import Sharing, sharing_of
 from inductor_codegen.ir.interpret import interpret
 from inductor_codegen.ir.kernel import Kernel
 from inductor_codegen.ir.program import (
@@ -217,11 +221,20 @@ class _Run:
 
     def _compiled(self, step: RunKernel) -> int:
         assert self.stepper.functions is not None
-        args: list[Any] = [ctypes.c_void_p(self.tensors[name].data_ptr()) for name in step.buffers]
-        args += [ctypes.c_int64(self.size(value)) for value in step.sizes]
-        args += [ctypes.c_double(self.floats[name]) for name in step.floats]
-        failed: int = self.stepper.functions[step.kernel](*args, ctypes.c_int64(self.stepper.threads))
-        return failed
+        words = [self.tensors[name].data_ptr() for name in step.buffers]
+        words += [self.size(value) for value in step.sizes]
+        words += [struct.unpack("q", struct.pack("d", self.floats[name]))[0] for name in step.floats]
+        given = (ctypes.c_int64 * len(words))(*words)
+        function = self.stepper.functions[step.kernel]
+
+        def run(share: int, shares: int) -> int:
+            return int(function(given, ctypes.c_int64(share), ctypes.c_int64(shares)))
+
+        threads = self.stepper.threads
+        if sharing_of(self.stepper.kernels[step.kernel]) is not Sharing.CALLER:
+            return run(0, threads)
+        shares = threads if run(0, 0) else 1
+        return functools.reduce(operator.or_, [run(share, shares) for share in range(shares)])
 
     def _extern(self, step: CallExtern) -> None:
         args = [self._argument(arg) for arg in step.args]

@@ -24,13 +24,13 @@ _COMMON = (
     "-fno-asynchronous-unwind-tables",
 )  # fmt: skip
 KERNEL_FLAGS = (
-    *("-O1", "-ftree-vectorize", "-fno-math-errno", "-fno-trapping-math", "-fopenmp"),
+    *("-O1", "-ftree-loop-vectorize", "-fno-math-errno", "-fno-trapping-math", "-fopenmp"),
     "-ffp-contract=off",
 )
 """Neither -ffast-math nor a part of it that changes results: it would also set the processor to flush denormals.
 No contraction: whether a product is rounded must not depend on what stands next to it (gcc's -O1 never does)."""
-ENTRY_FLAGS = ("-O1",)
-LARGE_ENTRY_FLAGS = ("-O0",)
+ENTRY_FLAGS = ("-O1", "-fopenmp")
+LARGE_ENTRY_FLAGS = ("-O0", "-fopenmp")
 _TIMEOUT = 600.0
 
 

@@ -117,11 +117,11 @@ class Pass:
 class Kernel:
     """A function on memory. Equal kernels have equal names, in every program and process.
 
-    As C++ its symbol is ``name`` and its signature ``int32_t(pointers..., int64_t sizes..., double floats...,
-    int64_t threads)``: the parameters in order, buffers first, then sizes, then floats, then the number of
-    threads that it may use. It returns 0, or 1 when an index that came from data was out of range (nothing
-    outside of any buffer was touched; the caller raises IndexError). Pointers of one call may be equal only
-    where the program's ``Reuse`` made them so.
+    As C++ its symbol is ``name`` and its signature ``int32_t(const int64_t* given, int64_t share, int64_t shares)``:
+    the addresses of the buffers, the sizes and the bits of the floats in order, and which share of the work to do
+    (``codegen.cpp.sharing``). It returns 0, or 1 when an index that came from data was out of range (nothing outside of
+    any buffer was touched; the caller raises IndexError). Pointers of one call may be equal only where the program's
+    ``Reuse`` made them so.
     """
 
     name: str

@@ -53,7 +53,12 @@ SCALE = Kernel(
     (),
 )
 SCALE_TEXT = """#include <stdint.h>
-extern "C" int32_t scale(const float* a, float* b, int64_t n, double by, int64_t threads) {
+extern "C" int32_t scale(const int64_t* given, int64_t, int64_t) {
+    const float* a = (const float*)given[0];
+    float* b = (float*)given[1];
+    const int64_t n = given[2];
+    double by;
+    __builtin_memcpy(&by, given + 3, 8);
     for (int64_t i = 0; i < n; i++) {
         if (a[i] == 13) return 1;
         b[i] = a[i] * (float)by;

@@ -1,4 +1,4 @@
-"""Kernels as C++ functions: OpenMP over rows, one SIMD loop in each pass, no header."""
+"""Kernels as C++ functions: one SIMD loop in each pass, threads from outside, no header."""
 
 from __future__ import annotations
 
@@ -13,16 +13,21 @@ from inductor_codegen.ir.kernel import (
     BufferParameter,
     FloatParameter,
     Kernel,
-    Parameter,
     SizeParameter,
     Vector,
 )
+
+_HEAD = 'extern "C" int32_t {}(const int64_t* given, int64_t share, int64_t shares) {{'
 
 
 def emit_kernel(kernel: Kernel) -> str:
     """The C++ function of one kernel; it needs ``PREAMBLE`` before it."""
     writer = LaneWriter(kernel) if kernel.vector is Vector.OUTER else RowWriter(kernel)
-    lines = [*(f"// {comment}" for comment in kernel.comments), f'extern "C" {signature(kernel)} {{']
+    lines = [
+        *(f"// {comment}" for comment in kernel.comments),
+        _HEAD.format(kernel.name),
+    ]
+    lines += [f"  {line}" for line in _parameters(kernel)]
     if writer.checked:
         lines.append("  int32_t bad = 0;")
     body = writer.write()
@@ -37,19 +42,17 @@ def emit_source(kernels: Iterable[Kernel]) -> str:
     return "\n".join([PREAMBLE, *map(emit_kernel, kernels)])
 
 
-def parameter_text(parameter: Parameter) -> str:
-    """One parameter of the C++ signature."""
-    match parameter:
-        case BufferParameter(name, dtype, access):
-            const = "const " if access is Access.READ else ""
-            return f"{const}{STORED[dtype]}* {name}"
-        case SizeParameter(name):
-            return f"int64_t {name}"
-        case FloatParameter(name):
-            return f"double {name}"
-
-
-def signature(kernel: Kernel) -> str:
-    """The C++ declaration of a kernel, without ``extern "C"``."""
-    listed = ", ".join([*map(parameter_text, kernel.parameters), "int64_t threads"])
-    return f"int32_t {kernel.name}({listed})"
+def _parameters(kernel: Kernel) -> list[str]:
+    """Statements that give the parameters their names."""
+    lines = []
+    for position, parameter in enumerate(kernel.parameters):
+        word = f"given[{position}]"
+        match parameter:
+            case BufferParameter(name, dtype, access):
+                kind = f"{'const ' if access is Access.READ else ''}{STORED[dtype]}*"
+                lines.append(f"{kind} const {name} = ({kind}){word};")
+            case SizeParameter(name):
+                lines.append(f"const int64_t {name} = {word};")
+            case FloatParameter(name):
+                lines.append(f"const double {name} = double_of_bits({word});")
+    return lines

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
+from inductor_codegen.codegen.cpp.sharing import Sharing
 from inductor_codegen.codegen.cpp.writer import Writer
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
@@ -27,27 +29,49 @@ class LaneWriter(Writer):
     def write(self) -> list[str]:
         """The lines of the body."""
         *around, lane_loop = self.kernel.outer
-        extent = self.names.size(lane_loop.extent)
-        stride = str(LANES)
-        if self.lanes > LANES:
-            stride = "step"
-            self.add(f"const int64_t step = threads > 1 ? {LANES} : {self.lanes};")
-        self._parallel(
-            [*around, LoopVar("block", (lane_loop.extent + (LANES - 1)) // LANES)],
-            extra=self._bad(),
-        )
-        for loop in around:
-            self._loop(loop)
-        self.open(f"for (int64_t block = 0; block < {extent}; block += {stride})")
-        self.add(f"const int64_t width = {extent} - block < {stride} ? {extent} - block : {stride};")
+        if self.sharing is Sharing.CALLER:
+            self._open_shared(around, lane_loop)
+        else:
+            for loop in around:
+                self._loop(loop)
+            self._open_blocks("0", self.names.size(lane_loop.extent))
         known: dict[Scalar, str] = {}
         self._kept_arrays()
         for step in self.kernel.passes:
             self._lane_pass(step, known)
         for slot in self._kept_types():
             self.add(f"__builtin_free(kept{slot});")
-        self.close(len(self.kernel.outer))
+        if self.sharing is Sharing.CALLER:
+            self.add("piece += blocks;")
+            self.close()
+        else:
+            self.close(len(self.kernel.outer))
         return self.lines
+
+    def _open_blocks(self, begin: str, end: str) -> None:
+        self.open(f"for (int64_t block = {begin}; block < {end}; block += {self.lanes})")
+        self.add(f"const int64_t width = {end} - block < {self.lanes} ? {end} - block : {self.lanes};")
+
+    def _open_shared(self, around: Sequence[LoopVar], lane_loop: LoopVar) -> None:
+        """The loop over this share's pieces, LANES lanes each; neighbouring ones are taken together."""
+        in_row = (lane_loop.extent + (LANES - 1)) // LANES
+        self._share(extent_product(tuple(around)) * in_row)
+        self.open("for (int64_t piece = first; piece < last;)")
+        blocks = self.names.size(in_row)
+        below: IntLike = in_row
+        for loop in reversed(around):
+            position = f"piece / ({self.names.size(below)})"
+            if loop is not around[0]:
+                position = f"{position} % {self.names.size(loop.extent)}"
+            self.add(f"const int64_t {loop.name} = {position};")
+            below = below * loop.extent
+        start = f"piece % ({blocks})" if around else "piece"
+        extent = self.names.size(lane_loop.extent)
+        self.add(
+            f"const int64_t start = {start}, left = size_min({blocks} - start, last - piece);",
+            f"const int64_t blocks = size_min(left, {-(-self.lanes // LANES)});",
+            f"const int64_t block = start * {LANES}, width = size_min(blocks * {LANES}, {extent} - block);",
+        )
 
     @property
     def lanes(self) -> int:

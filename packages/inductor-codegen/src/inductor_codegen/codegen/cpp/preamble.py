@@ -140,6 +140,7 @@ INLINE uint16_t half_from_float(float f) {
 _SINGLE_MATH = """\
 // exp, erf and tanh of a float: reduction and minimax polynomials without branches, so that loops
 // vectorise; within 3.2 ulp (measured over the range where the result is a normal number).
+INLINE double double_of_bits(int64_t bits) { double f; __builtin_memcpy(&f, &bits, 8); return f; }
 INLINE float float_of_bits(uint32_t bits) { float f; __builtin_memcpy(&f, &bits, 4); return f; }
 INLINE uint32_t bits_of_float(float f) { uint32_t bits; __builtin_memcpy(&bits, &f, 4); return bits; }
 #ifdef __FMA__

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import torch
 
@@ -10,7 +10,9 @@ from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
-from inductor_codegen.codegen.cpp.writer import PARALLEL_FROM, Writer
+from inductor_codegen.codegen.cpp.sharing import Sharing
+from inductor_codegen.codegen.cpp.writer import Writer
+from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
 from inductor_codegen.ir.scalar import Kept, Load, Scalar, Total
 from inductor_codegen.ir.traverse import postorder, roots_of
@@ -30,11 +32,9 @@ class RowWriter(Writer):
 
     def write(self) -> list[str]:
         """The lines of the body."""
-        if self.kernel.outer:
-            self._rows()
-        elif self.accumulators and self._sliceable():
+        if self.sharing is Sharing.KERNEL:
             self._everything_in_slices()
-        elif self.accumulators:
+        elif self.kernel.outer or self.accumulators:
             self._rows()
         else:
             self._blocks_of_points()
@@ -46,26 +46,58 @@ class RowWriter(Writer):
         if not self.kernel.inner:
             self._pass_loops(self.kernel.passes[0], row)
             return
-        extent = self.names.size(self.kernel.inner[0].extent)
-        self._parallel([], extra=self._bad())
-        self.open(f"for (int64_t begin = 0; begin < {extent}; begin += {BLOCK})")
+        points = self.kernel.inner[0].extent
+        extent = self.names.size(points)
+        begin, stop = "0", extent
+        if self.sharing is Sharing.CALLER:
+            self._share((points + (BLOCK - 1)) // BLOCK)
+            begin, stop = f"first * {BLOCK}", f"last * {BLOCK}"
+        self.open(f"for (int64_t begin = {begin}; begin < {stop}; begin += {BLOCK})")
         self.add(f"const int64_t end = {extent} - begin < {BLOCK} ? {extent} : begin + {BLOCK};")
         self._pass_loops(self.kernel.passes[0], row, bounds=("begin", "end"))
         self.close()
 
     def _rows(self) -> None:
-        if self.kernel.outer:
-            self._parallel(self.kernel.outer, extra=self._bad())
-        for loop in self.kernel.outer:
+        loops = self.kernel.outer
+        shared = loops[: _together(loops)] if self.sharing is Sharing.CALLER else ()
+        if shared:
+            self._open_shared(shared)
+        for loop in loops[len(shared) :]:
             self._loop(loop)
-        if not self.kernel.outer:
+        if not loops:
             self.open("")
         self._kept_arrays()
         row = Scope(None, self.names, {})
         for step in self.kernel.passes:
             self._row_pass(step, row)
         self._free_kept()
-        self.close(max(1, len(self.kernel.outer)))
+        self.close(max(len(loops) - len(shared), 0 if loops else 1))
+        if shared:
+            self._close_shared(shared)
+
+    def _open_shared(self, loops: Sequence[LoopVar]) -> None:
+        """The loop over this share's pieces, which are the points of ``loops``."""
+        self._share(extent_product(tuple(loops)))
+        if len(loops) == 1:
+            self._loop(loops[0], "first", "last")
+            return
+        below: IntLike = 1
+        for loop in reversed(loops):
+            position = "first" if below == 1 else f"first / ({self.names.size(below)})"
+            if loop is not loops[0]:
+                position = f"{position} % {self.names.size(loop.extent)}"
+            self.add(f"int64_t {loop.name} = first < last ? {position} : 0;")
+            below = below * loop.extent
+        self.open("for (int64_t piece = first; piece < last; ++piece)")
+
+    def _close_shared(self, loops: Sequence[LoopVar]) -> None:
+        """Step to the next point of ``loops``, the last one first."""
+        for loop in reversed(loops[1:]):
+            self.open(f"if (++{loop.name} == {self.names.size(loop.extent)})")
+            self.add(f"{loop.name} = 0;")
+        if len(loops) > 1:
+            self.add(f"++{loops[0].name};")
+        self.close(len(loops))
 
     def _row_pass(self, step: Pass, row: Scope) -> None:
         accumulators = self._accumulators_of(step)
@@ -216,13 +248,6 @@ class RowWriter(Writer):
 
     # -- a reduction of everything ----------------------------------------------------------------
 
-    def _sliceable(self) -> bool:
-        extent = self.kernel.inner[0].extent if self.kernel.inner else 1
-        total = extent_product(self.kernel.inner)
-        big = not isinstance(total, int) or total >= PARALLEL_FROM
-        searches = any(accumulator.searches for accumulator in self.accumulators.values())
-        return len(self.kernel.passes) == 1 and big and not searches and not _is_small(extent, 2)
-
     def _everything_in_slices(self) -> None:
         step = self.kernel.passes[0]
         accumulators = self._accumulators_of(step)
@@ -232,7 +257,13 @@ class RowWriter(Writer):
             if a.tracks_nan:
                 self.add(f"int32_t slices_{a.name}_nan[{SLICES}];")
         self.add(f"const int64_t length = ({extent} + {SLICES - 1}) / {SLICES};")
-        self._parallel([], extra=self._bad())
+        clauses = " ".join(
+            [
+                f"num_threads(shares) if(shares > 1 && {self._is_worth_sharing()}) schedule(static)",
+                *self._bad(),
+            ]
+        )
+        self.add(f"#pragma omp parallel for {clauses}")
         self.open(f"for (int64_t slice = 0; slice < {SLICES}; ++slice)")
         self.add(
             f"const int64_t begin = slice * length < {extent} ? slice * length : {extent};",
@@ -265,5 +296,12 @@ class RowWriter(Writer):
         self.close()
 
 
-def _is_small(extent: IntLike, bound: int) -> bool:
-    return isinstance(extent, int) and extent < bound
+def _together(loops: Sequence[LoopVar]) -> int:
+    """How many of the outer loops are shared as one: as many as make 64 pieces."""
+    pieces, count = 1, 0
+    for loop in loops:
+        count += 1
+        pieces *= loop.extent if isinstance(loop.extent, int) else 64
+        if pieces >= 64:
+            break
+    return count

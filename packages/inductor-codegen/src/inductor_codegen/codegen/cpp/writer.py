@@ -1,20 +1,19 @@
-"""What both ways of writing a kernel share: indented lines, loops over threads, stores."""
+"""What both ways of writing a kernel share: indented lines, loops, stores."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED, stored
 from inductor_codegen.codegen.cpp.names import Names
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Condition, Scope, is_checked, must_be_protected
+from inductor_codegen.codegen.cpp.sharing import PARALLEL_FROM, sharing_of, work_of
 from inductor_codegen.ir.index import LoopVar, as_index, flatten
-from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Store, extent_product
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Store
 from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statements_of
-
-PARALLEL_FROM = 32768
-"""Points below which starting threads costs more than it saves."""
 
 
 class Writer:
@@ -27,6 +26,7 @@ class Writer:
         self.names = Names()
         self.dtypes = {buffer.name: buffer.dtype for buffer in kernel.buffers}
         self.inner = set(kernel.inner)
+        self.sharing = sharing_of(kernel)
         self._totals: dict[int, str] = {}
         self.checked = any(
             isinstance(node, Apply) and is_checked(node)
@@ -59,23 +59,17 @@ class Writer:
         stop = self.names.size(loop.extent) if end is None else end
         self.open(f"for (int64_t {loop.name} = {begin}; {loop.name} < {stop}; ++{loop.name})")
 
-    def _parallel(self, loops: Sequence[LoopVar], extra: Sequence[str] = ()) -> None:
-        """The pragma that spreads the loops that follow over threads, if there is enough to do."""
-        work = extent_product((*self.kernel.outer, *self.kernel.inner))
-        clauses = list(extra)
-        if isinstance(work, int) and work < PARALLEL_FROM:
-            return
-        condition = "threads > 1"
-        if not isinstance(work, int):
-            condition += f" && {self.names.size(work)} >= {PARALLEL_FROM}"
-        collapse = _collapse(loops)
-        if collapse > 1:
-            clauses.insert(0, f"collapse({collapse})")
+    def _share(self, pieces: IntLike) -> None:
+        """``first`` and ``last``: the pieces of this share, if any is asked for."""
         self.add(
-            " ".join(
-                [f"#pragma omp parallel for num_threads(threads) if({condition}) schedule(static)", *clauses]
-            )
+            f"if (!shares) return {self._is_worth_sharing()};",
+            f"const int64_t pieces = {self.names.size(pieces)};",
+            "const int64_t first = pieces * share / shares, last = pieces * (share + 1) / shares;",
         )
+
+    def _is_worth_sharing(self) -> str:
+        work = work_of(self.kernel)
+        return "1" if isinstance(work, int) else f"{self.names.size(work)} >= {PARALLEL_FROM}"
 
     def _bad(self) -> list[str]:
         return ["reduction(|:bad)"] if self.checked else []
@@ -118,14 +112,3 @@ class Writer:
             for item in statements_of(self.kernel.passes)
             if isinstance(item, Keep)
         }
-
-
-def _collapse(loops: Sequence[LoopVar]) -> int:
-    """How many loops to spread over threads together: enough for 64 pieces."""
-    pieces, count = 1, 0
-    for loop in loops:
-        count += 1
-        pieces *= loop.extent if isinstance(loop.extent, int) else 64
-        if pieces >= 64:
-            break
-    return count

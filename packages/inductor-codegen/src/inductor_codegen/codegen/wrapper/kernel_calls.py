@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Protocol, assert_never
+from typing import Protocol
 
 import torch
 
 from fx_interface.symbols import Expr, IntLike, Symbol
+from inductor_codegen.codegen.cpp.sharing import Sharing, sharing_of
 from inductor_codegen.codegen.triton.split import cells_of
 from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
-from inductor_codegen.codegen.wrapper.preamble import GPU_FUNCTIONS, GPU_HELPERS, GPU_TYPES
+from inductor_codegen.codegen.wrapper.preamble import GPU_FUNCTIONS, GPU_HELPERS, GPU_TYPES, KERNEL_HELPERS
 from inductor_codegen.codegen.wrapper.text import Text
 from inductor_codegen.ir.blocks import point_loops, row_loops
 from inductor_codegen.ir.kernel import (
-    BufferParameter,
-    FloatParameter,
     Kernel,
     SizeParameter,
     extent_product,
@@ -52,23 +51,28 @@ class CpuKernels:
 
     def __init__(self, program: Program, text: Text, memory: MemoryWriter, device: torch.device) -> None:
         self._program, self._text, self._memory = program, text, memory
+        self._sharing = {kernel.name: sharing_of(kernel) for kernel in program.kernels}
 
     def open(self) -> None:
         """How many threads a kernel may use."""
-        if any(isinstance(step, RunKernel) for step in self._program.steps):
+        if any(sharing is not Sharing.ALONE for sharing in self._sharing.values()):
             self._text.line("const int64_t threads = fx_threads();")
 
     def write(self, step: RunKernel) -> None:
         """The call; a kernel's failure is an index out of range."""
-        arguments = [self._memory.pointer(name) for name in step.buffers]
-        arguments += [integer(size) for size in step.sizes]
-        arguments += [f"f_{name}" for name in step.floats]
-        call = f"{step.kernel}({', '.join((*arguments, 'threads'))})"
+        given = [self._memory.pointer(name) for name in step.buffers]
+        given += [f"(int64_t){integer(size)}" for size in step.sizes]
+        given += [f"fx_bits(f_{name})" for name in step.floats]
+        sharing = self._sharing[step.kernel]
+        threads = "1" if sharing is Sharing.ALONE else "threads"
+        run = "fx_share" if sharing is Sharing.CALLER else "fx_run"
+        call = f"{run}({', '.join((step.kernel, threads, str(len(given)), *given))})"
         self._text.line(f"if ({call}) return fx_index_error({self._text.where(step.where)});")
 
     def declarations(self) -> str:
-        """The functions' prototypes."""
-        return "".join(map(_prototype, self._program.kernels))
+        """The functions' prototypes, and how they are called."""
+        names = "".join(f"Kernel {kernel.name};\n" for kernel in self._program.kernels)
+        return f'{KERNEL_HELPERS}extern "C" {{\n{names}}}\n' if names else ""
 
 
 class GpuKernels:
@@ -135,18 +139,3 @@ def _counts(kernel: Kernel) -> str:
 
 def _sizes(kernel: Kernel) -> list[SizeParameter]:
     return [parameter for parameter in kernel.parameters if isinstance(parameter, SizeParameter)]
-
-
-def _prototype(kernel: Kernel) -> str:
-    types = []
-    for parameter in kernel.parameters:
-        match parameter:
-            case BufferParameter():
-                types.append("void*")
-            case SizeParameter():
-                types.append("int64_t")
-            case FloatParameter():
-                types.append("double")
-            case _:
-                assert_never(parameter)
-    return f'extern "C" int32_t {kernel.name}({", ".join((*types, "int64_t"))});\n'

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 TYPES = """\
+#include <stdarg.h>
 #include <stdint.h>
 #include <string.h>
 typedef void* H;
@@ -31,6 +32,32 @@ BASE_FUNCTIONS = {
     "fx_index_error": "int32_t, const char*",
 }
 """The C functions that every entry may call: result type, then parameter types."""
+
+KERNEL_HELPERS = """\
+/* A kernel does share number share of shares; asked for none, it says whether it is worth sharing. */
+typedef int32_t Kernel(const int64_t* given, int64_t share, int64_t shares);
+extern "C" int omp_get_thread_num();
+extern "C" int omp_get_num_threads();
+#define FX_WORDS \\
+    int64_t* w = (int64_t*)__builtin_alloca(8 * count); \\
+    va_list list; \\
+    va_start(list, count); \\
+    for (int64_t i = 0; i < count; i++) w[i] = va_arg(list, int64_t); \\
+    va_end(list)
+/* Pointers and numbers follow, one word each. This kernel starts threads itself, if any. */
+static __attribute__((noinline)) int32_t fx_run(Kernel* kernel, int64_t threads, int64_t count, ...) {
+    FX_WORDS;
+    return kernel(w, 0, threads);
+}
+static __attribute__((noinline)) int32_t fx_share(Kernel* kernel, int64_t threads, int64_t count, ...) {
+    FX_WORDS;
+    if (threads < 2 || !kernel(w, 0, 0)) return kernel(w, 0, 1);
+    int32_t bad = 0;
+    #pragma omp parallel num_threads(threads) reduction(|:bad)
+    bad |= kernel(w, omp_get_thread_num(), omp_get_num_threads());
+    return bad;
+}
+"""
 
 GPU_FUNCTIONS = {
     "fx_gpu_enter": "int32_t, int32_t, GpuCall*",

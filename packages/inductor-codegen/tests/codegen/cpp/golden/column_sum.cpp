@@ -1,10 +1,11 @@
 // mul: mul
 // sum_1: sum
 // mul_1: mul
-extern "C" int32_t kernel_1b23f36b45e75d44(const float* in0, float* out0, int64_t threads) {
-  const int64_t step = threads > 1 ? 256 : 300;
-  for (int64_t block = 0; block < 300; block += step) {
-    const int64_t width = 300 - block < step ? 300 - block : step;
+extern "C" int32_t kernel_1b23f36b45e75d44(const int64_t* given, int64_t share, int64_t shares) {
+  const float* const in0 = (const float*)given[0];
+  float* const out0 = (float*)given[1];
+  for (int64_t block = 0; block < 300; block += 300) {
+    const int64_t width = 300 - block < 300 ? 300 - block : 300;
     float a0[300];
     __builtin_memset(a0, 0, sizeof(*a0) * width);
     for (int64_t i1 = 0; i1 < 70; ++i1) {

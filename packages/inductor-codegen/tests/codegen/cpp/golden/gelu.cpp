@@ -3,7 +3,10 @@
 // erf: erf
 // add_1: add
 // mul_1: mul
-extern "C" int32_t kernel_18551d159661abef(const float* in0, const float* in1, float* out0, int64_t threads) {
+extern "C" int32_t kernel_18551d159661abef(const int64_t* given, int64_t share, int64_t shares) {
+  const float* const in0 = (const float*)given[0];
+  const float* const in1 = (const float*)given[1];
+  float* const out0 = (float*)given[2];
   for (int64_t begin = 0; begin < 160; begin += 4096) {
     const int64_t end = 160 - begin < 4096 ? 160 : begin + 4096;
     #pragma omp simd simdlen(VECTOR_BYTES / 4)

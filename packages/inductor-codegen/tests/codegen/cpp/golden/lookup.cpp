@@ -1,5 +1,8 @@
 // index_1: gather
-extern "C" int32_t kernel_e9b09b586ff4902d(const int64_t* in0, const float* in1, float* out0, int64_t threads) {
+extern "C" int32_t kernel_e9b09b586ff4902d(const int64_t* given, int64_t share, int64_t shares) {
+  const int64_t* const in0 = (const int64_t*)given[0];
+  const float* const in1 = (const float*)given[1];
+  float* const out0 = (float*)given[2];
   int32_t bad = 0;
   for (int64_t i0 = 0; i0 < 5; ++i0) {
     const int64_t t1 = in0[i0];
@@ -15,7 +18,9 @@ extern "C" int32_t kernel_e9b09b586ff4902d(const int64_t* in0, const float* in1,
 
 // neg: neg
 // cat: cat
-extern "C" int32_t kernel_7b2e4084afb5dbe4(const float* in0, float* out0, int64_t threads) {
+extern "C" int32_t kernel_7b2e4084afb5dbe4(const int64_t* given, int64_t share, int64_t shares) {
+  const float* const in0 = (const float*)given[0];
+  float* const out0 = (float*)given[1];
   for (int64_t i0 = 0; i0 < 5; ++i0) {
     #pragma omp simd
     for (int64_t i1 = 0; i1 < 16; ++i1) {

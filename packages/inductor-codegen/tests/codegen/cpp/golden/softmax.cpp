@@ -3,10 +3,15 @@
 // exp: exp
 // sum_1: sum
 // div: div
-extern "C" int32_t kernel_e5e66d7508333204(const float* in0, float* out0, int64_t s0, int64_t threads) {
+extern "C" int32_t kernel_e5e66d7508333204(const int64_t* given, int64_t share, int64_t shares) {
+  const float* const in0 = (const float*)given[0];
+  float* const out0 = (float*)given[1];
+  const int64_t s0 = given[2];
   const int64_t n0 = 40 * s0;
-  #pragma omp parallel for num_threads(threads) if(threads > 1 && n0 >= 32768) schedule(static)
-  for (int64_t i0 = 0; i0 < s0; ++i0) {
+  if (!shares) return n0 >= 32768;
+  const int64_t pieces = s0;
+  const int64_t first = pieces * share / shares, last = pieces * (share + 1) / shares;
+  for (int64_t i0 = first; i0 < last; ++i0) {
     alignas(64) float kept0[40];
     float a0 = -__builtin_inff();
     int32_t a0_nan = 0;
