@@ -289,9 +289,10 @@ _ENTRIES = (
     BreakKind(
         "CAP249",
         "an operation on a tensor that dispatches in Python, of a kind that a graph does not hold",
-        "what its __torch_dispatch__ does is captured below autograd and autocast, with tensors of a fixed form",
-        "turn gradients off (torch.no_grad()) or let no argument require grad; keep autocast, checkpoints and"
-        " transforms of torch.func away from these tensors",
+        "what its __torch_dispatch__ does is captured below autograd and autocast, with tensors of a fixed form, and"
+        " gradients are passed on as plain tensors",
+        "let its operations give plain tensors where gradients are needed, or turn those off (torch.no_grad()); keep"
+        " autocast and transforms of torch.func away from these tensors",
     ),
 )
 

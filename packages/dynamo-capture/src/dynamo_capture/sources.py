@@ -24,6 +24,8 @@ __all__ = [
     "ContentSource",
     "DrawnFromSource",
     "FloatTensorSource",
+    "GradientSource",
+    "HistorySource",
     "IntegerTensorSource",
     "IteratedSource",
     "KnownObjectSource",
@@ -252,6 +254,25 @@ class IntegerTensorSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
+class GradientSource(Source):
+    """``tensor.grad``, past what the tensor's class makes of reading it."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return value.grad
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}.grad"
+
+
+@dataclass(frozen=True, slots=True)
 class PlainTensorSource(Source):
     """A tensor of a subclass as a plain tensor in the same memory."""
 
@@ -287,6 +308,37 @@ class FollowedTensorSource(Source):
     @property
     def expression(self) -> str:
         return f"{self.parent.expression}.requires_grad_({self.followed})"
+
+
+class _History(torch.autograd.Function):
+    """A tensor of the same form without content: gradients of it are gradients of the argument."""
+
+    @staticmethod
+    def forward(ctx: Any, value: torch.Tensor) -> torch.Tensor:
+        return torch.empty_strided(value.shape, [0] * value.dim(), dtype=value.dtype, device=value.device)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: Any) -> Any:
+        return gradient
+
+
+@dataclass(frozen=True, slots=True)
+class HistorySource(Source):
+    """What stands in a graph for the history of a tensor that dispatches in Python."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return _History.apply(value)  # type: ignore[no-untyped-call]
+
+    @property
+    def expression(self) -> str:
+        return f"history_of({self.parent.expression})"
 
 
 @functools.cache

@@ -24,6 +24,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import GraphOutput, is_differentiable, with_grad
 from dynamo_capture.regions.body import Body
 from dynamo_capture.regions.function_context import FunctionContext, is_none
+from dynamo_capture.regions.histories import history_of
 from dynamo_capture.regions.tracing import call_region, trace_body
 from dynamo_capture.values import NONE, TensorMeta, TensorValue, TupleValue, Value
 from fx_interface.regions import differentiable
@@ -162,11 +163,12 @@ def _returned(call: _Call, outputs: list[Value]) -> Value:
 
 def _region(tx: Trace, call: _Call) -> Value:
     outer = tx.output
-    forward = Body(outer, f"{call.cls.__name__}.forward")
+    forward = Body(outer, f"{call.cls.__name__}.forward", may_dispatch=True)
     for value in call.given:
-        if isinstance(value, TensorValue):
-            forward.use(value.node)
-            forward.pinned.add(outer.use(value.node))
+        node = history_of(tx, value) if isinstance(value, TensorValue) else None
+        if node is not None:
+            forward.use(node)
+            forward.pinned.add(outer.use(node))
     with torch.no_grad():
         trace_body(tx, forward, lambda: _run_forward(tx, call), pure=False)
         _check_forward(call, forward)
@@ -200,7 +202,7 @@ def _gets_gradient(call: _Call, value: TensorValue) -> bool:
 
 def _trace_backward(tx: Trace, call: _Call, forward: Body) -> tuple[Body, list[Node | None]]:
     """The backward's body, and its gradient for each of the forward's pinned arguments."""
-    body = Body(forward, f"{call.cls.__name__}.backward")
+    body = Body(forward, f"{call.cls.__name__}.backward", may_dispatch=True)
     arriving: list[Value] = []
     for value in call.outputs:
         arriving.append(_gradient(call, body, value) if isinstance(value, TensorValue) else NONE)
@@ -215,19 +217,23 @@ def _trace_backward(tx: Trace, call: _Call, forward: Body) -> tuple[Body, list[N
             f"has a backward that returns {len(items)} gradients for {len(call.given)} arguments"
         )
     body.once = body.once or body.changes_modes
-    return body, _gradients(call, forward, body, items)
+    return body, _gradients(tx, call, forward, body, items)
 
 
-def _gradient(call: _Call, body: Body, value: TensorValue) -> Value:
+def gradient_parameter(body: Body, value: TensorValue) -> TensorValue:
+    """The row-major gradient of a result, as a parameter of a backward's body."""
     spec = value.meta.spec
     arriving = TensorSpec(spec.sizes, contiguous_strides(spec.sizes), spec.dtype, spec.device)
     for size in spec.sizes:
         if not isinstance(size, int):
             body.parent.need(size)
     node = body.parameter(f"grad_{value.node.name}", arriving)
-    if not call.ctx.materialize and not _gets_gradient(call, value):
-        return NONE
     return TensorValue(node, TensorMeta.of(arriving, False, True))
+
+
+def _gradient(call: _Call, body: Body, value: TensorValue) -> Value:
+    made = gradient_parameter(body, value)
+    return NONE if not call.ctx.materialize and not _gets_gradient(call, value) else made
 
 
 def _derivative(tx: Trace, call: _Call) -> Value:
@@ -238,7 +244,7 @@ def _derivative(tx: Trace, call: _Call) -> Value:
     return call.owner.get_attr(tx, name)
 
 
-def _gradients(call: _Call, forward: Body, body: Body, items: list[Value]) -> list[Node | None]:
+def _gradients(tx: Trace, call: _Call, forward: Body, body: Body, items: list[Value]) -> list[Node | None]:
     """For each pinned argument the node of its gradient; one that was passed twice gets the sum."""
     found: dict[Node, Node | None] = {outer: None for outer in forward.lifted if outer in forward.pinned}
     for value, item, needed in zip(call.given, items, call.ctx.needs, strict=False):
@@ -248,7 +254,9 @@ def _gradients(call: _Call, forward: Body, body: Body, items: list[Value]) -> li
             raise call.refuse(f"has a backward that returns {item.describe()} for {value.describe()}")
         if not needed:
             continue
-        outer = forward.parent.use(value.node)
+        history = history_of(tx, value)
+        assert history is not None
+        outer = forward.parent.use(history)
         node, known = body.use(item.node), found[outer]
         if known is not None:
             node = body.call(
@@ -258,23 +266,21 @@ def _gradients(call: _Call, forward: Body, body: Body, items: list[Value]) -> li
     return list(found.values())
 
 
-def _open(tx: Trace, call: _Call, forward: Body, backward: Body, gradients: list[Node | None]) -> Value:
-    """Put the call into the graph, and make the values that it returns."""
-    outer, results = tx.output, call.results
+def open_differentiable(
+    tx: Trace,
+    forward: Body,
+    backward: Body,
+    gradients: list[Node | None],
+    results: list[TensorValue],
+    metas: list[TensorMeta],
+    options: dict[str, Any],
+) -> list[Node]:
+    """Put the call of a region with a backward of its own into the graph: a node for each of the forward's results."""
+    outer = tx.output
     nodes = [forward.use(value.node) for value in results]
-    metas = [_meta_of_result(call, value) for value in results]
-    pinned = [node for node in forward.lifted if node in forward.pinned]
-    options = {
-        "results": len(results),
-        "dirty": tuple(pinned.index(outer.use(v.node)) for v in call.ctx.dirty if isinstance(v, TensorValue)),
-        "non_differentiable": tuple(
-            i for i, v in enumerate(results) if _is_in(v, call.ctx.non_differentiable)
-        ),
-        "materialize": call.ctx.materialize,
-        "once": backward.once or _is_marked_once(call),
-    }
-    spec = tuple(with_grad(meta.spec, meta.requires_grad) for meta in metas)
-    node = call_region(outer, differentiable, [forward, backward], [], options, spec, tx.where())
+    specs = [with_grad(meta.spec, meta.requires_grad) for meta in metas]
+    options = {"results": len(results), **options}
+    node = call_region(outer, differentiable, [forward, backward], [], options, tuple(specs), tx.where())
 
     def close() -> None:
         backward.close(gradients)
@@ -283,9 +289,27 @@ def _open(tx: Trace, call: _Call, forward: Body, backward: Body, gradients: list
 
     outer.closing.append(close)
     forward.end()
-    made = iter(
-        [_result(outer, node, i, v, m, call) for i, (v, m) in enumerate(zip(results, metas, strict=True))]
-    )
+    return [
+        outer.call("call_function", operator.getitem, (node, i), {}, spec, None, pure=True)
+        for i, spec in enumerate(specs)
+    ]
+
+
+def _open(tx: Trace, call: _Call, forward: Body, backward: Body, gradients: list[Node | None]) -> Value:
+    """Put the call into the graph, and make the values that it returns."""
+    outer, results = tx.output, call.results
+    metas = [_meta_of_result(call, value) for value in results]
+    pinned = [node for node in forward.lifted if node in forward.pinned]
+    options = {
+        "dirty": tuple(pinned.index(outer.use(v.node)) for v in call.ctx.dirty if isinstance(v, TensorValue)),
+        "non_differentiable": tuple(
+            i for i, v in enumerate(results) if _is_in(v, call.ctx.non_differentiable)
+        ),
+        "materialize": call.ctx.materialize,
+        "once": backward.once or _is_marked_once(call),
+    }
+    nodes = open_differentiable(tx, forward, backward, gradients, results, metas, options)
+    made = iter([_result(node, v, m, call) for node, v, m in zip(nodes, results, metas, strict=True)])
     return _returned(call, [next(made) if isinstance(v, TensorValue) else v for v in call.outputs])
 
 
@@ -295,15 +319,11 @@ def _meta_of_result(call: _Call, value: TensorValue) -> TensorMeta:
     return TensorMeta.of(value.meta.spec, needs, not needs, kind)
 
 
-def _result(
-    outer: GraphOutput, node: Node, index: int, value: TensorValue, meta: TensorMeta, call: _Call
-) -> Value:
+def _result(node: Node, value: TensorValue, meta: TensorMeta, call: _Call) -> Value:
     if _is_in(value, call.ctx.dirty):
         value.meta = meta
         return value
-    spec = with_grad(meta.spec, meta.requires_grad)
-    item = outer.call("call_function", operator.getitem, (node, index), {}, spec, None, pure=True)
-    made = TensorValue(item, meta)
+    made = TensorValue(node, meta)
     if value.memory is not value or _is_in(value, call.given):
         made.memory = value.memory
     return made

@@ -27,12 +27,14 @@ class Body(GraphOutput):
     """A sub-graph. ``lifted``: nodes of the parent and the placeholders that stand for them; ``results`` are
     returned; ``outside`` are tensors of the surroundings that it writes to; ``pinned`` are nodes of the parent that
     stay arguments even if they are not used; ``once``: what is inside must not be differentiated as it stands;
-    ``asks_modes``: a mode of the program is asked about what torch itself does around the part."""
+    ``asks_modes``: a mode of the program is asked about what torch itself does around the part;
+    ``may_dispatch``: whether operations inside may be taken apart, which autograd at most sees as other regions."""
 
     asks_modes = False
 
-    def __init__(self, parent: GraphOutput, what: str) -> None:
+    def __init__(self, parent: GraphOutput, what: str, may_dispatch: bool = False) -> None:
         super().__init__()
+        self.may_dispatch = may_dispatch
         self.parent = parent
         self.what = what
         self.lifted: dict[Node, Node] = {}

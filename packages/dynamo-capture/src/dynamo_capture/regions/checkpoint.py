@@ -47,7 +47,7 @@ def call_checkpoint(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> V
     if reentrant and not any(isinstance(v, TensorValue) and v.meta.requires_grad for v in given):
         raise GraphBreak("CAP244", "a reentrant checkpoint gets no tensor that requires grad")
     name = function.describe()
-    body = Body(tx.output, f"the checkpointed part ({name})")
+    body = Body(tx.output, f"the checkpointed part ({name})", may_dispatch=True)
     passed = [function, *given, *kwargs.values()]
 
     def run() -> Value:

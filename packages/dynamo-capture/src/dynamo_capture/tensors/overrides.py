@@ -19,6 +19,7 @@ from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.sources import GradientSource
 from dynamo_capture.tensors.function_modes import (
     FunctionModes,
     Spread,
@@ -179,6 +180,12 @@ class OverriddenTensors(WrapperTensors):
             if answer is not None:
                 return answer
         return super().get_attr(owner, name)
+
+    def _grad(self, owner: TensorValue) -> Value:
+        if owner.real is None or owner.source is None or not overrides(owner.meta.cls):
+            return super()._grad(owner)
+        source = GradientSource(owner.source)
+        return self._tx.wrap(source.step(owner.real), source)
 
     def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
         """``tensor.name = value``."""

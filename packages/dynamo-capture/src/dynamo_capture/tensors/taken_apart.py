@@ -28,10 +28,12 @@ _SIGNALS = (GraphBreak, UserRaise, NotConstant, DataDependent, UnbackedSymbolErr
 
 
 class TakenApart:
-    """One such operation: what stands for which tensor."""
+    """One such operation: what stands for which tensor. ``hides_grad``: the operators are traced with gradients off, as
+    a part of a graph that autograd does not see into."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Trace, hides_grad: bool = False) -> None:
         self._tx = tx
+        self._hides_grad = hides_grad
         self._fakes: dict[int, SpecTensor] = {}
         self._values: dict[int, Value] = {}
         self._kept: list[Any] = []
@@ -40,12 +42,20 @@ class TakenApart:
 
     def run(self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``function(*args, **kwargs)``."""
+        given = [self.stand_in(value) for value in args]
+        options = {name: self.stand_in(value) for name, value in kwargs.items()}
+        before = [(fake, fake.requires_grad, fake.is_leaf) for fake in self._fakes.values()]
+        found = self.run_on_stand_ins(function, given, options)
+        if any([fake.requires_grad, fake.is_leaf] != known for fake, *known in before):
+            raise GraphBreak("CAP249", f"{function.__name__} changes what autograd knows of its argument")
+        return found
+
+    def run_on_stand_ins(self, function: Callable[..., Any], args: Any, kwargs: Mapping[str, Any]) -> Value:
+        """``function(*args, **kwargs)`` with the arguments as torch's functions see them."""
         tx, inference = self._tx, self._tx.inference
-        given = [self._stand_in(value) for value in args]
-        options = {name: self._stand_in(value) for name, value in kwargs.items()}
         before, inference.apart = inference.apart, self._reached
         try:
-            found = inference.run(function, given, options)
+            found = inference.run(function, args, kwargs)
         except Exception as error:
             if error is self._mistake:
                 raise
@@ -56,7 +66,7 @@ class TakenApart:
             inference.apart = before
         return self._value(found)
 
-    def _stand_in(self, value: Value) -> Any:
+    def stand_in(self, value: Value) -> Any:
         """What stands for a value in torch's functions."""
         made = self._tx.tensors.fake(self._tx.force(value), self._fakes)
         for fake in self._fakes.values():
@@ -103,8 +113,11 @@ class TakenApart:
         named = {name: self._value(arg) for name, arg in kwargs.items()}
         before, tx.inference.apart = tx.inference.apart, None
         disabled = tx.tensors.disabled
+        enabled = torch.is_grad_enabled()
         tx.tensors.below += 1
         try:
+            if self._hides_grad:
+                torch.set_grad_enabled(False)
             classes = _dispatching([*values, *named.values()])
             if classes:
                 self._note_writes(func, args, kwargs)
@@ -118,6 +131,7 @@ class TakenApart:
             self._mistake = error
             raise
         finally:
+            torch.set_grad_enabled(enabled)
             tx.tensors.below -= 1
             tx.tensors.disabled = disabled
             tx.inference.apart = before
@@ -164,7 +178,7 @@ class TakenApart:
                 raise GraphBreak("CAP249", f"{func} gives a tensor that requires grad by itself")
         elif not isinstance(answer, Const):
             raise GraphBreak("CAP249", f"{func} gives {answer.describe()}")
-        return self._stand_in(answer)
+        return self.stand_in(answer)
 
 
 def _is_operator(function: Callable[..., Any]) -> bool:

@@ -14,6 +14,7 @@ from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls.modes import set_grad
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.regions.body import Body
+from dynamo_capture.regions.dispatched import differentiated
 from dynamo_capture.tensors.attributes import TensorAttributes
 from dynamo_capture.tensors.taken_apart import TakenApart
 from dynamo_capture.values import (
@@ -93,16 +94,21 @@ class WrapperTensors(TensorAttributes):
         kwargs: dict[str, Value],
     ) -> Value:
         name = getattr(function, "__name__", "an operation")
-        if torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors):
-            raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python is differentiated")
         if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
             raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python under autocast")
-        if isinstance(self._tx.output, Body):  # which may be differentiated, one level too low
-            raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python inside of a region")
+        output = self._tx.output
+        while isinstance(output, Body) and not self.below:
+            if not output.may_dispatch:  # it may be differentiated, one level too low
+                raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python inside of a region")
+            output.once = True
+            output = output.parent
         cls = next(tensor.meta.cls for tensor in tensors if type(tensor) is WrapperValue)
         for special in (f"__{name}__", f"__r{name}__", f"__i{name}__"):
             if getattr(function, "__module__", "") == "_operator" and self.is_own(cls, special):
                 raise GraphBreak("CAP210", f"{special} of {cls.__name__}, a class of tensors")
+        followed = torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors)
+        if followed and name != "detach":
+            return differentiated(self._tx, function, name, tensors, args, kwargs)
         return TakenApart(self._tx).run(function, args, kwargs)
 
     def call_method(

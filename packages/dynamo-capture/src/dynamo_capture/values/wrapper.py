@@ -12,15 +12,18 @@ from dynamo_capture.values.base import Value
 from dynamo_capture.values.tensor import TensorMeta, TensorValue
 
 if TYPE_CHECKING:
+    from torch.fx import Node
+
     from fx_interface.source import Source
 
 
 class WrapperValue(TensorValue):
     """To every question about tensors a tensor. What is in it, its attributes hold, and operations on it are what its
     class makes of them. ``given``: for one that the trace made, its class and the other arguments of
-    ``_make_wrapper_subclass``, whose ``names`` those are."""
+    ``_make_wrapper_subclass``, whose ``names`` those are. ``history``: the node of a graph's input that gradients of
+    an existing one go to."""
 
-    __slots__ = ("given", "names")
+    __slots__ = ("given", "history", "names")
 
     def __init__(
         self,
@@ -42,6 +45,7 @@ class WrapperValue(TensorValue):
         self.formula = None
         self.given = list(given)
         self.names = names
+        self.history: Node | None = None
 
     def __getattr__(self, name: str) -> Any:
         """What is not there: the node, which whatever puts tensors into the graph asks for."""
