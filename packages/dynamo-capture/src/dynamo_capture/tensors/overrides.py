@@ -218,7 +218,7 @@ class OverriddenTensors(WrapperTensors):
         found: list[type] = []
         for value in values:
             kind = type(value)
-            if kind is TensorValue:
+            if kind is TensorValue or kind is WrapperValue:
                 cls = value.meta.cls  # type: ignore[attr-defined]
                 inner = [cls] if cls is not torch.Tensor and overrides(cls) else ()
             elif kind is TupleValue or kind is ListValue:

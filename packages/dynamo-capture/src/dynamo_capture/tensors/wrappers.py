@@ -28,7 +28,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.wrapper import WrapperValue
 from fx_interface.dispatch_mode import DispatchMode
-from fx_interface.source import Source
+from fx_interface.source import InstanceDictSource, Source
 from fx_interface.tensor_spec import TensorSpec
 
 _KEYS = torch._C.DispatchKeySet
@@ -149,7 +149,11 @@ class WrapperTensors(TensorAttributes):
         found = getattr(torch.Tensor, name, None)
         if owner.real is None or isinstance(found, (property, types.GetSetDescriptorType)):
             return False
-        return name in vars(owner.real)
+        if name in vars(owner.real):
+            return True
+        if owner.source is not None and found is not None:
+            self._tx.guards.absent(InstanceDictSource(owner.source), name)
+        return False
 
     def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
         """``tensor.name = value``."""
