@@ -39,6 +39,7 @@ BY_IDENTITY = (
     inspect.Signature,
     inspect.Parameter,
     types.MappingProxyType,
+    torch.torch_version.TorchVersion,
     types.GenericAlias,
     types.UnionType,
     logging.Logger,
