@@ -125,6 +125,15 @@ def test_modes_see_the_program_and_nothing_of_the_compiler(compiled: Any, kind: 
         backend.runs = 0
 
 
+def test_a_block_without_dispatch_to_python(compiled: Any) -> None:
+    function, backend = compiled
+    x = torch.randn(3)
+    for _ in range(2):
+        with torch._C._DisableTorchDispatch():  # type: ignore[attr-defined]
+            torch.testing.assert_close(function(x), _program(x))
+    assert backend.runs == 0
+
+
 def test_counted_operations() -> None:
     weight = torch.randn(3, 3)
     function = optimize(_Counted())(lambda x: x @ weight)

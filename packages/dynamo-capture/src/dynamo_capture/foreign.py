@@ -29,6 +29,8 @@ def foreign_interpreter() -> str | None:
     """The name of what interprets this thread's operators now, or None."""
     if torch._C._get_tracing_state() is not None:
         return "torch.jit.trace"
+    if torch._C._dispatch_tls_is_dispatch_key_excluded(torch._C.DispatchKey.Python):
+        return "a block without dispatch to Python"  # where tensors without data would meet real kernels
     for key, name in _BY_KEY.items():
         if torch._C._dispatch_tls_is_dispatch_key_included(key):
             return name

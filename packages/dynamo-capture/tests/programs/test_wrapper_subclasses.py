@@ -365,6 +365,44 @@ def test_a_break_inside_is_a_break_at_the_operation(same):
     same(f, (Asking(X), X), (Asking(X * 9), X))
 
 
+class HoldsData(torch.Tensor):
+    """No wrapper: operators run on its own memory."""
+
+    @staticmethod
+    def __new__(cls, data):
+        return torch.Tensor._make_subclass(cls, data)
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        print(func)
+        with torch._C._DisableTorchDispatch():
+            return func(*args, **(kwargs or {}))
+
+
+class SaysItsForm(Wrapper):
+    """Is asked for its sizes."""
+
+    @staticmethod
+    def __new__(cls, inner):
+        return torch.Tensor._make_wrapper_subclass(cls, inner.shape, dispatch_sizes_strides_policy="sizes")
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        print(func)
+        if func is torch.ops.aten.sym_size.default:
+            return args[0].inner.shape
+        return func(*tree_map(lambda v: v.inner if isinstance(v, cls) else v, args), **(kwargs or {}))
+
+
+@pytest.mark.parametrize("cls", [HoldsData, SaysItsForm])
+def test_tensors_that_are_more_than_what_they_wrap(same, cls):
+    def make():
+        w = cls(X)
+        return lambda x: (w * x + 1).relu()
+
+    same.made(make, (Y,), (Y + 1,))
+
+
 def under_autocast(w, x):
     with torch.autocast("cpu"):
         return torch.mm(w, x.t()).inner

@@ -116,7 +116,7 @@ def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
         made.base = ListValue([])
     elif issubclass(cls, set):
         made.base = SetValue({})
-    elif base is not object:
+    elif base is not object or not _is_made_by_object(cls):
         raise GraphBreak(
             "CAP233",
             f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",
@@ -143,6 +143,15 @@ def new_tuple(cls: type, items: list[Value]) -> Value:
 def _is_heap(cls: type) -> bool:
     """Whether a class is written in Python: not in C, in a module of CPython's such as ``_random``."""
     return bool(cls.__flags__ & (1 << 9)) and cls.__module__ not in _EXTENSIONS
+
+
+def _is_made_by_object(cls: type) -> bool:
+    """Whether ``object.__new__`` can make an instance: classes made by libraries in C++ look like ones in Python."""
+    try:
+        object.__new__(cls)
+    except TypeError:
+        return False
+    return True
 
 
 def _is_generated(maker: Any) -> bool:
