@@ -109,8 +109,8 @@ def samples(case: Case, count: int) -> Iterator[Sample]:
     given = info.sample_inputs("cpu", case.dtype, requires_grad=grad)
     if case.in_place:
         given = (sample for sample in given if not sample.broadcasts_input)
+    function = _in_place(info.inplace_variant, grad) if case.in_place else info.get_op()
     for sample in itertools.islice(given, count):
-        function = _in_place(info.inplace_variant, grad) if case.in_place else info.get_op()
         args = (sample.input, *sample.args)
         yield Sample(function, args, dict(sample.kwargs), sample.output_process_fn_grad)
 

@@ -38,7 +38,7 @@ class Stack:
 
     def __init__(self, store: ArtifactStore | None = None) -> None:
         self.store = store
-        self._dynamic: tuple[Callable[..., Any], Callable[..., Any]] | None = None
+        self._dynamic: dict[tuple[Callable[..., Any], bool], Callable[..., Any]] = {}
         self.decomposed: Counter[str] = Counter()
         self.left: Counter[str] = Counter()
         self.left_complex: Counter[str] = Counter()
@@ -52,11 +52,14 @@ class Stack:
         fast: Callable[..., Any] = fxstack.compile(function, backend=self.backend, fullgraph=True)
         return fast
 
-    def dynamic(self, function: Callable[..., Any]) -> Callable[..., Any]:
+    def dynamic(self, function: Callable[..., Any], *, fullgraph: bool = True) -> Callable[..., Any]:
         """``function`` as a user compiles it for sizes that vary; the same for all calls of one function."""
-        if self._dynamic is None or self._dynamic[0] is not function:
-            self._dynamic = function, fxstack.compile(function, backend=self.backend, dynamic=True)
-        return self._dynamic[1]
+        key = function, fullgraph
+        if key not in self._dynamic:
+            self._dynamic[key] = fxstack.compile(
+                function, backend=self.backend, dynamic=True, fullgraph=fullgraph
+            )
+        return self._dynamic[key]
 
     def backend(self, captured: GraphModule, example_inputs: Sequence[Any]) -> Callable[..., Any]:
         """The same for what frame capture hands over: for programs that only compile in pieces."""

@@ -120,7 +120,11 @@ def _compiled(case: Case, sample: Sample, stack: Stack) -> tuple[Outcome, str]:
     """What the stack does, and why not in one graph."""
     twice = case.how == "twice"
     if case.how == "dynamic":
-        return outcome(stack.dynamic(sample.function), sample), ""
+        try:
+            return outcome(stack.dynamic(sample.function), sample), ""
+        except StackError as whole:
+            refused = f"{whole.code}: {_first_line(whole.what)}"
+        return outcome(stack.dynamic(sample.function, fullgraph=False), sample), refused
     try:
         return outcome(stack.compiled(sample.function), sample, twice=twice), ""
     except UnsupportedProgramError as alone:

@@ -86,6 +86,18 @@ def test_sizes_that_may_be_one_are_decided() -> None:
     assert any(guard.relation.op == "==" for guard in env.guards)
 
 
+def test_numbers_that_are_sizes_are_told_from_zero_and_one() -> None:
+    for hint, strides in ((0, (1, 1)), (1, (1, 1))):
+        env = ShapeEnv()
+        size = env.create_symbol(hint, low=None)
+        made = LIBRARY.infer(ATEN.empty.memory_format, ((3, size),), {}, env)
+        assert (made.sizes, made.strides) == ((3, hint), strides)
+    env = ShapeEnv()
+    size = env.create_symbol(5, low=None)
+    LIBRARY.infer(ATEN.empty.memory_format, ((3, size),), {}, env)
+    assert {str(guard.relation) for guard in env.guards} == {f"{size} != 0", f"{size} != 1"}
+
+
 def test_a_library_of_one_s_own() -> None:
     def halved(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
         return TensorSpec((x.sizes[0] // 2,), (1,), x.dtype, x.device)

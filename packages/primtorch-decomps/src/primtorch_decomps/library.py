@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 import torch
 from torch._ops import OpOverload
 
-from fx_interface.symbols import Expr, Relation, ShapeEnv, symbol
+from fx_interface.symbols import Expr, Relation, ShapeEnv, Symbol, symbol
 from fx_interface.tensor_spec import TensorSpec, ValueSpec
 from primtorch_decomps.complex_specs import spec_of_complex
 from primtorch_decomps.errors import RuleMismatchError
@@ -123,7 +123,7 @@ def settle_sizes(spec: ValueSpec, env: ShapeEnv) -> bool:
     for size in spec.sizes:
         if (
             isinstance(size, Expr)
-            and size.as_symbol is None
+            and not _is_ordinary(size.as_symbol, env)
             and not env.is_from_data(size)
             and _is_special(size, env)
         ):
@@ -139,6 +139,12 @@ def _expect_sizes(spec: ValueSpec, env: ShapeEnv) -> None:
         for size in part.sizes if isinstance(part, TensorSpec) else ():
             if isinstance(size, Expr) and env.is_from_data(size):
                 env.expect(Relation("<=", 0, size))
+
+
+def _is_ordinary(size: Symbol | None, env: ShapeEnv) -> bool:
+    """Whether the size is a symbol for at least 2, as a tensor's sizes are; a program's numbers may be anything."""
+    known = None if size is None else env.symbols.get(size)
+    return known is not None and known.range.low is not None and known.range.low > 1
 
 
 def _is_special(size: Expr, env: ShapeEnv) -> bool:
