@@ -182,3 +182,12 @@ def test_what_divides_evenly_is_the_whole_again() -> None:
     env.require(Relation("==", a * b, c * b))
     assert env.known(halves) is True
     assert env.known(Relation("==", 2 * (b // 2), b)) is None
+
+
+def test_what_is_neither_above_nor_below_is_equal() -> None:
+    env = ShapeEnv()
+    width, size = env.create_symbol(0, low=None), env.create_symbol(5)
+    assert env.decide(Relation("<=", width, 0))
+    assert env.simplify(size + width) is size + width
+    assert env.decide(Relation("<=", 0 - width, 0))
+    assert env.simplify(size + width) is size

@@ -134,6 +134,7 @@ class ShapeEnv:
         self._seen: set[Relation] = set()
         self._at_most_zero: set[Expr] = set()
         self._zero: set[Expr] = set()
+        self._required_at_most_zero: set[IntLike] = set()
 
     def create_symbol(
         self, hint: int | None, source: Source | None = None, *, low: int | None = 2, high: int | None = None
@@ -374,6 +375,20 @@ class ShapeEnv:
         self.guards.append(ShapeGuard(relation, self.location, fixes))
         if relation.op == "==":
             self._learn_equality(self.simplify(relation.lhs), self.simplify(relation.rhs))
+        elif relation.op == "<=":
+            self._note_at_most_zero(self.simplify(relation.lhs) - self.simplify(relation.rhs))
+
+    def _note_at_most_zero(self, difference: IntLike) -> None:
+        """What is required to be at most 0 and at least 0 is 0."""
+        if isinstance(difference, int):
+            return
+        self._required_at_most_zero.add(difference)
+        if -difference in self._required_at_most_zero:
+            for monomial, coefficient in difference.terms:
+                atom = monomial[0] if len(monomial) == 1 else None
+                if isinstance(atom, Symbol) and abs(coefficient) == 1:
+                    one = symbol(atom.name)
+                    return self._learn_equality(one, one - coefficient * difference)
 
     def specialize(self, value: IntLike) -> int:
         """The hint as a plain integer, recording that the compiled code is for this value only."""
