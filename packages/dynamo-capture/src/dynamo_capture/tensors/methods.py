@@ -163,6 +163,11 @@ def _cov(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Val
     return tx.calls.from_python(torch.cov).call(tx, [owner, *args], kwargs)
 
 
+@method("corrcoef")
+def _corrcoef(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return tx.calls.from_python(torch.corrcoef).call(tx, [owner, *args], kwargs)
+
+
 @method("__setitem__")
 def _setitem(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     owner.set_item(tx, args[0], args[1])

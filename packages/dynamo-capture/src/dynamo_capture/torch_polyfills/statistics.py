@@ -1,4 +1,4 @@
-"""Substitutes for statistics of torch that ask in C whether weights are as they should be."""
+"""Substitutes for statistics of torch that ask in C what counts and weights are."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def cov(
     fweights: torch.Tensor | None = None,
     aweights: torch.Tensor | None = None,
 ) -> Any:
-    """With weights. What torch warns of or refuses is left to torch: an assertion that fails here runs it."""
+    """What torch warns of or refuses is left to torch: an assertion that fails here runs it."""
     weights = [w for w in (fweights, aweights) if w is not None]
     count = input.numel() if input.dim() < 2 else input.shape[1]
     wrong = (
@@ -27,11 +27,14 @@ def cov(
         or (aweights is not None and not aweights.is_floating_point())
         or any(w.dim() != 1 or w.shape[0] != count for w in weights)
     )
-    if wrong or not weights or not count:
+    if wrong or not count or (not weights and count <= correction):
         return torch.ops.aten.cov.default(input, correction=correction, fweights=fweights, aweights=aweights)
+    observed = input.view(1, -1) if input.dim() < 2 else input
+    if not weights:
+        centered = observed - (observed.sum(1) / count).unsqueeze(1)
+        return torch.true_divide(torch.mm(centered, centered.t().conj()), count - correction).squeeze()
     for given in weights:
         assert given.min() >= 0
-    observed = input.view(1, -1) if input.dim() < 2 else input
     weight = weights[0] if len(weights) == 1 else weights[0] * weights[1]
     total = weight.sum()
     assert total != 0
@@ -43,3 +46,17 @@ def cov(
     centered = observed - mean.unsqueeze(1)
     products = torch.mm(centered, (centered * weight).t().conj())
     return torch.true_divide(products, divisor).squeeze()
+
+
+@substitutes(torch.corrcoef)
+def corrcoef(input: torch.Tensor) -> Any:
+    """Covariances divided by both deviations, within -1 and 1."""
+    covariances = cov(input)
+    if covariances.dim() == 0:
+        return covariances / covariances
+    variances = covariances.diag()
+    deviations = torch.sqrt(variances.real if variances.is_complex() else variances)
+    found = covariances / deviations.view(-1, 1) / deviations.view(1, -1)
+    if found.is_complex():
+        return torch.complex(found.real.clip(-1, 1), found.imag.clip(-1, 1))
+    return found.clip(-1, 1)
