@@ -74,3 +74,30 @@ def answering() -> Callable[..., hook.Callback]:
         return callback
 
     return make
+
+
+@pytest.fixture
+def agrees(tx) -> Callable[..., None]:
+    """Traces a function without a hook and without compiling; what it returns, or raises, must be Python's."""
+    from dynamo_capture.errors import UserRaise
+    from dynamo_capture.values import Const
+
+    def traced(function: Any, args: tuple[Any, ...]) -> Any:
+        try:
+            made = tx.inliner.call_function(Const(function), [tx.known(arg) for arg in args], {})
+        except UserRaise as raised:
+            return raised.value.python_type(), tx.constant(raised.value.get_attr(tx, "args"))
+        return tx.constant(made)
+
+    def plain(function: Any, args: tuple[Any, ...]) -> Any:
+        try:
+            return function(*args)
+        except Exception as error:
+            return type(error), error.args
+
+    def check(function: Any, *args: Any) -> None:
+        wanted, found = plain(function, args), traced(function, args)
+        assert found == wanted
+        assert repr(found) == repr(wanted)
+
+    return check

@@ -319,15 +319,17 @@ class GeneratorValue(IteratorValue):
 
     def send(self, tx: Trace, value: Value) -> Value:
         """``generator.send(value)``; IteratorStop carries the returned value."""
+        if self.running:
+            raise tx.raises(ValueError, "generator already executing")
         if self.finished:
             raise IteratorStop
+        if not (self.started or (isinstance(value, Const) and value.value is None)):
+            raise tx.raises(TypeError, "can't send non-None value to a just-started generator")
         self.frame.stack.append(value)
         self.started = True
         return self._resume(tx)
 
     def _resume(self, tx: Trace) -> Value:
-        if self.running:
-            raise tx.raises(ValueError, "generator already executing")
         self.running = True
         try:
             done = self.frame.run()

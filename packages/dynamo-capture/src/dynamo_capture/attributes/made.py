@@ -116,7 +116,9 @@ class MadeAttributes(Lookup):
             case "__defaults__":
                 return TupleValue(function.defaults) if function.defaults else NONE
             case "__dict__":
-                attrs = {key: value for key, value in function.attrs.items() if key != "__annotations__"}
+                attrs = {
+                    key: value for key, value in function.attrs.items() if not _is_slot_of_functions(key)
+                }
                 return DictValue({key: [Const(key), value] for key, value in attrs.items()})
             case "__get__":
                 return BuiltinMethod(function, name)
@@ -129,3 +131,10 @@ class MadeAttributes(Lookup):
                     return NONE
                 return DictValue({key: [Const(key), value] for key, value in function.kwdefaults.items()})
         raise self._tx.raises(AttributeError, f"'function' object has no attribute {name!r}")
+
+
+def _is_slot_of_functions(name: str) -> bool:
+    """Whether functions keep it beside their ``__dict__``: names, text, annotations, defaults."""
+    return name == "__module__" or isinstance(
+        vars(types.FunctionType).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)
+    )

@@ -12,7 +12,7 @@ import struct
 import sys
 import types
 import typing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import graph_break
@@ -25,6 +25,7 @@ from dynamo_capture.values import (
     FunctionValue,
     MethodValue,
     ObjectValue,
+    PartialValue,
     TupleValue,
     Value,
     boolean,
@@ -98,9 +99,10 @@ def signature(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner = args[0]
     options = {name: tx.constant(value) for name, value in kwargs.items()}
     if isinstance(owner, MethodValue) and isinstance(owner.function, Const):
-        function = owner.function.value
-        found = tx.fold(lambda: inspect.signature(function, **options))
-        return Const(found.replace(parameters=list(found.parameters.values())[1:]))
+        bound = types.MethodType(
+            owner.function.value, owner
+        )  # to anything: only what is left of the parameters counts
+        return Const(tx.fold(lambda: inspect.signature(bound, **options)))
     if isinstance(owner, ObjectValue) and owner.real is not None:
         tx.attributes.guard_type(owner)
         return Const(tx.fold(lambda: inspect.signature(owner.real, **options)))
@@ -123,13 +125,22 @@ for _symbol, (_function, _, _) in COMPARE.items():
     handles(_function)(_compare)
 
 
+def _check_sequence(tx: Trace, value: Value) -> None:
+    """What is to be joined to another is a sequence as C sees it: it has items, and is no dict."""
+    kind = value.python_type()
+    if not hasattr(kind, "__getitem__") or issubclass(kind, dict):
+        raise tx.raises(TypeError, f"'{kind.__name__}' object can't be concatenated")
+
+
 @handles(operator.iconcat)
 def extend_in_place(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    _check_sequence(tx, args[0])
     return tx.operators.binary("+=", args[0], args[1])
 
 
 @handles(operator.concat)
 def concatenate(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    _check_sequence(tx, args[0])
     return tx.operators.binary("+", args[0], args[1])
 
 
@@ -197,22 +208,36 @@ def index(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(functools.update_wrapper)
 def update_wrapper(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """Copies names onto a function that the trace made."""
-    wrapper = args[0]
-    wrapped = args[1] if len(args) > 1 else kwargs["wrapped"]
-    if isinstance(wrapper, FunctionValue):
-        wrapper.attrs["__wrapped__"] = wrapped
-        for name in ("__name__", "__qualname__", "__doc__", "__module__"):
-            if tx.attributes.has(wrapped, name):
-                wrapper.attrs[name] = wrapped.get_attr(tx, name)
+    """Copies what describes a function onto one that the trace made; on anything else Python's own code does it."""
+    given = _given(functools.update_wrapper, args, kwargs)
+    wrapper, wrapped = given["wrapper"], given["wrapped"]
+    assigned = _names(tx, given.get("assigned"), functools.WRAPPER_ASSIGNMENTS)
+    updated = _names(tx, given.get("updated"), functools.WRAPPER_UPDATES)
+    if not isinstance(wrapper, FunctionValue) or not set(updated) <= {"__dict__"}:
+        return tx.inliner.call_function(Const(functools.update_wrapper), args, kwargs)
+    for name in assigned:
+        if tx.attributes.has(wrapped, name):
+            wrapper.set_attr(tx, name, wrapped.get_attr(tx, name))
+    if updated and tx.attributes.has(wrapped, "__dict__"):
+        for item in wrapped.get_attr(tx, "__dict__").call_method(tx, "items", [], {}).unpack(tx):
+            key, value = item.unpack(tx)
+            wrapper.set_attr(tx, str(tx.constant(key)), value)
+    wrapper.set_attr(tx, "__wrapped__", wrapped)
     return wrapper
 
 
 @handles(functools.wraps)
 def wraps(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from dynamo_capture.values import PartialValue
+    return PartialValue(Const(functools.update_wrapper), [], _given(functools.wraps, args, kwargs))
 
-    return PartialValue(Const(functools.update_wrapper), [], {"wrapped": args[0]})
+
+def _given(function: Any, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
+    """The arguments that are given to a function of Python, by name."""
+    return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
+
+
+def _names(tx: Trace, given: Value | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    return default if given is None else tuple(str(tx.constant(name)) for name in given.unpack(tx))
 
 
 @handles(functools.lru_cache)
@@ -223,4 +248,5 @@ def lru_cache(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handles(importlib.import_module)
 def import_module(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     names = [tx.constant(arg) for arg in args]
-    return Const(tx.fold(lambda: importlib.import_module(*names)))
+    named = {name: tx.constant(value) for name, value in kwargs.items()}
+    return Const(tx.fold(lambda: importlib.import_module(*names, **named)))

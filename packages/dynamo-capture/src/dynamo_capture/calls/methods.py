@@ -197,9 +197,10 @@ def list_clear(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str,
 
 @method(list.__init__)
 def list_init(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = args[0].unpack(tx) if args else []
     tx.effects.mutates(owner)
-    owner.items[:] = items
+    owner.items.clear()  # before the argument is read, which may be the list itself
+    if args:
+        owner.items.extend(args[0].unpack(tx))
     return NONE
 
 

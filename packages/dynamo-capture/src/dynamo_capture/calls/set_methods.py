@@ -52,9 +52,8 @@ def set_update(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, 
 
 @method(set.__init__)
 def set_init(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    made = [tx.calls.as_set(arg) for arg in args]
-    owner.clear(tx)
-    return set_update(tx, owner, list(made), {})
+    owner.clear(tx)  # before the argument is read, which may be the set itself
+    return set_update(tx, owner, args, {})
 
 
 @method(set.clear)

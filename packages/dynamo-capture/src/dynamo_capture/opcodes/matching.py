@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from dynamo_capture.errors import UserRaise
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 _SEQUENCE, _MAPPING, _MATCHES_ITSELF = 1 << 5, 1 << 6, 1 << 22
 """Flags of classes that patterns ask about (Py_TPFLAGS_SEQUENCE, _MAPPING, _Py_TPFLAGS_MATCH_SELF)."""
 _ABSENT = Const(object())
+_NO_CLASS = f"called match pattern must be a {'type' if sys.version_info < (3, 12) else 'class'}"
 
 
 @opcode("MATCH_MAPPING")
@@ -52,7 +54,7 @@ def match_class(frame: Frame, step: Step) -> None:
     subject, cls_value, names = frame.pop_n(3)
     cls = tx.constant(cls_value)
     if not isinstance(cls, type):
-        raise tx.raises(TypeError, "called match pattern must be a class")
+        raise tx.raises(TypeError, _NO_CLASS)
     if not tx.truth(Const(isinstance).call(tx, [subject, cls_value], {})):
         frame.stack.append(NONE)
         return
