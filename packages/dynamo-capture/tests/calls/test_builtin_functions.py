@@ -44,7 +44,7 @@ def texts():
 
 
 def classes():
-    return type(5).__name__, int("ff", 16), float("-0"), complex(real=1), bytes(2)
+    return int.__name__, int("ff", 16), float("-0"), complex(real=1), bytes(2)
 
 
 @pytest.mark.parametrize("program", [numbers, questions, iterators, texts, classes], ids=lambda f: f.__name__)
