@@ -12,6 +12,7 @@ from dynamo_capture import numpy_types
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     builtin_functions,
+    choosing,
     constructors,
     contexts,
     copying,

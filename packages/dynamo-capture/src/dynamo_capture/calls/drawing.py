@@ -5,7 +5,7 @@
 The trace draws from a twin in the generator's state, so that the generator itself moves on as often as in eager. A
 float is a number that the graph takes; so is an integer, of which only its bounds are known, as of numbers from data;
 arrays and tensors are inputs. A number that decides something ends the graph: it has been drawn then, and the rest gets
-it as an argument. Choices and shuffles, and changes of a generator's state, run in Python.
+it as an argument. What sets a generator's state as a whole runs in Python.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from dynamo_capture.regions.body import Body
 from dynamo_capture.sources import ArrayTensorSource, IntegerTensorSource
 from dynamo_capture.tensors.data_numbers import take_out
 from dynamo_capture.values import (
+    NONE,
     Const,
     ListValue,
     ObjectValue,
@@ -33,14 +34,15 @@ from dynamo_capture.values import (
     TensorValue,
     TupleValue,
     Value,
+    size_value,
 )
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import DrawnFloat
 from fx_interface.signature import InputKind
-from fx_interface.source import LocalSource, Source
+from fx_interface.source import ItemSource, LocalSource, Source
 from fx_interface.symbols import Expr, Relation, Symbol
-from fx_interface.tensor_spec import TensorSpec, spec_of
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides, spec_of
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -58,8 +60,15 @@ _OF_NUMPY = frozenset(
 )  # fmt: skip
 """Methods of numpy's generators that only draw: they take numbers and shapes, and make new arrays."""
 
-_OF_TORCH = frozenset({torch.rand, torch.randn, torch.randint, torch.randperm})
+_OF_TORCH = frozenset({torch.rand, torch.randn, torch.randint, torch.randperm, torch.normal})
 """Functions that take a generator and numbers only."""
+
+_FILLING = frozenset(
+    {
+        "normal_", "uniform_", "random_", "exponential_", "geometric_", "log_normal_", "cauchy_", "bernoulli_",
+    }
+)  # fmt: skip
+"""Methods that fill a tensor with what they draw by numbers."""
 
 MODULE_GENERATOR: random.Random = random.random.__self__  # type: ignore[attr-defined]
 """The hidden generator behind the functions of ``random``."""
@@ -102,11 +111,40 @@ class Draws:
     ) -> Value:
         """The next number of Python's generator ``real``."""
         constants = tuple(tx.constant(value) for value in args)
-        twin = self._twin(real)
-        number = tx.fold(lambda: getattr(twin, method)(*constants))
-        return self._value(
-            tx, number, Draw(self._variable(), source, method, constants), _bounds(method, args)
+        return self.of_call(tx, real, Draw(self.variable(), source, method, constants), _bounds(method, args))
+
+    def of_call(
+        self, tx: Trace, real: random.Random, draw: Draw, bounds: tuple[int | None, int | None]
+    ) -> Value:
+        """What ``draw`` gives, numbers between ``bounds`` if they are integers; the twin of ``real`` draws now."""
+        twin, named = self._twin(real), dict(draw.keywords)
+        if isinstance(draw.method, str):
+            method = draw.method
+            drawn = tx.fold(lambda: getattr(twin, method)(*draw.arguments, **named))
+        else:
+            function = draw.method
+            drawn = tx.fold(lambda: function(*draw.arguments, generator=twin, **named))
+        if drawn is None:
+            self.log.append(draw)
+            return NONE
+        if type(drawn) is not list:
+            return self._value(tx, drawn, draw, bounds)
+        whole = LocalSource(draw.variable)
+        self.log.append(draw)
+        return ListValue(
+            [self._number(tx, item, ItemSource(whole, at), bounds) for at, item in enumerate(drawn)]
         )
+
+    def _number(self, tx: Trace, drawn: Any, source: Source, bounds: tuple[int | None, int | None]) -> Value:
+        """A number that was drawn, which is read at ``source``."""
+        if type(drawn) is float:
+            return DrawnFloat(tx, drawn, source)
+        if type(drawn) is int and -(2**63) <= drawn < 2**63 and tx.inference.follows_data:
+            number = take_out(tx, _input(tx, torch.tensor(drawn), IntegerTensorSource(source)))
+            if number is not None:
+                _learn(tx, number, bounds)
+                return number
+        raise GraphBreak("CAP209", f"a random number is drawn: this {type(drawn).__name__} is not followed")
 
     def methods_of(self, cls: type) -> frozenset[str]:
         """The methods of a generator's class that only draw."""
@@ -122,7 +160,7 @@ class Draws:
         given, named = _constants(tx, args), {key: _constants(tx, [v])[0] for key, v in kwargs.items()}
         twin = self._twin(dice.real)
         drawn = tx.fold(lambda: getattr(twin, name)(*given, **named))
-        draw = Draw(self._variable(), dice.source, name, given, tuple(named.items()))
+        draw = Draw(self.variable(), dice.source, name, given, tuple(named.items()))
         return self._value(tx, drawn, draw, (None, None))
 
     def by_function(
@@ -132,6 +170,26 @@ class Draws:
         if function not in _OF_TORCH or dice.real is torch.default_generator or "out" in kwargs:
             name = getattr(function, "__name__", function)
             raise GraphBreak("CAP209", f"{name}() draws from {dice.describe()}")
+
+        def described() -> TensorSpec:
+            fakes = (
+                [tx.tensors.fake(v, {}) for v in args],
+                {k: tx.tensors.fake(v, {}) for k, v in kwargs.items()},
+            )
+            found: TensorSpec = tx.inference.run(function, *fakes).spec
+            return found
+
+        return self._of_torch(tx, function, dice, args, kwargs, described)
+
+    def _of_torch(
+        self,
+        tx: Trace,
+        function: Callable[..., Any],
+        dice: DiceValue,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        describe: Callable[[], TensorSpec],
+    ) -> TensorValue:
         if tx.blocks or isinstance(tx.output, Body):
             raise GraphBreak(
                 "CAP209", f"{dice.describe()} is drawn from inside of a region, or in another mode"
@@ -145,13 +203,35 @@ class Draws:
         options: Any = {key: _hinted(tx, value) for key, value in named.items()}
         with torch.no_grad():
             drawn = tx.fold(lambda: function(*hinted, generator=twin, **options))
-        fakes = [tx.tensors.fake(v, {}) for v in args], {k: tx.tensors.fake(v, {}) for k, v in kwargs.items()}
-        spec = tx.inference.run(function, *fakes).spec
-        draw = Draw(self._variable(), dice.source, function, given, tuple(named.items()))
+        draw = Draw(self.variable(), dice.source, function, given, tuple(named.items()))
+        spec = describe()
         self.log.append(draw)
         return _input(tx, drawn, LocalSource(draw.variable), spec)
 
-    def _variable(self) -> str:
+    def by_filling(
+        self,
+        tx: Trace,
+        owner: TensorValue,
+        name: str,
+        dice: DiceValue,
+        args: list[Value],
+        kwargs: dict[str, Value],
+    ) -> Value:
+        """A method of a tensor that fills it from a generator of the program: it is drawn, and copied there."""
+        spec = owner.meta.spec
+        if name not in _FILLING or dice.real is torch.default_generator:
+            raise GraphBreak("CAP209", f"{name}() draws from {dice.describe()}")
+        if owner.meta.requires_grad or spec.strides != contiguous_strides(spec.sizes):
+            raise GraphBreak(
+                "CAP209", f"{name}() fills a tensor that autograd follows, or that is not row-major"
+            )
+        shape = TupleValue([size_value(size) for size in spec.sizes])
+        fresh = [Const(name), shape, Const(spec.dtype), Const(spec.device), *args]
+        drawn = self._of_torch(tx, _filled, dice, fresh, kwargs, lambda: spec)
+        return owner.call_method(tx, "copy_", [drawn], {})
+
+    def variable(self) -> str:
+        """The name of the next variable."""
         return f".drawn{len(self.log)}"
 
     def _twin(self, real: Any) -> Any:
@@ -161,17 +241,11 @@ class Draws:
         return twin
 
     def _value(self, tx: Trace, drawn: Any, draw: Draw, bounds: tuple[int | None, int | None]) -> Value:
-        source = LocalSource(draw.variable)
-        what = draw.method
-        if type(drawn) is float:
+        source, what = LocalSource(draw.variable), draw.method
+        if type(drawn) in (float, int):
+            number = self._number(tx, drawn, source, bounds)
             self.log.append(draw)
-            return DrawnFloat(tx, drawn, source)
-        if type(drawn) is int and -(2**63) <= drawn < 2**63 and tx.inference.follows_data:
-            number = take_out(tx, _input(tx, torch.tensor(drawn), IntegerTensorSource(source)))
-            if number is not None:
-                self.log.append(draw)
-                _learn(tx, number, bounds)
-                return number
+            return number
         if type(drawn) in numpy_types.ARRAYS:
             try:
                 tensor = torch.from_numpy(drawn)
@@ -180,6 +254,22 @@ class Draws:
             self.log.append(draw)
             return ArrayValue(tensor=_input(tx, tensor, ArrayTensorSource(source)))
         raise GraphBreak("CAP209", f"random.{what}() is called, which gives this: {type(drawn).__name__}")
+
+
+def _filled(
+    name: str,
+    size: tuple[int, ...],
+    dtype: torch.dtype,
+    device: torch.device,
+    *args: Any,
+    generator: torch.Generator,
+    **named: Any,
+) -> torch.Tensor:
+    """A new tensor that a method has filled."""
+    made = torch.empty(size, dtype=dtype, device=device)
+    with torch.no_grad():
+        getattr(made, name)(*args, generator=generator, **named)
+    return made
 
 
 def _copy(real: Any) -> Any:
@@ -254,16 +344,23 @@ def _input(tx: Trace, drawn: torch.Tensor, source: Source, spec: TensorSpec | No
     return TensorValue(node, TensorMeta.of(spec, False, True), source)
 
 
+def receiver_of(tx: Trace, receiver: Value) -> tuple[random.Random, Source | None]:
+    """The generator whose method is called, and where it is read: None for the one behind ``random``'s functions."""
+    if not isinstance(receiver, ObjectValue) or type(receiver.real) is not random.Random:
+        raise GraphBreak("CAP209", f"a random generator of the class {receiver.python_type().__name__}")
+    tx.attributes.guard_type(receiver)
+    source = None if receiver.real is MODULE_GENERATOR else receiver.source
+    if source is None and receiver.real is not MODULE_GENERATOR:
+        raise GraphBreak("CAP209", "a random generator that cannot be read again")
+    return receiver.real, source
+
+
 def _method_of_generator(name: str) -> Any:
     def draw(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        receiver = args[0]
-        if not isinstance(receiver, ObjectValue) or kwargs or type(receiver.real) is not random.Random:
-            raise GraphBreak("CAP209", f"a random generator of the class {receiver.python_type().__name__}")
-        tx.attributes.guard_type(receiver)
-        source = None if receiver.real is MODULE_GENERATOR else receiver.source
-        if source is None and receiver.real is not MODULE_GENERATOR:
-            raise GraphBreak("CAP209", "a random generator that cannot be read again")
-        return tx.draws.draw(tx, receiver.real, source, name, args[1:])
+        if kwargs:
+            raise GraphBreak("CAP209", f"random.{name}() is called with named arguments")
+        real, source = receiver_of(tx, args[0])
+        return tx.draws.draw(tx, real, source, name, args[1:])
 
     return draw
 
@@ -284,10 +381,7 @@ def _in_python(name: str) -> Any:
     return refuse
 
 
-for _name in (
-    "choice", "choices", "shuffle", "sample", "seed", "getrandbits", "randbytes", "getstate", "setstate",
-    "binomialvariate",
-):  # fmt: skip
+for _name in ("randbytes", "getstate", "setstate", "binomialvariate"):
     if hasattr(random.Random, _name):
         handles(getattr(random.Random, _name))(_in_python(_name))
 

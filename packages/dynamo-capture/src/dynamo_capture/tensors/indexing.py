@@ -25,6 +25,11 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
     """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
+    lists = [place for place, item in enumerate(items) if _is_list_from_data(tx, item)]
+    for place in lists:
+        items[place] = tx.tensors.call_function(torch.tensor, [items[place]], {})
+    if lists:
+        key = TupleValue(items) if isinstance(key, TupleValue) else items[0]
     numbers = {place: item for place, item in enumerate(items) if _may_be_number(tx, item)}
     slices = {place: item for place, item in enumerate(items) if _has_open_bounds(tx, item)}
     dims = _dimensions(items, len(owner.meta.spec.sizes)) if numbers or slices else None
@@ -41,6 +46,17 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
             owner = found
     rest = [item for place, item in enumerate(items) if taken.get(place) is None]
     return owner, TupleValue(rest) if rest else None
+
+
+def _is_list_from_data(tx: Trace, item: Value) -> bool:
+    """Whether an index is a list of integers, some of which only data tell: torch makes a tensor of it."""
+    if not isinstance(item, ListValue):
+        return False
+    parts = [tx.force(part) for part in item.items]
+    known = all(
+        isinstance(part, SymValue) or (isinstance(part, Const) and type(part.value) is int) for part in parts
+    )
+    return known and any(isinstance(part, SymValue) and tx.env.is_from_data(part.expr) for part in parts)
 
 
 def _has_open_bounds(tx: Trace, item: Value) -> bool:

@@ -17,7 +17,16 @@ from dynamo_capture import floats
 from dynamo_capture.calls.modes import default_device
 from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.shapes import SpecTensor
-from dynamo_capture.tensors import contents, data_numbers, foreach, indexing, known_sizes, reshaping, scalars
+from dynamo_capture.tensors import (
+    contents,
+    data_numbers,
+    foreach,
+    indexing,
+    known_sizes,
+    of_numbers,
+    reshaping,
+    scalars,
+)
 from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import NewTensor, Outcome, ResultSequence
@@ -92,6 +101,10 @@ class Operations(Results):
         self._tx.attributes.in_class(owner.python_type(), name)
         if owner.content is not None and name in contents.READERS:
             return contents.read(self._tx, owner, name)
+        dice = kwargs.get("generator")
+        if isinstance(dice, DiceValue):
+            kept = {key: value for key, value in kwargs.items() if key != "generator"}
+            return self._tx.draws.by_filling(self._tx, owner, name, dice, args, kept)
         blocked = _BLOCKED_METHODS.get(name)
         if blocked is not None:
             raise GraphBreak(*blocked)
@@ -134,6 +147,10 @@ class Operations(Results):
             apart = foreach.taken_apart(tx, name, args, kwargs)
             if apart is not None:
                 return apart
+        if tx.env.has_data and name in of_numbers.NAMES:
+            made_of = of_numbers.stacked(tx, args, kwargs)
+            if made_of is not None:
+                return made_of
         replaced = scalars.without_open_floats(tx, name, args, kwargs)
         if isinstance(replaced, Value):
             return replaced

@@ -1,0 +1,57 @@
+"""Tensors made of lists in which there are numbers that only data tell.
+
+torch.tensor([0, n, m])    ->    torch.stack([torch.full((), 0), torch.full((), n), torch.full((), m)])
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.values import Const, ListValue, SymValue, TupleValue, Value, is_none
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+NAMES = frozenset({"tensor", "as_tensor"})
+_MOST_NUMBERS = 64
+
+
+def stacked(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """The tensor; None for other lists."""
+    given = {name: value for name, value in kwargs.items() if not is_none(value)}
+    if len(args) != 1 or not given.keys() <= {"dtype", "device"} or not _has_data(tx, args[0]):
+        return None
+    numbers = _flat(tx, args[0])
+    if not numbers or len(numbers) > _MOST_NUMBERS:
+        return None
+    return _made(tx, args[0], {"dtype": Const(torch.int64), **given})
+
+
+def _has_data(tx: Trace, value: Value) -> bool:
+    value = tx.force(value)
+    if isinstance(value, (ListValue, TupleValue)):
+        return any(_has_data(tx, item) for item in value.items)
+    return isinstance(value, SymValue) and tx.env.is_from_data(value.expr)
+
+
+def _flat(tx: Trace, value: Value) -> list[Value] | None:
+    """All numbers of a list of lists; None if there is something else than integers."""
+    value = tx.force(value)
+    if isinstance(value, SymValue) or (isinstance(value, Const) and type(value.value) is int):
+        return [value]
+    if not isinstance(value, (ListValue, TupleValue)) or not value.items:
+        return None
+    parts = [_flat(tx, item) for item in value.items]
+    if any(part is None for part in parts) or len({len(part) for part in parts if part is not None}) != 1:
+        return None
+    return [number for part in parts if part is not None for number in part]
+
+
+def _made(tx: Trace, value: Value, options: dict[str, Value]) -> Value:
+    value = tx.force(value)
+    if isinstance(value, (ListValue, TupleValue)):
+        parts: list[Value] = [_made(tx, item, options) for item in value.items]
+        return tx.tensors.call_function(torch.stack, [ListValue(parts)], {})
+    return tx.tensors.call_function(torch.full, [TupleValue([]), value], options)
