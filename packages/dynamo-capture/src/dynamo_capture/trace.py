@@ -24,6 +24,7 @@ from dynamo_capture.inlining import Inliner
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.numbers import Numbers
 from dynamo_capture.operators import Operators
+from dynamo_capture.outside import Outside
 from dynamo_capture.output import GraphOutput
 from dynamo_capture.shapes import Inference
 from dynamo_capture.sources import known_object
@@ -100,6 +101,7 @@ class Trace:
         self.effects = Effects()
         self.keyed: dict[int, Value] = {}
         self.draws = Draws()
+        self.outside = Outside()
         self.running: list[RunningIterator] = []
         self.inference = Inference(library, self.env, policy.follows_data)
         self.wrapping = Wrapping(self)

@@ -103,6 +103,8 @@ class Wrapping:
     def _wrap(self, real: Any, source: Source) -> Value:
         wrapper = WRAPPERS.get(type(real))
         try:
+            if self._tx.outside.holds(real):
+                raise GraphBreak("CAP236", "what a warning or log record is kept in is read")
             if wrapper is not None:
                 return wrapper(self._tx, real, source)
             found = self.seen(real, source)

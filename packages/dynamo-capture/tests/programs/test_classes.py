@@ -1,6 +1,7 @@
 """User classes: inheritance, ``super``, class methods and attributes, instances from ``__new__``, methods added later."""
 
 import types
+import typing
 
 import torch
 
@@ -173,3 +174,36 @@ def test_class_hierarchy_queries(whole):
         )  # fmt: skip
 
     whole(f, (X, A()), (X, B()), (X, 3), (X, "s"))
+
+
+def test_rounding_an_object(same):
+    class Rounded:
+        def __round__(self, digits=None):
+            return "rounded", digits
+
+        def __index__(self):
+            return 1
+
+    def program(x):
+        return x, round(Rounded()), round(Rounded(), 3)
+
+    same(program, (X,))
+
+
+def test_a_class_of_a_metaclass_that_makes_something_else(same):
+    class Sizes(typing.TypedDict, total=False):
+        rows: int
+        held: torch.Tensor
+
+    class Listing(type):
+        __call__ = list
+
+    class Items(metaclass=Listing):
+        pass
+
+    def program(x):
+        sizes = Sizes(rows=2, held=x)
+        sizes["rows"] += 1
+        return sizes, type(sizes) is dict, Items((1, 2)), sizes["held"] * sizes["rows"]
+
+    same(program, (X,))

@@ -254,6 +254,8 @@ def rounded(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.tensors.call_method(args[0], "round", args[1:], kwargs)
     if isinstance(args[0], SymValue) and len(args) == 1:
         return args[0]
+    if isinstance(args[0], ObjectValue):
+        return tx.calls.special(args[0], "__round__", args[1:])
     constants = [tx.index(arg) for arg in args]
     return Const(tx.fold(lambda: round(*constants)))
 

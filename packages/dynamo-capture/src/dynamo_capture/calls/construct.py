@@ -35,6 +35,8 @@ def construct(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Valu
         return tx.calls._call_folded(cls, args, kwargs)
     if isinstance(meta_call, types.FunctionType):
         return tx.inliner.call_function(Const(meta_call), [owner, *args], kwargs)
+    if isinstance(meta_call, type):  # as that of TypedDict, whose classes make plain dicts
+        return tx.known(meta_call).call(tx, args, kwargs)
     return construct_plainly(tx, owner, args, kwargs)
 
 

@@ -42,6 +42,7 @@ def warn(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     tx.guards.add(question)
     if question.expected:
         raise tx.raises(cls, text)
+    tx.outside.warns(tx)
     if above > 0:
         tx.effects.deferred(_WarningAbove(text, cls, _Root(tx), above), [], {})
         return NONE
@@ -126,6 +127,7 @@ def _log(tx: Trace, logger: Any, level: int, args: list[Value], kwargs: dict[str
     depth = max(tx.integer(kwargs.get("stacklevel", Const(1))), 1)
     if depth > len(frames):
         raise GraphBreak("CAP236", "a line of a caller is logged")
+    tx.outside.logs(tx, logger.value)
     record = _Record(logger.value, level, tx.constant(args[0]), frames[-depth])
     extra = {"extra": kwargs["extra"]} if "extra" in kwargs else {}
     tx.effects.deferred(record, args[1:], extra)

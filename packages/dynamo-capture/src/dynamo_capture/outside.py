@@ -1,0 +1,73 @@
+"""What calls that happen after the graph may change: what handlers of log records, and recorders of warnings, keep.
+
+A warning or a record is given after the graph has run, which nobody notices who only looks at a terminal or a file. A
+program that keeps them in objects of its own, and reads those, has to find them there: the graph ends before it does.
+"""
+
+from __future__ import annotations
+
+import gc
+import logging
+import sys
+import types
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import GraphBreak
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+_MOST_OBJECTS = 200
+_PASSED_OVER = (types.ModuleType, types.CodeType, str, bytes, int, float, type(None))
+
+
+class Outside:
+    """Objects of the program that a deferred call of this trace may change."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, Any] = {}
+
+    def holds(self, real: Any) -> bool:
+        """Whether a deferred call may change the object."""
+        return bool(self._kept) and id(real) in self._kept
+
+    def warns(self, tx: Trace) -> None:
+        """A warning will be shown, or recorded."""
+        show: Any = getattr(warnings, "_showwarnmsg_impl", None)
+        for function in (show, warnings.showwarning):
+            if not isinstance(function, types.FunctionType) or function.__module__ != "warnings":
+                self._keep(tx, function)
+
+    def logs(self, tx: Trace, logger: logging.Logger) -> None:
+        """A record will be handled."""
+        current: logging.Logger | None = logger
+        while current is not None:
+            for handler in (*current.handlers, *current.filters):
+                self._keep(tx, handler)
+            current = current.parent if current.propagate else None
+
+    def _keep(self, tx: Trace, owner: Any) -> None:
+        """Take note of what ``owner`` leads to."""
+        pending, found = [owner], {}
+        while pending and len(found) < _MOST_OBJECTS:
+            item = pending.pop(0)
+            if id(item) in found or isinstance(item, _PASSED_OVER) or _is_of_library(item):
+                continue
+            found[id(item)] = item
+            space = getattr(item, "__globals__", None)
+            pending.extend(one for one in gc.get_referents(item) if one is not space)
+            if isinstance(item, types.BuiltinMethodType):
+                pending.append(item.__self__)
+        kept = {key: item for key, item in found.items() if not isinstance(item, (type, types.FunctionType))}
+        if any(tx.wrapping.value_of(real) is not None for real in kept.values()):
+            raise GraphBreak("CAP236", "what a warning or log record is kept in has been read")
+        self._kept.update(kept)
+
+
+def _is_of_library(item: Any) -> bool:
+    """Whether a class or function belongs to the standard library or torch."""
+    if not isinstance(item, (type, types.FunctionType)):
+        return False
+    root = (item.__module__ or "").partition(".")[0]
+    return root in sys.stdlib_module_names or root in ("torch", "builtins", "_pytest")
