@@ -89,8 +89,15 @@ class CallSource(Source):
         return self.parent
 
     def step(self, value: Any) -> Any:
-        arguments = map(_held, self.arguments)
-        return RegionFunction(value, None)(*arguments, **{name: _held(item) for name, item in self.keywords})
+        return RegionFunction(value, None)(*self.given(), **self.named())
+
+    def given(self) -> tuple[Any, ...]:
+        """The arguments themselves."""
+        return tuple(map(_held, self.arguments))
+
+    def named(self) -> dict[str, Any]:
+        """The named arguments themselves."""
+        return {name: _held(item) for name, item in self.keywords}
 
     @property
     def expression(self) -> str:

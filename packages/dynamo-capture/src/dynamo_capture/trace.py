@@ -24,8 +24,8 @@ from dynamo_capture.inlining import Inliner
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.numbers import Numbers
 from dynamo_capture.operators import Operators
-from dynamo_capture.outside import Outside
 from dynamo_capture.output import GraphOutput
+from dynamo_capture.outside import Outside
 from dynamo_capture.shapes import Inference
 from dynamo_capture.sources import known_object
 from dynamo_capture.tensors import Tensors

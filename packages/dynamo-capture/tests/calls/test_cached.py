@@ -1,36 +1,108 @@
-"""Functions with a cache."""
+"""Functions under a cache that are called after changes: what comes out is what the cache gives, however old."""
 
 from __future__ import annotations
 
+import copy
 import functools
 
 import pytest
 import torch
 
-from dynamo_capture.errors import GraphBreak
-from dynamo_capture.values import Const, TensorValue
+from dynamo_capture import optimize
+
+X = torch.arange(3.0)
 
 
-def test_what_is_in_the_cache_is_read(tx):
-    @functools.lru_cache(None)
-    def table(n):
-        return torch.ones(n)
-
-    found = Const(table).call(tx, [Const(3)], {})
-    assert isinstance(found, TensorValue)
-    assert found.real is table(3)
-    assert Const(table).call(tx, [Const(3)], {}) is found
-    assert table.cache_info().currsize == 1
+def _backend(graph_module, example_inputs):
+    return graph_module.forward
 
 
-def test_after_changes_the_graph_ends(tx, read):
-    @functools.lru_cache(None)
-    def size():
-        return 1
+def _pair(make):
+    plain, compiled = make(), optimize(_backend)(make())
+    return plain, compiled, compiled.__fxstack_capture__
 
-    known = Const(size).call(tx, [], {})
-    read([], "items").call_method(tx, "append", [Const(1)], {})
-    assert Const(size).call(tx, [], {}) is known
-    size.cache_clear()
-    with pytest.raises(GraphBreak):
-        Const(functools.lru_cache(None)(lambda: 2)).call(tx, [], {})
+
+def _breaks(capture):
+    return [str(one.stopped) for _, one in capture.report.replacements if one.stopped is not None]
+
+
+def _same(plain, compiled, *calls):
+    for call in calls:
+        expected, actual = plain(*copy.deepcopy(call)), compiled(*copy.deepcopy(call))
+        assert torch.equal(expected[0], actual[0])
+        assert expected[1:] == actual[1:]
+
+
+def test_what_does_not_depend_on_the_changes_is_computed():
+    def make():
+        @functools.lru_cache
+        def width(n):
+            return n * 2 + 1
+
+        def program(x, log):
+            log.append(width(2))
+            log.append("changed")
+            return x * width(3), log
+
+        return program
+
+    plain, compiled, capture = _pair(make)
+    assert torch.equal(plain(X, [])[0], compiled(X, [])[0])
+    assert compiled(X, [])[1] == [5, "changed"]
+    assert not _breaks(capture)
+
+
+def test_an_old_answer_stays():
+    def make():
+        state = {"scale": 2}
+
+        @functools.cache
+        def scale():
+            return state["scale"]
+
+        def program(x, new, log):
+            log.append(new)
+            state["scale"] = new
+            return x * scale(), list(log)
+
+        return program
+
+    plain, compiled, _ = _pair(make)
+    _same(plain, compiled, (X, 5, []), (X, 7, []), (X, 5, []))
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_an_answer_that_depends_on_the_changes_is_left_to_python(first):
+    def make():
+        seen = []
+
+        @functools.lru_cache(maxsize=2)
+        def count(key):
+            return len(seen)
+
+        def program(x, key):
+            if first:
+                count("early")
+            seen.append(key)
+            return x * count(key), len(seen)
+
+        return program
+
+    plain, compiled, _ = _pair(make)
+    _same(plain, compiled, *[(X, key) for key in ("a", "b", "a", "c", "a")])
+
+
+def test_objects_that_a_cache_holds_are_those_objects():
+    def make():
+        @functools.cache
+        def table(n):
+            return torch.arange(float(n))
+
+        def program(x, log):
+            log.append(1)
+            return x + table(3), table(3) is table(3)
+
+        return program
+
+    plain, compiled, _ = _pair(make)
+    _same(plain, compiled, (X, []), (X, []), (X + 1, []))

@@ -5,19 +5,22 @@ read like any other existing object, with the call itself as its source: guards 
 
     table(3)        ->  the object at the source ``<table>(3)``; its tensors are inputs of the graph
 
-That is not possible where something that the trace has done is not visible yet. There a function that gives None, and
-does nothing but what may be deferred (it logs, say), is called with the other effects, in its place among them; one of
-an installed package is traced into if its result is a plain constant: such caches hold what never changes. Else the
-graph ends.
+Where something that the trace has done is not visible yet, the cache is asked all the same if it has the answer, or if
+what is to be computed does not depend on that: the function, traced into, does nothing, and gives the same constant as
+without the cache now. One that gives None, and does nothing but what may be deferred (it logs, say), is called with
+the other effects, in its place among them. Else the graph ends. So what a program gets is always what its cache gives,
+however old that is.
 """
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.sources import CallSource, known_object
 from dynamo_capture.values import Const, ObjectValue, SymValue, Value
+from guards import constants_equal
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -45,9 +48,12 @@ def _source(tx: Trace, function: Any, args: list[Value], kwargs: dict[str, Value
 
 def _after_changes(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function = owner.value
-    known = tx.wrapping.read_from(_source(tx, function, args, kwargs))
+    source = _source(tx, function, args, kwargs)
+    known = tx.wrapping.read_from(source)
     if known is not None:
         return known
+    if _is_answered(function, source):
+        return tx.wrap(source.step(function), source)
     code = getattr(function.__wrapped__, "__code__", None)
     refusal = GraphBreak(
         "CAP230", f"{code and code.co_qualname} has a cache and is called after changes to objects"
@@ -63,9 +69,29 @@ def _after_changes(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str,
         for key in done:
             del tx.effects.log[key]
         tx.effects.deferred(function, args, kwargs)
-    elif done or "site-packages" not in code.co_filename:
+        return result
+    if done or not _gives(tx, function, source, tx.constant(result)):
         raise refusal
-    return result
+    return tx.wrap(source.step(function), source)
+
+
+def _is_answered(function: Any, source: CallSource) -> bool:
+    """Whether a cache has the answer, so that asking it runs nothing."""
+    if source.keywords:
+        return False
+    given = source.given()
+    key = given[0] if len(given) == 1 and type(given[0]) in (int, str) else given
+    caches = [one for one in gc.get_referents(function) if type(one) is dict and one is not vars(function)]
+    return any(key in cache for cache in caches)
+
+
+def _gives(tx: Trace, function: Any, source: CallSource, expected: Any) -> bool:
+    """Whether the function, which changes nothing, gives the constant now as well."""
+    try:
+        real = tx.fold(lambda: function.__wrapped__(*source.given(), **source.named()))
+    except UserRaise:
+        return False
+    return constants_equal(expected, real)
 
 
 def _argument(tx: Trace, value: Value) -> Any:

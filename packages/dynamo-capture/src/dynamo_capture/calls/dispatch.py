@@ -323,13 +323,25 @@ class Calls:
             return tx.index(value)
         return value.as_constant()
 
+    def _call_in_namespace(
+        self, owner: Const, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """``module.name(...)``, ``cls.name(...)``."""
+        tx, found = self._tx, owner.get_attr(self._tx, name)
+        if not isinstance(found, BuiltinMethod) or found.receiver is not owner:
+            return found.call(tx, args, kwargs)
+        if name == "mro" and not args and not kwargs:
+            tx.attributes.guard_bases(owner.value)
+            return ListValue([Const(base) for base in owner.value.mro()])
+        raise GraphBreak("CAP230", f"a call of {name!r}, a method of classes, on {owner.describe()}")
+
     def call_method_of_known(
         self, owner: Const, name: str, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
         """``constant.name(...)``."""
         tx, real = self._tx, owner.value
         if isinstance(real, (types.ModuleType, type)):
-            return owner.get_attr(tx, name).call(tx, args, kwargs)
+            return self._call_in_namespace(owner, name, args, kwargs)
         if isinstance(real, types.FunctionType) and name == "__get__":
             return MethodValue(owner, args[0]) if not _is_none(args[0]) else owner
         if name == "__call__":
