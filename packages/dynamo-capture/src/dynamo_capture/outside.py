@@ -49,7 +49,8 @@ class Outside:
 
     def _keep(self, tx: Trace, owner: Any) -> None:
         """Take note of what ``owner`` leads to."""
-        pending, found = [owner], {}
+        pending: list[Any] = [owner]
+        found: dict[int, Any] = {}
         while pending and len(found) < _MOST_OBJECTS:
             item = pending.pop(0)
             if id(item) in found or isinstance(item, _PASSED_OVER) or _is_of_library(item):
