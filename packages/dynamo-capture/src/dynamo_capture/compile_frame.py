@@ -46,7 +46,7 @@ from dynamo_capture.hook import (
 from dynamo_capture.nesting import Stop, Stopped, deepest
 from dynamo_capture.once_more import knows_other_contents, leaves_modes
 from dynamo_capture.part_options import part_option
-from dynamo_capture.policy import Policy, SizeHistory
+from dynamo_capture.policy import Policy
 from dynamo_capture.prepared import PreparedCode, prepare
 from dynamo_capture.regions.declared import register_loaded
 from dynamo_capture.report import Replacement
@@ -54,6 +54,7 @@ from dynamo_capture.session import Session
 from dynamo_capture.surroundings import set_aside
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
+from dynamo_capture.varying import history_of, note
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError, UserLocation
 from fx_interface.modes import restored
 from fx_interface.source import ClosureSource, LocalSource, Scope
@@ -316,7 +317,7 @@ class FrameCompiler:
         report: BreakReport | None,
     ) -> Any:
         session = self._session
-        history = session.histories.setdefault(id(view.code), SizeHistory())
+        history = history_of(session, view.code, session.resumes)
         register_loaded()
         follows_data = id(view.code) not in session.without_data
         leaves_apart = id(view.code) in session.leaves_apart
@@ -400,6 +401,7 @@ class FrameCompiler:
         if done is not None:
             code = assembly.for_return(done.value, backend.finish)
         else:
+            note(session, tx, frames)
             code = assembly.for_break(frames, blocks, session.resumes, backend.finish)
         if report is not None:
             _log.info("%s", report)

@@ -40,6 +40,7 @@ class SizeHistory:
     sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     strides: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
     integers: dict[str, set[int]] = field(default_factory=dict)
+    open_integers: set[str] = field(default_factory=set)
     floats: dict[str, float | None] = field(default_factory=dict)
     rounds: dict[str, set[int]] = field(default_factory=dict)
     known: dict[str, set[str]] = field(default_factory=dict)
@@ -145,7 +146,7 @@ class Policy:
         if self._dynamic is False:
             return None
         different = self._history.record_integer(source.expression, real)
-        if _is_drawn(source):
+        if _is_drawn(source) or source.expression in self._history.open_integers:
             different = _MANY
         if different < 2 and not (self._dynamic and real not in (0, 1) and _is_argument(source)):
             return None
@@ -178,10 +179,14 @@ class Policy:
         """Whether a number of numpy has had several values: it is not worth a version for each."""
         return self._history.record_integer(source.expression, real) >= _MANY
 
+    def is_decisive(self, source: Source | None) -> bool:
+        """Whether code is made for what is in this argument."""
+        return source is not None and source.expression in self._history.decisive
+
     def is_settled(self, real: torch.Tensor, source: Source) -> bool:
         """Whether a tensor is part of an object's state, or an argument that decides about the graph, and has held few
         different things so far."""
-        is_decisive = source.expression in self._history.decisive
+        is_decisive = self.is_decisive(source)
         if _is_argument(source) and not is_decisive:
             return False
         most = _MANY if is_decisive else _SETTLED
@@ -235,7 +240,7 @@ class Policy:
         shape, stride = tuple(real.shape), tuple(real.stride())
         if isinstance(real, torch.nn.Parameter) or self._dynamic is False:
             return shape, stride, ((), ())
-        if source.expression in self._history.decisive and self.is_settled(real, source):
+        if self.is_decisive(source) and self.is_settled(real, source):
             return shape, stride, ((), ())
         marked = getattr(real, "_dynamo_capture_dynamic", {})
         static = getattr(real, "_dynamo_capture_static", ())

@@ -20,7 +20,8 @@ from fx_interface.operators import OperatorLibrary
 class Session:
     """What all captures under one ``optimize`` share. What belongs to a code object is kept by identity: equal code
     may be another function's. ``without_data``: code whose graphs end where a size or number comes from data;
-    ``leaves_apart``: where the program asks for gradients of a tensor that it made."""
+    ``varying``: what of a code's variables was a symbol where a graph ended; ``leaves_apart``: where the program asks
+    for gradients of a tensor that it made."""
 
     backend: Callable[..., Any]
     library: OperatorLibrary
@@ -30,6 +31,9 @@ class Session:
     report: Report = field(default_factory=Report)
     resumes: ResumeCodes = field(default_factory=ResumeCodes)
     histories: dict[int, SizeHistory] = field(default_factory=dict)
+    varying: dict[int, tuple[CodeType, dict[str, tuple[int | None, ...] | None]]] = field(
+        default_factory=dict
+    )
     failures: dict[int, int] = field(default_factory=dict)
     targets: dict[int, CodeType] = field(default_factory=dict)
     without_data: dict[int, CodeType] = field(default_factory=dict)
@@ -55,6 +59,7 @@ class Session:
         self.resumes.clear()
         self.report = Report()
         self.histories.clear()
+        self.varying.clear()
         self.failures.clear()
         self.refusals.clear()
         self.without_data.clear()

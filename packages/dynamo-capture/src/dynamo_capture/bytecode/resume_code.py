@@ -207,6 +207,11 @@ class ResumeCodes:
         place = self._place(code, index)
         return place.code, place.position
 
+    def original(self, code: CodeType) -> CodeType:
+        """The code of which a resume function is a rest; itself if it is none."""
+        known = self._origins.get(id(code))
+        return next(iter(known[1].values())).code if known is not None and known[1] else code
+
     def index_of(self, plan: ResumePlan, code: CodeType, index: int) -> int:
         """Where instruction ``index`` of ``code`` is in ``decode(plan.code)``; of a plan that calls, the call."""
         wanted = _Place(*self.origin(code, index), plan.calls)

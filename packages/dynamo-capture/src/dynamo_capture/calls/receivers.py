@@ -21,7 +21,7 @@ FOLDED = (
 )  # fmt: skip
 
 
-HANDLED_METHODS = (random.Random.random,)
+HANDLED_METHODS = (random.Random.random, random.Random.getrandbits)
 BUILTIN_METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
 
 

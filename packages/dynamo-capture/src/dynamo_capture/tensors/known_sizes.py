@@ -44,8 +44,8 @@ def settle(
         given[0] = _of_its_form(args[0])
     if any(value is contents.UNKNOWN for value in (*given, *named.values())):
         return
-    if any(isinstance(origin, Expr) for origin in origins):
-        return  # it would be that of this call only
+    if not all(isinstance(one, TensorValue) and tx.policy.is_decisive(one.source) for one in origins):
+        return  # it would be that of this call only, or a guard on what decides nothing
     try:
         with torch.no_grad():
             found = function(*given, **named)
