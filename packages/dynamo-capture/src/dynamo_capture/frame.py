@@ -336,7 +336,9 @@ class GeneratorValue(IteratorValue):
         except UserRaise as raised:
             self.finished = True
             if issubclass(raised.value.python_type(), StopIteration):
-                raise tx.raises(RuntimeError, "generator raised StopIteration") from None
+                made = tx.raises(RuntimeError, "generator raised StopIteration")
+                made.value.attrs |= {"__cause__": raised.value, "__context__": raised.value}
+                raise made from None
             raise
         finally:
             self.running = False

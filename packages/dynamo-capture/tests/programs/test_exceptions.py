@@ -196,3 +196,17 @@ def test_except_star_that_nothing_enters_is_captured(same):
         return x
 
     same(f, (X,), graphs=1, eager=0)
+
+
+def test_a_stop_that_leaves_a_generator_is_the_cause(same):
+    def numbers():
+        yield 1
+        raise StopIteration(2)
+
+    def program(x):
+        try:
+            return list(numbers())
+        except RuntimeError as error:
+            return x, str(error), error.__cause__, error.__context__ is error.__cause__, error.__cause__.value
+
+    same(program, (torch.ones(2),))
