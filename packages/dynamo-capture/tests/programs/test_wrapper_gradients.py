@@ -231,7 +231,17 @@ def of_wrappers(w, x):
     return v.grad, type(y)
 
 
+class Asking(Silent):
+    """Computes something else in training."""
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+        out = super().__torch_dispatch__(func, types, args, kwargs)
+        return out + 1 if torch.is_grad_enabled() and func is torch.ops.aten.mul.Tensor else out
+
+
 LEFT_TO_EAGER_WITH_GRADIENTS = [
+    lambda w, x: Asking(w.inner) * x,
     of_wrappers,
     lambda w, x: (w * x).inner * 2 + x,
     lambda w, x: w.add_(x).inner,

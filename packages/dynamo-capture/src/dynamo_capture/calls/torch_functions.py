@@ -85,7 +85,6 @@ pure(
     torch.get_autocast_dtype,
     torch.is_inference_mode_enabled,
     torch.is_autocast_cache_enabled,
-    torch.is_grad_enabled,
     torch.cuda.is_available,
     torch.backends.mps.is_available,
     torch._C._get_sdp_priority_order,
@@ -118,6 +117,17 @@ def _declare_states() -> None:
     )(_constantly(FALSE))
     handles(torch._C._get_tracing_state)(_constantly(NONE))
     handles(torch.compiler.is_compiling, torch.compiler.is_dynamo_compiling, is_compiling)(_whether_compiling)
+
+
+@handles(torch.is_grad_enabled)
+def is_grad_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if (
+        tx.tensors.hides_grad
+    ):  # autograd is on there, and is turned off so that it does not see what is captured
+        raise GraphBreak(
+            "CAP249", "a __torch_dispatch__ asks whether gradients are on, while they are computed"
+        )
+    return boolean(torch.is_grad_enabled())
 
 
 @handles(torch.is_tensor)

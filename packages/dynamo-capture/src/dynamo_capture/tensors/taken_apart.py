@@ -113,10 +113,11 @@ class TakenApart:
         named = {name: self._value(arg) for name, arg in kwargs.items()}
         before, tx.inference.apart = tx.inference.apart, None
         disabled = tx.tensors.disabled
-        enabled = torch.is_grad_enabled()
+        enabled, hidden = torch.is_grad_enabled(), tx.tensors.hides_grad
         tx.tensors.below += 1
         try:
             if self._hides_grad:
+                tx.tensors.hides_grad = True
                 torch.set_grad_enabled(False)
             classes = _dispatching([*values, *named.values()])
             if classes:
@@ -133,7 +134,9 @@ class TakenApart:
             self._mistake = error
             raise
         finally:
-            torch.set_grad_enabled(enabled)
+            if self._hides_grad:
+                torch.set_grad_enabled(enabled)
+            tx.tensors.hides_grad = hidden
             tx.tensors.below -= 1
             tx.tensors.disabled = disabled
             tx.inference.apart = before

@@ -38,9 +38,11 @@ _IN_DISPATCH = ("__torch_dispatch__", "__getattribute__", "__getattr__", "__seta
 
 
 class WrapperTensors(TensorAttributes):
-    """``below``: in so many calls of ``__torch_dispatch__``, which autograd does not see into."""
+    """``below``: in so many calls of ``__torch_dispatch__``, which autograd does not see into; ``hides_grad``: whether
+    gradients are off for the trace where they are on for the program."""
 
     below = 0
+    hides_grad = False
 
     def wrapper(self, real: torch.Tensor, source: Source) -> WrapperValue:
         """An existing tensor whose class dispatches."""
