@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import struct
 
 import torch
 
@@ -77,10 +78,28 @@ def literal(value: bool | int | float, dtype: torch.dtype) -> str:
     if math.isinf(number):
         text = "__builtin_inff()" if single else "__builtin_inf()"
         return f"(-{text})" if number < 0 else text
-    text = repr(number) + ("f" if single else "")
-    if single and abs(number) > 3.4028235677973366e38:
-        text = "(-__builtin_inff())" if number < 0 else "__builtin_inff()"
+    if single and _as_single(number) is None:
+        return "(-__builtin_inff())" if number < 0 else "__builtin_inff()"
+    text = f"{_exact_where_halfway(number)!r}f" if single else repr(number)
     return f"({text})" if text.startswith("-") else text
+
+
+def _exact_where_halfway(number: float) -> float:
+    """What to write so that C++ reads the float32 that torch makes of a double.
+
+    C++ rounds the digits: 1.0000000596046448f is the float32 above 1, because the digits lie above the point halfway
+    that the double is; torch rounds the double, to 1. Off such points both agree.
+    """
+    rounded = _as_single(number)
+    assert rounded is not None
+    other = 2 * number - rounded
+    return rounded if other != rounded and _as_single(other) == other else number
+
+
+def _as_single(number: float) -> float | None:
+    """The nearest float32; None if that is infinite."""
+    made: float = struct.unpack("f", struct.pack("f", number))[0]
+    return None if math.isinf(made) else made
 
 
 def _integer(value: int, dtype: torch.dtype) -> str:
