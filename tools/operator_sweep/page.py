@@ -37,6 +37,7 @@ _WHY = {
     "AOT106": "the operator reads a tensor's content as a Python number, which is known only when it runs",
     "AOT112": "an argument's own sizes, strides or memory change in place, which a graph of values has no word for",
     "AOT118": "the result's size depends on a tensor's content",
+    "AOT121": "the view shows memory in front of the argument, which is not part of it",
     "DEC101": "the result's size depends on a tensor's content",
     "DEC103": "the operator returns a Python number that depends on a tensor's content",
     "FXI401": "what a size from data is decides what the program does next",
