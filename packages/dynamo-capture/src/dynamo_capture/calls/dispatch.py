@@ -118,6 +118,12 @@ class Calls:
             return self._call_function(owner, function, args, kwargs)
         if kind is RegionFunction:
             return call_optimized(tx, function, args, kwargs)
+        return self._call_native(owner, args, kwargs)
+
+    def _call_native(self, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Call what is not written in Python, or is an object with ``__call__``."""
+        tx, function = self._tx, owner.value
+        kind = type(function)
         substitute = substitute_for(function)
         if substitute is not None and not takes(function, len(args), tuple(kwargs)):
             raise _not_taken(owner)

@@ -165,15 +165,7 @@ class Operations(Results):
             return self.operation(op, target, function, args, kwargs)
         if not outcome.has_tensor and outcome.is_pure:
             return self.constant_result(outcome.result)
-        self._note_leaves(outcome, tensors)
-        if outcome.draws:
-            tx.output.draw()
-        if outcome.writes:
-            tx.output.write([tensors[index] for index in outcome.written], self._lasting(outcome, tensors))
-            contents.forget(tensors)
-            tx.inference.counts.clear()
-        if outcome.may_fail:
-            tx.output.may_fail = True
+        self._note_effects(outcome, tensors)
         spec = self.spec_tree(outcome.result, tensors)
         node = tx.output.call(
             op,
@@ -195,6 +187,19 @@ class Operations(Results):
             contents.computed(tx, function, args, kwargs, result)
         self.followed.follow(name, args, outcome.writes, tensors, result)
         return result
+
+    def _note_effects(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
+        """What an operation does besides computing its results."""
+        tx = self._tx
+        self._note_leaves(outcome, tensors)
+        if outcome.draws:
+            tx.output.draw()
+        if outcome.writes:
+            tx.output.write([tensors[index] for index in outcome.written], self._lasting(outcome, tensors))
+            contents.forget(tensors)
+            tx.inference.counts.clear()
+        if outcome.may_fail:
+            tx.output.may_fail = True
 
     def _outcome(
         self,
