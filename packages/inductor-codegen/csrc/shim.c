@@ -77,6 +77,7 @@ void shim_raise(const char *doing) {
     if (text && *text) {
         PyErr_SetString(PyExc_RuntimeError, text);
     } else {
-        PyErr_Format(PyExc_RuntimeError, "%s failed in torch", doing);
+        const char *hint = shim.exception_text ? "" : "; this version of torch wrote the reason to stderr";
+        PyErr_Format(PyExc_RuntimeError, "%s failed in torch%s", doing, hint);
     }
 }
