@@ -88,6 +88,7 @@ pure(
     torch.cuda.is_available,
     torch.backends.mps.is_available,
     torch._C._get_sdp_priority_order,
+    torch._C._len_torch_dispatch_stack,
     torch._C._get_deterministic_algorithms,
     torch.cuda.is_current_stream_capturing,
     torch._C._is_torch_function_enabled,
