@@ -115,6 +115,8 @@ _NO_METHODS = {
     "__delattr__", "sort", "__init__",
 }  # fmt: skip
 """What says how CPython is made, or is not called by programs."""
+_UNBOUND = {"list.append", "dict.get", "str.join", "set.union", "tuple.index"}
+"""Called without any argument these crash CPython 3.12.1 and 3.13.0 themselves, with no compiler about."""
 BINARY = (
     "+",
     "-",
@@ -145,7 +147,8 @@ def expression(r: random.Random) -> str:
     value = functools.partial(r.choice, VALUES)
     match r.choice("ffffmmmmmbbbiusSFX"):
         case "f":
-            return f"{r.choice(FUNCTIONS)}({_arguments(r)})"
+            function, arguments = r.choice(FUNCTIONS), _arguments(r)
+            return f"{function}({arguments or ('n' if function in _UNBOUND else '')})"
         case "m":
             receiver = r.choice(RECEIVERS)
             names = [

@@ -54,6 +54,8 @@ def _builtins() -> Iterator[Call]:
     for original, kind in ((list.index, list), (tuple.index, tuple)):
         yield original, (kind(items), 1, 2), {}
         yield original, (kind(items), 9), {}
+        yield original, (kind(items), 1, None), {}
+        yield original, (kind(items), 1, -1, 4), {}
     for original, kind in ((list.count, list), (tuple.count, tuple)):
         yield original, (kind(items), 1), {}
 

@@ -296,6 +296,19 @@ def test_attention_modules(whole, seeded):
     whole.made(seeded(Net), (torch.randn(2, 3, 4),), (torch.randn(2, 3, 4),))
 
 
+def test_attention_without_gradients(whole, seeded):
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.attention = nn.MultiheadAttention(4, 2, batch_first=True).eval()
+
+        @torch.no_grad()
+        def forward(self, x):  # torch looks at the modes of dispatch before it takes its fast path
+            return self.attention(x, x, x)
+
+    whole.made(seeded(Net), (torch.randn(2, 3, 4),), (torch.randn(2, 3, 4),))
+
+
 def test_transformer_layer(same, seeded):
     same.made(
         seeded(lambda: nn.TransformerEncoderLayer(4, 2, 8, dropout=0.0, batch_first=True)),

@@ -200,6 +200,29 @@ def test_add_note(whole):
     whole(f, (X,))
 
 
+def test_a_note_is_text(whole):
+    def f(x):
+        try:
+            ValueError("a").add_note(len)
+        except TypeError as error:
+            return x, str(error)
+
+    whole(f, (X,))
+
+
+def test_bounds_of_index_are_numbers(whole):
+    def f(x, items):
+        found = []
+        for search in (items.index, x.shape.index, list(x.shape).index):
+            try:
+                search(3, 0, None)
+            except TypeError as error:
+                found.append(str(error))
+        return x, found
+
+    whole(f, (X, [X, 3]))
+
+
 def test_exception_crosses_several_calls(whole):
     def low(x, n):
         if n > 1:

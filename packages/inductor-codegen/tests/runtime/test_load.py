@@ -145,8 +145,12 @@ def test_a_wrong_call_is_an_error_not_a_crash(tmp_path: Path) -> None:
 
 def test_a_library_error_becomes_a_python_error(tmp_path: Path) -> None:
     graph = make(tmp_path, MATMUL, "tiutf", "tinft")
-    told = exports("torch_exception_get_what_without_backtrace")  # since torch 2.13; older ones log the reason
-    reason = "shapes cannot be multiplied" if told else "failed in torch; this version of torch wrote the reason"
+    told = exports(
+        "torch_exception_get_what_without_backtrace"
+    )  # since torch 2.13; older ones log the reason
+    reason = (
+        "shapes cannot be multiplied" if told else "failed in torch; this version of torch wrote the reason"
+    )
     with pytest.raises(RuntimeError, match=reason):
         graph(torch.randn(3, 4), 3, None, torch.randn(3, 3), 0.0)
     assert torch.is_grad_enabled()

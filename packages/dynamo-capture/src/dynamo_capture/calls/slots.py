@@ -103,6 +103,8 @@ def call_slot(
         case "with_traceback" if issubclass(receiver.cls, BaseException):
             return receiver
         case "add_note" if issubclass(receiver.cls, BaseException):
+            if len(args) == 1 and not issubclass(kind := args[0].python_type(), str):
+                raise tx.raises(TypeError, f"note must be a str, not {kind.__name__!r}")
             if not tx.attributes.has(receiver, "__notes__"):
                 receiver.set_attr(tx, "__notes__", ListValue([]))
             return receiver.get_attr(tx, "__notes__").call_method(tx, "append", args, kwargs)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections
+import sys
 import types
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from dynamo_capture.polyfills.registry import substitutes
@@ -28,11 +29,17 @@ def ordered_fromkeys(keys: Iterable[Any], value: Any = None) -> collections.Orde
     return result
 
 
+def _between(items: Sequence[Any], start: Any, stop: Any) -> range:
+    """The positions to look at; None, which a slice takes, is refused."""
+    if start is None or stop is None:
+        raise TypeError("slice indices must be integers or have an __index__ method")
+    return range(len(items))[start:stop]
+
+
 @substitutes(list.index)
-def list_index(self: list[Any], wanted: Any, start: int = 0, stop: int | None = None) -> int:
+def list_index(self: list[Any], wanted: Any, start: int = 0, stop: int = sys.maxsize) -> int:
     """Where ``wanted`` occurs first."""
-    limit = len(self) if stop is None else stop
-    for position in range(len(self))[start:limit]:
+    for position in _between(self, start, stop):
         item = self[position]
         if item is wanted or item == wanted:
             return position
@@ -66,10 +73,9 @@ def list_sort(self: list[Any], *, key: Callable[[Any], Any] | None = None, rever
 
 
 @substitutes(tuple.index)
-def tuple_index(self: tuple[Any, ...], wanted: Any, start: int = 0, stop: int | None = None) -> int:
+def tuple_index(self: tuple[Any, ...], wanted: Any, start: int = 0, stop: int = sys.maxsize) -> int:
     """Where ``wanted`` occurs first."""
-    limit = len(self) if stop is None else stop
-    for position in range(len(self))[start:limit]:
+    for position in _between(self, start, stop):
         item = self[position]
         if item is wanted or item == wanted:
             return position
@@ -147,8 +153,7 @@ def deque_count(self: collections.deque[Any], wanted: Any) -> int:
 @substitutes(collections.deque.index)
 def deque_index(self: collections.deque[Any], wanted: Any, start: int = 0, stop: int | None = None) -> int:
     """Where ``wanted`` occurs first."""
-    limit = len(self) if stop is None else stop
-    for position in range(len(self))[start:limit]:
+    for position in _between(self, start, stop):
         item = self[position]
         if item is wanted or item == wanted:
             return position
