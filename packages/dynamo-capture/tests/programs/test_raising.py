@@ -1,5 +1,6 @@
 """Exception tables: what is raised, caught, chained, re-raised, and what has happened by then."""
 
+import collections
 import contextlib
 
 import pytest
@@ -213,7 +214,7 @@ def test_a_note_is_text(whole):
 def test_bounds_of_index_are_numbers(whole):
     def f(x, items):
         found = []
-        for search in (items.index, x.shape.index, list(x.shape).index):
+        for search in (items.index, x.shape.index, list(x.shape).index, collections.deque(x.shape).index):
             try:
                 search(3, 0, None)
             except TypeError as error:

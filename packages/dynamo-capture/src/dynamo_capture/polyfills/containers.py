@@ -151,7 +151,7 @@ def deque_count(self: collections.deque[Any], wanted: Any) -> int:
 
 
 @substitutes(collections.deque.index)
-def deque_index(self: collections.deque[Any], wanted: Any, start: int = 0, stop: int | None = None) -> int:
+def deque_index(self: collections.deque[Any], wanted: Any, start: int = 0, stop: int = sys.maxsize) -> int:
     """Where ``wanted`` occurs first."""
     for position in _between(self, start, stop):
         item = self[position]
