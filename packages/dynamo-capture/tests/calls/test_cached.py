@@ -106,3 +106,22 @@ def test_objects_that_a_cache_holds_are_those_objects():
 
     plain, compiled, _ = _pair(make)
     _same(plain, compiled, (X, []), (X, []), (X + 1, []))
+
+
+def test_what_is_changed_once_more_is_not_changed_twice():
+    def make():
+        calls = []
+
+        @functools.lru_cache
+        def noted(key):
+            calls.append(key)
+            return key + 1
+
+        def program(x, key):
+            calls.append("before")
+            return x * noted(key), list(calls)
+
+        return program
+
+    plain, compiled, _ = _pair(make)
+    _same(plain, compiled, *[(X, key) for key in (1, 2, 1, 3)])

@@ -18,6 +18,7 @@ import gc
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak, UserRaise
+from dynamo_capture.regions.reachable import first_outside
 from dynamo_capture.sources import CallSource, known_object
 from dynamo_capture.values import Const, ObjectValue, SymValue, Value
 from guards import constants_equal
@@ -60,10 +61,8 @@ def _after_changes(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str,
     )
     if code is None:
         raise refusal
-    before = set(tx.effects.log)
-    result = Const(function.__wrapped__).call(tx, args, kwargs)
-    done = [key for key in tx.effects.log if key not in before]
-    if not tx.is_constant(result) or any(tx.effects.log[key][0] != "call" for key in done):
+    result, done = _traced(tx, function, args, kwargs)
+    if done is None or not tx.is_constant(result):
         raise refusal
     if tx.constant(result) is None:
         for key in done:
@@ -73,6 +72,31 @@ def _after_changes(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str,
     if done or not _gives(tx, function, source, tx.constant(result)):
         raise refusal
     return tx.wrap(source.step(function), source)
+
+
+def _traced(
+    tx: Trace, function: Any, args: list[Value], kwargs: dict[str, Value]
+) -> tuple[Value, list[Any] | None]:
+    """What the function gives without its cache, and the calls that it defers: None where it does more than that."""
+    effects, before, drawn = tx.effects, set(tx.effects.log), len(tx.draws.log)
+    watched, first, generators = effects.watching, len(effects.touched), list(tx.generators)
+    effects.watching = True
+    try:
+        result = Const(function.__wrapped__).call(tx, args, kwargs)
+    finally:
+        effects.watching = watched
+    touched = effects.touched[first:]
+    if not watched:
+        effects.touched.clear()
+    done = [key for key in effects.log if key not in before]
+    changed = [value for value in touched if value is not None]
+    is_more = (
+        any(effects.log[key][0] != "call" for key in done)
+        or len(touched) - len(changed) != len(done)
+        or len(tx.draws.log) > drawn
+        or first_outside(tx, changed, args, generators) is not None
+    )
+    return result, None if is_more else done
 
 
 def _is_answered(function: Any, source: CallSource) -> bool:
