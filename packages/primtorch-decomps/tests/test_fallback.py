@@ -69,6 +69,13 @@ def test_sparse_results() -> None:
         LIBRARY.infer(ATEN._to_sparse.default, (spec_of(torch.ones(3, 3)),), {}, ENV)
 
 
+def test_quantized_results() -> None:
+    """A quantized tensor's numbers lie beside its memory: a spec could not say what it is."""
+    with pytest.raises(UnsupportedProgramError, match="DEC104"):
+        arguments = (spec_of(torch.ones(3)), 0.1, 3, torch.quint8)
+        LIBRARY.infer(ATEN.quantize_per_tensor.default, arguments, {}, ENV)
+
+
 def test_the_random_state_is_put_back() -> None:
     before = torch.get_rng_state()
     run_for_spec(ATEN.rand.default, ([3],), {}, ENV)

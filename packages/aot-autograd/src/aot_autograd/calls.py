@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import torch
 from torch._ops import OpOverload
@@ -19,6 +19,15 @@ from fx_interface.tensor_spec import SymSpec, TensorSpec, located
 
 Treatment: TypeAlias = Callable[[Trace, OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
 """How an operator is recorded: called with the trace, the operator and its arguments, returns its results."""
+
+
+NUMBER_DTYPES: Final = {
+    bool: torch.bool,
+    int: torch.int64,
+    float: torch.float64,
+    complex: torch.complex128,
+}
+"""The dtype of the tensor that torch makes of a Python number."""
 
 
 def values_of(trace: Trace, arg: Any) -> Any:
@@ -76,11 +85,19 @@ def _part(trace: Trace, value: Value, index: int, spec: Any) -> Any:
     return None if spec is None else trace.fresh(trace.recorder.item(value, index))
 
 
+def traced(trace: Trace, source: Any) -> TracedTensor:
+    """What a view is taken of: a traced tensor, a real one, or a number, which torch's formulas pass as a tensor."""
+    if type(source) is TracedTensor:
+        return source
+    if isinstance(source, torch.Tensor):
+        return trace.fresh(trace.lift(source))
+    options = {"dtype": NUMBER_DTYPES[type(source)], "device": torch.device("cpu")}
+    return trace.fresh(trace.recorder.call(torch.ops.aten.scalar_tensor.default, (source,), options))
+
+
 def view(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """An operator whose results show the memory of its first argument."""
-    source = args[0]
-    if type(source) is not TracedTensor:
-        source = trace.fresh(trace.lift(source))
+    source = traced(trace, args[0])
     recorder, storage = trace.recorder, source.storage_record
     rest = tuple([values_of(trace, arg) for arg in args[1:]])
     keywords = {name: values_of(trace, arg) for name, arg in kwargs.items()}

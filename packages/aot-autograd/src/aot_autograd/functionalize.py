@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.calls import Treatment, compute, marked, view
+from aot_autograd.calls import Treatment, compute, marked, traced, view
 from aot_autograd.irregular import IRREGULAR_OPERATORS
 from aot_autograd.memory import read
 from aot_autograd.storage import ViewStep
@@ -65,9 +65,9 @@ def _answer(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping
 
 
 def _identity(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    source = args[0]
-    if type(source) is not TracedTensor:
-        return trace.fresh(trace.lift(source))
+    source = traced(trace, args[0])
+    if source is not args[0]:
+        return source
     storage = source.storage_record
     value = source.value if source.generation == storage.generation else read(trace.recorder, source)
     if op is aten.detach.default and _is_new(source):

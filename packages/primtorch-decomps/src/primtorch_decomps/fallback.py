@@ -169,6 +169,10 @@ def _spec_of_result(op: OpOverload, result: Any, env: ShapeEnv) -> ValueSpec:
                 raise UnsupportedProgramError(
                     "DEC104", f"{op} returns a tensor of layout {result.layout}", where=env.location
                 )
+            if result.is_quantized:
+                raise UnsupportedProgramError(
+                    "DEC104", f"{op} returns a quantized tensor ({result.dtype})", where=env.location
+                )
             return TensorSpec(tuple(result.shape), tuple(result.stride()), result.dtype, result.device)
         case list():
             return [_spec_of_result(op, item, env) for item in result]

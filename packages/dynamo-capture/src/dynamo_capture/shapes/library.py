@@ -137,6 +137,8 @@ def _spec(op: OpOverload, result: Any) -> ValueSpec:
     if isinstance(result, torch.Tensor):
         if result.layout is not torch.strided:
             raise UnsupportedProgramError("CAP405", f"{op} returns a tensor of layout {result.layout}")
+        if result.is_quantized:
+            raise UnsupportedProgramError("CAP405", f"{op} returns a quantized tensor ({result.dtype})")
         return TensorSpec(tuple(result.shape), tuple(result.stride()), result.dtype, result.device)
     if isinstance(result, list):
         return [_spec(op, item) for item in result]
