@@ -50,7 +50,7 @@ def names() -> list[str]:
 
 
 def samples(name: str, dtype: torch.dtype, mode: str, training: bool, count: int) -> Iterator[Sample]:
-    """The first ``count`` samples of a module, inputs that require grad included."""
+    """At most ``count`` samples of a module, spread evenly over what there is; inputs of floats require grad."""
     label = f"{name} {str(dtype).removeprefix('torch.')} {mode}"
     if name in OWN:
         make, shapes = OWN[name]
@@ -66,7 +66,7 @@ def samples(name: str, dtype: torch.dtype, mode: str, training: bool, count: int
         return
     torch.manual_seed(1)
     found = info.module_inputs_func(info, device="cpu", dtype=dtype, requires_grad=True, training=training)
-    for number, sample in enumerate(found[:count]):
+    for number, sample in list(enumerate(found))[:: -(-len(found) // count)]:
         if sample.forward_input is not None:
             constructor, forward = sample.constructor_input, sample.forward_input
             make = _maker(info.module_cls, constructor.args, constructor.kwargs, dtype)
@@ -79,8 +79,12 @@ def _maker(
     cls: type[nn.Module], args: Any, kwargs: dict[str, Any], dtype: torch.dtype
 ) -> Callable[[], nn.Module]:
     def make() -> nn.Module:
-        made = cls(*copy.deepcopy(args), **copy.deepcopy(kwargs))
-        return made.to(dtype) if not any(map(nn.parameter.is_lazy, made.parameters())) else made
+        before = torch.get_default_dtype()
+        torch.set_default_dtype(dtype)
+        try:
+            return cls(*copy.deepcopy(args), **copy.deepcopy(kwargs)).to(dtype)
+        finally:
+            torch.set_default_dtype(before)
 
     return make
 

@@ -67,6 +67,10 @@ def test_unflatten_inverts_flatten() -> None:
     assert unflatten(flat, (6, 20), ENV) == (A, J * 5 + K)
 
 
+def test_unflatten_in_a_block_without_elements() -> None:
+    assert unflatten(A * 4 + J, (3, 0), ENV) == unflatten(as_index(0), (0, 3), ENV) == (as_index(0),) * 2
+
+
 def test_unflatten_inverts_flatten_of_symbolic_sizes() -> None:
     env = ShapeEnv()
     s = env.create_symbol(7, low=2)

@@ -26,6 +26,9 @@ def test_stack() -> None:
     for dim in (0, 1, -1):
         check_operator("aten.stack.default", [X, X * 2], dim)
     check_operator("aten.stack.default", [X.t(), X.t()])
+    last = IMAGE.to(memory_format=torch.channels_last)
+    for dim in range(5):
+        check_operator("aten.stack.default", [last, last * 2, last], dim)
 
 
 @pytest.mark.parametrize("pad", [[1, 2], [0, 0], [-1, 1], [1, 0, 0, 2], [-1, -1, -1, 0], [2, -2]], ids=str)

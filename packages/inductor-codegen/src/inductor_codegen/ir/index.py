@@ -278,7 +278,9 @@ def flatten(indices: Sequence[Index], sizes: Sequence[IntLike]) -> Index:
 
 
 def unflatten(position: Index, sizes: Sequence[IntLike], env: ShapeEnv) -> tuple[Index, ...]:
-    """The inverse of ``flatten``, for sizes of which none is 0."""
+    """The inverse of ``flatten``. A block of which a size is 0 has no elements: all indices are then 0."""
+    if any(isinstance(size, int) and size == 0 for size in sizes):
+        return (ZERO,) * len(sizes)
     result: list[Index] = []
     for axis in range(len(sizes) - 1, -1, -1):
         size = sizes[axis]

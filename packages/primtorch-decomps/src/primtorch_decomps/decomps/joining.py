@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -70,7 +71,20 @@ def _stack_spec(tensors: Sequence[TensorSpec], dim: int = 0, *, env: ShapeEnv) -
         raise RuleMismatchError("stack needs tensors of one shape")
     axis = canonical_dim(dim, first.rank + 1)
     sizes = (*first.sizes[:axis], len(tensors), *first.sizes[axis:])
-    return TensorSpec(sizes, contiguous_strides(sizes), promotion.result_type(tensors), first.device)
+    strides = _stacked_strides(tensors, axis, sizes, env)
+    return TensorSpec(sizes, strides, promotion.result_type(tensors), first.device)
+
+
+def _stacked_strides(tensors: Sequence[TensorSpec], axis: int, sizes: Sizes, env: ShapeEnv) -> Sizes:
+    """Eager joins along the dimension that the new one precedes and splits that, or else appends one to each tensor."""
+    first = tensors[0]
+    if axis < first.rank:
+        length = first.sizes[axis]
+        merged = (*first.sizes[:axis], len(tensors) * length, *first.sizes[axis + 1 :])
+        strides = joined_strides(tensors, merged, env)
+        return (*strides[:axis], strides[axis] * length, *strides[axis:])
+    grown = [replace(t, sizes=(*t.sizes, 1), strides=(*t.strides, 1)) for t in tensors]
+    return joined_strides(grown, sizes, env)
 
 
 @decomposes("aten.stack.default", rule=_stack_spec)
