@@ -42,6 +42,29 @@ def test_a_failure_is_eagers(backend: str) -> None:
         assert type(found.value) is type(expected.value), name
 
 
+REFUSED: dict[str, Callable[[torch.Tensor], Any]] = {
+    "written to integers": lambda x: x.clone().mul_(2.5),
+    "written to booleans": lambda x: (x > 1).mul_(2),
+    "quotients written to integers": lambda x: x.clone().div_(2),
+    "gelu": F.gelu,
+    "softmax": lambda x: x.softmax(0),
+    "negation": lambda x: -(x > 1),
+    "difference": lambda x: (x > 1) - (x > 2),
+    "alpha": lambda x: torch.add(x, x, alpha=0.5),
+    "batch_norm": lambda x: F.batch_norm(x, torch.zeros(3), torch.ones(3)),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_dtypes_that_kernels_refuse(name: str) -> None:
+    x = torch.arange(6).view(2, 3)
+    with pytest.raises(RuntimeError) as expected:
+        REFUSED[name](x)
+    with pytest.raises(type(expected.value)) as found:
+        fxstack.compile(REFUSED[name])(x)
+    assert str(found.value) == str(expected.value)
+
+
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
 def test_effects_end_where_an_operator_fails(backend: str) -> None:
     """In a graph that writes and draws, and does not use what the operator gives."""

@@ -181,10 +181,14 @@ def verdicts(options: argparse.Namespace) -> Iterator[Verdict]:
         yield from iter(arriving.get, None)
 
 
-def _worker(share: list[str], options: argparse.Namespace, arriving: queue.SimpleQueue[Verdict | None]) -> None:
+def _worker(
+    share: list[str], options: argparse.Namespace, arriving: queue.SimpleQueue[Verdict | None]
+) -> None:
     """Hand over the verdicts of a process, then None; what it was at when it died is an error."""
     command = [sys.executable, __file__, "--dtypes", options.dtypes, "--samples", str(options.samples)]
-    with subprocess.Popen([*command, "--worker", ",".join(share)], stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        [*command, "--worker", ",".join(share)], stdout=subprocess.PIPE, text=True
+    ) as process:
         begun = ""
         for line in process.stdout or ():
             record = json.loads(line)
@@ -201,7 +205,9 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", default="", help="names of modules, with commas between them")
     parser.add_argument("--dtypes", default="float32,float64", help="dtypes, with commas between them")
-    parser.add_argument("--samples", type=int, default=100, help="at most so many samples of each module, spread evenly")
+    parser.add_argument(
+        "--samples", type=int, default=100, help="at most so many samples of each module, spread evenly"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
     parser.add_argument("--worker", default="", help=argparse.SUPPRESS)
     options = parser.parse_args()

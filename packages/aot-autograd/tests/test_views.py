@@ -103,7 +103,9 @@ def test_chunks_that_are_promised_not_to_be_used_as_views_have_memory_of_their_o
     check(gates, torch.randn(4, 3, dtype=torch.float64))
 
 
-@pytest.mark.parametrize("function", [lambda x: x * 1j, lambda x: (2 - 3j) / x, lambda x: (x + 1j) * (1 + 2j)])
+@pytest.mark.parametrize(
+    "function", [lambda x: x * 1j, lambda x: (2 - 3j) / x, lambda x: (x + 1j) * (1 + 2j)]
+)
 def test_numbers_that_derivatives_conjugate(function: Any, check: Any) -> None:
     """Torch's formulas view a number as a tensor; what is viewed arrives as a Python number."""
     check(lambda x: torch.view_as_real(function(x)), torch.randn(3, dtype=torch.float64, requires_grad=True))

@@ -69,4 +69,6 @@ def _assign(trace: Trace, op: OpOverload, target: Any, new: Value) -> None:
         for part, item in zip(target, _items(trace, new), strict=True):
             _assign(trace, op, part, item)
     elif target is not None:
+        if not torch.can_cast(new.spec.dtype, target.dtype):
+            raise TypeError(f"the results of {op}, {new.spec.dtype}, cannot be written to {target.dtype}")
         write(trace, op, target, new)

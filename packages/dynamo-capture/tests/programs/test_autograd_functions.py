@@ -447,3 +447,20 @@ def test_the_context_is_asked_what_it_has(whole):
 
     apply = Asks.apply
     whole(lambda x: apply(x), (given(),))
+
+
+class Named(Function):
+    """``name`` is a method of every context's class, and no data descriptor: an instance may have its own."""
+
+    @staticmethod
+    def forward(ctx, x, name):
+        ctx.name = name
+        return x * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * len(ctx.name), None
+
+
+def test_an_attribute_of_the_context_over_a_method(whole):
+    whole(lambda x: Named.apply(x, "abc") + x, (given(),), (given(1.0),))

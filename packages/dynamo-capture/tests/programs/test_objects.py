@@ -245,3 +245,45 @@ def test_object_changed_under_another_name(same):
 
     a = Base(1)
     same(f, (X, Base(1), Base(1)), (X, a, a), (X, Base(1), Base(2)))
+
+
+class Documented(property):
+    """A property with more to say that reads and writes as one."""
+
+    def __init__(self, *functions, text=""):
+        super().__init__(*functions)
+        self.text = text
+
+
+class Measured:
+    def __init__(self, value):
+        self._value = value
+
+    @Documented
+    def value(self):
+        return self._value * 2
+
+    @value.setter
+    def value(self, new):
+        self._value = new
+
+
+def test_properties_of_a_class_made_from_property(whole):
+    def f(x):
+        measured = Measured(x)
+        first = measured.value
+        measured.value = x + 1
+        return first, measured.value, isinstance(Measured.__dict__["value"], property)
+
+    whole(f, (X,), (X * 2,))
+
+
+def test_distributions_that_check_their_samples(whole):
+    """Their supports are properties of torch's own kind, their parameters lazy ones."""
+
+    def f(logits, x):
+        choice = torch.distributions.Categorical(logits=logits)
+        mixture = torch.distributions.MixtureSameFamily(choice, torch.distributions.Normal(logits, 1.0))
+        return choice.log_prob(x.argmax(-1)), choice.entropy(), choice.probs, mixture.log_prob(x[:, 0])
+
+    whole(f, (X, X), (X * 2, X + 1))

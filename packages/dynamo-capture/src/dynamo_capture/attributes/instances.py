@@ -18,6 +18,7 @@ from dynamo_capture.attributes.lookup import (
     dict_item,
     has_guardable_dict,
     instance_dict_of,
+    is_property,
 )
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.runtime import builtin_base
@@ -62,7 +63,7 @@ class InstanceAttributes(Lookup):
         """Whether the class has a property or another data descriptor written in Python under the name."""
         found = self.in_class(cls, name)
         return found is not ABSENT and (
-            type(found) is property or isinstance(getattr(type(found), "__set__", None), types.FunctionType)
+            is_property(found) or isinstance(getattr(type(found), "__set__", None), types.FunctionType)
         )
 
     def _by_getattr(self, obj: ObjectValue, name: str, raised: UserRaise) -> Value:
@@ -144,7 +145,7 @@ class InstanceAttributes(Lookup):
 
     def _data_descriptor(self, obj: ObjectValue, name: str, found: Any) -> Value:
         tx = self._tx
-        if type(found) is property:
+        if is_property(found):
             if found.fget is None:
                 raise tx.raises(
                     AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no getter"

@@ -9,7 +9,7 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, LIBRARIES, Lookup
+from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, LIBRARIES, Lookup, is_property
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
@@ -175,7 +175,7 @@ class KnownAttributes(Lookup):
         if isinstance(found, types.FunctionType) and not isinstance(real, torch._ops.OpOverloadPacket):
             return MethodValue(Const(found), owner)
         if (
-            type(found) is property
+            is_property(found)
             and found.fget is not None
             and not cls.__module__.startswith(("inspect", "torch"))
         ):

@@ -127,3 +127,14 @@ def has_guardable_dict(obj: ObjectValue) -> bool:
 
 def dict_item(source: Source, name: str) -> ItemSource:
     return ItemSource(InstanceDictSource(source), name)
+
+
+def is_property(found: Any) -> bool:
+    """Whether a class attribute is a property, or of a class made from it that reads and writes as it does."""
+    kind = type(found)
+    return kind is property or (
+        isinstance(found, property)
+        and all(
+            getattr(kind, name) is getattr(property, name) for name in ("__get__", "__set__", "__delete__")
+        )
+    )

@@ -6,7 +6,7 @@ import collections
 import types
 
 import guards
-from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, Lookup
+from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, Lookup, is_property
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import (
@@ -44,7 +44,7 @@ class MadeAttributes(Lookup):
             return self._tx.force(owner.items[fields.index(name)])
         if isinstance(owner, TupleValue) and isinstance(found, types.MemberDescriptorType):
             return self._of_struct_sequence(owner, name)
-        if type(found) is property:
+        if is_property(found):
             return self._tx.calls.call_known(Const(found.fget), [owner], {})
         if name == "default_factory" and isinstance(owner, DictValue):
             return owner.factory or NONE
@@ -79,7 +79,7 @@ class MadeAttributes(Lookup):
             if name not in base.__dict__:
                 continue
             found = base.__dict__[name]
-            if type(found) is property and not is_class:
+            if is_property(found) and not is_class:
                 return tx.calls.call_known(Const(found.fget), [receiver], {})
             if isinstance(found, classmethod):
                 return MethodValue(tx.known(found.__func__), Const(cls))

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.attributes.lookup import ABSENT, Missing, instance_dict_of
+from dynamo_capture.attributes.lookup import ABSENT, Missing, instance_dict_of, is_property
 from dynamo_capture.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
@@ -39,7 +39,7 @@ class WrittenAttributes(ModuleAttributes):
     def set_generic(self, obj: ObjectValue, name: str, value: Value) -> None:
         """``object.__setattr__(obj, name, value)``."""
         found = self.in_class(obj.cls, name)
-        if type(found) is property:
+        if is_property(found):
             if found.fset is None:
                 raise self._tx.raises(
                     AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no setter"
@@ -95,7 +95,7 @@ class WrittenAttributes(ModuleAttributes):
         """``object.__delattr__(obj, name)``."""
         tx = self._tx
         found = self.in_class(obj.cls, name)
-        if type(found) is property:
+        if is_property(found):
             if found.fdel is None:
                 raise tx.raises(
                     AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no deleter"

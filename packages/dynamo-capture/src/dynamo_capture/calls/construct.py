@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import guards
+from dynamo_capture.attributes.lookup import LIBRARIES
 from dynamo_capture.calls.slots import call_slot
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.parameters import Parameters
@@ -31,13 +32,18 @@ def construct(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Valu
     """``cls(*args, **kwargs)`` for a class without a handler of its own."""
     cls: type = owner.value
     meta_call = tx.attributes.in_class(type(cls), "__call__")
-    if isinstance(cls, enum.EnumMeta) or tx.calls.is_pure(cls):
+    if isinstance(cls, enum.EnumMeta) or tx.calls.is_pure(cls) or _is_library_property(cls):
         return tx.calls._call_folded(cls, args, kwargs)
     if isinstance(meta_call, types.FunctionType):
         return tx.inliner.call_function(Const(meta_call), [owner, *args], kwargs)
     if isinstance(meta_call, type):  # as that of TypedDict, whose classes make plain dicts
         return tx.known(meta_call).call(tx, args, kwargs)
     return construct_plainly(tx, owner, args, kwargs)
+
+
+def _is_library_property(cls: type) -> bool:
+    """Whether instances are descriptors of a library's own kind, such as lazy properties of distributions."""
+    return issubclass(cls, property) and cls.__module__.partition(".")[0] in LIBRARIES
 
 
 def construct_plainly(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak
@@ -73,7 +74,7 @@ class FunctionContext(Value):
 
     def set_attr(self, tx: Trace, name: str, value: Value) -> None:
         self._change(tx)
-        if hasattr(self.python_type(), name):
+        if inspect.isdatadescriptor(inspect.getattr_static(self.python_type(), name, None)):
             raise GraphBreak("CAP243", f"{name!r} of the context of {self.cls.__name__} is set")
         self.attrs[name] = value
 

@@ -1,0 +1,87 @@
+"""What an operator's kernel refuses: a decomposition holds for any dtype, while the kernel takes some.
+
+``gelu`` of integers and ``-`` of booleans raise in eager. Which dtypes a kernel takes is written nowhere but in the
+kernel, so it is asked: it runs on small tensors, once for each kind of call with dtypes other than the usual ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from torch._ops import OpOverload
+
+from fx_interface.errors import UnbackedSymbolError
+from fx_interface.symbols import Expr, IntLike, ShapeEnv
+from fx_interface.tensor_spec import SymSpec, TensorSpec
+
+USUAL: Final = frozenset({torch.float32, torch.float64})
+"""What every kernel takes that takes numbers at all, if all arguments have the same of them."""
+
+LARGEST_ELEMENTS: Final = 1 << 12
+"""Larger tensors are asked about in sizes of at most two; what then is refused may be the sizes, so that only an
+exception about a missing kernel counts."""
+
+
+def check_dtypes(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> None:
+    """Raise what the kernel of ``op`` raises for these dtypes, if it does so whatever the tensors hold."""
+    specs = list(_specs((*args, *kwargs.values())))
+    dtypes = {spec.dtype for spec in specs}
+    if (dtypes <= USUAL and len(dtypes) < 2) or any(spec.device.type != "cpu" for spec in specs):
+        return
+    if torch.Tag.nondeterministic_seeded in op.tags:
+        return
+    whole = sum(_elements(spec, env) for spec in specs) <= LARGEST_ELEMENTS
+    refusal: RuntimeError | None = None
+    for fill in (torch.zeros, torch.ones):
+        try:
+            with torch._C._DisableTorchDispatch(), torch.no_grad():
+                op(*_small(tuple(args), env, fill, whole), **_small(dict(kwargs), env, fill, whole))
+        except RuntimeError as error:
+            refusal = refusal or error
+        except Exception:  # about other things than dtypes, which the decomposition has accepted
+            return
+        else:
+            return
+    if refusal is not None and (whole or isinstance(refusal, NotImplementedError)):
+        raise refusal
+
+
+def _specs(values: Sequence[Any]) -> Iterator[TensorSpec]:
+    for value in values:
+        if isinstance(value, TensorSpec):
+            yield value
+        elif isinstance(value, (list, tuple)):
+            yield from _specs(value)
+
+
+def _elements(spec: TensorSpec, env: ShapeEnv) -> int:
+    total = 1
+    for size in spec.sizes:
+        total *= _hint(size, env)
+    return total
+
+
+def _hint(size: IntLike, env: ShapeEnv) -> int:
+    """The size of the example; 2 for one that only data tell. Nothing is recorded."""
+    try:
+        return env.hint(size)
+    except UnbackedSymbolError:
+        return 2
+
+
+def _small(value: Any, env: ShapeEnv, fill: Callable[..., torch.Tensor], whole: bool) -> Any:
+    match value:
+        case TensorSpec():
+            sizes = [_hint(size, env) for size in value.sizes]
+            return fill(sizes if whole else [min(size, 2) for size in sizes], dtype=value.dtype)
+        case SymSpec():
+            return _hint(value.expr, env)
+        case Expr():
+            return _hint(value, env)
+        case list() | tuple():
+            return type(value)(_small(item, env, fill, whole) for item in value)
+        case dict():
+            return {name: _small(item, env, fill, whole) for name, item in value.items()}
+    return value
