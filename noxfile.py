@@ -168,6 +168,14 @@ def sweep_architectures(session: nox.Session) -> None:
     session.run("python", "integration_tests/sweeps/architectures.py", *arguments, env=ONE_THREAD)
 
 
+@nox.session(name="sweep-modules")
+def sweep_modules(session: nox.Session) -> None:
+    """Compile every module of torch's module database, in training and evaluation; compare with eager."""
+    install_stack(session)
+    jobs = ("--jobs", str(os.cpu_count() or 1))
+    session.run("python", "integration_tests/sweeps/modules.py", *jobs, *session.posargs, env=ONE_THREAD)
+
+
 @nox.session
 def types(session: nox.Session) -> None:
     """mypy --strict over every package and the tools."""

@@ -6,6 +6,7 @@ kernel, so it is asked: it runs on small tensors, once for each kind of call wit
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -20,8 +21,8 @@ USUAL: Final = frozenset({torch.float32, torch.float64})
 """What every kernel takes that takes numbers at all, if all arguments have the same of them."""
 
 LARGEST_ELEMENTS: Final = 1 << 12
-"""Larger tensors are asked about in sizes of at most two; what then is refused may be the sizes, so that only an
-exception about a missing kernel counts."""
+"""The kernel is asked about larger tensors, and those whose sizes only data tell, in sizes of at most two. What it then
+refuses may be the sizes, so that only an exception about a missing kernel counts."""
 
 
 def check_dtypes(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> None:
@@ -32,7 +33,7 @@ def check_dtypes(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any],
         return
     if torch.Tag.nondeterministic_seeded in op.tags:
         return
-    whole = sum(_elements(spec, env) for spec in specs) <= LARGEST_ELEMENTS
+    whole = _are_few(specs, env)
     refusal: RuntimeError | None = None
     for fill in (torch.zeros, torch.ones):
         try:
@@ -56,11 +57,12 @@ def _specs(values: Sequence[Any]) -> Iterator[TensorSpec]:
             yield from _specs(value)
 
 
-def _elements(spec: TensorSpec, env: ShapeEnv) -> int:
-    total = 1
-    for size in spec.sizes:
-        total *= _hint(size, env)
-    return total
+def _are_few(specs: Sequence[TensorSpec], env: ShapeEnv) -> bool:
+    """Whether the tensors can be made as large as they are; not if only data tell how large that is."""
+    try:
+        return sum(math.prod(map(env.hint, spec.sizes)) for spec in specs) <= LARGEST_ELEMENTS
+    except UnbackedSymbolError:
+        return False
 
 
 def _hint(size: IntLike, env: ShapeEnv) -> int:

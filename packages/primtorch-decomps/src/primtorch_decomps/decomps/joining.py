@@ -82,6 +82,8 @@ def _stacked_strides(tensors: Sequence[TensorSpec], axis: int, sizes: Sizes, env
         length = first.sizes[axis]
         merged = (*first.sizes[:axis], len(tensors) * length, *first.sizes[axis + 1 :])
         strides = joined_strides(tensors, merged, env)
+        if strides == contiguous_strides(merged) or any_zero(sizes):
+            return contiguous_strides(sizes)
         return (*strides[:axis], strides[axis] * length, *strides[axis:])
     grown = [replace(t, sizes=(*t.sizes, 1), strides=(*t.strides, 1)) for t in tensors]
     return joined_strides(grown, sizes, env)
