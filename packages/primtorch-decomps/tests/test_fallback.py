@@ -71,8 +71,8 @@ def test_sparse_results() -> None:
 
 def test_quantized_results() -> None:
     """A quantized tensor's numbers lie beside its memory: a spec could not say what it is."""
+    arguments = (spec_of(torch.ones(3)), 0.1, 3, torch.quint8)
     with pytest.raises(UnsupportedProgramError, match="DEC104"):
-        arguments = (spec_of(torch.ones(3)), 0.1, 3, torch.quint8)
         LIBRARY.infer(ATEN.quantize_per_tensor.default, arguments, {}, ENV)
 
 
