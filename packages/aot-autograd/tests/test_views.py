@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 import torch
 
+from aot_autograd.memory import elements_share_memory
 from aot_autograd.views import INVERSES, is_view
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
 
@@ -109,3 +111,33 @@ def test_chunks_that_are_promised_not_to_be_used_as_views_have_memory_of_their_o
 def test_numbers_that_derivatives_conjugate(function: Any, check: Any) -> None:
     """Torch's formulas view a number as a tensor; what is viewed arrives as a Python number."""
     check(lambda x: torch.view_as_real(function(x)), torch.randn(3, dtype=torch.float64, requires_grad=True))
+
+
+def test_elements_that_share_memory() -> None:
+    def spec(sizes: tuple[int, ...], strides: tuple[int, ...]) -> TensorSpec:
+        return TensorSpec(sizes, strides, torch.float32, torch.device("cpu"))
+
+    assert elements_share_memory(spec((3, 2), (1, 1)))
+    assert elements_share_memory(spec((3,), (0,)))
+    assert elements_share_memory(spec((3, 4), (3, 2)))  # 6 twice
+    assert not elements_share_memory(spec((2, 3), (3, 2)))  # 0 2 4 and 3 5 7
+    assert not elements_share_memory(spec((1, 3), (0, 2)))
+    assert not elements_share_memory(spec((0, 3), (1, 1)))
+
+
+REFUSED_WRITES: dict[str, Callable[[torch.Tensor], Any]] = {
+    "elements over elements": lambda x: x.as_strided((3, 2), (1, 1)).mul_(2),
+    "over a part of what is read": lambda x: x[1:].copy_(x[:-1]),
+    "over what is read in another order": lambda x: x[:4].view(2, 2).add_(x[:4].view(2, 2).t()),
+    "a result that the dtype cannot hold": lambda x: x.long().mul_(2.5),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED_WRITES)
+def test_writes_that_are_left_to_eager(name: str, compiled: Any) -> None:
+    with pytest.raises(UnsupportedProgramError):
+        compiled(REFUSED_WRITES[name])(torch.arange(6.0))
+
+
+def test_writes_beside_what_is_read(check: Any) -> None:
+    check(lambda x: (x[:3].add_(x[3:]), x[3:].copy_(x[:3]), x.mul_(x)), torch.arange(6.0))

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import torch
 from torch._ops import OpOverload
@@ -16,6 +17,8 @@ from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
+LARGEST_TOLD_APART: Final = 1 << 14
+"""Tensors of more elements whose dimensions reach into one another count as sharing memory."""
 
 
 def read(recorder: Recorder, tensor: TracedTensor) -> Value:
@@ -49,7 +52,7 @@ def write(trace: Trace, op: OpOverload, tensor: Any, new: Value) -> None:
             action="clone() it before it is written to",
         )
     old = read(recorder, tensor)
-    _check_sizes(op, old.spec, new.spec, trace.env)
+    _check_sizes(op, old.spec, new.spec, storage.value.spec, trace.env)
     new = _fit(recorder, old, new)
     written, step = new, tensor.view_step
     while step is not None:
@@ -82,13 +85,36 @@ def conform(recorder: Recorder, old: Value, new: Value) -> Value:
     return recorder.call(aten.copy.default, (old, new))
 
 
-def _check_sizes(op: OpOverload, old: TensorSpec, new: TensorSpec, env: ShapeEnv) -> None:
-    """The new value must broadcast to the old one's sizes, as equal as the environment knows them to be."""
+def _check_sizes(op: OpOverload, old: TensorSpec, new: TensorSpec, base: TensorSpec, env: ShapeEnv) -> None:
+    """The new value must broadcast to the old one's sizes, as equal as the environment knows them to be.
+
+    In ``old`` and in the ``base`` that it is a view of no element may lie where another does.
+    """
     pairs = zip(old.sizes[::-1], new.sizes[::-1], strict=False)
     fits = all(b == 1 or env.simplify(a) == env.simplify(b) for a, b in pairs)
     if not fits or len(new.sizes) > len(old.sizes):
         raise UnsupportedProgramError(
             "AOT111", f"{op} would change the size of a tensor in place, from {old} to {new}"
         )
-    if any(stride == 0 and size != 1 for stride, size in zip(old.strides, old.sizes, strict=True)):
+    if elements_share_memory(old) or elements_share_memory(base):
         raise UnsupportedProgramError("AOT104", f"{op} writes to a tensor whose elements share memory")
+
+
+def elements_share_memory(spec: TensorSpec) -> bool:
+    """Whether two elements lie at one place, as far as sizes are known; many are not looked at one by one."""
+    axes = [(stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if size != 1]
+    if any(stride == 0 for stride, _ in axes):
+        return True
+    known = sorted(axis for axis in axes if isinstance(axis[0], int) and isinstance(axis[1], int))
+    if len(known) != len(axes) or any(size == 0 for _, size in known):
+        return False
+    reach, apart = 0, True
+    for stride, size in known:
+        apart, reach = apart and stride > reach, reach + stride * (size - 1)
+    count = math.prod(size for _, size in known)
+    if apart or count > LARGEST_TOLD_APART:
+        return not apart
+    places = {0}
+    for stride, size in known:
+        places = {at + stride * step for at in places for step in range(size)}
+    return len(places) < count

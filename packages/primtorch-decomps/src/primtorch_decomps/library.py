@@ -17,7 +17,7 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.fake_kernels import infer_by_fake, is_foreign
 from primtorch_decomps.fallback import run_for_spec
 from primtorch_decomps.prims import PrimTensor, Trace, freeze, tracing
-from primtorch_decomps.refusals import check_dtypes
+from primtorch_decomps.refusals import Kernels
 from primtorch_decomps.registry import Decomposition, OperatorTable
 
 _LIMIT = 100_000
@@ -36,6 +36,7 @@ class Library:
     def __init__(self, decompositions: OperatorTable, rules: OperatorTable) -> None:
         self.decompositions = decompositions
         self.rules = rules
+        self._kernels = Kernels()
         self._static: dict[object, ValueSpec] = {}
         self._symbolic: WeakKeyDictionary[ShapeEnv, dict[object, ValueSpec]] = WeakKeyDictionary()
 
@@ -89,7 +90,7 @@ class Library:
                 return infer_by_fake(op, args, kwargs, env, self.infer)
             return run_for_spec(op, args, kwargs, env)
         if op in self.decompositions:
-            check_dtypes(op, args, kwargs, env)
+            self._kernels.check(op, args, kwargs, env)
         return found  # type: ignore[no-any-return]
 
     def infer_by_rule(

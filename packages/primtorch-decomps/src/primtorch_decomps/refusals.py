@@ -1,7 +1,7 @@
 """What an operator's kernel refuses: a decomposition holds for any dtype, while the kernel takes some.
 
-``gelu`` of integers and ``-`` of booleans raise in eager. Which dtypes a kernel takes is written nowhere but in the
-kernel, so it is asked: it runs on small tensors, once for each kind of call with dtypes other than the usual ones.
+``gelu`` of integers, ``-`` of booleans and indices that are floats raise in eager. What a kernel takes is written
+nowhere but in the kernel, so it is asked: it runs on small tensors, once for each kind of call.
 """
 
 from __future__ import annotations
@@ -17,36 +17,64 @@ from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec
 
-USUAL: Final = frozenset({torch.float32, torch.float64})
-"""What every kernel takes that takes numbers at all, if all arguments have the same of them."""
-
 LARGEST_ELEMENTS: Final = 1 << 12
 """The kernel is asked about larger tensors, and those whose sizes only data tell, in sizes of at most two. What it then
 refuses may be the sizes, so that only an exception about a missing kernel counts."""
 
 
-def check_dtypes(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> None:
-    """Raise what the kernel of ``op`` raises for these dtypes, if it does so whatever the tensors hold."""
-    specs = list(_specs((*args, *kwargs.values())))
-    dtypes = {spec.dtype for spec in specs}
-    if (dtypes <= USUAL and len(dtypes) < 2) or any(spec.device.type != "cpu" for spec in specs):
-        return
-    if torch.Tag.nondeterministic_seeded in op.tags:
-        return
+class Kernels:
+    """Which kinds of calls torch's kernels take: each is asked about once, as long as they take it."""
+
+    def __init__(self) -> None:
+        self._taken: set[object] = set()
+
+    def check(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> None:
+        """Raise what the kernel of ``op`` raises for arguments of this kind, if it does so whatever the tensors hold.
+
+        The kind is the dtypes and ranks of the tensors, and what other arguments are.
+        """
+        others = tuple((name, _kind(value)) for name, value in kwargs.items())
+        kind = (op, torch.get_default_dtype(), _kind(args), others)
+        if kind in self._taken or torch.Tag.nondeterministic_seeded in op.tags:
+            return
+        specs = list(_specs((*args, *kwargs.values())))
+        if (
+            specs
+            and all(spec.device.type == "cpu" for spec in specs)
+            and not _takes(op, args, kwargs, specs, env)
+        ):
+            return
+        self._taken.add(kind)
+
+
+def _kind(value: Any) -> object:
+    match value:
+        case TensorSpec():
+            return value.dtype, value.device, len(value.sizes)
+        case list() | tuple():
+            return tuple(map(_kind, value))
+        case bool() | str() | None | torch.dtype():
+            return value
+    return type(value)
+
+
+def _takes(
+    op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], specs: Sequence[TensorSpec], env: ShapeEnv
+) -> bool:
+    """Whether the kernel took such a call. False where it cannot be told, since the sizes were others."""
     whole = _are_few(specs, env)
-    refusal: RuntimeError | None = None
+    refusal: Exception | None = None
     for fill in (torch.zeros, torch.ones):
         try:
             with torch._C._DisableTorchDispatch(), torch.no_grad():
                 op(*_small(tuple(args), env, fill, whole), **_small(dict(kwargs), env, fill, whole))
-        except RuntimeError as error:
+        except (RuntimeError, IndexError, TypeError, ValueError) as error:
             refusal = refusal or error
-        except Exception:  # about other things than dtypes, which the decomposition has accepted
-            return
         else:
-            return
+            return True
     if refusal is not None and (whole or isinstance(refusal, NotImplementedError)):
         raise refusal
+    return False
 
 
 def _specs(values: Sequence[Any]) -> Iterator[TensorSpec]:
