@@ -16,7 +16,7 @@ from aot_autograd.memory import conform, read, write
 from aot_autograd.record import Value
 from aot_autograd.runtime.recurrent import LSTM_LAYER
 from aot_autograd.trace import Trace, TracedTensor
-from aot_autograd.writes import write_by_twin
+from aot_autograd.writes import refuse_overlaps, write_by_twin
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Relation
 from fx_interface.tensor_spec import TensorSpec
@@ -68,6 +68,7 @@ def _copy_into(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     target, source = args[0], values_of(trace, args[1])
     if type(target) is TracedTensor and not isinstance(source, Value):
         return _fill(trace, op, (target, source), {})
+    refuse_overlaps(op, args, [target])
     write(trace, op, target, source)
     return target
 

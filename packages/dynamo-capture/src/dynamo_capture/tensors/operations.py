@@ -28,6 +28,7 @@ from dynamo_capture.tensors import (
     scalars,
 )
 from dynamo_capture.tensors.followed import Followed
+from dynamo_capture.tensors.heard import listening
 from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import NewTensor, Outcome, ResultSequence
 from dynamo_capture.tensors.results import Results
@@ -163,6 +164,8 @@ class Operations(Results):
             chosen = [tensors[index] for index in outcome.reads]
             args, kwargs = contents.with_numbers(tx, args, kwargs, chosen)
             return self.operation(op, target, function, args, kwargs)
+        if outcome.warns:
+            return tx.inliner.call_function(Const(function), args, kwargs)
         if not outcome.has_tensor and outcome.is_pure:
             return self.constant_result(outcome.result)
         self._note_effects(outcome, tensors)
@@ -303,7 +306,8 @@ class Operations(Results):
         try:
             fake_args = [self.fake(a, fakes) for a in args]
             fake_kwargs = {name: self.fake(v, fakes) for name, v in kwargs.items()}
-            result = tx.inference.run(function, fake_args, fake_kwargs)
+            tried, heard = listening(function)
+            result = tx.inference.run(tried, fake_args, fake_kwargs)
         except DataDependent as error:
             asked = [
                 i
@@ -316,7 +320,9 @@ class Operations(Results):
             return Outcome(None, False, [], writes=False, draws=False, reads=tuple(asked))
         except Exception as error:
             raise self.failure(function, error) from None
-        return self._described(result, tensors, [fakes[id(t)] for t in tensors])
+        outcome = self._described(result, tensors, [fakes[id(t)] for t in tensors])
+        outcome.warns = heard.anything
+        return outcome
 
     def failure(self, function: Callable[..., Any], error: Exception) -> Exception:
         """What the failure of a run on tensors without data means: a break, or an exception of the program."""

@@ -33,7 +33,7 @@ class Outcome:
     ``written``: by position, the tensor arguments whose content changed; ``draws``: a random generator moved on;
     ``may_fail``: an operator may raise because of what is in its tensors;
     ``reads``: by position, the tensor arguments whose content decided about the result; ``is_determined``: the
-    result's content follows from the arguments'."""
+    result's content follows from the arguments'; ``warns``: the operation has given a warning."""
 
     __slots__ = (
         "draws",
@@ -43,6 +43,7 @@ class Outcome:
         "reads",
         "result",
         "updates",
+        "warns",
         "writes",
         "written",
     )
@@ -69,6 +70,7 @@ class Outcome:
         self.writes = writes
         self.draws = draws
         self.may_fail = may_fail
+        self.warns = False
 
     @property
     def is_pure(self) -> bool:
