@@ -105,7 +105,7 @@ def elements_share_memory(spec: TensorSpec) -> bool:
     axes = [(stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if size != 1]
     if any(stride == 0 for stride, _ in axes):
         return True
-    known = sorted(axis for axis in axes if isinstance(axis[0], int) and isinstance(axis[1], int))
+    known = sorted((a, b) for a, b in axes if isinstance(a, int) and isinstance(b, int))
     if len(known) != len(axes) or any(size == 0 for _, size in known):
         return False
     reach, apart = 0, True
