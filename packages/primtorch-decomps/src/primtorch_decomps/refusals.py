@@ -13,13 +13,12 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from fx_interface.errors import UnbackedSymbolError
-from fx_interface.symbols import Expr, IntLike, ShapeEnv
+from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec
 
 LARGEST_ELEMENTS: Final = 1 << 12
-"""The kernel is asked about larger tensors, and those whose sizes only data tell, in sizes of at most two. What it then
-refuses may be the sizes, so that only an exception about a missing kernel counts."""
+"""The kernel is asked about larger tensors in sizes of at most two. What it then refuses may be the sizes, so that only
+an exception about a missing kernel counts."""
 
 
 class Kernels:
@@ -37,6 +36,8 @@ class Kernels:
         kind = (op, torch.get_default_dtype(), _kind(args), others)
         if kind in self._taken or torch.Tag.nondeterministic_seeded in op.tags:
             return
+        if env.has_data and _is_open((*args, *kwargs.values())):
+            return  # perhaps only data tell the size, and any that we choose may be a wrong one
         specs = list(_specs((*args, *kwargs.values())))
         if (
             specs
@@ -86,30 +87,31 @@ def _specs(values: Sequence[Any]) -> Iterator[TensorSpec]:
 
 
 def _are_few(specs: Sequence[TensorSpec], env: ShapeEnv) -> bool:
-    """Whether the tensors can be made as large as they are; not if only data tell how large that is."""
-    try:
-        return sum(math.prod(map(env.hint, spec.sizes)) for spec in specs) <= LARGEST_ELEMENTS
-    except UnbackedSymbolError:
-        return False
+    """Whether the tensors can be made as large as they are."""
+    return sum(math.prod(map(env.hint, spec.sizes)) for spec in specs) <= LARGEST_ELEMENTS
 
 
-def _hint(size: IntLike, env: ShapeEnv) -> int:
-    """The size of the example; 2 for one that only data tell. Nothing is recorded."""
-    try:
-        return env.hint(size)
-    except UnbackedSymbolError:
-        return 2
+def _is_open(value: Any) -> bool:
+    """Whether the value is, or has, a size that is not known."""
+    match value:
+        case TensorSpec():
+            return not value.is_static
+        case Expr() | SymSpec():
+            return True
+        case list() | tuple():
+            return any(map(_is_open, value))
+    return False
 
 
 def _small(value: Any, env: ShapeEnv, fill: Callable[..., torch.Tensor], whole: bool) -> Any:
     match value:
         case TensorSpec():
-            sizes = [_hint(size, env) for size in value.sizes]
+            sizes = [env.hint(size) for size in value.sizes]
             return fill(sizes if whole else [min(size, 2) for size in sizes], dtype=value.dtype)
         case SymSpec():
-            return _hint(value.expr, env)
+            return env.hint(value.expr)
         case Expr():
-            return _hint(value, env)
+            return env.hint(value)
         case list() | tuple():
             return type(value)(_small(item, env, fill, whole) for item in value)
         case dict():
