@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import math
 import platform
@@ -56,18 +57,18 @@ def measure_stages(cache: Path) -> dict[str, float]:
     return found
 
 
-def measure_dynamic(names: Sequence[str], repeats: int) -> dict[str, float]:
+def measure_dynamic(names: Sequence[str], phases: Sequence[str], repeats: int) -> dict[str, float]:
     """A cold first call with every size symbolic against one with none: the ratio of each model's best times."""
     found: dict[str, float] = {}
-    for name in names:
-        best: dict[bool, float] = {}
+    for name, phase in itertools.product(names, phases):
+        best = {False: math.inf, True: math.inf}
         for _ in range(repeats):
-            for dynamic in (False, True):
-                request = {"measure": "first_call", "model": name, "training": True, "dynamic": dynamic}
+            for dynamic in best:
+                request = {"measure": "first_call", "model": name, "training": phase == "training"}
                 with tempfile.TemporaryDirectory() as folder:
-                    seconds = measure(request | {"system": "fxstack"}, Path(folder))["seconds"]
-                best[dynamic] = min(seconds, best.get(dynamic, seconds))
-        found[name] = best[True] / best[False]
+                    made = measure(request | {"system": "fxstack", "dynamic": dynamic}, Path(folder))
+                best[dynamic] = min(made["seconds"], best[dynamic])
+        found[f"{name} {phase}"] = best[True] / best[False]
     return found
 
 
@@ -149,7 +150,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         report["stages"] = measure_stages(Path(folder))
         progress.advance(task)
         report["dynamic"] = measure_dynamic(
-            [name for name in arguments.models if WORKLOADS[name].lengths], max(arguments.repeats, 2)
+            [name for name in arguments.models if WORKLOADS[name].lengths],
+            arguments.phases,
+            max(arguments.repeats, 4),
         )
         progress.advance(task)
         report["import_time"] = {}
