@@ -101,3 +101,12 @@ def agrees(tx) -> Callable[..., None]:
         assert repr(found) == repr(wanted)
 
     return check
+
+
+@pytest.fixture
+def settable_flags():
+    """Torch's own test modules, which tests of other packages import, forbid to set flags outside of ``flags()``."""
+    import torch
+
+    with torch.backends.__allow_nonbracketed_mutation():
+        yield

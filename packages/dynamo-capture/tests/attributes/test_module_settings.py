@@ -54,6 +54,7 @@ def test_a_property_of_the_class_is_set_and_read(settings):
         assert "scale" not in vars(settings)
 
 
+@pytest.mark.usefixtures("settable_flags")
 def test_settings_of_torch_are_set_for_what_follows():
     def program(x, allowed):
         before = torch.backends.cudnn.benchmark

@@ -201,6 +201,7 @@ def test_what_surrounds_a_class_body_is_captured(same):
     same(class_body, (X,), graphs=2, eager=0)
 
 
+@pytest.mark.usefixtures("settable_flags")
 def test_settings_that_were_read_are_guarded(same):
     def program(x):
         with torch.backends.cudnn.flags(enabled=False):
