@@ -2,7 +2,6 @@
 
 import warnings
 
-import pytest
 import torch
 from torch.nn import functional as F
 
@@ -10,12 +9,6 @@ from dynamo_capture import optimize
 from dynamo_capture.tensors.heard import listening
 
 X = torch.arange(3.0)
-
-
-@pytest.fixture(autouse=True)
-def _no_default_device():
-    """A default device is a mode that calls functions from a line of its own."""
-    torch.set_default_device(None)
 
 
 def forward(graph_module, example_inputs):
