@@ -78,6 +78,8 @@ def _stack_spec(tensors: Sequence[TensorSpec], dim: int = 0, *, env: ShapeEnv) -
 def _stacked_strides(tensors: Sequence[TensorSpec], axis: int, sizes: Sizes, env: ShapeEnv) -> Sizes:
     """Eager joins along the dimension that the new one precedes and splits that, or else appends one to each tensor."""
     first = tensors[0]
+    if channels_last_order(first.rank + (axis == first.rank)) is None:
+        return contiguous_strides(sizes)
     if axis < first.rank:
         length = first.sizes[axis]
         merged = (*first.sizes[:axis], len(tensors) * length, *first.sizes[axis + 1 :])
