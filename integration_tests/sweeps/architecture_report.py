@@ -78,7 +78,7 @@ def summary(found: Sequence[Outcome]) -> list[str]:
         more = [n for n, o in mine.items() if n in right and o.graphs > theirs[n].graphs]
         fewer = [n for n, o in mine.items() if n in right and o.graphs < theirs[n].graphs]
         alone = [o for n, o in mine.items() if n not in theirs]
-        chosen = "stock, run on all that take fxstack more than one graph"
+        chosen = "stock, run on some and on all that take fxstack more than one graph"
         lines += [
             _counts("stock" if any(o.graphs != 1 for o in alone) or not alone else chosen, theirs),
             "stock fails in: "
