@@ -42,7 +42,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from dynamo_capture.values.wrapper import WrapperValue, dispatches
+from dynamo_capture.values.wrapper import WrapperValue, add_classes, dispatches
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -227,10 +227,7 @@ class OverriddenTensors(WrapperTensors):
                 inner = [value.python_type()]
             else:
                 continue
-            for cls in inner:
-                if cls not in found:
-                    place = next((i for i, known in enumerate(found) if issubclass(cls, known)), len(found))
-                    found.insert(place, cls)
+            add_classes(found, inner)
         return found
 
     def _overridden(

@@ -17,7 +17,7 @@ from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRa
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.shapes.irregular import is_view, written_by
 from dynamo_capture.values import Const, DictValue, ListValue, TensorValue, TupleValue, Value, size_value
-from dynamo_capture.values.wrapper import WrapperValue, dispatches
+from dynamo_capture.values.wrapper import WrapperValue, add_classes, dispatches
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 
 if TYPE_CHECKING:
@@ -201,8 +201,5 @@ def _dispatching(values: list[Value]) -> list[type]:
             inner = [value.meta.cls]
         else:
             continue
-        for cls in inner:
-            if cls not in found:
-                place = next((i for i, known in enumerate(found) if issubclass(cls, known)), len(found))
-                found.insert(place, cls)
+        add_classes(found, inner)
     return found

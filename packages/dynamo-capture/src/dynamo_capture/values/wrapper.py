@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -55,6 +55,14 @@ class WrapperValue(TensorValue):
 
     def __repr__(self) -> str:
         return f"WrapperValue({self.meta.cls.__name__}: {self.meta.spec})"
+
+
+def add_classes(found: list[type], classes: Iterable[type]) -> None:
+    """Add classes that take over an operation, in the order in which torch asks them: subclasses before their bases."""
+    for cls in classes:
+        if cls not in found:
+            place = next((i for i, known in enumerate(found) if issubclass(cls, known)), len(found))
+            found.insert(place, cls)
 
 
 def dispatches(cls: type) -> bool:
