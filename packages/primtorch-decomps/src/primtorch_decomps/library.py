@@ -23,6 +23,9 @@ from primtorch_decomps.registry import Decomposition, OperatorTable
 _LIMIT = 100_000
 """Memoised results kept before the memo starts anew."""
 
+_PLAIN = frozenset({int, float, bool, str, type(None), Expr, torch.dtype, torch.device, torch.memory_format})
+"""Types of arguments that are neither tensors, nor complex, nor hold any."""
+
 _UNCOVERED = (RuleMismatchError, TypeError, ValueError, IndexError, KeyError)
 """What a rule raises for arguments that it does not cover; the operator's own kernel is then asked."""
 
@@ -179,6 +182,8 @@ def is_layout_rule(rule: Any) -> bool:
 def has_complex(values: Sequence[Any]) -> bool:
     """Whether any tensor among the arguments is complex: no decomposition is written for those."""
     for value in values:
+        if type(value) in _PLAIN:
+            continue
         if isinstance(value, (TensorSpec, PrimTensor)):
             if value.dtype.is_complex:
                 return True
@@ -197,10 +202,12 @@ def _spec_only(
 
 
 def _proxy(value: Any) -> Any:
+    if type(value) in _PLAIN:
+        return value
     if isinstance(value, TensorSpec):
         return PrimTensor.of(value)
-    if isinstance(value, (list, tuple)) and any(isinstance(item, TensorSpec) for item in value):
-        return type(value)(_proxy(item) for item in value)
+    if isinstance(value, (list, tuple)):
+        return type(value)([_proxy(item) for item in value])
     return value
 
 

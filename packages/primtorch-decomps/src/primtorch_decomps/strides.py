@@ -55,7 +55,7 @@ def is_contiguous(sizes: Sizes, strides: Sizes, order: Sequence[int] | None = No
 
 def any_zero(sizes: Sizes) -> bool:
     """Whether the tensor has no elements."""
-    return any(isinstance(size, int) and size == 0 for size in sizes)
+    return 0 in sizes
 
 
 def channels_last_order(rank: int) -> tuple[int, ...] | None:

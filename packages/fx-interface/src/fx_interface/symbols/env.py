@@ -147,9 +147,10 @@ class ShapeEnv:
         if hint is None and self.again is not None:
             known, self.again = self.again, None
             return symbol(known.name)
-        made = symbol(f"{'s' if hint is not None else 'u'}{len(self.symbols)}")
-        self.add_symbol(made, SymbolInfo(hint, Range(low, high), source))
-        return made
+        atom = Symbol(f"{'s' if hint is not None else 'u'}{len(self.symbols)}")
+        self.symbols[atom] = SymbolInfo(hint, Range(low, high), source)
+        self.has_data = self.has_data or hint is None
+        return Expr((((atom,), 1),))
 
     def add_symbol(self, made: Expr, info: SymbolInfo) -> None:
         """Adopt a symbol with a given name, as when an artifact is loaded."""

@@ -8,7 +8,6 @@ hashing costs nothing.
 from __future__ import annotations
 
 import functools
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from math import gcd
 from typing import ClassVar, TypeAlias, Union
@@ -97,20 +96,16 @@ class Expr:
 
     __slots__ = ("_symbols", "terms")
     _interned: ClassVar[dict[tuple[tuple[Monomial, int], ...], Expr]] = {}
-    _lock: ClassVar[threading.Lock] = threading.Lock()
     terms: tuple[tuple[Monomial, int], ...]
     _symbols: frozenset[Symbol] | None
 
     def __new__(cls, terms: tuple[tuple[Monomial, int], ...]) -> Expr:
         found = cls._interned.get(terms)
         if found is None:
-            with cls._lock:
-                found = cls._interned.get(terms)
-                if found is None:
-                    found = object.__new__(cls)
-                    found.terms = terms
-                    found._symbols = None
-                    cls._interned[terms] = found
+            made = object.__new__(cls)
+            made.terms = terms
+            made._symbols = None
+            found = cls._interned.setdefault(terms, made)
         return found
 
     def __reduce__(self) -> tuple[Callable[..., IntLike], tuple[object, ...]]:
@@ -137,6 +132,8 @@ class Expr:
         return Expr(tuple((m, -c) for m, c in self.terms))
 
     def __mul__(self, other: IntLike) -> IntLike:
+        if other == 1:
+            return self
         return _mul(self, other) if isinstance(other, (int, Expr)) else NotImplemented
 
     __rmul__ = __mul__
@@ -218,14 +215,26 @@ def _from_terms(terms: Iterable[tuple[Monomial, int]]) -> IntLike:
 
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _add(lhs: IntLike, rhs: IntLike, sign: int) -> IntLike:
+    if isinstance(rhs, int) and not rhs:
+        return lhs
     total = dict(_terms(lhs))
     for monomial, coefficient in _terms(rhs):
         total[monomial] = total.get(monomial, 0) + sign * coefficient
     return _from_terms(total.items())
 
 
+def _times(value: IntLike, factor: int) -> IntLike:
+    """A multiple: the same monomials in the same order."""
+    if isinstance(value, int) or not factor:
+        return factor and value * factor
+    return value if factor == 1 else Expr(tuple([(m, c * factor) for m, c in value.terms]))
+
+
 @functools.lru_cache(maxsize=_REMEMBERED)
 def _mul(lhs: IntLike, rhs: IntLike) -> IntLike:
+    for one, other in ((lhs, rhs), (rhs, lhs)):
+        if isinstance(one, int):
+            return _times(other, one)
     total: dict[Monomial, int] = {}
     for left, a in _terms(lhs):
         for right, b in _terms(rhs):

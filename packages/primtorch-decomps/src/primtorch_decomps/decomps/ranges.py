@@ -6,11 +6,28 @@ from typing import Any
 
 import torch
 
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.decomps.factories import place_of
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.promotion import constant
 from primtorch_decomps.registry import decomposes
+
+
+def _spaced_spec(
+    start: Any,
+    end: Any,
+    steps: Any,
+    *base: Any,
+    env: ShapeEnv,
+    dtype: Any = None,
+    device: Any = None,
+    **_: Any,
+) -> TensorSpec:
+    if not isinstance(steps, int) or steps < 0 or isinstance(start, complex) or isinstance(end, complex):
+        raise RuleMismatchError("a range of symbolic length, or of complex numbers")
+    return TensorSpec((steps,), (1,), dtype or torch.get_default_dtype(), place_of(device))
 
 
 def _spaced(start: Any, end: Any, steps: Any, dtype: torch.dtype, device: torch.device) -> PrimTensor:
@@ -26,7 +43,7 @@ def _spaced(start: Any, end: Any, steps: Any, dtype: torch.dtype, device: torch.
     return ops.where(ops.lt(places, float(steps // 2)), near, far)
 
 
-@decomposes("aten.linspace.default")
+@decomposes("aten.linspace.default", rule=_spaced_spec)
 def linspace(
     start: Any,
     end: Any,
@@ -41,7 +58,7 @@ def linspace(
     return ops.convert_dtype(_spaced(start, end, steps, chosen, place_of(device)), chosen)
 
 
-@decomposes("aten.logspace.default")
+@decomposes("aten.logspace.default", rule=_spaced_spec)
 def logspace(
     start: Any,
     end: Any,
