@@ -223,7 +223,7 @@ def current_trace() -> Trace:
     return trace
 
 
-class tracing:  # noqa: N801 (a context manager, used as a function)
+class tracing:
     """Make ``trace`` the one that primitives go to, in this thread.
 
     A class, since entering a generator costs as much as many a rule.
