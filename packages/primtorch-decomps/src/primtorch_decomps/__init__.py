@@ -29,6 +29,8 @@ from primtorch_decomps.rules import convolution as _convolution
 from primtorch_decomps.rules import cuda_attention as _cuda_attention
 from primtorch_decomps.rules import data_sizes as _data_sizes
 from primtorch_decomps.rules import drawing as _drawing
+from primtorch_decomps.rules import factorizations as _factorizations
+from primtorch_decomps.rules import fourier as _fourier
 from primtorch_decomps.rules import losses as _losses
 from primtorch_decomps.rules import matmul as _matmul
 from primtorch_decomps.rules import normalization as _normalization
@@ -40,13 +42,15 @@ from primtorch_decomps.rules import resampling as _resampling
 from primtorch_decomps.rules import scatter as _scatter
 from primtorch_decomps.rules import searching as _searching
 from primtorch_decomps.rules import segments as _segments
+from primtorch_decomps.rules import solving as _solving
 from primtorch_decomps.rules import vectors as _vectors
 from primtorch_decomps.rules import view_gradients as _view_gradients
 
 _RULES = (
-    *(_attention, _complex_numbers, _convolution, _cuda_attention, _data_sizes, _drawing, _losses, _matmul),
+    *(_attention, _complex_numbers, _convolution, _cuda_attention, _data_sizes, _drawing, _factorizations),
+    *(_fourier, _losses, _matmul),
     *(_normalization, _patches, _pointwise, _recurrent, _reductions, _resampling, _scatter),
-    *(_searching, _segments, _vectors, _view_gradients),
+    *(_searching, _segments, _solving, _vectors, _view_gradients),
 )
 _DECLARED = (_families, *_RULES)
 

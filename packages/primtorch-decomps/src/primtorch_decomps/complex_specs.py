@@ -17,11 +17,12 @@ from fx_interface.symbols import Expr, IntLike, ShapeEnv, Symbol, evaluate
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.fallback import run_for_spec
 
-_REAL: Final = {
+REAL: Final = {
     torch.complex32: torch.float16,
     torch.complex64: torch.float32,
     torch.complex128: torch.float64,
 }
+COMPLEX: Final = {real: number for number, real in REAL.items()}
 
 
 def spec_of_complex(
@@ -81,10 +82,10 @@ def _example(atom: Symbol, env: ShapeEnv) -> int:
 
 def _real(leaf: Any) -> Any:
     if isinstance(leaf, TensorSpec):
-        return replace(leaf, dtype=_REAL.get(leaf.dtype, leaf.dtype))
+        return replace(leaf, dtype=REAL.get(leaf.dtype, leaf.dtype))
     if isinstance(leaf, complex):
         return leaf.real
-    return _REAL.get(leaf, leaf) if isinstance(leaf, torch.dtype) else leaf
+    return REAL.get(leaf, leaf) if isinstance(leaf, torch.dtype) else leaf
 
 
 def _mapped(value: Any, function: Callable[[Any], Any]) -> Any:

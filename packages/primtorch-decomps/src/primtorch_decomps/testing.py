@@ -172,6 +172,18 @@ def check_symbolic_spec(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str
     assert all(guard.relation.holds(twins.hints) for guard in twins.env.guards), twins.env.guards
 
 
+def check_open_spec(name: str, *args: Any, **kwargs: Any) -> None:
+    """The rule of the operator called ``name`` gives eager's layout, and no size becomes a constant."""
+    op = overload(name)
+    assert op is not None, f"this version of torch has no {name}"
+    check_spec(op, args, kwargs)
+    check_symbolic_spec(op, args, kwargs)
+    twins = SymbolicTwins()
+    LIBRARY.infer(op, _map_tensors(tuple(args), twins), _map_tensors(dict(kwargs), twins), twins.env)
+    fixed = [guard.relation for guard in twins.env.guards if guard.fixes]
+    assert not fixed, f"{name} fixes sizes: {fixed}"
+
+
 def check_symbolic_values(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Decomposed under symbolic sizes, the call computes what it computes decomposed under plain ones."""
     module, inputs = aten_graph(op, args, kwargs)

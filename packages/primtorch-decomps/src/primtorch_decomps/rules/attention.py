@@ -12,7 +12,8 @@ from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import compute_dtype
 from primtorch_decomps.registry import spec_rule
-from primtorch_decomps.shapes import same
+from primtorch_decomps.rules.matmul import fresh
+from primtorch_decomps.shapes import same, same_sizes
 from primtorch_decomps.strides import preserved_strides
 
 
@@ -65,3 +66,44 @@ def flash_for_cpu_backward(
 ) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
     specs = [heads_inside(t.sizes, t.dtype, t.device) for t in (query, key, value)]
     return specs[0], specs[1], specs[2]
+
+
+@spec_rule("aten._native_multi_head_attention.default")
+def fast_path(
+    query: TensorSpec,
+    key: TensorSpec,
+    value: TensorSpec,
+    embed_dim: int,
+    num_head: int,
+    qkv_weight: TensorSpec,
+    qkv_bias: TensorSpec,
+    proj_weight: TensorSpec,
+    proj_bias: TensorSpec,
+    mask: TensorSpec | None = None,
+    need_weights: bool = True,
+    average_attn_weights: bool = True,
+    mask_type: int | None = None,
+    *,
+    env: ShapeEnv,
+) -> tuple[TensorSpec, TensorSpec | None]:
+    """[B, L, E] -> the same, and weights [B, L, L], or [B, H, L, L] for each head, where they are needed."""
+    if query.rank != 3 or not all(same_sizes(query.sizes, t.sizes, env) for t in (key, value)):
+        raise RuleMismatchError("queries, keys and values are of one shape")
+    batch, length, width = query.sizes
+    if not same(width, embed_dim, env):
+        raise RuleMismatchError("as wide as it is said")
+    result = fresh(query.sizes, query)
+    if not need_weights:
+        return result, None
+    heads = () if average_attn_weights else (num_head,)
+    return result, fresh((batch, *heads, length, length), query)
+
+
+@spec_rule("aten._transformer_encoder_layer_fwd.default")
+def encoder_layer(
+    x: TensorSpec, embed_dim: int, *args: Any, env: ShapeEnv, **kwargs: Any
+) -> TensorSpec:
+    """[B, L, E] -> the same."""
+    if x.rank != 3 or not same(x.sizes[2], embed_dim, env):
+        raise RuleMismatchError("a batch of sequences, as wide as it is said")
+    return fresh(x.sizes, x)

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Final
 
 import torch
 
 from fx_interface.symbols import ShapeEnv, floordiv, mod
 from fx_interface.tensor_spec import TensorSpec
+from primtorch_decomps.complex_specs import COMPLEX, REAL
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.pointwise import pointwise_spec
 from primtorch_decomps.registry import spec_rule
-
-_REAL: Final = {
-    torch.complex32: torch.float16,
-    torch.complex64: torch.float32,
-    torch.complex128: torch.float64,
-}
-_COMPLEX: Final = {real: number for number, real in _REAL.items()}
 
 
 @spec_rule("aten.view_as_real.default")
 def view_as_real(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
     strides = (*(2 * stride for stride in x.strides), 1)
-    return replace(x, sizes=(*x.sizes, 2), strides=strides, dtype=_REAL[x.dtype])
+    return replace(x, sizes=(*x.sizes, 2), strides=strides, dtype=REAL[x.dtype])
 
 
 @spec_rule("aten.view_as_complex.default")
@@ -33,7 +26,7 @@ def view_as_complex(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
     if not x.rank or x.sizes[-1] != 2 or x.strides[-1] != 1 or any(mod(stride, 2) != 0 for stride in outer):
         raise RuleMismatchError("pairs of numbers")
     strides = tuple(floordiv(stride, 2) for stride in outer)
-    return replace(x, sizes=x.sizes[:-1], strides=strides, dtype=_COMPLEX[x.dtype])
+    return replace(x, sizes=x.sizes[:-1], strides=strides, dtype=COMPLEX[x.dtype])
 
 
 @spec_rule("aten._conj.default", "aten._neg_view.default")
@@ -45,4 +38,4 @@ def marked(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
 def from_parts(one: TensorSpec, other: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
     if one.dtype is not other.dtype:
         raise RuleMismatchError("parts of two dtypes")
-    return pointwise_spec([one, other], _COMPLEX[one.dtype], env)
+    return pointwise_spec([one, other], COMPLEX[one.dtype], env)

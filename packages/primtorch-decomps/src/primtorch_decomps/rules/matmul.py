@@ -82,3 +82,54 @@ def linear(x: TensorSpec, weight: TensorSpec, bias: TensorSpec | None = None, *,
     _check(x.rank >= 1 and weight.rank == 2 and x.dtype is weight.dtype, "linear of a tensor and a matrix")
     _check(same(x.sizes[-1], weight.sizes[1], env), "linear needs equal inner sizes")
     return fresh((*x.sizes[:-1], weight.sizes[0]), x)
+
+
+@spec_rule("aten.addmv.default")
+def addmv(
+    bias: TensorSpec, x: TensorSpec, y: TensorSpec, *, beta: Any = 1, alpha: Any = 1, env: ShapeEnv
+) -> TensorSpec:
+    product = mv(x, y, env=env)
+    _check(bias.dtype is x.dtype, "addmv of one dtype")
+    _check(broadcast([bias.sizes, product.sizes], env) == product.sizes, "addmv's bias does not broadcast")
+    return product
+
+
+@spec_rule("aten.addbmm.default")
+def addbmm(
+    bias: TensorSpec, x: TensorSpec, y: TensorSpec, *, beta: Any = 1, alpha: Any = 1, env: ShapeEnv
+) -> TensorSpec:
+    """The products of [b, n, k] and [b, k, m] are added up -> [n, m]."""
+    _, rows, columns = bmm(x, y, env=env).sizes
+    _check(bias.dtype is x.dtype, "addbmm of one dtype")
+    _check(broadcast([bias.sizes, (rows, columns)], env) == (rows, columns), "addbmm's bias does not broadcast")
+    return fresh((rows, columns), x)
+
+
+@spec_rule("aten.vdot.default")
+def vdot(x: TensorSpec, y: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
+    return dot(x, y, env=env)
+
+
+@spec_rule("aten._trilinear.default")
+def trilinear(
+    x: TensorSpec,
+    weight: TensorSpec,
+    y: TensorSpec,
+    expand1: Sequence[int],
+    expand2: Sequence[int],
+    expand3: Sequence[int],
+    sumdim: Sequence[int],
+    unroll_dim: int = 1,
+    *,
+    env: ShapeEnv,
+) -> TensorSpec:
+    """The product of three tensors, each with dimensions of one element put in, summed over ``sumdim``."""
+    given = ((x, expand1), (weight, expand2), (y, expand3))
+    _check(all(t.dtype is x.dtype and t.device == x.device for t, _ in given), "trilinear of one dtype")
+    sizes = broadcast([_with_ones(t.sizes, places) for t, places in given], env)
+    return fresh([size for dim, size in enumerate(sizes) if dim not in sumdim], x)
+
+
+def _with_ones(sizes: Sequence[IntLike], places: Sequence[int]) -> tuple[IntLike, ...]:
+    rest = iter(sizes)
+    return tuple(1 if dim in places else next(rest) for dim in range(len(sizes) + len(places)))
