@@ -26,8 +26,37 @@ _SCALED: dict[str, tuple[Callable[..., Any], int]] = {
     "columns": (lambda x: F.unfold(x, 3, padding=1).sum(1), 4),
     "image": (lambda x: F.fold(F.unfold(x, 2), x.shape[2:], 2), 4),
     "windows": (lambda x: x.unfold(2, 3, 2).square().mean(-1), 3),
+    "kron": (lambda x: torch.kron(x[0], x[1, :, :3]), 4),
+    "kron of two ranks": (lambda x: x.kron(x[0, 0]), 4),
+    "multi_dot": (lambda x: torch.linalg.multi_dot([x[0, 0], x[0, 1].t(), x[1, 0]]), 4),
+    "multi_dot of vectors": (
+        lambda x: torch.linalg.multi_dot([x[0, 0, 0], x[0, 0].t(), x[1, 0], x[1, 0, 0]]),
+        4,
+    ),
+    "chain_matmul": (lambda x: torch.chain_matmul(x[0, 0], x[0, 1].t(), x[1, 0]), 4),
+    "frequencies": (
+        lambda x: x * torch.fft.fftfreq(x.shape[2], 0.3) + torch.fft.rfftfreq(2 * x.shape[2])[1:],
+        3,
+    ),
+    "convolution by transforms": (lambda x: _convolved(x, x[:, :1]), 3),
+    "images of waves": (lambda x: torch.fft.fftn(x).imag + torch.fft.fft2(x).real, 4),
+    "factors": (lambda x: torch.linalg.svdvals(x)[..., 0] + torch.linalg.qr(x)[1].abs().sum((-2, -1)), 4),
+    "equations": (lambda x: torch.linalg.solve(_definite(x), x) + torch.linalg.pinv(x).mT, 4),
+    "determinants": (lambda x: torch.logdet(_definite(x)) + torch.linalg.slogdet(_definite(x))[1], 4),
+    "triangles": (lambda x: torch.cholesky_solve(x, torch.linalg.cholesky(_definite(x))), 4),
+    "eigenvalues": (lambda x: torch.linalg.eigvalsh(_definite(x)), 4),
     "distances": (lambda x: torch.cdist(x, 2 * x[:, :-1]), 3),
 }
+
+
+def _definite(x: torch.Tensor) -> torch.Tensor:
+    return x @ x.mT + 3 * torch.eye(x.shape[-2])
+
+
+def _convolved(x: torch.Tensor, kernel: torch.Tensor) -> torch.Tensor:
+    n = 2 * x.shape[-1]
+    made = torch.fft.irfft(torch.fft.rfft(x, n=n) * torch.fft.rfft(kernel, n=n), n=n)
+    return made[..., : x.shape[-1]]
 
 
 def _differentiate(function: Callable[..., Any], x: torch.Tensor) -> Any:
@@ -80,6 +109,115 @@ def test_an_lstm_of_any_length_and_batch(options: dict[str, Any], training: bool
         torch.manual_seed(1)
         torch.testing.assert_close(_differentiate(fast, x), expected, rtol=0, atol=0)
     assert _versions(fast) == 1
+
+
+class _Attending(nn.Module):
+    def __init__(self, **options: Any) -> None:
+        super().__init__()
+        self.attention = nn.MultiheadAttention(8, 2, batch_first=True)
+        self.options = options
+
+    def forward(self, x: torch.Tensor) -> Any:
+        return self.attention(x, x, x, **self.options)
+
+
+_FAST: dict[str, Callable[[], nn.Module]] = {
+    "attention": _Attending,
+    "attention without weights": lambda: _Attending(need_weights=False),
+    "attention with weights of each head": lambda: _Attending(average_attn_weights=False),
+    "layer": lambda: nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
+    "encoder": lambda: nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16, batch_first=True), 2),
+}
+
+
+@pytest.mark.parametrize("name", _FAST)
+def test_attention_without_gradients_of_any_length_and_batch(name: str) -> None:
+    """The one operator that torch has for it had no shape rule."""
+    model = _FAST[name]().eval()
+    fast = fxstack.compile(model, backend="aot_eager", fullgraph=True)
+    with torch.no_grad():
+        for batch, n in ((3, 6), (2, 7), (5, 9), (4, 11)):
+            x = torch.randn(batch, n, 8)
+            torch.testing.assert_close(fast(x), model(x))
+    assert _versions(fast) == 2
+
+
+_CELLS: dict[str, Callable[[], nn.Module]] = {
+    "gru": lambda: nn.GRUCell(4, 5),
+    "lstm": lambda: nn.LSTMCell(4, 5, bias=False),
+    "bilinear": lambda: _Bilinear(),
+}
+
+
+class _Bilinear(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.product = nn.Bilinear(4, 4, 3)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.product(x, x.flip(0))
+
+
+@pytest.mark.parametrize("name", _CELLS)
+def test_steps_of_any_batch(name: str) -> None:
+    model = _CELLS[name]()
+    fast = fxstack.compile(model, backend="aot_eager", fullgraph=True)
+    for n in (3, 5, 6, 9):
+        x = torch.randn(n, 4)
+
+        def both(step: Any, x: torch.Tensor = x) -> Any:
+            results = step(x)
+            (results if isinstance(results, torch.Tensor) else results[0]).square().sum().backward()
+            gradients = [parameter.grad for parameter in model.parameters()]
+            model.zero_grad()
+            return results, gradients
+
+        torch.testing.assert_close(both(fast), both(model))
+    assert _versions(fast) == 2
+
+
+_WINDOW = torch.hann_window(8)
+_WAVES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
+    "there": lambda x: torch.view_as_real(torch.stft(x, 8, 3, window=_WINDOW, return_complex=True)),
+    "there and back": lambda x: torch.istft(
+        x.stft(8, 2, window=_WINDOW, normalized=True, return_complex=True),
+        8,
+        2,
+        window=_WINDOW,
+        normalized=True,
+    ),
+    "both sides, a short window": lambda x: torch.istft(
+        torch.stft(x[0], 8, 2, 6, onesided=False, return_complex=True),
+        8,
+        2,
+        6,
+        onesided=False,
+        length=x.shape[1] - 3,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _WAVES)
+def test_short_time_fourier_transforms_of_any_length(name: str) -> None:
+    function = _WAVES[name]
+    fast = fxstack.compile(function, backend="aot_eager", fullgraph=True)
+    for n in (3, 5, 6, 8):
+        x = torch.randn(n, 9 * n)
+        torch.testing.assert_close(_differentiate(fast, x), _differentiate(function, x))
+    assert _versions(fast) == 2
+
+
+def test_windows_that_do_not_cover_the_signal_raise_as_in_eager() -> None:
+    def waves(x: torch.Tensor) -> torch.Tensor:
+        return torch.istft(
+            torch.stft(x, 8, 4, window=_WINDOW * 0, return_complex=True), 8, 4, window=_WINDOW * 0
+        )
+
+    fast = fxstack.compile(waves, backend="aot_eager")
+    for n in (24, 32, 40):
+        for function in (waves, fast):
+            with pytest.raises(RuntimeError, match="window overlap add min"):
+                function(torch.randn(2, n))
 
 
 def test_a_product_of_matrices_whose_batches_torch_compares_in_python() -> None:

@@ -167,6 +167,9 @@ def _call(node: Node, args: Any, kwargs: Any) -> Any:
                 )
             return call_with_out(COMPOSITES.get(node.target, node.target), args, kwargs)
         case "call_method":
+            composite = COMPOSITES.get(getattr(torch.Tensor, str(node.target), None))
+            if composite is not None and isinstance(args[0], torch.Tensor):
+                return composite(*args, **kwargs)
             return getattr(args[0], str(node.target))(*args[1:], **kwargs)
     raise UnsupportedProgramError(
         "AOT100", f"node {node.name} calls a module", action="lift parameters and buffers to placeholders"

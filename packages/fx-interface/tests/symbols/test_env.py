@@ -191,3 +191,11 @@ def test_what_is_neither_above_nor_below_is_equal() -> None:
     assert env.simplify(size + width) is size + width
     assert env.decide(Relation("<=", 0 - width, 0))
     assert env.simplify(size + width) is size
+
+
+def test_a_difference_that_is_known_tells_one_size_by_another() -> None:
+    env = ShapeEnv()
+    a, b = env.create_symbol(6), env.create_symbol(7)
+    assert env.decide(Relation("==", b - a, 1))
+    assert env.simplify(2 * b - 2 * a) == 2
+    assert [guard.fixes for guard in env.guards] == [False]

@@ -116,8 +116,9 @@ class Library:
 
 
 def settle_sizes(spec: ValueSpec, env: ShapeEnv) -> bool:
-    """Make constants of what derived sizes depend on where they are 0 or 1: such sizes act differently from others.
+    """Make constants of derived sizes that are 0 or 1: such sizes act differently from others.
 
+    Where the equality itself does not tell a size that it depends on (s1 = s0 + 1), those are constants too.
     Returns whether there were any; the question whether a size may be so is recorded in ``env`` where it is open. Sizes
     from data stay as they are: they may be anything.
     """
@@ -135,7 +136,7 @@ def settle_sizes(spec: ValueSpec, env: ShapeEnv) -> bool:
             and _is_special(size, env)
         ):
             found = True
-            for atom in sorted(size.symbols, key=str):
+            for atom in sorted(size.symbols, key=str) if isinstance(env.simplify(size), Expr) else ():
                 env.specialize(symbol(atom.name))
     return found
 

@@ -50,7 +50,12 @@ def test_flash_for_cpu(queries: str, keys: str, dtype: torch.dtype) -> None:
 
 
 def _projections(width: int) -> list[torch.Tensor]:
-    return [torch.randn(3 * width, width), torch.randn(3 * width), torch.randn(width, width), torch.randn(width)]
+    return [
+        torch.randn(3 * width, width),
+        torch.randn(3 * width),
+        torch.randn(width, width),
+        torch.randn(width),
+    ]
 
 
 @pytest.mark.parametrize("options", [(), (None, False), (None, True, False)])

@@ -110,11 +110,12 @@ class Inference:
         self.read = []
         self.written.clear()
         self.memory.clear()
+        function = COMPOSITES.get(function, function)
         if not self.env.symbols:
             with self._mode:
                 return function(*args, **kwargs)
         with _python_dispatcher(), self._mode:
-            return COMPOSITES.get(function, function)(*args, **kwargs)
+            return function(*args, **kwargs)
 
     def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What the mode does with one operator."""

@@ -1,7 +1,7 @@
 """Composite functions of torch in terms of operators that take symbolic sizes, for tracers that run them on such.
 
 torch's own code for them fixes sizes, or makes something else of them than eager does. ``COMPOSITES`` gives by torch's
-function what does the same with symbolic sizes; without such sizes it calls torch's function.
+function what does the same with symbolic sizes; where nothing is gained by it, that calls torch's function.
 """
 
 from __future__ import annotations
@@ -12,12 +12,27 @@ from typing import Any, Final
 import torch
 from torch.nn import functional
 
+from fx_interface.composites.cells import gru_cell, lstm_cell
+from fx_interface.composites.products import chain_matmul, kron, multi_dot
 from fx_interface.composites.recurrent import lstm
 from fx_interface.composites.resampling import interpolate
+from fx_interface.composites.spectral import fftfreq, istft, rfftfreq, stft
 
 COMPOSITES: Final[Mapping[Any, Callable[..., Any]]] = {
     functional.interpolate: interpolate,
     torch.lstm: lstm,
+    torch.gru_cell: gru_cell,
+    torch.lstm_cell: lstm_cell,
+    torch.kron: kron,
+    torch.Tensor.kron: kron,
+    torch.linalg.multi_dot: multi_dot,
+    torch.chain_matmul: chain_matmul,
+    torch.stft: stft,
+    torch.Tensor.stft: stft,
+    torch.fft.fftfreq: fftfreq,
+    torch.fft.rfftfreq: rfftfreq,
+    torch.istft: istft,
+    torch.Tensor.istft: istft,
 }
 
 __all__ = ["COMPOSITES"]

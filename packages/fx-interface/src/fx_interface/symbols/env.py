@@ -413,8 +413,7 @@ class ShapeEnv:
         difference = lhs - rhs
         if isinstance(difference, Expr):
             self._zero.add(difference)
-            if self.is_from_data(difference):
-                self._solve(difference)
+            self._solve(difference)
 
     def _is_zero(self, difference: Expr) -> bool:
         """Whether recorded equalities make it 0."""
@@ -434,10 +433,16 @@ class ShapeEnv:
         return value
 
     def _solve(self, zero: Expr) -> None:
-        """An expression is 0: the symbol in it that data tell last is what makes it so. u0 + u1 == 8 -> u1 = 8 - u0"""
+        """An expression is 0: a symbol in it is what makes it so; where data tell one, the one that they tell last.
+
+        s1 - s0 == 1 -> s1 = s0 + 1, and u0 + u1 == 8 -> u1 = 8 - u0.
+        """
+        by_data = self.is_from_data(zero)
         for monomial, coefficient in zero.terms:
             atom = monomial[0] if len(monomial) == 1 else None
-            if isinstance(atom, Symbol) and abs(coefficient) == 1 and self.is_from_data(symbol(atom.name)):
+            if not isinstance(atom, Symbol) or abs(coefficient) != 1:
+                continue
+            if self.is_from_data(symbol(atom.name)) or not by_data:
                 value = symbol(atom.name) - zero * coefficient
                 if not self._comes_later(value, atom):
                     self._replace(atom, value)

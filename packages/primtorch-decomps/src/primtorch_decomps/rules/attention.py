@@ -100,9 +100,7 @@ def fast_path(
 
 
 @spec_rule("aten._transformer_encoder_layer_fwd.default")
-def encoder_layer(
-    x: TensorSpec, embed_dim: int, *args: Any, env: ShapeEnv, **kwargs: Any
-) -> TensorSpec:
+def encoder_layer(x: TensorSpec, embed_dim: int, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
     """[B, L, E] -> the same."""
     if x.rank != 3 or not same(x.sizes[2], embed_dim, env):
         raise RuleMismatchError("a batch of sequences, as wide as it is said")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import torch
-
 from fx_interface.symbols import ShapeEnv, floordiv, mod
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.complex_specs import COMPLEX, REAL

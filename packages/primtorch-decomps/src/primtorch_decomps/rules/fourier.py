@@ -30,7 +30,7 @@ def _transformed(
     x: TensorSpec, sizes: Sizes, dims: Sequence[int], fixed: int, dtype: torch.dtype, env: ShapeEnv
 ) -> TensorSpec:
     """What is not transformed lies outside; of ``dims`` the last ``fixed`` stay innermost, others by stride."""
-    if x.device.type != "cpu" or not torch.backends.mkl.is_available() or 0 in x.sizes:
+    if x.device.type != "cpu" or not torch._C.has_mkl or 0 in x.sizes:
         raise RuleMismatchError("another library, or a transform of nothing")
     if len(set(dims)) != len(dims):
         raise RuleMismatchError("a dimension is transformed twice")

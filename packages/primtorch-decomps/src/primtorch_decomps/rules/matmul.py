@@ -101,7 +101,9 @@ def addbmm(
     """The products of [b, n, k] and [b, k, m] are added up -> [n, m]."""
     _, rows, columns = bmm(x, y, env=env).sizes
     _check(bias.dtype is x.dtype, "addbmm of one dtype")
-    _check(broadcast([bias.sizes, (rows, columns)], env) == (rows, columns), "addbmm's bias does not broadcast")
+    _check(
+        broadcast([bias.sizes, (rows, columns)], env) == (rows, columns), "addbmm's bias does not broadcast"
+    )
     return fresh((rows, columns), x)
 
 
