@@ -73,7 +73,7 @@ class GlobalsScope:
             self._guard_builtin(name, real)
             made = tx.wrap(real, BuiltinSource(name)) if _is_replaced(real) else Const(real)
         else:
-            raise tx.raises(NameError, f"name {name!r} is not defined")
+            raise tx.undefined(name, f"name {name!r} is not defined")
         self.known[name] = made
         return made
 
@@ -102,7 +102,7 @@ class GlobalsScope:
     def delete(self, name: str) -> None:
         """Delete a global."""
         if self.written.get(name) is None and (name not in self.real or name in self.written):
-            raise self._tx.raises(NameError, f"name {name!r} is not defined")
+            raise self._tx.undefined(name, f"name {name!r} is not defined")
         self.known.pop(name, None)
         self.written[name] = None
         self._tx.effects.global_(self, name)
@@ -334,18 +334,22 @@ class GeneratorValue(IteratorValue):
         try:
             done = self.frame.run()
         except UserRaise as raised:
-            self.finished = True
-            if issubclass(raised.value.python_type(), StopIteration):
-                made = tx.raises(RuntimeError, "generator raised StopIteration")
-                made.value.attrs |= {"__cause__": raised.value, "__context__": raised.value}
-                raise made from None
-            raise
+            raise self._ended_by(tx, raised) from None
         finally:
             self.running = False
         if isinstance(done, Yield):
             return done.value
         self.finished = True
         raise IteratorStop(done.value)
+
+    def _ended_by(self, tx: Trace, raised: UserRaise) -> UserRaise:
+        """What comes out of the generator of an exception that it does not catch (PEP 479)."""
+        self.finished = True
+        if not issubclass(raised.value.python_type(), StopIteration):
+            return raised
+        made = tx.raises(RuntimeError, "generator raised StopIteration")
+        made.value.attrs |= {"__cause__": raised.value, "__context__": raised.value}
+        return made
 
     def _delegation(self) -> tuple[Step, Value] | None:
         """The SEND at which a ``yield from`` is suspended, and what it delegates to."""
@@ -355,9 +359,10 @@ class GeneratorValue(IteratorValue):
 
     def throw(self, tx: Trace, exception: Value) -> Value:
         """``generator.throw(exception)``; what it delegates to gets the exception first."""
-        if self.finished or not self.started:
-            self.finished = True
+        if self.finished:
             raise UserRaise(exception)
+        if not self.started:
+            raise self._ended_by(tx, UserRaise(exception))
         if self.running:
             raise tx.raises(ValueError, "generator already executing")
         delegation = self._delegation()
@@ -377,10 +382,10 @@ class GeneratorValue(IteratorValue):
             if exception_here is None:
                 return self._resume(tx)
             exception = exception_here
-        self._raise_here(exception)
+        self._raise_here(tx, exception)
         return self._resume(tx)
 
-    def _raise_here(self, exception: Value) -> None:
+    def _raise_here(self, tx: Trace, exception: Value) -> None:
         """As if the ``yield`` raised."""
         frame = self.frame
         step = frame.steps[frame.next - 1]
@@ -388,9 +393,8 @@ class GeneratorValue(IteratorValue):
         frame.stack.append(Const(None))
         try:
             frame.unwind(step, UserRaise(exception))
-        except UserRaise:
-            self.finished = True
-            raise
+        except UserRaise as raised:
+            raise self._ended_by(tx, raised) from None
 
     def close(self, tx: Trace) -> Value:
         """``generator.close()``; from 3.13 on it gives what the generator returned."""

@@ -38,7 +38,6 @@ BY_IDENTITY = (
     functools._lru_cache_wrapper,
     inspect.Signature,
     inspect.Parameter,
-    types.MappingProxyType,
     torch.torch_version.TorchVersion,
     types.GenericAlias,
     types.UnionType,

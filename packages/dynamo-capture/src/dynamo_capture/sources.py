@@ -4,6 +4,7 @@ class's own ``__getitem__``."""
 from __future__ import annotations
 
 import functools
+import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
@@ -30,6 +31,7 @@ __all__ = [
     "IteratedSource",
     "KnownObjectSource",
     "PlainTensorSource",
+    "ProxiedSource",
     "ReferentSource",
     "UpcomingSource",
     "computing",
@@ -161,6 +163,24 @@ class DrawnFromSource(Source):
     @property
     def expression(self) -> str:
         return f"arguments_of({self.parent.expression})"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxiedSource(Source):
+    """The mapping that a ``types.MappingProxyType`` shows."""
+
+    parent: Source
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return gc.get_referents(value)[0]
+
+    @property
+    def expression(self) -> str:
+        return f"shown_by({self.parent.expression})"
 
 
 @dataclass(frozen=True, slots=True)

@@ -297,6 +297,23 @@ class Trace:
         self.put_in_context(made)
         return UserRaise(made)
 
+    def attribute(self, owner: Value, name: str) -> Value:
+        """``owner.name``; an AttributeError says, if it does not yet, which of what."""
+        try:
+            return owner.get_attr(self, name)
+        except UserRaise as raised:
+            error = raised.value
+            made = issubclass(error.python_type(), AttributeError) and error.real is None
+            if made and not error.attrs.keys() & {"name", "obj"}:
+                error.attrs.update(name=self.known(name), obj=owner)
+            raise
+
+    def undefined(self, name: str, text: str) -> UserRaise:
+        """The signal that the program reads a name that nothing is bound to."""
+        raised = self.raises(NameError, text)
+        raised.value.attrs["name"] = self.known(name)
+        return raised
+
     def exception(self, error: BaseException) -> ObjectValue:
         """A real exception as a value."""
         made = ObjectValue(type(error))

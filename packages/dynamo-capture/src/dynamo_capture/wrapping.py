@@ -35,7 +35,7 @@ from dynamo_capture.known_objects import (
 )
 from dynamo_capture.part_options import patch_options
 from dynamo_capture.set_guard import SetMembers, SetObjects
-from dynamo_capture.sources import CallSource, item_source, known_object
+from dynamo_capture.sources import CallSource, ProxiedSource, item_source, known_object
 from dynamo_capture.suspension import Suspended
 from dynamo_capture.values import (
     BuiltinMethod,
@@ -57,6 +57,7 @@ from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import InputFloat
 from dynamo_capture.values.functions import CellValue, FunctionValue
 from dynamo_capture.values.opaque import WeakReference
+from dynamo_capture.values.proxy import ProxyValue
 from dynamo_capture.values.sequences import keeps_tuple_methods
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
 
@@ -466,6 +467,18 @@ def _dict(tx: Trace, real: Any, source: Source) -> Value:
     if isinstance(real, collections.defaultdict):
         made.factory = tx.wrap(real.default_factory, AttrSource(source, "default_factory"))
     return tx.wrapping.remember(real, made)
+
+
+@wraps(types.MappingProxyType)
+def _proxy(tx: Trace, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, types.MappingProxyType)
+    shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
+    if not isinstance(shown, DictValue):
+        raise GraphBreak("CAP213", f"{source} shows a mapping that is no dict")
+    return tx.wrapping.remember(real, ProxyValue(shown, source))
 
 
 @wraps(set, frozenset)

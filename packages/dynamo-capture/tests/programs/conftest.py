@@ -47,7 +47,7 @@ def equal(one, two):
         )
     if isinstance(one, (list, tuple, collections.deque)):
         return len(one) == len(two) and all(equal(a, b) for a, b in zip(one, two, strict=True))
-    if isinstance(one, dict):
+    if isinstance(one, (dict, types.MappingProxyType)):
         return list(map(str, one)) == list(map(str, two)) and all(
             equal(a, b) for a, b in zip(one.values(), two.values(), strict=True)
         )

@@ -345,3 +345,31 @@ def test_cached_property(same):
 
 def test_simple_namespace(same):
     same(lambda x, n: x + n.a, (X, types.SimpleNamespace(a=1)), (X, types.SimpleNamespace(a=2)))
+
+
+def test_errors_name_what_is_missing(whole):
+    class A:
+        @property
+        def broken(self):
+            raise AttributeError("inner")
+
+    def f(x):
+        a, found = A(), []
+        for name in ("gone", "broken"):
+            try:
+                getattr(a, name)
+            except AttributeError as error:
+                found.append((str(error), error.name, error.obj is a))
+        try:
+            a.gone
+        except AttributeError as error:
+            found.append((error.name, error.obj is a))
+        shared = 1
+        del shared
+        try:
+            (lambda: shared)()  # noqa: F821  # that is what is tested
+        except NameError as error:
+            found.append((str(error), error.name))
+        return x + 1, found
+
+    whole(f, (torch.ones(2),))

@@ -177,3 +177,17 @@ def test_converting_a_module_to_what_it_is(whole):
         return converted(x) * layer.to("cpu").scale
 
     whole(f, (X,), (X + 1,))
+
+
+def test_a_module_that_takes_the_place_of_none(same, seeded):
+    class Late(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = None
+
+        def forward(self, x):
+            if self.layer is None:
+                self.layer = nn.Linear(3, 3)
+            return self.layer(x) * 2
+
+    same.made(seeded(Late), (torch.ones(2, 3),), (torch.ones(2, 3),), (torch.ones(2, 3),), eager=0)

@@ -227,3 +227,23 @@ def test_contextmanager_sees_the_exception(same):
         return x, log
 
     same(f, (X,), graphs=1, eager=0)
+
+
+def test_throwing_stop_iteration_into_a_generator(whole):
+    def giving():
+        yield 1
+        yield 2
+
+    def f(x):
+        found = []
+        for started in (True, False):
+            g = giving()
+            if started:
+                next(g)
+            try:
+                g.throw(StopIteration(1))
+            except RuntimeError as error:
+                found.append((str(error), error.__cause__.args))
+        return x + 1, found
+
+    whole(f, (torch.ones(2),))

@@ -6,6 +6,7 @@ import copy
 import functools
 import heapq
 import inspect
+import io
 import itertools
 import json
 import math
@@ -14,6 +15,7 @@ import random
 import re
 import string
 import textwrap
+import types
 
 import torch
 
@@ -395,3 +397,26 @@ def test_model_output_and_caches(same):
         )
 
     same(f, (X, 2), (X, 3), graphs=None)
+
+
+def test_a_buffer_in_memory_breaks_and_the_rest_is_captured(same):
+    def f(x):
+        y = x + 1
+        buffer = io.StringIO()
+        print("a", file=buffer)
+        return y * 2, buffer.getvalue()
+
+    same(f, (X,), eager=0)
+
+
+def test_a_read_only_mapping_that_is_made(whole):
+    def f(x, table):
+        shown = types.MappingProxyType(table)
+        table["new"] = x + 1
+        try:
+            shown["k"] = 1
+        except TypeError as error:
+            text = str(error)
+        return shown, shown["new"] * 2, len(shown), text, {**shown}, [*shown], shown.get("k"), dict(shown)
+
+    whole(f, (X, {"a": 1}))

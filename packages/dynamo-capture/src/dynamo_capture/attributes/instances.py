@@ -97,9 +97,8 @@ class InstanceAttributes(Lookup):
         try:
             return self.plain_lookup(obj, name, name in obj.attrs and obj.attrs[name] is None)
         except Missing:
-            raise self._tx.raises(
-                AttributeError, f"{obj.cls.__name__!r} object has no attribute {name!r}"
-            ) from None
+            text = f"{obj.cls.__name__!r} object has no attribute {name!r}"
+            raise self._tx.raises(AttributeError, text) from None
 
     def plain_lookup(self, obj: ObjectValue, name: str, deleted: bool) -> Value:
         cls = obj.cls
@@ -130,14 +129,11 @@ class InstanceAttributes(Lookup):
                 )
                 obj.reads[name] = made
                 return made
-        if found is ABSENT:
-            if has_guardable_dict(obj):
-                assert obj.source is not None
-                self._tx.guards.absent(InstanceDictSource(obj.source), name)
-            raise Missing
-        if has_guardable_dict(obj):
+        if not deleted and has_guardable_dict(obj):
             assert obj.source is not None
             self._tx.guards.absent(InstanceDictSource(obj.source), name)
+        if found is ABSENT:
+            raise Missing
         made = self._bind(found, obj, cls, name)
         if type(made) is MethodValue:
             obj.reads[name] = made

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import enum
+import functools
+import logging
 import sys
 import types
 from typing import Any
 
 import torch
 
-from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, LIBRARIES, Lookup, is_property
+from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, LIBRARIES, Lookup, is_immutable, is_property
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
@@ -33,6 +35,13 @@ _FUNCTION_FACTS = frozenset(
 )
 
 
+_WITH_OWN_ATTRIBUTES = (
+    enum.Enum,
+    logging.Logger,
+    functools._lru_cache_wrapper,
+    staticmethod,
+    classmethod,
+)
 _CLASS_FACTS = frozenset({"__mro__", "__name__", "__qualname__", "__bases__", "__base__", "__dict__"})
 
 
@@ -82,10 +91,12 @@ class KnownAttributes(Lookup):
         """What the module's class has, or the module's own ``__getattr__`` gives (PEP 562)."""
         tx, scope = self._tx, self._tx.inliner.scope(vars(module))
         is_own = module.__name__.partition(".")[0] not in LIBRARIES
-        if is_own and name[:2] != "__" and not hasattr(type(module), name):
+        if name[:2] != "__" and not hasattr(type(module), name) and (is_own or not hasattr(module, name)):
             scope.guard_absent(name)
-            if isinstance(vars(module).get("__getattr__"), types.FunctionType):
+            if is_own and isinstance(vars(module).get("__getattr__"), types.FunctionType):
                 return scope.read("__getattr__").call(tx, [Const(name)], {})
+            if is_own and "__getattr__" not in vars(module):
+                scope.guard_absent("__getattr__")
         return tx.known(tx.fold(lambda: getattr(module, name)))
 
     def of_class(self, owner: Const, name: str) -> Value:
@@ -97,9 +108,12 @@ class KnownAttributes(Lookup):
                 self.guard_bases(cls)
             elif name in ("__name__", "__qualname__"):
                 self._guard_name(self.class_source(cls), cls, name)
-            elif name != "__dict__":
+            elif name == "__dict__" and not is_immutable(cls):
+                return tx.wrap(cls.__dict__, AttrSource(self.class_source(cls), "__dict__"))
+            else:
                 self.in_class(cls, name)
-            return tx.known(tx.fold(lambda: getattr(cls, name)))
+            found = tx.fold(lambda: getattr(cls, name))
+            return Const(found) if type(found) is types.MappingProxyType else tx.known(found)
         found = self.in_class(cls, name)
         if found is ABSENT or name in ("__class__", "__doc__", "__module__"):
             in_meta = self.in_class(meta, name)
@@ -114,6 +128,8 @@ class KnownAttributes(Lookup):
             if in_meta is not ABSENT and not hasattr(type(in_meta), "__get__"):
                 return self.class_value(in_meta, meta, name, None)
             real = tx.fold(lambda: getattr(cls, name))
+            if name in ("__doc__", "__module__"):
+                self._guard_name(self.class_source(cls), cls, name)
             if isinstance(real, (types.BuiltinMethodType, types.MethodWrapperType)):
                 return BuiltinMethod(owner, name)
             return tx.known(real)
@@ -142,7 +158,7 @@ class KnownAttributes(Lookup):
             return BuiltinMethod(owner, name)
         if name in _FUNCTION_FACTS:
             real = getattr(function, name)
-            if name in ("__name__", "__qualname__", "__doc__"):
+            if name in ("__name__", "__qualname__", "__doc__", "__module__"):
                 self._guard_name(source, function, name)
             return Const(real) if is_known(real) else tx.wrap(real, AttrSource(source, name))
         if name in vars(function):
@@ -157,10 +173,10 @@ class KnownAttributes(Lookup):
         if str(owner.__module__).partition(".")[0] not in LIBRARIES:
             self._tx.guards.equals(AttrSource(source, name), getattr(owner, name))
 
-    def _guard_member(self, member: enum.Enum, name: str) -> None:
-        """An attribute of an enumeration's member has been read."""
-        found = vars(member).get(name, ABSENT)
-        source = InstanceDictSource(known_object(member))
+    def _guard_own(self, owner: Any, name: str) -> None:
+        """An attribute of an object that is known, but has attributes of its own, has been read."""
+        found = vars(owner).get(name, ABSENT)
+        source = InstanceDictSource(known_object(owner))
         if is_known(found):
             self._tx.guards.equals(ItemSource(source, name), found)
         elif found is ABSENT:
@@ -180,12 +196,12 @@ class KnownAttributes(Lookup):
             and not cls.__module__.startswith(("inspect", "torch"))
         ):
             return tx.calls.call_known(Const(found.fget), [owner], {})
+        if isinstance(real, _WITH_OWN_ATTRIBUTES):
+            self._guard_own(real, {"value": "_value_", "name": "_name_"}.get(name, name))
         value = tx.fold(lambda: getattr(real, name))
-        if isinstance(real, enum.Enum):
-            self._guard_member(real, {"value": "_value_", "name": "_name_"}.get(name, name))
         if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)) and value.__self__ is real:
             return BuiltinMethod(owner, name)
-        if is_known(value):
+        if is_known(value) or type(value) is types.MappingProxyType:
             return Const(value)
         source = owner.source if owner.source is not None else known_object(real)
         return tx.wrap(value, AttrSource(source, name))

@@ -52,7 +52,7 @@ class Lookup:
 
     def guard_lookup(self, cls: type, name: str, found: Any) -> None:
         """What the lookup in ``cls`` found has been relied on. Plain data is guarded where it is read."""
-        if all(map(_is_immutable, cls.__mro__)):
+        if all(map(is_immutable, cls.__mro__)):
             return
         plain = not (hasattr(type(found), "__get__") or is_identity(found))
         self._tx.guards.class_lookup(self.class_source(cls), name, found, only_type=plain)
@@ -66,7 +66,7 @@ class Lookup:
 
     def guard_bases(self, cls: type) -> None:
         """What ``cls`` inherits from has been relied on."""
-        if not all(map(_is_immutable, cls.__mro__)):
+        if not all(map(is_immutable, cls.__mro__)):
             self._tx.guards.class_bases(self.class_source(cls), cls)
 
     def has_special(self, value: Value, name: str) -> bool:
@@ -110,7 +110,7 @@ def is_identity(found: Any) -> bool:
     return is_known(found) and not isinstance(found, (int, float, str, bytes, complex, tuple, type(None)))
 
 
-def _is_immutable(cls: type) -> bool:
+def is_immutable(cls: type) -> bool:
     """Whether Python forbids to change the class."""
     return not cls.__flags__ & _HEAP_TYPE or bool(cls.__flags__ & _IMMUTABLE_TYPE)
 

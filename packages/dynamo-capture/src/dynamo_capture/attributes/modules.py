@@ -29,9 +29,10 @@ class ModuleAttributes(InstanceAttributes):
                         module.reads[name] = found
                     return found
         if module.real is not None and module.source is not None:
+            space, real = InstanceDictSource(module.source), vars(module.real)
             for kind in ("", *MODULE_DICTS):
-                space = InstanceDictSource(module.source)
-                self._tx.guards.absent(ItemSource(space, kind) if kind else space, name)
+                if name not in (real.get(kind) or () if kind else real):  # else the program has deleted it
+                    self._tx.guards.absent(ItemSource(space, kind) if kind else space, name)
         return None
 
     def _lacks(self, module: ObjectValue, kind: str, name: str) -> bool:

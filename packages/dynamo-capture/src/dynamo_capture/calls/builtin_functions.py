@@ -6,8 +6,6 @@ import builtins
 import types
 from typing import TYPE_CHECKING
 
-import torch
-
 from dynamo_capture import floats
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.calls.slots import attribute_name
@@ -45,9 +43,6 @@ from fx_interface.symbols import Expr, maximum, minimum
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
-_SAMPLE = torch.empty(0)
-"""Stands for a tensor that the trace made, where Python asks for its class."""
-
 pure(
     builtins.ord,
     builtins.chr,
@@ -55,7 +50,6 @@ pure(
     builtins.oct,
     builtins.bin,
     builtins.ascii,
-    builtins.issubclass,
 )
 
 
@@ -68,34 +62,6 @@ def length(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
             return answer
         return size_value(value.meta.spec.sizes[0])
     return Const(value.length(tx))
-
-
-@handles(isinstance)
-def is_instance(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    value, wanted = args[0], tx.constant(args[1])
-    if isinstance(value, ObjectValue):
-        tx.attributes.guard_type(value)
-    if isinstance(value, Const) and not floats.is_open(value):
-        tx.attributes.guard_bases(type(value.value))
-        return boolean(tx.fold(lambda: isinstance(value.value, wanted)))
-    cls = value.python_type()
-    tx.attributes.guard_bases(cls)
-    if isinstance(value, ObjectValue) and value.real is not None:
-        return boolean(tx.fold(lambda: isinstance(value.real, wanted)))
-    if isinstance(value, TensorValue):
-        real = value.real
-        if real is None:
-            real = _SAMPLE if cls is torch.Tensor else _SAMPLE.as_subclass(cls)
-        return boolean(tx.fold(lambda: isinstance(real, wanted)))
-    return boolean(tx.fold(lambda: issubclass(cls, wanted)))
-
-
-@handles(issubclass)
-def is_subclass(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    cls, wanted = (tx.constant(arg) for arg in args)
-    if isinstance(cls, type):
-        tx.attributes.guard_bases(cls)
-    return boolean(tx.fold(lambda: issubclass(cls, wanted)))
 
 
 @handles(callable)
@@ -114,7 +80,7 @@ def is_callable(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 def get_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     name = attribute_name(tx, args[1])
     if len(args) == 2:
-        return args[0].get_attr(tx, name)
+        return tx.attribute(args[0], name)
     try:
         return args[0].get_attr(tx, name)
     except UserRaise as raised:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import collections
 import enum
 import inspect
+import io
 import sys
 import types
 from typing import TYPE_CHECKING, Any
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 
 _LOOKS_AT_ARGUMENTS = (UnicodeEncodeError, UnicodeDecodeError, UnicodeTranslateError, BaseExceptionGroup)
+_BUFFERS = (io.StringIO, io.BytesIO)
 _EXTENSIONS = frozenset(name for name in sys.stdlib_module_names if name.startswith("_"))
 
 
@@ -133,10 +135,12 @@ def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
 
 
 def forbid_finalizer(tx: Trace, cls: type) -> None:
-    """Break where ``cls`` has a ``__del__``: who goes on after a break would hold the instance until it returns."""
+    """Break where ``cls`` has a ``__del__``: who goes on after a break would hold the instance until it returns.
+
+    Of a buffer in memory nobody would notice."""
     if tx.attributes.in_class(cls, "__del__") is not guards.ABSENT:
         what = f"an instance of {cls.__qualname__} is made, which has a finalizer"
-        raise GraphBreak("CAP233", what, as_written=True)
+        raise GraphBreak("CAP233", what, as_written=cls not in _BUFFERS)
 
 
 def new_tuple(cls: type, items: list[Value]) -> Value:

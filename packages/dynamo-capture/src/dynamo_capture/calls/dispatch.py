@@ -13,6 +13,7 @@ from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     builtin_functions,
     choosing,
+    class_checks,
     constructors,
     contexts,
     copying,

@@ -14,6 +14,7 @@ import types
 import typing
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.attributes.lookup import LIBRARIES
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.controls import graph_break
 from dynamo_capture.errors import GraphBreak
@@ -22,6 +23,7 @@ from dynamo_capture.sources import CallSource, known_object
 from dynamo_capture.values import (
     NONE,
     Const,
+    DictValue,
     FunctionValue,
     MethodValue,
     ObjectValue,
@@ -32,6 +34,8 @@ from dynamo_capture.values import (
     is_none,
 )
 from dynamo_capture.values.opaque import TRACEBACK
+from dynamo_capture.values.proxy import ProxyValue
+from fx_interface.source import AttrSource
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -44,14 +48,12 @@ pure(
     inspect.unwrap,
     inspect.iscoroutinefunction,
     inspect.getmro,
-    inspect.getfullargspec,
     typing.get_origin,
     typing.get_args,
     typing.cast,
     typing.get_type_hints,
     dataclasses.is_dataclass,
     importlib.util.find_spec,
-    sys.getrecursionlimit,
     sys.intern,
     inspect.cleandoc,
     inspect.getdoc,
@@ -59,7 +61,6 @@ pure(
     operator.attrgetter,
     operator.methodcaller,
     str.maketrans,
-    types.MappingProxyType,
     bisect.bisect_left,
     bisect.bisect_right,
     struct.pack,
@@ -76,6 +77,12 @@ def current_exception(tx: Trace, args: list[Value], kwargs: dict[str, Value]) ->
         return handled
     source = CallSource(known_object(sys.exception), (), ())
     return tx.wrap(source.step(sys.exception), source)
+
+
+@handles(sys.getrecursionlimit)
+def recursion_limit(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    source = CallSource(known_object(sys.getrecursionlimit), (), ())
+    return tx.wrap(sys.getrecursionlimit(), source)
 
 
 @handles(sys.exc_info)
@@ -102,12 +109,40 @@ def signature(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         bound = types.MethodType(
             owner.function.value, owner
         )  # to anything: only what is left of the parameters counts
+        _guard_parameters(tx, owner.function.value)
         return Const(tx.fold(lambda: inspect.signature(bound, **options)))
     if isinstance(owner, ObjectValue) and owner.real is not None:
         tx.attributes.guard_type(owner)
         return Const(tx.fold(lambda: inspect.signature(owner.real, **options)))
     real = tx.constant(owner)
+    _guard_parameters(tx, real)
     return Const(tx.fold(lambda: inspect.signature(real, **options)))
+
+
+@handles(inspect.getfullargspec)
+def argument_names(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    real = tx.constant(args[0])
+    _guard_parameters(tx, real)
+    return tx.known(tx.fold(lambda: inspect.getfullargspec(real)))
+
+
+def _guard_parameters(tx: Trace, function: Any) -> None:
+    """What a signature is made of stays: of a function of the program, and of what it wraps."""
+    while isinstance(function, types.FunctionType):
+        source = known_object(function)
+        if str(function.__module__).partition(".")[0] in LIBRARIES:
+            return
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            tx.guards.is_object(AttrSource(source, name), getattr(function, name))
+        function = vars(function).get("__wrapped__")
+
+
+@handles(types.MappingProxyType)
+def mapping_proxy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    (mapping,) = args
+    if not isinstance(mapping, DictValue):
+        raise GraphBreak("CAP233", f"a mappingproxy of {mapping.describe()} is made")
+    return ProxyValue(mapping)
 
 
 for _symbol, _row in BINARY.items():

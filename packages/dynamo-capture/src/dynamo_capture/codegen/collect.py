@@ -35,6 +35,7 @@ from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import RuntimeFloat
+from dynamo_capture.values.proxy import ProxyValue
 from dynamo_capture.values.running import RunningEnumerate, RunningIterator
 from dynamo_capture.values.wrapper import WrapperValue
 from fx_interface.source import Source
@@ -135,4 +136,5 @@ def is_existing(value: Value) -> bool:
 
 _READ_AGAIN = (
     TupleValue, MethodValue, BuiltinMethod, PartialValue, FunctionValue, ContextValue, ZipIterator, MapIterator,
+    ProxyValue,
 )  # fmt: skip

@@ -41,6 +41,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from dynamo_capture.values.opaque import NewReference, TracebackValue
+from dynamo_capture.values.proxy import ProxyValue
 from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
@@ -87,6 +88,8 @@ def _of_container(tx: Trace, value: Value) -> list[Value] | None:
             return list(value.bounds)
         case DictView():
             return [value.owner]
+        case ProxyValue():
+            return [value.mapping]
         case NewReference():
             return [value.target]
         case ArrayValue():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import types
 from typing import TYPE_CHECKING
 
 from dynamo_capture import runtime
@@ -20,6 +21,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.instance_dict import InstanceDictValue
+from dynamo_capture.values.proxy import ProxyValue
 
 if TYPE_CHECKING:
     from dynamo_capture.codegen.reconstruct import Reconstruction
@@ -96,6 +98,12 @@ def view(to: Reconstruction, value: DictView) -> None:
     to.push(value.owner)
     to.emitter.load_method(value.kind)
     to.emitter.call(0)
+
+
+@makes(ProxyValue)
+def proxy(to: Reconstruction, value: ProxyValue) -> None:
+    """Read-only views of dictionaries."""
+    to.call(types.MappingProxyType, lambda: to.push(value.mapping))
 
 
 @makes(InstanceDictValue)

@@ -27,6 +27,7 @@ from dynamo_capture.values import (
     make_slice,
 )
 from dynamo_capture.values.condition import DataCondition
+from dynamo_capture.values.proxy import ProxyValue
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -142,6 +143,8 @@ def mapping_entries(tx: Trace, value: Value) -> list[list[Value]]:
     """Keys and values of anything that ``{**value}`` accepts."""
     if isinstance(value, ObjectValue) and isinstance(value.base, DictValue):
         value = value.base
+    if isinstance(value, ProxyValue):
+        value = value.mapping
     if isinstance(value, DictValue):
         return [[key, tx.force(item)] for key, item in value.all_entries(tx).values()]
     if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "keys"):
@@ -149,6 +152,8 @@ def mapping_entries(tx: Trace, value: Value) -> list[list[Value]]:
         return [[key, value.get_item(tx, key)] for key in keys]
     if isinstance(value, Const) and hasattr(value.value, "keys"):
         return [[tx.known(key), tx.known(value.value[key])] for key in value.value]
+    if hasattr(value.python_type(), "keys"):
+        raise value.unsupported("reading as a mapping")
     raise tx.raises(TypeError, f"{value.python_type().__name__!r} object is not a mapping")
 
 

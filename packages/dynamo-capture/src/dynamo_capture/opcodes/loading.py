@@ -120,7 +120,7 @@ def _empty_cell(frame: Frame, slot: str) -> UserRaise:
         text = (
             f"cannot access free variable {name!r} where it is not associated with a value in enclosing scope"
         )
-        return frame.tx.raises(NameError, text)
+        return frame.tx.undefined(name, text)
     return _unbound(frame, name)
 
 
@@ -180,7 +180,7 @@ def load_attr(frame: Frame, step: Step) -> None:
     stack = frame.stack
     owner = stack.pop()
     frame.operands = (owner,)
-    value = owner.get_attr(frame.tx, step.argval)
+    value = frame.tx.attribute(owner, step.argval)
     if step.arg & 1:
         _push_method(stack, value)
     else:
@@ -200,7 +200,7 @@ def _push_method(stack: list[Value], value: Value) -> None:
 @opcode("LOAD_METHOD", until=(3, 11))
 def load_method(frame: Frame, step: Step) -> None:
     stack = frame.stack
-    _push_method(stack, stack.pop().get_attr(frame.tx, step.argval))
+    _push_method(stack, frame.tx.attribute(stack.pop(), step.argval))
 
 
 @opcode("LOAD_SUPER_ATTR", since=(3, 12))
@@ -209,7 +209,7 @@ def load_super_attr(frame: Frame, step: Step) -> None:
     is_super = isinstance(kind, Const) and kind.value is super
     arguments = [cls, receiver] if is_super or step.arg & 2 else []
     owner = kind.call(frame.tx, arguments, {})
-    value = owner.get_attr(frame.tx, step.argval)
+    value = frame.tx.attribute(owner, step.argval)
     if step.arg & 1:
         _push_method(frame.stack, value)
     else:
