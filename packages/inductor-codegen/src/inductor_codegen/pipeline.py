@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch.fx import GraphModule
 
 from inductor_codegen.codegen.cpp.emit import emit_kernel
-from inductor_codegen.codegen.cpp.preamble import PREAMBLE
+from inductor_codegen.codegen.cpp.preamble import with_preamble
 from inductor_codegen.ir.program import Program
 from inductor_codegen.lower.lowering import lower
 from inductor_codegen.schedule.assemble import assemble
@@ -29,4 +29,4 @@ def kernel_sources(program: Program) -> tuple[str, ...]:
     files: list[list[str]] = [[] for _ in range(count)]
     for text in texts:
         min(files, key=lambda file: sum(map(len, file))).append(text)
-    return tuple("\n".join([PREAMBLE, *file]) for file in files if file)
+    return tuple(with_preamble(file) for file in files if file)

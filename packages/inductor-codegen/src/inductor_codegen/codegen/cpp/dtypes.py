@@ -7,6 +7,9 @@ import struct
 
 import torch
 
+BITS = torch.uint16
+"""The dtype of the 16 bits of a float that is only moved (``codegen.cpp.stored_bits``); no graph has it."""
+
 STORED: dict[torch.dtype, str] = {
     torch.float64: "double",
     torch.float32: "float",
@@ -18,6 +21,7 @@ STORED: dict[torch.dtype, str] = {
     torch.int8: "int8_t",
     torch.uint8: "uint8_t",
     torch.bool: "uint8_t",
+    BITS: "uint16_t",
 }
 """The element type of a buffer."""
 
@@ -40,6 +44,8 @@ def loaded(text: str, dtype: torch.dtype) -> str:
 
 def stored(text: str, value: torch.dtype, buffer: torch.dtype) -> str:
     """What to store for a computed value."""
+    if value == BITS:
+        return text
     converted_text = converted(text, value, buffer)
     return (
         f"{_HALVES[buffer]}_from_float({text_of_float(text, value)})" if buffer in _HALVES else converted_text
@@ -58,8 +64,7 @@ def converted(text: str, source: torch.dtype, target: torch.dtype) -> str:
     if target == torch.bool:
         return f"({text} != 0)"
     if target in _HALVES:
-        name = _HALVES[target]
-        return f"float_from_{name}({name}_from_float({text_of_float(text, source)}))"
+        return f"{_HALVES[target]}_rounded({text_of_float(text, source)})"
     if COMPUTED[source] == COMPUTED[target]:
         return text
     return f"({COMPUTED[target]}){text}"

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from inductor_codegen.codegen.cpp.dtypes import STORED
 from inductor_codegen.codegen.cpp.lanes import LaneWriter
-from inductor_codegen.codegen.cpp.preamble import PREAMBLE
+from inductor_codegen.codegen.cpp.preamble import with_preamble
 from inductor_codegen.codegen.cpp.rows import RowWriter
+from inductor_codegen.codegen.cpp.stored_bits import without_conversions
 from inductor_codegen.ir.kernel import (
     Access,
     BufferParameter,
@@ -21,7 +22,8 @@ _HEAD = 'extern "C" int32_t {}(const int64_t* given, int64_t share, int64_t shar
 
 
 def emit_kernel(kernel: Kernel) -> str:
-    """The C++ function of one kernel; it needs ``PREAMBLE`` before it."""
+    """The C++ function of one kernel; ``with_preamble`` makes a file of it."""
+    kernel = without_conversions(kernel)
     writer = LaneWriter(kernel) if kernel.vector is Vector.OUTER else RowWriter(kernel)
     lines = [
         *(f"// {comment}" for comment in kernel.comments),
@@ -39,7 +41,7 @@ def emit_kernel(kernel: Kernel) -> str:
 
 def emit_source(kernels: Iterable[Kernel]) -> str:
     """A whole C++ file of kernels."""
-    return "\n".join([PREAMBLE, *map(emit_kernel, kernels)])
+    return with_preamble([*map(emit_kernel, kernels)])
 
 
 def _parameters(kernel: Kernel) -> list[str]:

@@ -175,7 +175,8 @@ class LaneWriter(Writer):
         names: Mapping[int, str] | None = None,
     ) -> None:
         roots = [root for statement in statements for root in roots_of(statement)]
-        scope = Scope(None, self.names, conditions(roots))
+        needed = conditions(roots)
+        scope = Scope(None, self.names, needed)
         self._bind_lane_leaves(roots, scope, known)
         scope.compute(roots)
         self.add(*scope.lines)

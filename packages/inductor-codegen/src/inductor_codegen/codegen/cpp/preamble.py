@@ -4,6 +4,8 @@ arithmetic.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from inductor_codegen.codegen.cpp.operations import VECTOR_FUNCTIONS
 
 _BINARY = frozenset({"pow", "atan2"})
@@ -116,6 +118,7 @@ INLINE uint16_t bfloat16_from_float(float f) {
   uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
   return (uint16_t)(f != f ? 0x7fc0u : rounded);
 }
+INLINE float bfloat16_rounded(float f) { return float_from_bfloat16(bfloat16_from_float(f)); }
 INLINE float float_from_half(uint16_t h) {
   uint32_t magnitude = (uint32_t)(h & 0x7fffu) << 13;
   float scaled = float_of_bits(magnitude) * 0x1p112f;
@@ -134,6 +137,57 @@ INLINE uint16_t half_from_float(float f) {
   result = magnitude > 0x7f800000u ? 0x7e00u : result;
   return (uint16_t)(sign | result);
 }
+// The float16 next to f, as float: adding c and taking it away leaves the multiples of the last of 11 bits.
+INLINE float half_rounded(float f) {
+  float a = __builtin_fabsf(f);
+  uint32_t exponent = bits_of_float(a) & 0x7f800000u;
+  float c = float_of_bits((exponent < 0x38800000u ? 0x38800000u : exponent) + 0x06800000u);
+  float r = (a + c) - c;
+  r = a >= 65520.0f ? __builtin_inff() : r;
+  return __builtin_copysignf(r, f);
+}
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#define HALVES 16
+#define WIDENED(h) (floats) __builtin_ia32_vcvtph2ps512_mask(h, (floats){}, (uint16_t)-1, 4)
+#define NARROWED(f) __builtin_ia32_vcvtps2ph512_mask(f, 0, (halves){}, (uint16_t)-1)
+#elif defined(__F16C__) && defined(__GNUC__) && !defined(__clang__)
+#define HALVES 8
+#define WIDENED(h) __builtin_ia32_vcvtph2ps256(h)
+#define NARROWED(f) __builtin_ia32_vcvtps2ph256(f, 0)
+#endif
+#ifdef HALVES
+typedef float floats __attribute__((vector_size(4 * HALVES)));
+typedef int16_t halves __attribute__((vector_size(2 * HALVES)));
+INLINE void widen_vector(float* to, const uint16_t* from, int64_t n) {
+  halves h = {};
+  __builtin_memcpy(&h, from, 2 * n);
+  floats f = WIDENED(h);
+  __builtin_memcpy(to, &f, 4 * n);
+}
+INLINE void narrow_vector(uint16_t* to, const float* from, int64_t n) {
+  floats f = {};
+  __builtin_memcpy(&f, from, 4 * n);
+  halves h = NARROWED(f);
+  __builtin_memcpy(to, &h, 2 * n);
+}
+static void widen_halves(float* to, const uint16_t* from, int64_t n) {
+  int64_t i = 0;
+  for (; i + HALVES <= n; i += HALVES) widen_vector(to + i, from + i, HALVES);
+  if (i < n) widen_vector(to + i, from + i, n - i);
+}
+static void narrow_halves(uint16_t* to, const float* from, int64_t n) {
+  int64_t i = 0;
+  for (; i + HALVES <= n; i += HALVES) narrow_vector(to + i, from + i, HALVES);
+  if (i < n) narrow_vector(to + i, from + i, n - i);
+}
+#else
+static void widen_halves(float* to, const uint16_t* from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = float_from_half(from[i]);
+}
+static void narrow_halves(uint16_t* to, const float* from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = half_from_float(from[i]);
+}
+#endif
 """
 
 
@@ -212,5 +266,11 @@ def _vector_declarations() -> str:
     return "\n".join([*lines, "}", ""])
 
 
-PREAMBLE = "\n".join([_TYPES, _vector_declarations(), _SCALAR_FUNCTIONS, _ARITHMETIC, _SINGLE_MATH, _HALVES])
-"""C++ text that the kernels of ``emit_kernel`` need before them. Includes no header."""
+_PREAMBLE = "\n".join([_TYPES, _vector_declarations(), _SCALAR_FUNCTIONS, _ARITHMETIC, _SINGLE_MATH])
+_HALF_WORDS = ("half", "halves", "bfloat16")
+
+
+def with_preamble(kernels: Sequence[str]) -> str:
+    """A C++ file: what the texts of ``emit_kernel`` need before them, and the texts. Includes no header."""
+    halves = any(word in text for text in kernels for word in _HALF_WORDS)
+    return "\n".join([_PREAMBLE, *([_HALVES] if halves else []), *kernels])

@@ -8,9 +8,11 @@ import torch
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
+from inductor_codegen.codegen.cpp.half_blocks import NO_BLOCKS, STRIP, HalfBlocks, half_blocks
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.sharing import Sharing
+from inductor_codegen.codegen.cpp.stored_bits import HALVES
 from inductor_codegen.codegen.cpp.writer import Writer
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
@@ -146,11 +148,18 @@ class RowWriter(Writer):
         points = Scope(row, self.names, needed)
         points.lines = []
         self._bind_kept(roots, points)
+        blocks = (
+            half_blocks(postorder(roots), step.points, needed, inner[-1], self.dtypes, self.names)
+            if inner
+            else NO_BLOCKS
+        )
+        for load, name in blocks.loads.items():
+            points.bind(load, f"{name}[{inner[-1].name} - strip]")
         points.compute(roots)
         for loop in inner[:-1]:
             self._loop(loop, *(bounds if bounds and loop == inner[0] else ()))
         if inner:
-            self._innermost(step, points, accumulators, bounds if len(inner) == 1 else None)
+            self._innermost(step, points, accumulators, blocks, bounds if len(inner) == 1 else None)
         else:
             self.open("")
             self.add(*points.lines, *self._statements(step.points, points, {}))
@@ -162,6 +171,7 @@ class RowWriter(Writer):
         step: Pass,
         points: Scope,
         accumulators: list[Accumulator],
+        blocks: HalfBlocks,
         bounds: tuple[str, str] | None,
     ) -> None:
         loop = self.kernel.inner[-1]
@@ -175,29 +185,61 @@ class RowWriter(Writer):
         names = {a.item.accumulator: a.partial if in_parts else a.name for a in accumulators}
         if in_parts:
             self.add(*(f"{a.type} {a.partial} = {a.start};" for a in accumulators if a.splits))
+        if blocks:
+            begin, end = self._open_strip(loop, begin, end, blocks, points)
         clauses = [c for a in accumulators if not a.searches for c in a.clauses(names[a.item.accumulator])]
         if bounds and not accumulators:
-            clauses.append(f"simdlen(VECTOR_BYTES / {self._narrowest(step)})")
+            clauses.append(f"simdlen(VECTOR_BYTES / {self._narrowest(step, blocks)})")
         if not any(a.searches for a in accumulators):
             self.add(" ".join(["#pragma omp simd", *clauses, *self._bad()]))
         self._loop(loop, begin, end)
-        self.add(*points.lines, *self._statements(step.points, points, names))
+        self.add(*points.lines, *self._statements(step.points, points, names, blocks))
         self.close()
+        if blocks:
+            self._close_strip(loop, blocks, points)
         if in_parts:
             self.add(*(line for a in accumulators if a.splits for line in a.join(a.partial, "")))
         if in_parts and long:
             self.close()
 
-    def _narrowest(self, step: Pass) -> int:
-        """The bytes of the smallest element of a pass: as many of it as a vector holds are one turn of the loop.
+    def _open_strip(
+        self, loop: LoopVar, begin: str, end: str, blocks: HalfBlocks, points: Scope
+    ) -> tuple[str, str]:
+        """The loop over blocks of 16-bit floats that are converted at once; the bounds of a block."""
+        self.open(f"for (int64_t strip = {begin}; strip < {end}; strip += {STRIP})")
+        self.add(f"const int64_t strip_end = {end} - strip < {STRIP} ? {end} : strip + {STRIP};")
+        self.add(*blocks.arrays(STRIP))
+        self._at_strip(loop, blocks.widen(points.index, "strip_end - strip"))
+        return "strip", "strip_end"
+
+    def _close_strip(self, loop: LoopVar, blocks: HalfBlocks, points: Scope) -> None:
+        self._at_strip(loop, blocks.narrow(points.index, "strip_end - strip"))
+        self.close()
+
+    def _at_strip(self, loop: LoopVar, lines: list[str]) -> None:
+        if lines:
+            self.open("")
+            self.add(f"const int64_t {loop.name} = strip;", *lines)
+            self.close()
+
+    def _narrowest(self, step: Pass, blocks: HalfBlocks) -> int:
+        """The bytes of the smallest element that a pass's loop sees: a vector of them is one turn of the loop.
 
         Said in a long loop's pragma, gcc leaves out the narrower vectors for the last few elements, a sixth of the time
         that it takes for such a kernel.
         """
         nodes = postorder([root for statement in step.points for root in roots_of(statement)])
-        stored = [self.dtypes[item.buffer].itemsize for item in step.points if isinstance(item, Store)]
-        computed = [n.dtype.itemsize for n in nodes if isinstance(n, Load) or n.dtype != torch.bool]
-        return min([*stored, *computed], default=8)
+        sizes = [
+            4 if item in blocks.stores else self.dtypes[item.buffer].itemsize
+            for item in step.points
+            if isinstance(item, Store)
+        ]
+        for node in nodes:
+            if isinstance(node, Load):
+                sizes.append(4 if node in blocks.loads else node.dtype.itemsize)
+            elif node.dtype != torch.bool:
+                sizes.append(4 if node.dtype in HALVES else node.dtype.itemsize)
+        return min(sizes, default=8)
 
     def _has_parts(self) -> bool:
         if len(self.kernel.inner) != 1:
@@ -205,12 +247,19 @@ class RowWriter(Writer):
         extent = self.kernel.inner[-1].extent
         return not isinstance(extent, int) or extent > 2 * PART
 
-    def _statements(self, statements: Iterable[Statement], scope: Scope, names: dict[int, str]) -> list[str]:
+    def _statements(
+        self,
+        statements: Iterable[Statement],
+        scope: Scope,
+        names: dict[int, str],
+        blocks: HalfBlocks = NO_BLOCKS,
+    ) -> list[str]:
         lines: list[str] = []
         for statement in statements:
             match statement:
                 case Store():
-                    lines.append(self._store(statement, scope))
+                    at = f"{self.kernel.inner[-1].name} - strip" if blocks else ""
+                    lines.append(self._store(statement, scope, blocks, at))
                 case Keep(slot, value):
                     lines.append(f"kept{slot}[{self._inner_position()}] = {scope.name(value)};")
                 case Accumulate(accumulator, _, value, _, position):

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED, stored
+from inductor_codegen.codegen.cpp.half_blocks import NO_BLOCKS, HalfBlocks
 from inductor_codegen.codegen.cpp.names import Names
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Condition, Scope, is_checked, must_be_protected
@@ -82,7 +83,10 @@ class Writer:
             if isinstance(node, Total):
                 scope.bind(node, self._totals[node.accumulator])
 
-    def _store(self, store: Store, scope: Scope) -> str:
+    def _store(self, store: Store, scope: Scope, blocks: HalfBlocks = NO_BLOCKS, at: str = "") -> str:
+        """The statement that stores; where ``blocks`` convert what is stored, into its array at ``at``."""
+        if store in blocks.stores:
+            return f"{blocks.stores[store]}[{at}] = {scope.name(store.value)};"
         dtype = self.dtypes[store.buffer]
         value = stored(scope.name(store.value), store.value.dtype, dtype)
         return f"{store.buffer}[{scope.index(store.index)}] = {value};"
