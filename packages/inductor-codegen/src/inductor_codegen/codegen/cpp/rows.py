@@ -9,6 +9,7 @@ import torch
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.half_blocks import NO_BLOCKS, STRIP, HalfBlocks, half_blocks
+from inductor_codegen.codegen.cpp.parts import SHORTEST, Choice, Cut, Part, Parts, parts_of
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.sharing import Sharing
@@ -56,7 +57,7 @@ class RowWriter(Writer):
             begin, stop = f"first * {BLOCK}", f"last * {BLOCK}"
         self.open(f"for (int64_t begin = {begin}; begin < {stop}; begin += {BLOCK})")
         self.add(f"const int64_t end = {extent} - begin < {BLOCK} ? {extent} : begin + {BLOCK};")
-        self._pass_loops(self.kernel.passes[0], row, bounds=("begin", "end"))
+        self._parts(self.kernel.passes[0], row, ("begin", "end"))
         self.close()
 
     def _rows(self) -> None:
@@ -105,9 +106,46 @@ class RowWriter(Writer):
         accumulators = self._accumulators_of(step)
         for accumulator in accumulators:
             self.add(*accumulator.declarations())
-        self._pass_loops(step, row)
+        if accumulators or len(self.kernel.inner) != 1:
+            self._pass_loops(step, row)
+        else:
+            self._parts(step, row, ("0", self.names.size(self.kernel.inner[0].extent)))
         self._bind_totals(accumulators)
         self._row_stores(step, row)
+
+    def _parts(self, step: Pass, row: Scope, bounds: tuple[str, str]) -> None:
+        """One pass without reductions over the only inner loop, split where its statements choose by indices."""
+        parts = parts_of(step.points, self.kernel.inner[0])
+        if isinstance(parts, Part):
+            self._pass_loops(step, row, bounds)
+        else:
+            self._split(parts, row, bounds)
+
+    def _split(self, parts: Parts, row: Scope, bounds: tuple[str, str]) -> None:
+        match parts:
+            case Part(statements):
+                self.open("")
+                self._pass_loops(Pass(statements, ()), Scope(row, self.names, {}), bounds)
+                self.close()
+            case Choice(index, yes, no):
+                self.open(f"if ({row.index(index)} >= 0)")
+                self._split(yes, row, bounds)
+                self.close()
+                self.open("else")
+                self._split(no, row, bounds)
+                self.close()
+            case Cut(at, below, above):
+                middle = self._cut(row.index(at), *bounds)
+                self._split(below, row, (bounds[0], middle))
+                self._split(above, row, (middle, bounds[1]))
+
+    def _cut(self, at: str, begin: str, end: str) -> str:
+        """Where to cut a loop, within its bounds."""
+        if begin.isdigit() and at.isdigit() and end.isdigit():
+            return str(min(max(int(at), int(begin)), int(end)))
+        name = self.names.new("cut")
+        self.add(f"const int64_t {name} = size_min(size_max({at}, {begin}), {end});")
+        return name
 
     def _bind_totals(self, accumulators: list[Accumulator]) -> None:
         for accumulator in accumulators:
@@ -188,10 +226,10 @@ class RowWriter(Writer):
         if blocks:
             begin, end = self._open_strip(loop, begin, end, blocks, points)
         clauses = [c for a in accumulators if not a.searches for c in a.clauses(names[a.item.accumulator])]
-        if bounds and not accumulators:
+        if bounds and not self.kernel.outer and not accumulators:
             clauses.append(f"simdlen(VECTOR_BYTES / {self._narrowest(step, blocks)})")
-        if not any(a.searches for a in accumulators):
-            self.add(" ".join(["#pragma omp simd", *clauses, *self._bad()]))
+        if not any(a.searches for a in accumulators) and not _is_short(begin, end):
+            self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
         self._loop(loop, begin, end)
         self.add(*points.lines, *self._statements(step.points, points, names, blocks))
         self.close()
@@ -343,6 +381,11 @@ class RowWriter(Writer):
                 a_join = a.join(f"slices_{a.name}", "[slice]")
             self.add(*a_join)
         self.close()
+
+
+def _is_short(begin: str, end: str) -> bool:
+    """Whether a loop has too few points to be worth a vector."""
+    return begin.isdigit() and end.isdigit() and int(end) - int(begin) < SHORTEST
 
 
 def _together(loops: Sequence[LoopVar]) -> int:

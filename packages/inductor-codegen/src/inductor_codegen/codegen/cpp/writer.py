@@ -12,7 +12,7 @@ from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Condition, Scope, is_checked, must_be_protected
 from inductor_codegen.codegen.cpp.sharing import PARALLEL_FROM, sharing_of, work_of
 from inductor_codegen.ir.index import LoopVar, as_index, flatten
-from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Store
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store
 from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statements_of
 
@@ -29,11 +29,7 @@ class Writer:
         self.inner = set(kernel.inner)
         self.sharing = sharing_of(kernel)
         self._totals: dict[int, str] = {}
-        self.checked = any(
-            isinstance(node, Apply) and is_checked(node)
-            for statement in statements_of(kernel.passes)
-            for node in postorder(roots_of(statement))
-        )
+        self.checked = _is_checked(statements_of(kernel.passes))
         self.accumulators = {
             item.accumulator: Accumulator(item, in_parts=self._has_parts())
             for item in statements_of(kernel.passes)
@@ -72,8 +68,10 @@ class Writer:
         work = work_of(self.kernel)
         return "1" if isinstance(work, int) else f"{self.names.size(work)} >= {PARALLEL_FROM}"
 
-    def _bad(self) -> list[str]:
-        return ["reduction(|:bad)"] if self.checked else []
+    def _bad(self, statements: Iterable[Statement] | None = None) -> list[str]:
+        """The clause of a loop that may report bad values; ``statements`` if not all of the kernel's."""
+        checked = self.checked and (statements is None or _is_checked(statements))
+        return ["reduction(|:bad)"] if checked else []
 
     def _accumulators_of(self, step: Pass) -> list[Accumulator]:
         return [self.accumulators[item.accumulator] for item in step.points if isinstance(item, Accumulate)]
@@ -116,3 +114,9 @@ class Writer:
             for item in statements_of(self.kernel.passes)
             if isinstance(item, Keep)
         }
+
+
+def _is_checked(statements: Iterable[Statement]) -> bool:
+    """Whether statements may set a bit of ``bad``."""
+    nodes = postorder(root for statement in statements for root in roots_of(statement))
+    return any(isinstance(node, Apply) and is_checked(node) for node in nodes)

@@ -22,14 +22,20 @@ extern "C" int32_t kernel_7b2e4084afb5dbe4(const int64_t* given, int64_t share, 
   const float* const in0 = (const float*)given[0];
   float* const out0 = (float*)given[1];
   for (int64_t i0 = 0; i0 < 5; ++i0) {
-    #pragma omp simd
-    for (int64_t i1 = 0; i1 < 16; ++i1) {
-      const bool g1 = (i1 < 8);
-      const float t2 = (g1) ? in0[8 * i0 + i1] : 0.0f;
-      const float t3 = -t2;
-      const float t4 = (!g1) ? in0[8 * i0 + i1 + (-8)] : 0.0f;
-      const float t5 = g1 ? t3 : t4;
-      out0[16 * i0 + i1] = t5;
+     {
+      #pragma omp simd
+      for (int64_t i1 = 0; i1 < 8; ++i1) {
+        const float t1 = in0[8 * i0 + i1];
+        const float t2 = -t1;
+        out0[16 * i0 + i1] = t2;
+      }
+    }
+     {
+      #pragma omp simd
+      for (int64_t i1 = 8; i1 < 16; ++i1) {
+        const float t3 = in0[8 * i0 + i1 + (-8)];
+        out0[16 * i0 + i1] = t3;
+      }
     }
   }
   return 0;
