@@ -208,7 +208,9 @@ def _finish_forward(
             storage.base.grad_fn is not None and storage.base.grad_fn is not storage.initial_grad_fn
         )
         graph_index = add_mutation(trace, results, storage, firsts)
-        mutated.append(MutatedInput(index, graph_index, differentiable))
+        passed = arguments.passed[index]
+        counted = passed.is_inference() or passed._version > 0
+        mutated.append(MutatedInput(index, graph_index, differentiable, counted))
     inputs = [arguments.storages[i].first if i in arguments.storages else None for i in range(len(declared))]
     forms = [form for index in arguments.storages if (form := _form(arguments, index, written)) is not None]
     return Joint(trace, declared, inputs, results, user_results, training, mutated, forms)

@@ -76,11 +76,13 @@ Recipe: TypeAlias = FromGraph | FromInput | SameAs | Constant | ViewOf | AsInfer
 
 @dataclass(frozen=True, slots=True)
 class MutatedInput:
-    """Input ``input_index`` gets the graph result ``graph_index``. ``differentiable``: autograd follows the write."""
+    """Input ``input_index`` gets the graph result ``graph_index``. ``differentiable``: autograd follows the write;
+    ``counted``: the input's version tells of it (writes to ``x.data`` alone have a version of their own)."""
 
     input_index: int
     graph_index: int
     differentiable: bool
+    counted: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from aot_autograd import aot_function
+from aot_autograd.plan import MutatedInput
 from aot_autograd.runtime.write_back import write_back
 from fx_interface.signature import OutputKind, signature_of
 
@@ -36,7 +37,8 @@ def test_the_version_counts_each_write() -> None:
     with torch.inference_mode():
         made = torch.zeros(3)
     inputs = (copied, untouched, itself, made)
-    write_back(inputs, (itself, torch.ones(3), made), [(0, 1), (2, 0), (3, 2)])
+    writes = [MutatedInput(0, 1, False), MutatedInput(2, 0, False), MutatedInput(3, 2, False)]
+    write_back(inputs, (itself, torch.ones(3), made), writes)
     assert (copied._version, copied.sum().item()) == (1, 3)
     assert (itself._version, untouched._version) == (1, 0)
     write_back(inputs, (), [])
@@ -79,3 +81,36 @@ def test_what_eager_saved_before_is_found_changed(library: Any) -> None:
     run(x)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         product.sum().backward()
+
+
+def _through_data(p: torch.Tensor) -> None:
+    p.data.add_(1)
+
+
+def _detached(p: torch.Tensor) -> None:
+    p.detach().add_(1)
+
+
+def _through_both(p: torch.Tensor) -> None:
+    p.data.add_(1)
+    p.detach()[1:].add_(1)
+
+
+def _without_gradients(p: torch.Tensor) -> None:
+    with torch.no_grad():
+        p.add_(1)
+
+
+@pytest.mark.parametrize("function", [_through_data, _detached, _through_both, _without_gradients])
+@pytest.mark.parametrize("itself", [True, False])
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_a_write_to_data_has_a_version_of_its_own(
+    library: Any, function: Any, itself: bool, requires_grad: bool
+) -> None:
+    run = aot_function(function, operators=library, forward_compiler=writing_itself if itself else (lambda graph: graph))
+    found = []
+    for call in (function, run):
+        p = torch.ones(3, requires_grad=requires_grad)
+        call(p)
+        found.append((p._version > 0, p.tolist()))
+    assert found[0] == found[1]

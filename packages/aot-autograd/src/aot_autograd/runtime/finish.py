@@ -85,7 +85,7 @@ def _no_gradients() -> tuple[()]:
 
 def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> CompiledGraph:
     constants = plan.constants
-    mutated = [(m.input_index, m.graph_index) for m in plan.mutated]
+    mutated = plan.mutated
     returned = plan.returned
 
     def run(*inputs: Any) -> Sequence[Any]:

@@ -83,8 +83,8 @@ def _forward_method(
     everything = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
     shared = [pair for pair, own in zip(everything, _owned(plan, backward_plan), strict=True) if not own]
     own_results = [i for (_, i), own in zip(everything, _owned(plan, backward_plan), strict=True) if own]
-    quiet = [(m.input_index, m.graph_index) for m in plan.mutated if not m.differentiable]
-    dirty = [(m.input_index, m.graph_index) for m in plan.mutated if m.differentiable]
+    quiet = [m for m in plan.mutated if not m.differentiable]
+    dirty = [m for m in plan.mutated if m.differentiable]
     constant = sorted(set(range(returned)) - set(plan.differentiable))
     symbols = [position for _, position in plan.symbols]
     born = [index for _, index in plan.born]
@@ -109,8 +109,8 @@ def _forward_method(
         if not dirty:
             return tuple(results[:returned])
         write_back(inputs, results, dirty)
-        ctx.mark_dirty(*[inputs[input_index] for input_index, _ in dirty])
-        return (*[inputs[input_index] for input_index, _ in dirty], *results[:returned])
+        ctx.mark_dirty(*[inputs[m.input_index] for m in dirty])
+        return (*[inputs[m.input_index] for m in dirty], *results[:returned])
 
     return method
 

@@ -7,18 +7,22 @@ from typing import Any
 
 import torch
 
+from aot_autograd.plan import MutatedInput
 
-def write_back(inputs: Sequence[Any], results: Sequence[Any], places: Iterable[tuple[int, int]]) -> None:
-    """``inputs[i].copy_(results[r])`` for each ``(i, r)``.
 
-    Where a graph returns the input itself, written, autograd only hears of the write, of all such inputs at once.
+def write_back(inputs: Sequence[Any], results: Sequence[Any], writes: Iterable[MutatedInput]) -> None:
+    """Each written input gets its result's content.
+
+    Where a graph returns the input itself, written, autograd only hears of the write, of all such inputs at once. Of
+    writes that do not count it never hears.
     """
     written = []
-    for position, number in places:
-        target, content = inputs[position], results[number]
+    for write in writes:
+        target, content = inputs[write.input_index], results[write.graph_index]
         if content is target:
-            written.append(target)
+            if write.counted:
+                written.append(target)
         else:
-            target.copy_(content)
+            (target if write.counted else target.data).copy_(content)
     if written:
         torch.autograd.graph.increment_version([t for t in written if not t.is_inference()])
