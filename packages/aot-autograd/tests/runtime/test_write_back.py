@@ -107,7 +107,9 @@ def _without_gradients(p: torch.Tensor) -> None:
 def test_a_write_to_data_has_a_version_of_its_own(
     library: Any, function: Any, itself: bool, requires_grad: bool
 ) -> None:
-    run = aot_function(function, operators=library, forward_compiler=writing_itself if itself else (lambda graph: graph))
+    run = aot_function(
+        function, operators=library, forward_compiler=writing_itself if itself else (lambda graph: graph)
+    )
     found = []
     for call in (function, run):
         p = torch.ones(3, requires_grad=requires_grad)

@@ -109,6 +109,11 @@ class GraphOutput:
             raise GraphBreak("CAP201", "an existing tensor is written to after a check of a tensor's content")
 
     @property
+    def may_be_recorded(self) -> bool:
+        """Whether autograd may record what is here without gradients: in a backward that is differentiated again."""
+        return False
+
+    @property
     def changes_modes(self) -> bool:
         """Whether a node changes a mode of torch, here or in a region."""
         here = any(node.op == "call_function" and node.target in CHANGING for node in self.graph.nodes)

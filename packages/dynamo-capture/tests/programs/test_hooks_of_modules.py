@@ -1,5 +1,6 @@
 """Hooks of modules: forward, backward, with keyword arguments, added and removed."""
 
+import pytest
 import torch
 from torch import nn
 
@@ -84,3 +85,38 @@ def test_backward_hook(same, seeded):
             return self.linear(x)
 
     same.made(seeded(Net), (X.clone().requires_grad_(),), (X.clone().requires_grad_(),))
+
+
+class Failing(nn.Module):
+    def __init__(self, decides):
+        super().__init__()
+        self.inner = nn.Linear(2, 2)
+        self.decides = decides
+
+    def forward(self, x, fail=False):
+        y = self.inner(x)
+        if self.decides and y.sum() > 1000:
+            y = y + 1
+        if fail:
+            raise KeyError("no")
+        return y
+
+
+@pytest.mark.parametrize("decides", [False, True])
+def test_hooks_that_are_always_called(same, decides):
+    def make():
+        torch.manual_seed(0)
+        module, log = Failing(decides), []
+        module.register_forward_hook(lambda *args: log.append(args[-1] is None), always_call=True)
+        module.inner.register_forward_hook(lambda *args: log.append("inner"), always_call=True)
+
+        def run(x, fail):
+            try:
+                module(x, fail)
+            except KeyError as error:
+                log.append(str(error))
+            return list(log)
+
+        return run
+
+    same.made(make, (torch.ones(2), False), (torch.ones(2), True), (torch.ones(2), False))

@@ -17,9 +17,23 @@ exit_autocast: Final[Any] = getattr(torch.amp, "_exit_autocast")  # noqa: B009
 enter_inference_mode: Final[Any] = getattr(grad_mode, "_enter_inference_mode")  # noqa: B009
 exit_inference_mode: Final[Any] = getattr(grad_mode, "_exit_inference_mode")  # noqa: B009
 
+
+def enter_grad_mode(enabled: bool) -> bool:
+    """Turn gradients on or off, whatever they are before, which is returned."""
+    before = torch.is_grad_enabled()
+    torch._C._set_grad_enabled(enabled)
+    return before
+
+
+def exit_grad_mode(before: bool) -> None:
+    """Gradients are on or off as before again."""
+    torch._C._set_grad_enabled(before)
+
+
 BLOCKS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
     enter_autocast: exit_autocast,
     enter_inference_mode: exit_inference_mode,
+    enter_grad_mode: exit_grad_mode,
 }
 """Functions that enter a block and give back what the one beside them is called with to leave it."""
 
@@ -45,6 +59,8 @@ MODES: Final[Mapping[str, Callable[..., Any]]] = {
     "torch.amp._exit_autocast": exit_autocast,
     "torch.autograd.grad_mode._enter_inference_mode": enter_inference_mode,
     "torch.autograd.grad_mode._exit_inference_mode": exit_inference_mode,
+    "fx_interface.modes.enter_grad_mode": enter_grad_mode,
+    "fx_interface.modes.exit_grad_mode": exit_grad_mode,
     **{f"torch._C.{setter.__name__}": setter for setter in SWITCHES},
 }
 """Every such function by its stable name."""

@@ -19,9 +19,18 @@ from dynamo_capture.calls.settings import read
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.tensors.function_modes import set_switch
 from dynamo_capture.values import NONE, Const, Value
-from fx_interface.modes import BLOCKS, SWITCHES, enter_autocast, enter_inference_mode
+from fx_interface.modes import (
+    BLOCKS,
+    SWITCHES,
+    enter_autocast,
+    enter_grad_mode,
+    enter_inference_mode,
+    exit_grad_mode,
+)
 
 if TYPE_CHECKING:
+    from torch.fx import Node
+
     from dynamo_capture.trace import Trace
 
 Switches = dict[Callable[..., Any], Any]
@@ -61,7 +70,8 @@ for _setter in SWITCHES:
 
 
 class GradMode(ContextValue):
-    """``no_grad``, ``enable_grad`` and ``set_grad_enabled``."""
+    """``no_grad``, ``enable_grad`` and ``set_grad_enabled``. In a backward only torch's engine knows whether gradients
+    are on before: there it is a block for the graph."""
 
     __slots__ = ("cls", "enabled", "previous")
 
@@ -69,19 +79,34 @@ class GradMode(ContextValue):
         super().__init__()
         self.enabled = enabled
         self.cls = cls
-        self.previous: list[bool] = []
+        self.previous: list[tuple[bool, Node | None]] = []
 
     def python_type(self) -> type:
         return self.cls
 
     def enter(self, tx: Trace) -> Value:
-        self.previous.append(torch.is_grad_enabled())
-        set_grad(tx, self.enabled)
+        before, node = torch.is_grad_enabled(), None
+        if tx.output.may_be_recorded:
+            node = tx.output.call(
+                "call_function", enter_grad_mode, (self.enabled,), {}, None, tx.where(), pure=False
+            )
+            tx.fold(lambda: torch._C._set_grad_enabled(self.enabled))
+        else:
+            set_grad(tx, self.enabled)
+        self.previous.append((before, node))
         return NONE
 
     def leave(self, tx: Trace, raised: Value) -> Value:
-        set_grad(tx, self.previous.pop())
+        self.restore(tx, *self.previous.pop())
         return NONE
+
+    def restore(self, tx: Trace, before: bool, node: Node | None) -> None:
+        """Gradients are on or off as ``before``, where the graph entered it at ``node``."""
+        if node is None:
+            set_grad(tx, before)
+        else:
+            tx.output.call("call_function", exit_grad_mode, (node,), {}, None, tx.where(), pure=False)
+            tx.fold(lambda: torch._C._set_grad_enabled(before))
 
 
 @handles(torch.no_grad)
@@ -98,12 +123,7 @@ def enable_grad(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 @handles(torch.set_grad_enabled)
 def set_grad_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    enabled = tx.truth(args[0] if args else kwargs["mode"])
-    made = GradMode(enabled, torch.set_grad_enabled)
-    made.previous = [torch.is_grad_enabled()]
-    set_grad(tx, enabled)
-    made.previous.append(made.previous[0])
-    return _SetGradEnabled(made)
+    return _SetGradEnabled(tx, tx.truth(args[0] if args else kwargs["mode"]))
 
 
 class _SetGradEnabled(ContextValue):
@@ -111,19 +131,20 @@ class _SetGradEnabled(ContextValue):
 
     __slots__ = ("inner",)
 
-    def __init__(self, inner: GradMode) -> None:
+    def __init__(self, tx: Trace, enabled: bool) -> None:
         super().__init__()
-        self.inner = inner
+        self.inner = GradMode(enabled, torch.set_grad_enabled)
+        self.inner.enter(tx)
 
     def python_type(self) -> type:
         return torch.set_grad_enabled
 
     def leave(self, tx: Trace, raised: Value) -> Value:
-        set_grad(tx, self.inner.previous[0])
+        self.inner.restore(tx, *self.inner.previous[0])
         return NONE
 
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        set_grad(tx, self.inner.previous[0])
+        self.leave(tx, NONE)
         return GradMode(self.inner.enabled, torch.set_grad_enabled).call(tx, args, {})
 
 

@@ -34,6 +34,7 @@ from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
 
 if TYPE_CHECKING:
+    from dynamo_capture.frame import Frame
     from dynamo_capture.trace import Trace
 
 _LEAF_MODULES = frozenset(
@@ -105,7 +106,20 @@ def _constantly(value: Const) -> Any:
 
 
 def _whether_compiling(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return boolean(tx.asking.answer(tx.frames))
+    return boolean(not _runs_hooks_always(tx, tx.frames[-1]) and tx.asking.answer(tx.frames))
+
+
+def _runs_hooks_always(tx: Trace, frame: Frame) -> bool:
+    """Whether a module with hooks for the case that it raises asks; told yes, it leaves them out. The hooks are read,
+    and guarded, by the same frame."""
+    if frame.code is not torch.nn.Module._call_impl.__code__:
+        return False
+    module = tx.force(frame.cell("self").content or NONE)
+    if not isinstance(module, ObjectValue):
+        return False
+    from torch.nn.modules.module import _global_forward_hooks_always_called
+
+    return bool(module.real._forward_hooks_always_called or _global_forward_hooks_always_called)
 
 
 def _declare_states() -> None:

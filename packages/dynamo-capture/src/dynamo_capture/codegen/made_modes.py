@@ -25,7 +25,7 @@ def grad_mode(to: Reconstruction, value: GradMode) -> None:
         made = value.cls
         to.call(made, lambda: None, 0)
         return
-    constants = (value.cls, value.enabled, value.previous[-1])
+    constants = (value.cls, value.enabled, value.previous[-1][0])
     to.call(runtime.entered_grad_mode, lambda: to.push_all([Const(c) for c in constants]), 3)
 
 

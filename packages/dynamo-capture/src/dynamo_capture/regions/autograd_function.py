@@ -26,6 +26,7 @@ from dynamo_capture.regions.body import Body
 from dynamo_capture.regions.function_context import FunctionContext, is_none
 from dynamo_capture.regions.histories import history_of
 from dynamo_capture.regions.tracing import call_region, trace_body
+from dynamo_capture.regions.transform_body import TransformBody
 from dynamo_capture.values import NONE, TensorMeta, TensorValue, TupleValue, Value
 from fx_interface.regions import differentiable
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
@@ -38,12 +39,14 @@ Function = torch.autograd.Function
 
 @dataclass(slots=True)
 class _Call:
-    """One call: what it is given, and what is learnt of it. ``outputs`` are all values that the forward returned."""
+    """One call: what it is given, and what is learnt of it. ``again``: it is made in a backward, which is
+    recorded at most when it runs; ``outputs`` are all values that the forward returned."""
 
     cls: Any
     owner: Value
     given: list[Value]
     ctx: FunctionContext
+    again: bool = False
     outputs: list[Value] = field(default_factory=list)
     is_tuple: bool = False
 
@@ -62,11 +65,12 @@ def apply(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner, *given = args
     cls = tx.constant(owner)
     given = _with_defaults(tx, cls, given, kwargs)
-    needs = [isinstance(v, TensorValue) and v.meta.requires_grad for v in given]
-    call = _Call(cls, owner, [tx.force(v) for v in given], FunctionContext(cls, needs))
-    if torch.is_grad_enabled() and any(needs):
+    again = tx.output.may_be_recorded
+    needs = [isinstance(v, TensorValue) and (v.meta.requires_grad or again) for v in given]
+    call = _Call(cls, owner, [tx.force(v) for v in given], FunctionContext(cls, needs), again)
+    _check_surroundings(call, tx.output)
+    if any(needs) and (torch.is_grad_enabled() or again):
         return _region(tx, call)
-    _forbid_second_derivatives(tx.output)
     enabled = torch.is_grad_enabled()
     set_grad(tx, False)
     try:
@@ -75,6 +79,17 @@ def apply(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     finally:
         set_grad(tx, enabled)
     return _returned(call, call.outputs)
+
+
+def _check_surroundings(call: _Call, output: GraphOutput) -> None:
+    """Refuses what the parts around the call would make of it in another way than its forward and backward say."""
+    while isinstance(output, Body):
+        rule = output.own_rule if isinstance(output, TransformBody) else ""
+        if rule == "jvp" or (rule == "vmap" and not call.cls.generate_vmap_rule):
+            raise call.refuse(f"is called inside of {output.what}, where its {rule} is asked")
+        if output.derives is call.cls:
+            raise call.refuse("is called in its own backward")
+        output = output.parent
 
 
 def _with_defaults(tx: Trace, cls: Any, given: list[Value], kwargs: dict[str, Value]) -> list[Value]:
@@ -124,13 +139,6 @@ def _takes_keywords() -> bool:
 
 def _has_setup(cls: Any) -> bool:
     return cls.setup_context is not Function.setup_context
-
-
-def _forbid_second_derivatives(output: GraphOutput) -> None:
-    """In the backward of another function this call leaves no derivative of its own behind."""
-    while isinstance(output, Body):
-        output.once = True
-        output = output.parent
 
 
 def _run_forward(tx: Trace, call: _Call) -> Value:
@@ -203,6 +211,7 @@ def _gets_gradient(call: _Call, value: TensorValue) -> bool:
 def _trace_backward(tx: Trace, call: _Call, forward: Body) -> tuple[Body, list[Node | None]]:
     """The backward's body, and its gradient for each of the forward's pinned arguments."""
     body = Body(forward, f"{call.cls.__name__}.backward", may_dispatch=True)
+    body.derives, body.once = call.cls, _is_marked_once(call)
     arriving: list[Value] = []
     for value in call.outputs:
         arriving.append(_gradient(call, body, value) if isinstance(value, TensorValue) else NONE)
@@ -216,7 +225,6 @@ def _trace_backward(tx: Trace, call: _Call, forward: Body) -> tuple[Body, list[N
         raise call.refuse(
             f"has a backward that returns {len(items)} gradients for {len(call.given)} arguments"
         )
-    body.once = body.once or body.changes_modes
     return body, _gradients(tx, call, forward, body, items)
 
 
@@ -306,7 +314,7 @@ def _open(tx: Trace, call: _Call, forward: Body, backward: Body, gradients: list
             i for i, v in enumerate(results) if _is_in(v, call.ctx.non_differentiable)
         ),
         "materialize": call.ctx.materialize,
-        "once": backward.once or _is_marked_once(call),
+        "once": backward.once,
     }
     nodes = open_differentiable(tx, forward, backward, gradients, results, metas, options)
     made = iter([_result(node, v, m, call) for node, v, m in zip(nodes, results, metas, strict=True)])
@@ -314,7 +322,7 @@ def _open(tx: Trace, call: _Call, forward: Body, backward: Body, gradients: list
 
 
 def _meta_of_result(call: _Call, value: TensorValue) -> TensorMeta:
-    needs = _gets_gradient(call, value)
+    needs = _gets_gradient(call, value) and not call.again
     kind = value.meta.cls if _is_in(value, call.ctx.dirty) else torch.Tensor
     return TensorMeta.of(value.meta.spec, needs, not needs, kind)
 

@@ -27,10 +27,12 @@ class Body(GraphOutput):
     """A sub-graph. ``lifted``: nodes of the parent and the placeholders that stand for them; ``results`` are
     returned; ``outside`` are tensors of the surroundings that it writes to; ``pinned`` are nodes of the parent that
     stay arguments even if they are not used; ``once``: what is inside must not be differentiated as it stands;
+    ``derives``: the function whose backward it is;
     ``asks_modes``: a mode of the program is asked about what torch itself does around the part;
     ``may_dispatch``: whether operations inside may be taken apart, which autograd at most sees as other regions."""
 
     asks_modes = False
+    derives: type | None = None
 
     def __init__(self, parent: GraphOutput, what: str, may_dispatch: bool = False) -> None:
         super().__init__()
@@ -44,6 +46,10 @@ class Body(GraphOutput):
         self.exporter: Callable[[Node], Node] | None = None
         self.pinned: set[Node] = set()
         self.once = False
+
+    @property
+    def may_be_recorded(self) -> bool:
+        return (self.derives is not None and not self.once) or self.parent.may_be_recorded
 
     def parameter(self, name: str, spec: ValueSpec) -> Node:
         """A placeholder that the region's target fills itself; those stand before what is lifted."""

@@ -41,6 +41,7 @@ def _push(
         raise GraphBreak("CAP246", "the tangents of jvp() are not formed as what they belong to")
     leaves, changes = leaves_of(tx, changing, only=True), leaves_of(tx, tangents, only=True)
     body = TransformBody(tx.output, f"the differentiated function ({function.describe()})")
+    body.own_rule = "jvp"
 
     def inside(leaf: TensorValue) -> TensorValue:
         if not is_differentiable(leaf.meta.spec.dtype):

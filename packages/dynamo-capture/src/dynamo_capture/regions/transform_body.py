@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 class TransformBody(Body):
-    """A sub-graph that may not write to its parameters: they stand for tensors of the outside."""
+    """A sub-graph that may not write to its parameters: they stand for tensors of the outside. ``own_rule``: how a
+    ``torch.autograd.Function`` says what this means for it, if it is not by its backward."""
+
+    own_rule = ""
 
     def write(self, written: Sequence[TensorValue], lasting: Sequence[TensorValue] = ()) -> None:
         super().write(written, lasting)

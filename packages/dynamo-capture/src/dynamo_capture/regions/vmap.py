@@ -76,6 +76,7 @@ class _Mapped:
         """The function mapped over all slices."""
         function, passed = self.function, list(given)
         body = TransformBody(tx.output, f"the mapped function ({function.describe()})")
+        body.own_rule = "vmap"
         over: list[TensorValue] = []
         dims: list[int] = []
 
