@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from dynamo_capture import optimize
 from dynamo_capture.tensors import METHODS, method
 from dynamo_capture.values import Const
 
@@ -18,3 +20,16 @@ def test_a_method_is_declared_once():
     assert "size" in METHODS
     with pytest.raises(ValueError, match="declared twice"):
         method("size")(lambda tx, owner, args, kwargs: None)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_views_are_not_detached_in_place(requires_grad):
+    def program(x, log):
+        log.append(1)
+        x.view(-1).detach_()
+        log.append(2)
+
+    log: list[int] = []
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        optimize(lambda graph, inputs: graph)(program)(torch.ones(2, 2, requires_grad=requires_grad), log)
+    assert log == [1]

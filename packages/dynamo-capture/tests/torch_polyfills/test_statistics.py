@@ -40,3 +40,16 @@ def test_statistics_are_one_graph(name: str, kind: str) -> None:
 def test_what_torch_warns_of_is_left_to_it() -> None:
     with pytest.warns(UserWarning, match="degrees of freedom"):
         optimize(run)(lambda x: torch.cov(x))(torch.randn(3, 1))
+
+
+@pytest.mark.parametrize("share", [-0.5, 1.5, float("nan")])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile"])
+def test_shares_outside_are_refused(name: str, share: float) -> None:
+    """Torch checks them only where no mode sees the operators."""
+    x, q = torch.randn(4), torch.tensor([0.5, share])
+    for program in (lambda x, q: getattr(torch, name)(x, q), lambda x, q: getattr(x, name)(q)):
+        with pytest.raises(RuntimeError) as expected:
+            program(x, q)
+        with pytest.raises(RuntimeError) as found:
+            optimize(run)(program)(x, q)
+        assert str(found.value) == str(expected.value)

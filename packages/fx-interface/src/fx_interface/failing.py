@@ -6,7 +6,7 @@ when it raises: ``y = x[i]`` with ``i`` out of range, a matrix that has no Chole
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import torch
@@ -21,10 +21,13 @@ _INDEXING: Final = (
 _MORE_INDEXING: Final = "index_reduce gather scatter scatter_add scatter_reduce take put masked_scatter"
 _EMBEDDING: Final = "embedding embedding_renorm embedding_bag _embedding_bag _embedding_bag_forward_only"
 _LOSSES: Final = "nll_loss nll_loss_nd nll_loss_forward nll_loss2d nll_loss2d_forward _ctc_loss ctc_loss"
-_MARGINS: Final = "multi_margin_loss multilabel_margin_loss multilabel_margin_loss_forward"
-_POOLING: Final = "max_unpool2d max_unpool3d"
+_MARGINS: Final = (
+    "multi_margin_loss multilabel_margin_loss multilabel_margin_loss_forward binary_cross_entropy"
+)
+_POOLING: Final = "max_unpool2d max_unpool3d fractional_max_pool2d_backward fractional_max_pool3d_backward"
 _COUNTING: Final = (
-    "repeat_interleave bincount one_hot segment_reduce histc histogram histogramdd _pack_padded_sequence"
+    "repeat_interleave bincount one_hot segment_reduce histc histogram histogramdd _histogramdd_bin_edges"
+    " _pack_padded_sequence searchsorted"
 )
 _DRAWING: Final = "multinomial poisson binomial"
 _MATRICES: Final = (
@@ -60,6 +63,18 @@ _PARAMETERS: Final = frozenset(
     }
 )
 """Random operators whose parameters are in a tensor."""
+_DISTRIBUTIONS: Final[Mapping[str, Callable[..., bool]]] = {
+    "bernoulli": lambda p=0.5: 0 <= p <= 1,
+    "cauchy": lambda median=0.0, sigma=1.0: sigma > 0,
+    "exponential": lambda rate=1.0: rate > 0,
+    "geometric": lambda p: 0 < p < 1,
+    "log_normal": lambda mean=1.0, std=2.0: std > 0,
+    "normal": lambda mean=0.0, std=1.0: std >= 0,
+    "normal_functional": lambda mean=0.0, std=1.0: std >= 0,
+    "random": lambda *ends: not ends or (0, *ends)[-2] < ends[-1],
+    "uniform": lambda low=0.0, high=1.0: low <= high,
+}
+"""Random operators whose parameters are numbers, and which numbers they take: shape rules do not look at them."""
 
 
 def may_fail(op: OpOverload, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> bool:
@@ -78,9 +93,21 @@ def may_fail(op: OpOverload, args: Sequence[Any] = (), kwargs: Mapping[str, Any]
         return options.get("rounding_mode") is not None and _divides_integers(args, options)
     if name in _ON_VALUES or schema.name + _overload(schema) in _PARAMETERS:
         return True
+    if name in _DISTRIBUTIONS:
+        return not _has_distribution(_DISTRIBUTIONS[name], args, options)
     if "linalg" in name or "cholesky" in name:
         return name not in _NEVER and not (name.endswith("_ex") and not options.get("check_errors"))
     return False
+
+
+def _has_distribution(takes: Callable[..., bool], args: Sequence[Any], options: Mapping[str, Any]) -> bool:
+    """Whether the parameters are known, and as the operator wants them; named ones are not looked at."""
+    numbers = [arg for arg in args if not hasattr(arg, "dtype") and not isinstance(arg, (list, tuple))]
+    return (
+        all(isinstance(number, (int, float)) for number in numbers)
+        and not any(isinstance(option, (int, float)) for option in options.values())
+        and takes(*numbers)
+    )
 
 
 def _overload(schema: Any) -> str:

@@ -59,3 +59,9 @@ def test_iota_counts_from_start_by_step() -> None:
 def test_index_puts_the_index_where_it_stood() -> None:
     index = torch.tensor([2, 0])
     assert torch.equal(prims.index(X, [None, index]), X[:, index])
+
+
+def test_an_index_that_does_not_wrap() -> None:
+    assert torch.equal(prims.index(X, [torch.tensor([1])], False), X[1:2])
+    with pytest.raises(IndexError):
+        prims.index(X, [torch.tensor([-1])], False)

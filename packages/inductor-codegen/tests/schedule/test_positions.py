@@ -41,6 +41,18 @@ def test_rows_at_counted_places(symbolic: bool, start: int, checked: bool) -> No
     torch.testing.assert_close(found, ROWS[torch.arange(start, start + 11)])
 
 
+def test_places_that_do_not_wrap() -> None:
+    graph, within = ExampleGraph(), torch.tensor([10, 0])
+    result = graph.call(p.index, graph.input(ROWS), [graph.input(within), None], False)
+    text, (found,) = kernels_and_results(graph, result, ROWS, within)
+    assert "check_index" in text
+    torch.testing.assert_close(found, ROWS[within])
+    program = plan(graph.build(result))
+    for outside in (-1, 11):
+        with pytest.raises(IndexError, match="out of range"):
+            Stepper(program)(ROWS, torch.tensor([0, outside]))
+
+
 def test_a_place_outside_is_still_reported() -> None:
     graph = ExampleGraph()
     places = graph.call(p.remainder, counted(graph, 11, 1), 11)

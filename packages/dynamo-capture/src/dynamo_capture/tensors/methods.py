@@ -79,6 +79,16 @@ def _requires_grad(
     return owner
 
 
+@method("detach_")
+def _detach_in_place(
+    tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """Torch refuses it for views, which it does not know in a graph."""
+    if owner.root is not owner or (owner.real is not None and owner.real._is_view()):
+        raise GraphBreak("CAP208", "a view is to be detached in place")
+    return None
+
+
 @method("fill_diagonal_")
 def _fill_diagonal(
     tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]

@@ -33,6 +33,7 @@ from dynamo_capture.tensors.methods import METHODS
 from dynamo_capture.tensors.outcome import NewTensor, Outcome, ResultSequence
 from dynamo_capture.tensors.results import Results
 from dynamo_capture.tensors.state import State
+from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
 from dynamo_capture.values.dice import DiceValue
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
@@ -119,6 +120,9 @@ class Operations(Results):
         function = getattr(torch.Tensor, name, None)
         if function is None:
             return self.get_attr(owner, name).call(self._tx, args, kwargs)
+        substitute = substitute_for(function)
+        if substitute is not None:
+            return self._tx.inliner.call_function(Const(substitute), [owner, *args], kwargs)
         return self.operation("call_method", name, function, [owner, *args], kwargs)
 
     def get_item(self, owner: TensorValue, key: Value) -> Value:

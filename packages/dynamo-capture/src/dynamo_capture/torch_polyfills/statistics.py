@@ -48,6 +48,24 @@ def cov(
     return torch.true_divide(products, divisor).squeeze()
 
 
+def _expect_shares(q: Any) -> None:
+    """What torch checks in eager only, and on the CPU."""
+    if isinstance(q, torch.Tensor) and q.device.type == "cpu":
+        torch._assert_async(((q >= 0) & (q <= 1)).all(), "quantile() q values must be in the range [0, 1]")
+
+
+@substitutes(torch.quantile, torch.Tensor.quantile)
+def quantile(input: Any, q: Any, *args: Any, **options: Any) -> Any:
+    _expect_shares(q)
+    return torch.ops.aten.quantile(input, q, *args, **options)
+
+
+@substitutes(torch.nanquantile, torch.Tensor.nanquantile)
+def nanquantile(input: Any, q: Any, *args: Any, **options: Any) -> Any:
+    _expect_shares(q)
+    return torch.ops.aten.nanquantile(input, q, *args, **options)
+
+
 @substitutes(torch.corrcoef)
 def corrcoef(input: torch.Tensor) -> Any:
     """Covariances divided by both deviations, within -1 and 1."""

@@ -216,14 +216,23 @@ pad = _prim(
 cat = _prim(
     "cat", PrimKind.INDEXING, "cat(Tensor[] xs, int dim) -> Tensor", lambda xs, dim: torch.cat(list(xs), dim)
 )
+
+
+def _index(x: Tensor, indices: Sequence[Tensor | None], wraps: bool = True) -> Tensor:
+    for index in () if wraps else indices:
+        if index is not None and bool((index < 0).any()):
+            raise IndexError("index out of range in self")
+    found: Tensor = torch.ops.aten.index.Tensor(x, list(indices))  # x[i] of a 0-dimensional i would be a view
+    return found
+
+
 index = _prim(
     "index",
     PrimKind.INDEXING,
-    "index(Tensor x, Tensor(int)|None[] indices) -> Tensor: x[indices], indices of one shape, negative ones wrap; "
-    "the index dimensions stand where the first index stood if the indices are adjacent, else first",
-    lambda x, indices: torch.ops.aten.index.Tensor(
-        x, list(indices)
-    ),  # x[i] of a 0-dimensional i would be a view
+    "index(Tensor x, Tensor(int)|None[] indices, bool wraps=True) -> Tensor: x[indices], indices of one shape, "
+    "negative ones wrap, or are out of range; the index dimensions stand where the first index stood if the indices "
+    "are adjacent, else first",
+    _index,
 )
 gather = _prim(
     "gather", PrimKind.INDEXING, "gather(Tensor x, int dim, Tensor(int64) index) -> Tensor", torch.gather

@@ -191,8 +191,9 @@ class _Interpreter:
         valid = torch.ones((1,) * len(self.shape), dtype=torch.bool)
         for arg in node.args:
             valid = valid & self.valid[arg]
-        if node.op == "wrap_index":
-            moved = torch.where(args[0] < 0, args[0] + args[1], args[0])
+        if node.op in ("wrap_index", "check_index"):
+            wraps = node.op == "wrap_index"
+            moved = torch.where(args[0] < 0, args[0] + args[1], args[0]) if wraps else args[0]
             inside = (moved >= 0) & (moved < args[1])
             self.in_range = self.in_range and bool((inside | ~valid).all())
             return torch.where(inside, moved, 0), valid

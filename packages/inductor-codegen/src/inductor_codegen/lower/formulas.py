@@ -147,7 +147,7 @@ def _cat(operands: Sequence[Operand], dim: int) -> Formula:
     return Cat(tuple(operands), tuple(starts), axis)
 
 
-def _index(operand: Operand, indices: Sequence[Operand | None]) -> Formula:
+def _index(operand: Operand, indices: Sequence[Operand | None], wraps: bool = True) -> Formula:
     padded = (*indices, *([None] * (len(operand.sizes) - len(indices))))
     indexed = [axis for axis, index in enumerate(padded) if index is not None]
     first = padded[indexed[0]]
@@ -165,7 +165,7 @@ def _index(operand: Operand, indices: Sequence[Operand | None]) -> Formula:
             position += len(index_dims)
         rest.append(position)
         position += 1
-    return Gather(operand, padded, index_dims, tuple(rest))
+    return Gather(operand, padded, index_dims, tuple(rest), wraps)
 
 
 def _gather(operand: Operand, dim: int, index: Operand) -> Formula:
@@ -173,7 +173,7 @@ def _gather(operand: Operand, dim: int, index: Operand) -> Formula:
     axis = dim % rank if rank else 0
     indices = tuple(index if k == axis else None for k in range(rank))
     rest = tuple(None if k == axis else k for k in range(rank))
-    return Gather(operand, indices, tuple(range(rank)), rest)
+    return Gather(operand, indices, tuple(range(rank)), rest, wraps=False)
 
 
 _INDEXING: dict[str, Callable[..., Formula]] = {"pad": _pad, "cat": _cat, "index": _index, "gather": _gather}

@@ -92,8 +92,8 @@ class Cat:
 
 @dataclass(frozen=True, slots=True)
 class Gather:
-    """``operand`` at its own position, except in dimensions with an index: there ``indices[k]`` says where,
-    wrapped if negative.
+    """``operand`` at its own position, except in dimensions with an index: there ``indices[k]`` says where.
+    Negative ones count from the end if it ``wraps``, else they are out of range.
 
     ``indices[k]`` is None, or an integer operand whose dimensions are ``index_dims`` of the result. ``rest``
     gives for each operand dimension without an index the result's dimension that runs along it.
@@ -103,6 +103,7 @@ class Gather:
     indices: tuple[Operand | None, ...]
     index_dims: tuple[int, ...]
     rest: tuple[int | None, ...]
+    wraps: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -181,11 +181,12 @@ class Evaluator:
                 target.append(point[rest])
                 continue
             chosen = self._make.convert(self._operand(index, where), torch.int64)
-            place = place_in(chosen, size, self._env)
+            place = place_in(chosen, size, self._env, gather.wraps)
             if place is not None:
                 target.append(place)
                 continue
             extent = self._make.index_value(Index(size), torch.int64)
-            checked = self._make.apply("wrap_index", (chosen, extent), torch.int64)
+            check = "wrap_index" if gather.wraps else "check_index"
+            checked = self._make.apply(check, (chosen, extent), torch.int64)
             target.append(as_index(Loaded(checked)))
         return self._operand(gather.operand, tuple(target))

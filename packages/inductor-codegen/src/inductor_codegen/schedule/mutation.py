@@ -88,7 +88,7 @@ def _safe_from(steps: Sequence[Step], kernels: Mapping[str, Kernel]) -> int:
     return 0
 
 
-_CHECKING = frozenset(("wrap_index", "floor_div", "trunc_div", "remainder", "fmod"))
+_CHECKING = frozenset(("wrap_index", "check_index", "floor_div", "trunc_div", "remainder", "fmod"))
 """Primitives that may report an error of the user's program: an index out of range, a division by zero."""
 
 

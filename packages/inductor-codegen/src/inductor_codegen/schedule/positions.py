@@ -38,15 +38,15 @@ def folded(op: str, args: tuple[Scalar, ...], make: ScalarBuilder, env: ShapeEnv
     return None if truth is None else make.constant(truth, torch.bool)
 
 
-def place_in(chosen: Scalar, size: IntLike, env: ShapeEnv) -> Index | None:
-    """The index that ``chosen`` is, if it lies within ``size`` for certain; negative ones count from the end."""
+def place_in(chosen: Scalar, size: IntLike, env: ShapeEnv, wraps: bool = True) -> Index | None:
+    """The index that ``chosen`` is, if it lies within ``size`` for certain; negative ones may wrap."""
     index = _position(chosen, env)
     bounds = None if index is None else index.bounds(env)
     if index is None or bounds is None:
         return None
     if at_least(env, bounds[0], 0) and at_least(env, size, bounds[1] + 1):
         return index
-    if at_least(env, -1, bounds[1]) and at_least(env, bounds[0] + size, 0):
+    if wraps and at_least(env, -1, bounds[1]) and at_least(env, bounds[0] + size, 0):
         return index + size
     return None
 

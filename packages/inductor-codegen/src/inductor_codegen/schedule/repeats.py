@@ -85,9 +85,9 @@ class GroupKey:
                 return "pad", self._operand(operand), low, self._argument(Number(value))
             case Cat(operands, starts, dim):
                 return "cat", tuple(map(self._operand, operands)), starts, dim
-            case Gather(operand, indices, index_dims, rest):
+            case Gather(operand, indices, index_dims, rest, wraps):
                 listed = tuple(None if index is None else self._operand(index) for index in indices)
-                return "gather", self._operand(operand), listed, index_dims, rest
+                return "gather", self._operand(operand), listed, index_dims, rest, wraps
             case Reduction(kind, operand, dims):
                 return kind, self._operand(operand), dims
         assert_never(formula)

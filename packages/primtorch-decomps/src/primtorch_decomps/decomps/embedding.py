@@ -14,4 +14,4 @@ def embedding(
     scale_grad_by_freq: bool = False,
     sparse: bool = False,
 ) -> PrimTensor:
-    return ops.index(weight, (indices,))
+    return ops.index(weight, (indices,), wraps=False)

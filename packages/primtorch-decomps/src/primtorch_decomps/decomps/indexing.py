@@ -83,10 +83,10 @@ def index_select(x: PrimTensor, dim: int, index: PrimTensor) -> Any:
     picks = index if index.rank else ops.reshape(index, (1,))
     axis = canonical_dim(dim, x.rank)
     if x.rank:
-        return ops.index(x, (*(None,) * axis, picks))
+        return ops.index(x, (*(None,) * axis, picks), wraps=False)
     if not current_trace().env.expect(Relation("==", picks.sizes[0], 1)):
         return NotImplemented  # which raises
-    return ops.reshape(ops.index(ops.reshape(x, (1,)), (ops.reshape(picks, (1,)),)), ())
+    return ops.reshape(ops.index(ops.reshape(x, (1,)), (ops.reshape(picks, (1,)),), wraps=False), ())
 
 
 def _scattered(grad: PrimTensor, axis: int, low: IntLike, high: IntLike) -> PrimTensor:

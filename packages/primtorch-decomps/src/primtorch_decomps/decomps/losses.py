@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 
 from primtorch_decomps.decomps.normalization import wide
-from primtorch_decomps.prims import PrimTensor, broadcast_to, ops
+from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
 from primtorch_decomps.registry import decomposes
 
 NONE, MEAN, SUM = 0, 1, 2
@@ -24,7 +24,7 @@ def _weights(x: PrimTensor, safe: PrimTensor, ignored: PrimTensor, weight: PrimT
     """Each target's weight in the computing dtype: its class's, 1 without weights, 0 where ignored."""
     if weight is None:
         return ops.convert_dtype(ops.logical_not(ignored), wide(x).dtype)
-    return ops.where(ignored, 0.0, ops.index(wide(weight), (safe,)))
+    return ops.where(ignored, 0.0, ops.index(wide(weight), (safe,), wraps=False))
 
 
 @decomposes("aten.nll_loss_forward.default", "aten.nll_loss2d_forward.default")
@@ -139,12 +139,21 @@ def huber_loss_backward(
     return ops.convert_dtype(slope * per_element(grad, x, reduction), x.dtype)
 
 
+def _expect_chances(x: PrimTensor, name: str) -> None:
+    """Eager's kernel refuses what is no probability, and NaN."""
+    inside = ops.bitwise_and(ops.ge(x, 0.0), ops.le(x, 1.0))
+    whole = ops.all(inside, tuple(range(x.rank))) if x.rank else inside
+    current_trace().check(whole, f"all elements of {name} should be between 0 and 1")
+
+
 @decomposes("aten.binary_cross_entropy.default")
 def binary_cross_entropy(
     x: PrimTensor, target: PrimTensor, weight: PrimTensor | None = None, reduction: int = MEAN
 ) -> PrimTensor:
     """Logarithms are held above -100, as eager holds them."""
     chance, truth = wide(x), wide(target)
+    _expect_chances(chance, "input")
+    _expect_chances(truth, "target")
     log_chance = ops.maximum(ops.log(chance), -100.0)
     log_rest = ops.maximum(ops.log1p(-chance), -100.0)
     loss = (truth - 1.0) * log_rest - truth * log_chance

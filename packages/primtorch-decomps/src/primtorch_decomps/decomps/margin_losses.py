@@ -46,7 +46,7 @@ def _margins(
     reach = ops.where(hit, 0.0, ops.maximum(distance, 0.0))
     if weight is None:
         return reach, ops.full((rows, 1), 1.0, scores.dtype, x.device), hit
-    return reach, ops.index(wide(weight), (picks,)), hit
+    return reach, ops.index(wide(weight), (picks,), wraps=False), hit
 
 
 @decomposes("aten.multi_margin_loss.default")

@@ -203,8 +203,8 @@ def cat(tensors: Sequence[PrimTensor], dim: int) -> PrimTensor:
     return current_trace().emit(p.cat, (tuple(tensors), dim), sizes, first.dtype, first.device)
 
 
-def index(x: PrimTensor, indices: Sequence[PrimTensor | None]) -> PrimTensor:
-    """``x[indices]``: integer indices of one shape, None keeps a dimension."""
+def index(x: PrimTensor, indices: Sequence[PrimTensor | None], wraps: bool = True) -> PrimTensor:
+    """``x[indices]``: integer indices of one shape, None keeps a dimension; negative ones fail unless it ``wraps``."""
     indices = (*indices, *[None] * (x.rank - len(indices)))
     used = [axis for axis, item in enumerate(indices) if item is not None]
     chosen = indices[used[0]]
@@ -212,7 +212,8 @@ def index(x: PrimTensor, indices: Sequence[PrimTensor | None]) -> PrimTensor:
     rest = [size for size, item in zip(x.sizes, indices, strict=True) if item is None]
     place = used[0] if used[-1] - used[0] + 1 == len(used) else 0
     sizes = (*rest[:place], *chosen.sizes, *rest[place:])
-    return current_trace().emit(p.index, (x, indices), sizes, x.dtype, x.device)
+    args = (x, indices) if wraps else (x, indices, False)
+    return current_trace().emit(p.index, args, sizes, x.dtype, x.device)
 
 
 def gather(x: PrimTensor, dim: int, index: PrimTensor) -> PrimTensor:

@@ -15,6 +15,8 @@ from fx_interface.symbols import Expr, IntLike, ShapeEnv, product
 from fx_interface.tensor_spec import TensorSpec, ValueSpec, contiguous_strides
 from primtorch_decomps.shapes import Sizes
 
+_ASSERT = torch.ops.aten._assert_async.msg
+
 Operand: TypeAlias = Union["PrimTensor", float, Expr]
 """What arithmetic takes: a tensor, a Python number, or a size."""
 
@@ -162,6 +164,11 @@ class Trace:
         if key is not None:
             self._known[key] = made
         return made
+
+    def check(self, condition: PrimTensor, message: str) -> None:
+        """Fail with ``message`` when the program runs and ``condition``, one bool, is false."""
+        if self.recording:
+            self.emit_library(_ASSERT, (condition, message), {}, None, pure=False)
 
     def settle(self, value: PrimTensor, sizes: Sizes, strides: Sizes) -> PrimTensor:
         """``value`` as an operator's result, which has these strides in eager.

@@ -57,8 +57,8 @@ def operation(node: Apply, args: list[str]) -> str:
         return f"{args[0]} ? {args[1]} : {args[2]}"
     if node.op == "convert_dtype":
         return converted(args[0], compute, node.dtype)
-    if node.op == "wrap_index":
-        return f"wrap_index({args[0]}, {args[1]}, bad)"
+    if node.op in ("wrap_index", "check_index"):
+        return f"{node.op}({args[0]}, {args[1]}, bad)"
     if compute == torch.bool and node.op in _BOOL_INFIX:
         return f"(bool)({args[0]} {_BOOL_INFIX[node.op]} {args[1]})"
     if node.op in _WRAPPING and compute in (torch.int64, torch.int32):

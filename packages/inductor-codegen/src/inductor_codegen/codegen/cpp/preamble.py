@@ -101,12 +101,14 @@ INLINE int64_t size_mod(int64_t a, int64_t b) {
 INLINE int64_t size_min(int64_t a, int64_t b) { return a < b ? a : b; }
 INLINE int64_t size_max(int64_t a, int64_t b) { return a > b ? a : b; }
 
-// An index from data: negative ones count from the end; one out of range sets a bit of bad and becomes 0.
-INLINE int64_t wrap_index(int64_t i, int64_t n, int32_t& bad) {
-  i += i < 0 ? n : 0;
+// An index from data: one out of range sets a bit of bad and becomes 0. Wrapped ones count from the end if negative.
+INLINE int64_t check_index(int64_t i, int64_t n, int32_t& bad) {
   int32_t outside = (uint64_t)i >= (uint64_t)n;
   bad |= outside;
   return outside ? 0 : i;
+}
+INLINE int64_t wrap_index(int64_t i, int64_t n, int32_t& bad) {
+  return check_index(i + (i < 0 ? n : 0), n, bad);
 }
 """
 

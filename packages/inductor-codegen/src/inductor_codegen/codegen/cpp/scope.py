@@ -102,7 +102,7 @@ def must_be_protected(node: Scalar) -> bool:
 
 def is_checked(node: Apply) -> bool:
     """Whether the operation may set a bit of ``bad``."""
-    return node.op == "wrap_index" or (
+    return node.op in ("wrap_index", "check_index") or (
         node.op in CHECKED_INTEGER and not node.args[0].dtype.is_floating_point
     )
 

@@ -155,8 +155,8 @@ class Scope:
         if node.op == "convert_dtype":
             return _converted(arguments[0], computing, node.dtype)
         table = _table(computing)
-        if node.op == "wrap_index":
-            return self._wrapped_index(*arguments)
+        if node.op in ("wrap_index", "check_index"):
+            return self._checked_index(node.op == "wrap_index", *arguments)
         if node.op not in table:
             raise unsupported("IND121", f"the primitive {node.op!r} has no Triton text", None)
         if computing in _HALF and node.op not in _EXACT_IN_HALF:
@@ -165,11 +165,14 @@ class Scope:
             return f"({result}).to({TYPES[node.dtype]})"
         return table[node.op].format(*arguments, type=TYPES[node.dtype])
 
-    def _wrapped_index(self, index: str, extent: str) -> str:
-        """An index from data, from the end if negative. Out of range is a device-side assertion and reads element 0."""
+    def _checked_index(self, wraps: bool, index: str, extent: str) -> str:
+        """An index from data, from the end if it ``wraps`` and is negative. Out of range is a device-side assertion and
+        reads element 0."""
         moved, inside = self.names.fresh("t"), self.names.fresh("g")
         self.lines += [
-            f"{moved} = tl.where({index} < 0, {index} + {extent}, {index})",
+            f"{moved} = tl.where({index} < 0, {index} + {extent}, {index})"
+            if wraps
+            else f"{moved} = {index}",
             f"{inside} = ({moved} >= 0) & ({moved} < {extent})",
             f'tl.device_assert({inside} | ~{self.mask}, "index out of range in self")',
         ]
