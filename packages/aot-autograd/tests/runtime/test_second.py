@@ -210,3 +210,57 @@ def test_memory_is_not_kept_for_it(compiled: Any) -> None:
     del shift
     assert alive() is None
     result.sum().backward()
+
+
+class Half(torch.Tensor):
+    """A tensor without memory of its own, which stands for half of another."""
+
+    @staticmethod
+    def __new__(cls, twice: torch.Tensor) -> Any:
+        return torch.Tensor._make_wrapper_subclass(cls, twice.shape, dtype=twice.dtype)
+
+    def __init__(self, twice: torch.Tensor) -> None:
+        self.twice = twice
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.ops.aten.detach.default:
+            return cls(args[0].twice)
+        plain = [value.twice / 2 if isinstance(value, cls) else value for value in args]
+        return cls(func(*plain, **(kwargs or {})) * 2)
+
+
+def test_a_gradient_of_another_class_is_computed_by_that_class(compiled: Any) -> None:
+    x = D(3)
+    run = compiled(lambda x: x.sin() * 2)
+    run(x).backward(Half(torch.ones(3, dtype=torch.float64)))
+    grad: Any = x.grad
+    assert type(grad) is Half
+    assert not grad.requires_grad
+    torch.testing.assert_close(grad.twice / 2, x.detach().cos())
+
+
+def test_a_gradient_whose_memory_is_negated(compiled: Any) -> None:
+    x = D(3)
+    negated = torch.complex(x.detach(), x.detach()).conj().imag
+    assert negated.is_neg()
+    compiled(lambda x: x * 2)(x).backward(negated)
+    torch.testing.assert_close(x.grad, -2 * x.detach())
+
+
+def test_a_gradient_that_does_not_arrive_is_not_computed(compiled: Any) -> None:
+    class Nothing(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return None
+
+    x = D(3)
+    y = compiled(lambda x: x.exp())(x)
+    y.sum().backward()
+    x.grad = None
+    Nothing.apply(y).sum().backward()  # type: ignore[no-untyped-call]
+    assert x.grad is None

@@ -289,10 +289,10 @@ _ENTRIES = (
     BreakKind(
         "CAP249",
         "an operation on a tensor that dispatches in Python, of a kind that a graph does not hold",
-        "what its __torch_dispatch__ does is captured below autograd and autocast, with tensors of a fixed form, and"
-        " gradients are passed on as plain tensors",
-        "let its operations give plain tensors where gradients are needed, or turn those off (torch.no_grad()); keep"
-        " autocast and transforms of torch.func away from these tensors",
+        "what its __torch_dispatch__ does is captured below autograd and autocast, with tensors of a fixed form; where"
+        " gradients are of its class, all that is differentiated has to start at tensors that exist before the graph",
+        "give the graph the tensors that are trained, or turn gradients off (torch.no_grad()); keep autocast, random"
+        " numbers and transforms of torch.func away from these tensors",
     ),
 )
 

@@ -36,13 +36,14 @@ class GraphInput:
 
 
 class GraphOutput:
-    """Owner of one graph. ``mutates``: some node may write into a tensor; ``leaves``: into one that it did not make
-    itself; ``written``: those of its inputs; ``draws``: one takes random numbers; ``checks``: a tensor's content is
-    checked after the graph has run. ``assumes``: the frame is to run again where a check in the graph fails;
-    ``may_fail``: what is in tensors may make an operator raise; ``lasts``: a tensor that it was given gets a history or
-    another form, which only a backend that promises it takes back; ``fails_whole``: the compiled graph leaves nothing
-    behind where it raises; ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``:
-    where the symbols that come from data are read, a tensor and its dimension."""
+    """Owner of one graph. ``mutates``: some node may write into a tensor; ``leaves``: into one that it did not
+    make itself; ``written``: those of its inputs; ``overwritten``: all tensors that were written to; ``draws``:
+    one takes random numbers; ``checks``: a tensor's content is checked after the graph has run. ``assumes``:
+    the frame is to run again where a check in the graph fails; ``may_fail``: what is in tensors may make an
+    operator raise; ``lasts``: a tensor that it was given gets a history or another form, which only a backend
+    that promises it takes back; ``fails_whole``: the compiled graph leaves nothing behind where it raises;
+    ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``: where the symbols that
+    come from data are read, a tensor and its dimension."""
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -59,6 +60,7 @@ class GraphOutput:
         self.makes_leaf = False
         self._changed: list[TensorValue] = []
         self.written: dict[Source, None] = {}
+        self.overwritten: list[TensorValue] = []
         self.draws = False
         self.calls = 0
         self._first_call: Node | None = None
@@ -96,6 +98,7 @@ class GraphOutput:
     def write(self, written: Sequence[TensorValue], lasting: Sequence[TensorValue] = ()) -> None:
         """An operation changes the content of these tensors, and more than the content of those ``lasting``."""
         self.mutates = True
+        self.overwritten += [tensor.memory for tensor in written]
         given = [tensor.memory for tensor in written if _is_given(tensor.memory)]
         self._changed += given
         self.leaves = self.leaves or not written or bool(given)

@@ -15,6 +15,7 @@ import torch
 from dynamo_capture.formulas import SPACE, Formula, Text, leaves_of
 from dynamo_capture.hook import RegionFunction
 from dynamo_capture.upcoming import owner_of, upcoming
+from dynamo_capture.wrapper_parts import gradient_parts
 from fx_interface.source import ItemSource, LocalSource, Scope, Source
 from guards import KnownObjectSource, known_object
 
@@ -25,6 +26,7 @@ __all__ = [
     "ContentSource",
     "DrawnFromSource",
     "FloatTensorSource",
+    "GradientPartsSource",
     "GradientSource",
     "HistorySource",
     "IntegerTensorSource",
@@ -366,6 +368,25 @@ class HistorySource(Source):
     @property
     def expression(self) -> str:
         return f"history_of({self.parent.expression})"
+
+
+@dataclass(frozen=True, slots=True)
+class GradientPartsSource(Source):
+    """What takes the gradient of a tensor in parts."""
+
+    parent: Source
+    parts: Any
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        return gradient_parts(value, self.parts)
+
+    @property
+    def expression(self) -> str:
+        return f"gradient_parts({self.parent.expression})"
 
 
 @functools.cache

@@ -15,7 +15,7 @@ import torch
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, Tangent
 from aot_autograd.runtime.between import Given, linking
 from aot_autograd.runtime.results import Maker
-from aot_autograd.runtime.second import Program, Repetition, refuse
+from aot_autograd.runtime.second import NOT_PLAIN, Program, Repetition, detached, is_plain, refuse
 from aot_autograd.runtime.write_back import write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.symbols import Expr, Symbol, evaluate
@@ -170,8 +170,16 @@ def _backward_method(
     def method(ctx: Any, *grads: Any) -> Any:
         if earlier:
             grads = ctx.given.without_what_is_known(grads, earlier)
+        if all(gradient is None for gradient in grads):  # what follows has gone another way
+            return (None,) * inputs
         saved, last = collect(ctx, grads)
-        return twice(ctx, saved, grads) if torch.is_grad_enabled() else tuple(once(ctx, saved, grads, last))
+        if torch.is_grad_enabled():
+            return twice(ctx, saved, grads)
+        if not all(map(is_plain, grads)):
+            if not isinstance(given := repetition.inputs(ctx.remembered, saved), str):
+                return detached(twice(ctx, saved, grads))
+            raise RuntimeError(NOT_PLAIN.format(why=given))
+        return tuple(once(ctx, saved, grads, last))
 
     return method
 

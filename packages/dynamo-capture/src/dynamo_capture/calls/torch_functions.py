@@ -136,12 +136,6 @@ def _declare_states() -> None:
 
 @handles(torch.is_grad_enabled)
 def is_grad_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if (
-        tx.tensors.hides_grad
-    ):  # autograd is on there, and is turned off so that it does not see what is captured
-        raise GraphBreak(
-            "CAP249", "a __torch_dispatch__ asks whether gradients are on, while they are computed"
-        )
     return boolean(torch.is_grad_enabled())
 
 

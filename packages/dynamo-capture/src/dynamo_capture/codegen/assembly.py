@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 import guards
 from dynamo_capture import runtime
 from dynamo_capture.bytecode import CodeBody, Instruction, Position, assemble, body_like, function_prologue
@@ -67,10 +69,7 @@ class Assembly:
         self, value: Value, finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]]
     ) -> CodeType:
         """The replacement of a frame that was captured up to its return."""
-        collector = Collector(self._tx, self._free)
-        collector.visit(value)
-        visit_effects(self._tx, self._tx.effects, collector)
-        self._check_generators(collector)
+        collector = self._collect([value], self._free)
         to = Reconstruction(self._tx, self._emitter, collector, set(self._body.argument_names), self._free)
         self._call_graph(to, collector, finish, cellvars=())
         to.push(value)
@@ -97,11 +96,7 @@ class Assembly:
         enter = first_of_call(self._body, frame.next) if called is None else frame.next - 1
         variables = variables_at_break(frame, self._body, enter, self._free)
         stack = frame.stack if called is None else [*frame.stack, called]
-        collector = Collector(self._tx, variables.cells)
-        for value in (*stack, *frame.exceptions, *variables.values(), *blocks):
-            collector.visit(value)
-        visit_effects(self._tx, self._tx.effects, collector)
-        self._check_generators(collector)
+        collector = self._collect([*stack, *frame.exceptions, *variables.values(), *blocks], variables.cells)
         plain = set(self._body.argument_names) - set(self._body.cellvars)
         to = Reconstruction(self._tx, emitter, collector, plain, variables.cells)
         self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
@@ -124,6 +119,21 @@ class Assembly:
             return assemble(splice(self._body, emitter.instructions, enter, exits))
         leave = exit_of_call(frame, enter, resumes, tail=tail)
         return assemble(splice_call(self._body, emitter.instructions, enter, leave))
+
+    def _collect(self, values: list[Value], cells: dict[int, str]) -> Collector:
+        """What is reached by these values and the effects. Tensors of a stretch get their history here."""
+        tx = self._tx
+        collector = _visited(tx, values, cells)
+        stretch = tx.tensors.stretch
+        if stretch is not None and collector.followed:
+            if not all(switches[torch._C._set_grad_enabled] for switches in self._switches):
+                raise GraphBreak(
+                    "CAP249", "gradients are off where a graph begins or ends, and on inside of it"
+                )
+            stretch.close(collector.followed)
+            collector = _visited(tx, values, cells)
+        self._check_generators(collector)
+        return collector
 
     def _exits(self, resumes: ResumeCodes, tail: bool) -> dict[int, list[Instruction]]:
         """Where the outermost frame goes on compiled, after the instruction before which the graph ends."""
@@ -304,14 +314,21 @@ class Assembly:
                 raise AssertionError(root)
 
 
+def _visited(tx: Trace, values: list[Value], cells: dict[int, str]) -> Collector:
+    """What is reached by these values and the effects, as the trace stands now."""
+    collector = Collector(tx, cells)
+    for value in values:
+        collector.visit(value)
+    visit_effects(tx, tx.effects, collector)
+    return collector
+
+
 def close_dropped(tx: Trace, frame: Frame, result: Value) -> None:
     """Close the generators that only variables of a returning frame refer to, as Python does when it clears them."""
     pending = [generator for generator in tx.generators if not generator.ends_by_itself]
     if not pending:
         return
-    collector = Collector(tx, {})
-    collector.visit(result)
-    visit_effects(tx, tx.effects, collector)
+    collector = _visited(tx, [result], {})
     for held in frame.variables.values():
         if isinstance(held, GeneratorValue) and held in pending and not collector.has_seen(held):
             try:

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 
 
 class Collector:
-    """Walks values. ``sources``: existing objects to read; ``nodes``: results of the graph; ``shared``: seen twice."""
+    """Walks values. ``sources``: existing objects to read; ``nodes``: results of the graph; ``shared``: seen twice;
+    ``followed``: results of operations that dispatch in Python which require grad."""
 
     def __init__(self, tx: Trace, known_cells: dict[int, str]) -> None:
         self._tx = tx
@@ -57,6 +58,7 @@ class Collector:
         self.sources: dict[Source, None] = {}
         self.nodes: dict[Node, None] = {}
         self.numbers: dict[Symbol, Node] = {}
+        self.followed: list[WrapperValue] = []
 
     def has_seen(self, value: Value) -> bool:
         """Whether a result reaches the value."""
@@ -78,6 +80,8 @@ class Collector:
             return
         self._seen.add(id(value))
         self._kept.append(value)
+        if kind is WrapperValue and value.meta.requires_grad and value.source is None:
+            self.followed.append(value)
         if kind is TensorValue:
             self._tensor(value)
         elif kind is SymValue:

@@ -39,6 +39,7 @@ from dynamo_capture.values import (
     ZipIterator,
 )
 from dynamo_capture.values.array import ArrayValue
+from dynamo_capture.values.followed import FollowedResults
 from dynamo_capture.values.instance_dict import InstanceDictValue
 from dynamo_capture.values.opaque import NewReference, TracebackValue
 from dynamo_capture.values.proxy import ProxyValue
@@ -94,6 +95,12 @@ def _of_container(tx: Trace, value: Value) -> list[Value] | None:
             return [value.target]
         case ArrayValue():
             return [value.tensor] if value.tensor is not None else []
+        case WrapperValue(joined=(results, _)):
+            return [results]
+        case FollowedResults():
+            return [*value.results, *value.carriers, *value.inputs]
+        case WrapperValue(plain=Value() as plain):
+            return [plain]
         case WrapperValue():
             return [*value.given, *(value.attrs or {}).values()]
     return None

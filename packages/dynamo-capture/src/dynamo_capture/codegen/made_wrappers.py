@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dynamo_capture import runtime
+from dynamo_capture import runtime, wrapper_parts
 from dynamo_capture.codegen.makers import makes
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const
+from dynamo_capture.values.followed import FollowedResults
 from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
@@ -19,6 +20,14 @@ if TYPE_CHECKING:
 @makes(WrapperValue)
 def wrapper(to: Reconstruction, value: WrapperValue) -> None:
     """``_make_wrapper_subclass`` with the arguments that it had, and the attributes that were set since."""
+    if value.joined is not None:
+        results, index = value.joined
+        to.push(results)
+        to.emitter.load_const(index)
+        to.emitter.binary_subscr()
+        return
+    if value.meta.requires_grad:
+        raise GraphBreak("CAP249", f"{value.describe()} is a result whose history is not to be had")
     if value.meta.is_inference is not torch.is_inference_mode_enabled():
         raise GraphBreak("CAP241", "a tensor that dispatches in Python is made in a block of inference mode")
 
@@ -28,3 +37,16 @@ def wrapper(to: Reconstruction, value: WrapperValue) -> None:
         to.push_dict([(Const(name), part) for name, part in (value.attrs or {}).items()])
 
     to.call(runtime.new_wrapper, arguments, 3)
+
+
+@makes(FollowedResults)
+def followed(to: Reconstruction, value: FollowedResults) -> None:
+    """``follow`` of what the graph gave."""
+
+    def arguments() -> None:
+        to.push(Const(value.ends))
+        to.push_tuple(value.results)
+        to.push_tuple([*value.carriers])
+        to.push_tuple(value.inputs)
+
+    to.call(wrapper_parts.follow, arguments, 4)

@@ -92,7 +92,8 @@ class Inference:
             return made
         self._grown = spec
         try:
-            with torch.enable_grad(), self._mode:
+            # In a __torch_dispatch__ autograd is left out, and yet some tensors have a history.
+            with _all_keys(), torch.enable_grad(), self._mode:
                 grown: SpecTensor = torch.ops.aten.clone.default(made)
         finally:
             self._grown = None
@@ -206,6 +207,15 @@ class Inference:
         if isinstance(arg, torch.Tensor):
             return TensorSpec(tuple(arg.shape), tuple(arg.stride()), arg.dtype, arg.device)
         return arg
+
+
+def _all_keys() -> Any:
+    """Nothing is left out of dispatch inside."""
+    included: Any = torch._C._dispatch_tls_local_include_set()
+    return torch._C._ForceDispatchKeyGuard(included, _NO_KEYS)
+
+
+_NO_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.Undefined)
 
 
 def _python_dispatcher() -> Any:

@@ -28,12 +28,10 @@ _SIGNALS = (GraphBreak, UserRaise, NotConstant, DataDependent, UnbackedSymbolErr
 
 
 class TakenApart:
-    """One such operation: what stands for which tensor. ``hides_grad``: the operators are traced with gradients off, as
-    a part of a graph that autograd does not see into."""
+    """One such operation, or several that autograd follows: what stands for which tensor."""
 
-    def __init__(self, tx: Trace, hides_grad: bool = False) -> None:
+    def __init__(self, tx: Trace) -> None:
         self._tx = tx
-        self._hides_grad = hides_grad
         self._fakes: dict[int, SpecTensor] = {}
         self._values: dict[int, Value] = {}
         self._kept: list[Any] = []
@@ -44,7 +42,7 @@ class TakenApart:
         """``function(*args, **kwargs)``."""
         given = [self.stand_in(value) for value in args]
         options = {name: self.stand_in(value) for name, value in kwargs.items()}
-        before = [(fake, fake.requires_grad, fake.is_leaf) for fake in self._fakes.values()]
+        before = [(fake, fake.requires_grad, fake.is_leaf) for fake in _with_bases([given, options])]
         found = self.run_on_stand_ins(function, given, options)
         if any([fake.requires_grad, fake.is_leaf] != known for fake, *known in before):
             raise GraphBreak("CAP249", f"{function.__name__} changes what autograd knows of its argument")
@@ -68,13 +66,20 @@ class TakenApart:
 
     def stand_in(self, value: Value) -> Any:
         """What stands for a value in torch's functions."""
+        known = len(self._fakes)
         made = self._tx.tensors.fake(self._tx.force(value), self._fakes)
-        for fake in self._fakes.values():
-            if id(fake) not in self._values:
-                assert isinstance(fake.origin, Value)
-                self._values[id(fake)] = fake.origin
-                self._kept.append((fake, fake.origin))
+        for fake in list(self._fakes.values())[known:]:
+            assert isinstance(fake.origin, Value)
+            self.stands_for(fake, fake.origin)
         return made
+
+    def stands_for(self, fake: SpecTensor, value: Value) -> None:
+        """From now on a stand-in is that of ``value``."""
+        self._kept.append((fake, value))
+        self._values[id(fake)] = value
+        self._fakes[id(value)] = fake
+        if isinstance(value, WrapperValue) and value.plain is not None:
+            self._fakes[id(value.plain)] = fake
 
     def _value(self, real: Any) -> Value:
         """The value that something in torch's functions stands for."""
@@ -109,16 +114,12 @@ class TakenApart:
     def _reached(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """An operator that torch's function consists of; what it gives."""
         tx = self._tx
-        values = [self._value(arg) for arg in args]
-        named = {name: self._value(arg) for name, arg in kwargs.items()}
+        values = [_inside(self._value(arg)) for arg in args]
+        named = {name: _inside(self._value(arg)) for name, arg in kwargs.items()}
         before, tx.inference.apart = tx.inference.apart, None
         disabled = tx.tensors.disabled
-        enabled, hidden = torch.is_grad_enabled(), tx.tensors.hides_grad
         tx.tensors.below += 1
         try:
-            if self._hides_grad:
-                tx.tensors.hides_grad = True
-                torch.set_grad_enabled(False)
             classes = _dispatching([*values, *named.values()])
             if classes:
                 self._note_writes(func, args, kwargs)
@@ -134,9 +135,6 @@ class TakenApart:
             self._mistake = error
             raise
         finally:
-            if self._hides_grad:
-                torch.set_grad_enabled(enabled)
-            tx.tensors.hides_grad = hidden
             tx.tensors.below -= 1
             tx.tensors.disabled = disabled
             tx.inference.apart = before
@@ -179,11 +177,31 @@ class TakenApart:
             made = [self._given_back(func, self._tx.force(item)) for item in answer.items]
             return made if isinstance(answer, ListValue) else tuple(made)
         if isinstance(answer, TensorValue):
-            if answer.meta.requires_grad:
+            if answer.meta.requires_grad and id(answer) not in self._fakes:
                 raise GraphBreak("CAP249", f"{func} gives a tensor that requires grad by itself")
         elif not isinstance(answer, Const):
             raise GraphBreak("CAP249", f"{func} gives {answer.describe()}")
         return self.stand_in(answer)
+
+
+def _with_bases(given: Any) -> list[Any]:
+    """The tensors in an operation's arguments, and those that they are views of."""
+    if isinstance(given, torch.Tensor):
+        return [given, given._base] if given._is_view() else [given]
+    if isinstance(given, dict):
+        return _with_bases([*given.values()])
+    return [one for part in given for one in _with_bases(part)] if isinstance(given, (tuple, list)) else []
+
+
+def _inside(value: Value) -> Value:
+    """A value as it is one level below autograd."""
+    if isinstance(value, WrapperValue) and value.plain is not None:
+        return value.plain
+    if isinstance(value, ListValue):
+        return ListValue([_inside(item) for item in value.items])
+    if isinstance(value, TupleValue):
+        return TupleValue([_inside(item) for item in value.items], value.cls)
+    return value
 
 
 def _is_operator(function: Callable[..., Any]) -> bool:

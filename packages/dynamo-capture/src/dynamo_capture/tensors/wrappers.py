@@ -14,7 +14,7 @@ from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls.modes import set_grad
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.regions.body import Body
-from dynamo_capture.regions.dispatched import differentiated
+from dynamo_capture.regions.stretch import Stretch
 from dynamo_capture.tensors.attributes import TensorAttributes
 from dynamo_capture.tensors.taken_apart import TakenApart
 from dynamo_capture.values import (
@@ -38,11 +38,11 @@ _IN_DISPATCH = ("__torch_dispatch__", "__getattribute__", "__getattr__", "__seta
 
 
 class WrapperTensors(TensorAttributes):
-    """``below``: in so many calls of ``__torch_dispatch__``, which autograd does not see into; ``hides_grad``: whether
-    gradients are off for the trace where they are on for the program."""
+    """``below``: in so many calls of ``__torch_dispatch__``, which autograd does not see into; ``stretch``: the
+    operations so far that autograd follows."""
 
     below = 0
-    hides_grad = False
+    stretch: Stretch | None = None
 
     def wrapper(self, real: torch.Tensor, source: Source) -> WrapperValue:
         """An existing tensor whose class dispatches."""
@@ -110,7 +110,9 @@ class WrapperTensors(TensorAttributes):
                 raise GraphBreak("CAP210", f"{special} of {cls.__name__}, a class of tensors")
         followed = torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors)
         if followed and name != "detach":
-            return differentiated(self._tx, function, name, tensors, args, kwargs)
+            if self.stretch is None:
+                self.stretch = Stretch(self._tx)
+            return self.stretch.run(function, name, tensors, args, kwargs)
         return TakenApart(self._tx).run(function, args, kwargs)
 
     def call_method(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,13 +18,17 @@ if TYPE_CHECKING:
     from fx_interface.source import Source
 
 
+_SERIALS = itertools.count()
+
+
 class WrapperValue(TensorValue):
     """To every question about tensors a tensor. What is in it, its attributes hold, and operations on it are what its
     class makes of them. ``given``: for one that the trace made, its class and the other arguments of
     ``_make_wrapper_subclass``, whose ``names`` those are. ``history``: the node of a graph's input that gradients of
-    an existing one go to."""
+    an existing one go to. ``plain``: for a tensor without such a class that a stretch gave (``regions.stretch``), its
+    content; ``joined``: the value that gives it its history, and its place there. ``serial`` counts them."""
 
-    __slots__ = ("given", "history", "names")
+    __slots__ = ("given", "history", "joined", "names", "plain", "serial")
 
     def __init__(
         self,
@@ -46,6 +51,14 @@ class WrapperValue(TensorValue):
         self.given = list(given)
         self.names = names
         self.history: Node | None = None
+        self.plain: TensorValue | None = None
+        self.joined: tuple[Value, int] | None = None
+        self.serial = next(_SERIALS)
+
+    @staticmethod
+    def count() -> int:
+        """A number that is above the ``serial`` of all that there are, and not above that of those made later."""
+        return next(_SERIALS)
 
     def __getattr__(self, name: str) -> Any:
         """What is not there: the node, which whatever puts tensors into the graph asks for."""

@@ -111,10 +111,10 @@ _apply_once: Any = super(torch.autograd.Function, _DifferentiableOnce).apply
 
 def _gradients(ctx: Any, gradients: Sequence[Any]) -> tuple[Any, ...]:
     call: _Call = ctx.call
-    tensors, numbers = iter(ctx.saved_tensors), iter(ctx.numbers)
-    saved = [next(tensors if is_tensor else numbers) for is_tensor in ctx.places]
     if not call.materialize and all(gradient is None for gradient in gradients):
         return (None,) * (len(ctx.needs_input_grad))
+    tensors, numbers = iter(ctx.saved_tensors), iter(ctx.numbers)
+    saved = [next(tensors if is_tensor else numbers) for is_tensor in ctx.places]
     arriving = [g.contiguous() if isinstance(g, torch.Tensor) else g for g in gradients]
     found = tuple(call.backward(*arriving, *saved))
     return (None, *found, *[None] * (len(ctx.needs_input_grad) - 1 - len(found)))
