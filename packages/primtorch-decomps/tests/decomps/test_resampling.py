@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_operator, check_spec, check_values
+from fx_interface.dialects import prims as p
+from primtorch_decomps import decompose
+from primtorch_decomps.testing import aten_graph, check_operator, check_spec, check_values
 
 IMAGE = torch.randn(2, 4, 5, 7)
 LAST = IMAGE.to(memory_format=torch.channels_last)
@@ -43,6 +45,13 @@ def test_borders(name: str, padding: list[int]) -> None:
 def test_borders_of_sequences() -> None:
     for name in ("reflection_pad1d", "replication_pad1d"):
         check_operator(f"aten.{name}.default", IMAGE[0], [2, 1])
+
+
+@pytest.mark.parametrize("name", ["reflection_pad2d", "upsample_nearest2d"])
+def test_all_dimensions_are_read_by_one_look_up(name: str) -> None:
+    argument = [2, 2, 2, 2] if name == "reflection_pad2d" else [9, 8]
+    module, _ = aten_graph(getattr(torch.ops.aten, name).default, (IMAGE, argument), {})
+    assert [node.target for node in decompose(module).graph.nodes].count(p.index) == 1
 
 
 def test_pixels() -> None:

@@ -6,7 +6,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from inductor_codegen.lower.values import Cat, Fill, Gather, Iota, Lowered, Pad, Pointwise, Reduction
+import torch
+
+from inductor_codegen.lower.values import Cat, Fill, Gather, Iota, Lowered, Pad, Pointwise, Reduction, Value
 from inductor_codegen.schedule.edges import Edge, Match
 
 _DIVISION = 4
@@ -28,6 +30,8 @@ OP_COST: dict[str, int] = {
     **dict.fromkeys(_FUNCTIONS, _TRANSCENDENTAL),
 }
 """Cost of a pointwise primitive; 1 where not listed."""
+
+_PLACES = frozenset({"add", "sub", "neg", "abs", "minimum", "maximum"})
 
 CHEAP = 3
 """Computing up to this much again costs less than storing and loading the result."""
@@ -58,8 +62,16 @@ def tree_costs(lowered: Lowered, edges: list[list[tuple[int, Edge]]], stored: se
                 below = TreeCost(0, 1)
             work += below.work
             loads += 0 if edge.match is Match.REPEATED else below.loads
-        costs.append(TreeCost(work, loads))
+        costs.append(TreeCost(0 if loads == 0 and _is_place(value) else work, loads))
     return costs
+
+
+def _is_place(value: Value) -> bool:
+    """Whether a value is arithmetic on positions; if it has no loads, that is worth no memory.
+
+    Most of it is settled where loops are split (``codegen.cpp.parts``), or once a row.
+    """
+    return isinstance(value.formula, Pointwise) and value.dtype == torch.int64 and value.formula.op in _PLACES
 
 
 def _is_reduction(lowered: Lowered, number: int) -> bool:

@@ -129,6 +129,15 @@ def test_float_functions(dtype: torch.dtype) -> None:
 
 
 @pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("limit", [0.0, -1.5, float("nan"), float("inf")])
+def test_limits_that_are_numbers_keep_nan(dtype: torch.dtype, limit: float) -> None:
+    graph = ExampleGraph()
+    special = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, -1.5])
+    x = graph.input(torch.cat([special, torch.randn(100)]).to(dtype))
+    check(graph, graph.build(graph.call(p.maximum, x, limit), graph.call(p.minimum, x, limit)), 0.0)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
 def test_float_arithmetic(dtype: torch.dtype) -> None:
     graph = ExampleGraph()
     special = torch.tensor([float("nan"), float("inf"), -float("inf"), 0.0, 1.0, -2.0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -23,18 +23,23 @@ def _single(value: float) -> float:
     return rounded
 
 
-def _nearest(x: PrimTensor, axis: int, size: int, scale: float | None, shift: float) -> PrimTensor:
-    """``x`` along ``axis`` at positions floor((i + shift) * step) for i below ``size``, at most the last one."""
-    source = x.sizes[axis]
-    if size == source:
-        return x
-    assert isinstance(source, int)
+def _looked_up(x: PrimTensor, places: Mapping[int, PrimTensor]) -> PrimTensor:
+    """``x`` with element i of each of these neighbouring axes read at ``places[axis][i]``: all by one look-up."""
+    sizes = tuple(chosen.sizes[0] for chosen in places.values())
+    indices: list[PrimTensor | None] = [None] * x.rank
+    for number, (axis, chosen) in enumerate(places.items()):
+        indices[axis] = ops.broadcast_in_dim(chosen, sizes, (number,))
+    return ops.index(x, indices)
+
+
+def _nearest(source: int, size: int, scale: float | None, shift: float, device: torch.device) -> PrimTensor:
+    """Positions floor((i + shift) * step) for i below ``size``, at most the last of ``source`` elements."""
     step = _single(1.0 / scale) if scale is not None and scale > 0 else _single(source / size)
-    places = ops.convert_dtype(ops.iota(size, 0, 1, torch.int64, x.device), torch.float32)
+    places = ops.convert_dtype(ops.iota(size, 0, 1, torch.int64, device), torch.float32)
     if shift:
         places = places + shift
     index = ops.convert_dtype(ops.floor(places * step), torch.int64)
-    return ops.index(x, (*(None,) * axis, ops.minimum(index, source - 1)))
+    return ops.minimum(index, source - 1)
 
 
 def _scaled(rank: int, shift: float) -> Callable[..., Any]:
@@ -44,13 +49,18 @@ def _scaled(rank: int, shift: float) -> Callable[..., Any]:
         whole = [*x.sizes[2:], *output_size]
         if not all(isinstance(n, int) and n > 0 for n in whole):
             return NotImplemented
-        result = x
-        for place in range(rank):
-            scale = scales[place] if place < len(scales) else None
-            size = output_size[place]
-            assert isinstance(size, int)
-            result = _nearest(result, 2 + place, size, scale, shift)
-        return ops.clone(x) if result is x else result
+        places: dict[int, PrimTensor] = {}
+        if any(size != source for size, source in zip(output_size, x.sizes[2:], strict=True)):
+            for number, size in enumerate(output_size):
+                scale = scales[number] if number < len(scales) else None
+                source = x.sizes[2 + number]
+                assert isinstance(size, int)
+                assert isinstance(source, int)
+                if size == source:
+                    places[2 + number] = ops.iota(size, 0, 1, torch.int64, x.device)
+                else:
+                    places[2 + number] = _nearest(source, size, scale, shift, x.device)
+        return _looked_up(x, places) if places else ops.clone(x)
 
     return function
 
@@ -71,14 +81,14 @@ def _bordered(
     x: PrimTensor, padding: Sequence[IntLike], place: Callable[[PrimTensor, IntLike], PrimTensor]
 ) -> Any:
     """``x`` with borders: along each padded dimension, element i is x[place(i - low, size)]."""
-    result = x
-    for pair in range(len(padding) // 2):
+    places: dict[int, PrimTensor] = {}
+    for pair in reversed(range(len(padding) // 2)):
         axis = x.rank - 1 - pair
         low, high = padding[2 * pair], padding[2 * pair + 1]
         size = x.sizes[axis]
-        places = ops.iota(size + low + high, -low, 1, torch.int64, x.device)
-        result = ops.index(result, (*(None,) * axis, place(places, size)))
-    return result
+        wanted = ops.iota(size + low + high, -low, 1, torch.int64, x.device)
+        places[axis] = place(wanted, size)
+    return _looked_up(x, places)
 
 
 def _reflected(places: PrimTensor, size: IntLike) -> PrimTensor:

@@ -41,6 +41,7 @@ _WRAPPING = {"add": "+", "sub": "-", "mul": "*", "neg": "-"}
 _BOOL_INFIX = {"add": "|", "mul": "&", "maximum": "|", "minimum": "&", "sub": "^"}
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "nearbyint"}
 _PREAMBLE = frozenset({"sign", "maximum", "minimum", "floor_div", "trunc_div", "fmod"})
+_LIMITS = {"maximum": "<=", "minimum": ">="}
 _POWERS = {
     2.0: "({0} * {0})",
     3.0: "({0} * {0} * {0})",
@@ -118,10 +119,16 @@ def _call(op: str, nodes: tuple[Scalar, ...], args: list[str], compute: torch.dt
         return f"{op}_integer({', '.join(args)}, bad)"
     if op == "remainder":
         return f"floor_remainder({', '.join(args)})"
+    if op in _LIMITS and floating and _is_number(nodes[1]):
+        return f"{one} {_LIMITS[op]} {args[1]} ? {args[1]} : {one}"  # a NaN compares false, and stays
     if op in _PREAMBLE:
         return f"{op}({', '.join(args)})"
     assert op in MATH_FUNCTIONS, op
     return f"{op}{suffix}({', '.join(args)})"
+
+
+def _is_number(node: Scalar) -> bool:
+    return isinstance(node, Constant) and node.value == node.value
 
 
 def _power(nodes: tuple[Scalar, ...], args: list[str], compute: torch.dtype, suffix: str) -> str:
