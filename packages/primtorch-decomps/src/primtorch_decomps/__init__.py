@@ -24,6 +24,7 @@ from primtorch_decomps.registry import (
     spec_rule,
 )
 from primtorch_decomps.rules import attention as _attention
+from primtorch_decomps.rules import bags as _bags
 from primtorch_decomps.rules import complex_numbers as _complex_numbers
 from primtorch_decomps.rules import convolution as _convolution
 from primtorch_decomps.rules import cuda_attention as _cuda_attention
@@ -31,9 +32,11 @@ from primtorch_decomps.rules import data_sizes as _data_sizes
 from primtorch_decomps.rules import drawing as _drawing
 from primtorch_decomps.rules import factorizations as _factorizations
 from primtorch_decomps.rules import fourier as _fourier
+from primtorch_decomps.rules import grids as _grids
 from primtorch_decomps.rules import losses as _losses
 from primtorch_decomps.rules import matmul as _matmul
 from primtorch_decomps.rules import normalization as _normalization
+from primtorch_decomps.rules import order_statistics as _order_statistics
 from primtorch_decomps.rules import patches as _patches
 from primtorch_decomps.rules import pointwise as _pointwise
 from primtorch_decomps.rules import recurrent as _recurrent
@@ -43,14 +46,25 @@ from primtorch_decomps.rules import scatter as _scatter
 from primtorch_decomps.rules import searching as _searching
 from primtorch_decomps.rules import segments as _segments
 from primtorch_decomps.rules import solving as _solving
+from primtorch_decomps.rules import triangles as _triangles
 from primtorch_decomps.rules import vectors as _vectors
 from primtorch_decomps.rules import view_gradients as _view_gradients
+from primtorch_decomps.rules import volumes as _volumes
 
 _RULES = (
-    *(_attention, _complex_numbers, _convolution, _cuda_attention, _data_sizes, _drawing, _factorizations),
-    *(_fourier, _losses, _matmul),
+    *(
+        _attention,
+        _bags,
+        _complex_numbers,
+        _convolution,
+        _cuda_attention,
+        _data_sizes,
+        _drawing,
+        _factorizations,
+    ),
+    *(_fourier, _grids, _losses, _matmul, _order_statistics),
     *(_normalization, _patches, _pointwise, _recurrent, _reductions, _resampling, _scatter),
-    *(_searching, _segments, _solving, _vectors, _view_gradients),
+    *(_searching, _segments, _solving, _vectors, _view_gradients, _triangles, _volumes),
 )
 _DECLARED = (_families, *_RULES)
 

@@ -10,7 +10,7 @@ import torch
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import LIBRARY
-from primtorch_decomps.testing import check_spec
+from primtorch_decomps.testing import check_open_spec, check_spec
 
 CASES: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("multinomial.default", (torch.rand(5), 3), {}),
@@ -44,3 +44,13 @@ def test_what_torch_refuses_it_refuses() -> None:
         LIBRARY.infer(torch.ops.aten.multinomial.default, (weights, 4), {}, ShapeEnv())
     with pytest.raises(RuntimeError):
         LIBRARY.infer(torch.ops.aten.randint.low, (3, 3, [2]), {}, ShapeEnv())
+
+
+def test_draws_of_any_size() -> None:
+    x = torch.rand(4, 5).t()
+    for name, args in (("cauchy", ()), ("geometric", (0.5,)), ("log_normal", ())):
+        check_open_spec(f"aten.{name}.default", x, *args)
+    check_open_spec("aten.normal.Tensor_Tensor", x, x[0])
+    check_open_spec("aten.normal.Tensor_float", x, 1.0)
+    check_open_spec("aten.normal.float_Tensor", 1.0, x)
+    check_open_spec("aten.normal.float_float", 0.0, 1.0, [3, 4], dtype=torch.float64)

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.scatter import fresh
-from primtorch_decomps.shapes import at_most
+from primtorch_decomps.shapes import at_most, broadcast
+from primtorch_decomps.strides import preserved_strides
 
 
 @spec_rule("aten.multinomial.default")
@@ -79,3 +80,27 @@ def randint_from(
     if not all(at_most(0, number, env) for number in size) or at_most(high, low, env):
         raise RuleMismatchError("no number to draw, or sizes below zero")
     return fresh(size, dtype=dtype or torch.int64, device=device, env=env)
+
+
+@spec_rule("aten.cauchy.default", "aten.geometric.default", "aten.log_normal.default")
+def drawn_like(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
+    """As many numbers, of the same dtype and layout."""
+    return TensorSpec(x.sizes, preserved_strides(x.sizes, x.strides, env), x.dtype, x.device)
+
+
+@spec_rule("aten.normal.Tensor_Tensor", "aten.normal.Tensor_float", "aten.normal.float_Tensor")
+def normal(mean: Any, std: Any = 1.0, *, generator: Any = None, env: ShapeEnv) -> TensorSpec:
+    """A number for each mean and deviation."""
+    given = [part for part in (mean, std) if isinstance(part, TensorSpec)]
+    if any(part.dtype is not given[0].dtype or not part.dtype.is_floating_point for part in given):
+        raise RuleMismatchError("deviations of other dtypes")
+    sizes = broadcast([part.sizes for part in given], env)
+    return TensorSpec(sizes, contiguous_strides(sizes), given[0].dtype, given[0].device)
+
+
+@spec_rule("aten.normal.float_float")
+def normal_of_numbers(
+    mean: Any, std: Any, size: Sequence[IntLike], *, env: ShapeEnv, **options: Any
+) -> TensorSpec:
+    dtype = options.get("dtype") or torch.get_default_dtype()
+    return fresh(size, dtype=dtype, device=options.get("device"), env=env)

@@ -10,8 +10,9 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.pointwise import pointwise_spec
 from primtorch_decomps.promotion import category, result_type
 from primtorch_decomps.registry import spec_rule
+from primtorch_decomps.rules.factorizations import row_major
 from primtorch_decomps.shapes import same_sizes
-from primtorch_decomps.strides import preserved_strides
+from primtorch_decomps.strides import any_zero, preserved_strides
 
 NONE, MEAN = 0, 1
 Optional = TensorSpec | None
@@ -136,3 +137,41 @@ def binary_cross_entropy_with_logits(
     if reduction != NONE:
         return TensorSpec((), (), x.dtype, x.device)
     return pointwise_spec([target], x.dtype, env, numbers=True)  # eager begins with 1 - target
+
+
+def _of_rows(x: TensorSpec, reduction: int) -> TensorSpec:
+    """One number for each row of [n, c]; for [c], or reduced, one number."""
+    if x.rank not in (1, 2) or not x.dtype.is_floating_point or any_zero(x.sizes):
+        raise RuleMismatchError("rows of numbers")
+    return row_major(x.sizes[:-1] if reduction == NONE else (), x)
+
+
+@spec_rule("aten.multi_margin_loss.default")
+def multi_margin_loss(
+    x: TensorSpec,
+    target: TensorSpec,
+    p: Any = 1,
+    margin: Any = 1,
+    weight: Optional = None,
+    reduction: int = MEAN,
+    *,
+    env: ShapeEnv,
+) -> TensorSpec:
+    if x.rank != 2:
+        raise RuleMismatchError("rows of numbers")
+    return _of_rows(x, reduction)
+
+
+@spec_rule("aten.multilabel_margin_loss_forward.default")
+def multilabel_margin_loss(
+    x: TensorSpec, target: TensorSpec, reduction: int, *, env: ShapeEnv
+) -> tuple[TensorSpec, TensorSpec]:
+    """The loss, and where the targets are."""
+    return _of_rows(x, reduction), row_major(target.sizes, x)
+
+
+@spec_rule("aten.multi_margin_loss_backward.default", "aten.multilabel_margin_loss_backward.default")
+def margin_loss_backward(
+    grad: TensorSpec, x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any
+) -> TensorSpec:
+    return row_major(x.sizes, x)

@@ -56,6 +56,7 @@ def like_first(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> Tenso
     "aten.scatter_reduce.two",
     "aten.index_add.default",
     "aten.index_copy.default",
+    "aten.index_reduce.default",
 )
 def fresh_first(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
     """A changed copy of the first tensor, row-major."""
