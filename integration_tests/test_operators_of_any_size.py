@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -45,6 +46,34 @@ _SCALED: dict[str, tuple[Callable[..., Any], int]] = {
     "determinants": (lambda x: torch.logdet(_definite(x)) + torch.linalg.slogdet(_definite(x))[1], 4),
     "triangles": (lambda x: torch.cholesky_solve(x, torch.linalg.cholesky(_definite(x))), 4),
     "eigenvalues": (lambda x: torch.linalg.eigvalsh(_definite(x)), 4),
+    "product of sizes": (lambda x: x.view(math.prod(x.shape[:2]), *x.shape[2:]) * math.prod(x.shape), 4),
+    "sizes in order": (lambda x: x * sorted(x.shape, reverse=True)[0], 4),
+    "deviation": (lambda x: (x - x.mean()) / x.std() + x.var((1, 2), keepdim=True), 4),
+    "spaced numbers": (lambda x: x * torch.linspace(-1, 2, x.shape[2]), 3),
+    "windows over all": (
+        lambda x: x * torch.hann_window(x.shape[2]) + torch.hamming_window(x.shape[2], False),
+        3,
+    ),
+    "picked": (
+        lambda x: x.take_along_dim(x.argsort(2), 2) + x.take_along_dim(x[:, :1].argmax(2, True), 2),
+        3,
+    ),
+    "blocks": (lambda x: torch.block_diag(x[0], x[1, 0], 2 * x[1, :, 1:]), 3),
+    "slopes": (lambda x: torch.stack(torch.gradient(x, spacing=0.5, dim=(0, 2))), 3),
+    "turned": (lambda x: torch.rot90(x, 1, [2, 3]) * 2, 4),
+    "ranks": (
+        lambda x: x.median(2)[0] + x.kthvalue(3, 2)[0] + x.cummax(2)[0].sum(2) + x.logcumsumexp(2).sum(2),
+        4,
+    ),
+    "counts": (lambda x: x.sum() * torch.histc(x.detach(), 5, -3, 3), 3),
+    "points": (lambda x: F.grid_sample(x, F.affine_grid(torch.ones(2, 2, 3) / 4, list(x.shape), False)), 4),
+    "largest": (lambda x: F.adaptive_max_pool2d(x, (2, 3)), 4),
+    "volumes": (lambda x: F.max_pool3d(x, 2, ceil_mode=True) + F.avg_pool3d(x, 2, ceil_mode=True), 5),
+    "bags": (
+        lambda x: F.embedding_bag(torch.arange(x.shape[2]) % 3, x[0], torch.arange(0, x.shape[2], 2)),
+        3,
+    ),
+    "pairs": (lambda x: F.pdist(x.flatten(0, 1)), 3),
     "distances": (lambda x: torch.cdist(x, 2 * x[:, :-1]), 3),
 }
 
@@ -258,7 +287,7 @@ def test_a_least_number_of_bins() -> None:
 _FIXED: dict[str, Callable[[torch.Tensor], Any]] = {
     "steps of a GRU": lambda x: _gru(x * 2)[0] * 2,
     "a factor that is no quotient": lambda x: F.interpolate(x * 2, scale_factor=0.7) * 2,
-    "an operator without a rule": lambda x: (x * 2).logcumsumexp(2) * 2,
+    "an operator without a rule": lambda x: torch.matrix_exp(0.1 * x.mT @ x) * 2,
 }
 _gru = nn.GRU(3, 4, batch_first=True).requires_grad_(False)
 

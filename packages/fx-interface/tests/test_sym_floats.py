@@ -43,7 +43,7 @@ def test_who_needs_the_number_fixes_the_sizes() -> None:
 def test_a_question_fixes_the_sizes(other: float) -> None:
     env = ShapeEnv()
     size = env.create_symbol(9)
-    assert (torch.sym_float(SizeTable(env).to_torch(size)) > other) is (other == 2.0)
+    assert bool(torch.sym_sqrt(SizeTable(env).to_torch(size)) > other) is (other == 2.0)
     assert env.simplify(size) == 9
 
 
@@ -79,3 +79,16 @@ def test_the_integer_part_of_a_scaled_size_is_a_formula() -> None:
     assert not env.guards
     assert math.ceil(SizeTable(env).to_torch(size) * 0.7) == 4
     assert env.simplify(size) == 5
+
+
+def test_a_comparison_of_whole_floats_is_one_of_sizes() -> None:
+    env = ShapeEnv()
+    size = env.create_symbol(5)
+    freedom = torch.sym_float(SizeTable(env).to_torch(4 * size)) - 1.0
+    assert not (freedom <= 0.0)
+    assert freedom > 0
+    assert not env.guards
+    assert freedom < 100.0
+    assert [(str(guard.relation), guard.fixes) for guard in env.guards] == [("4*s0 - 1 < 100", False)]
+    assert freedom * 0.3 < 100.0
+    assert [guard.fixes for guard in env.guards] == [False, True]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import functools
 import itertools
+import math
 import operator
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -24,6 +25,8 @@ def _builtins() -> Iterator[Call]:
         for values in ([], [0, 1], [1, 1], [0, 0]):
             yield original, (values,), {}
     yield builtins.sum, (items,), {}
+    yield math.prod, (items,), {}
+    yield math.prod, ([2, 0.5],), {"start": 3}
     yield builtins.sum, (items, 5), {}
     yield builtins.sum, ([[1], [2]], []), {}
     yield builtins.sum, (words, ""), {}

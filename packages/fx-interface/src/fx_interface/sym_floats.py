@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import torch
 
-from fx_interface.symbols import Expr, IntLike, floordiv
+from fx_interface.symbols import Expr, IntLike, Relation, RelationOp, floordiv
 
 if TYPE_CHECKING:
     from fx_interface.sym_nodes import SizeTable
@@ -84,8 +84,30 @@ def _binary(symbol: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _comparison(compare: Callable[[float, float], bool]) -> Callable[[Any, Any], Any]:
+def whole(value: FloatLike) -> IntLike | None:
+    """The integer that a float is whatever the sizes are, in the algebra of sizes; None if it may have a fraction.
+
+    Sizes and their products are below 2^53, so that such floats are exact: 4.0 * s0 - 1.0 -> 4 * s0 - 1.
+    """
+    if isinstance(value, FloatExpr):
+        compute = _OF_INTEGERS.get(value.function)
+        args = [whole(arg) for arg in value.args] if compute is not None else [None]
+        return None if compute is None or None in args else compute(*args)
+    if isinstance(value, Expr):
+        return value
+    return int(value) if float(value).is_integer() else None
+
+
+_OF_INTEGERS: dict[str, Callable[..., Any]] = {name: FUNCTIONS[name] for name in ("+", "-", "*", "neg")}
+
+
+def _comparison(
+    compare: Callable[[float, float], bool], relation: RelationOp, swapped: bool = False
+) -> Callable[[Any, Any], Any]:
     def method(self: FloatNode, other: Any) -> Any:
+        one, two = whole(self.value), whole(other.value)
+        if one is not None and two is not None:
+            return self.table.node(Relation(relation, *((two, one) if swapped else (one, two))))
         return self.table.node(
             compare(self.guard_float("", 0), fixed(other.value, self.table.env.specialize))
         )
@@ -173,8 +195,9 @@ class FloatNode:
         low = self.table.env.bounds(size).low
         return floor_of_product(size, float(factor)) if low is not None and low >= 0 else None
 
-    eq, ne = _comparison(operator.eq), _comparison(operator.ne)
-    lt, le, gt, ge = map(_comparison, (operator.lt, operator.le, operator.gt, operator.ge))
+    eq, ne = _comparison(operator.eq, "=="), _comparison(operator.ne, "!=")
+    lt, le = _comparison(operator.lt, "<"), _comparison(operator.le, "<=")
+    gt, ge = _comparison(operator.gt, "<", swapped=True), _comparison(operator.ge, "<=", swapped=True)
 
     def guard_float(self, file: str, line: int) -> float:
         """The number for this compilation: its sizes are fixed to their values."""

@@ -46,7 +46,6 @@ from primtorch_decomps.rules import scatter as _scatter
 from primtorch_decomps.rules import searching as _searching
 from primtorch_decomps.rules import segments as _segments
 from primtorch_decomps.rules import solving as _solving
-from primtorch_decomps.rules import triangles as _triangles
 from primtorch_decomps.rules import vectors as _vectors
 from primtorch_decomps.rules import view_gradients as _view_gradients
 from primtorch_decomps.rules import volumes as _volumes
@@ -64,7 +63,7 @@ _RULES = (
     ),
     *(_fourier, _grids, _losses, _matmul, _order_statistics),
     *(_normalization, _patches, _pointwise, _recurrent, _reductions, _resampling, _scatter),
-    *(_searching, _segments, _solving, _vectors, _view_gradients, _triangles, _volumes),
+    *(_searching, _segments, _solving, _vectors, _view_gradients, _volumes),
 )
 _DECLARED = (_families, *_RULES)
 

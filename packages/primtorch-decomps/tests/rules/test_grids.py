@@ -32,3 +32,8 @@ def test_volumes_at_points() -> None:
 def test_right_angles(x: torch.Tensor, k: int) -> None:
     for dims in ([0, 1], [1, -1]):
         check_open_spec("aten.rot90.default", x, k, dims)
+
+
+def test_grids_of_affine_maps() -> None:
+    check_open_spec("aten.affine_grid_generator.default", torch.rand(4, 2, 3), [4, 3, 5, 6], False)
+    check_open_spec("aten.affine_grid_generator.default", torch.rand(3, 3, 4), [3, 1, 5, 6, 7], True)

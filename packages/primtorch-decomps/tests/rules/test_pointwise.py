@@ -28,7 +28,9 @@ def test_others() -> None:
     check_operator("aten.polygamma.default", 2, X, library_call=True)
 
 
-@pytest.mark.parametrize("name", ["special_airy_ai", "special_modified_bessel_k0", "special_spherical_bessel_j0"])
+@pytest.mark.parametrize(
+    "name", ["special_airy_ai", "special_modified_bessel_k0", "special_spherical_bessel_j0"]
+)
 def test_special_functions_of_any_size(name: str) -> None:
     check_open_spec(f"aten.{name}.default", X)
     check_open_spec(f"aten.{name}.default", torch.arange(3))

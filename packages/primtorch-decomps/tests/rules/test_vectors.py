@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_operator, check_spec
+from primtorch_decomps.testing import check_open_spec, check_operator, check_spec
 
 
 @pytest.mark.parametrize("batches", [((), ()), ((3,), (3,)), ((2, 1), (4,))], ids=str)
@@ -26,3 +26,10 @@ def test_gradients_of_no_distances(x: tuple[int, ...], y: tuple[int, ...]) -> No
     found = torch.cdist(one, other, 1.0)
     args = (torch.ones_like(found), one, other, 1.0, found)
     check_spec(torch.ops.aten._cdist_backward.default, args, {})
+
+
+def test_distances_of_pairs_of_any_number() -> None:
+    x = torch.rand(5, 3)
+    check_open_spec("aten._pdist_forward.default", x, 2.0)
+    made = torch.ops.aten._pdist_forward.default(x, 2.0)
+    check_open_spec("aten._pdist_backward.default", made, x, 2.0, made)

@@ -336,6 +336,8 @@ def sorted_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
     ranks = items if is_none(key) else [key.call(tx, [item], {}) for item in items]
     reverse = "reverse" in kwargs and _flag(tx, kwargs["reverse"])
     try:
+        if any(isinstance(rank, SymValue) for rank in ranks):
+            raise NotConstant("sizes are compared, not fixed")
         plain = [tx.calls.python_object(rank) for rank in ranks]
     except NotConstant:
         if any(isinstance(rank, TensorValue) for rank in ranks) and len(ranks) > 1:

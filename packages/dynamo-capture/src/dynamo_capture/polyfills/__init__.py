@@ -11,6 +11,7 @@ from dynamo_capture.polyfills import (
     functools,
     heapq,
     itertools,
+    mathematics,
     operator,
     sorting,
 )
@@ -23,6 +24,7 @@ __all__ = [
     "functools",
     "heapq",
     "itertools",
+    "mathematics",
     "operator",
     "sorting",
     "substitute_for",

@@ -12,8 +12,10 @@ from typing import Any, Final
 import torch
 from torch.nn import functional
 
+from fx_interface.composites.arranging import block_diag, gradient, take_along_dim
 from fx_interface.composites.cells import gru_cell, lstm_cell
 from fx_interface.composites.products import chain_matmul, kron, multi_dot
+from fx_interface.composites.ranges import hamming_window, hann_window, linspace
 from fx_interface.composites.recurrent import lstm
 from fx_interface.composites.resampling import interpolate
 from fx_interface.composites.spectral import fftfreq, istft, rfftfreq, stft
@@ -27,6 +29,13 @@ COMPOSITES: Final[Mapping[Any, Callable[..., Any]]] = {
     torch.Tensor.kron: kron,
     torch.linalg.multi_dot: multi_dot,
     torch.chain_matmul: chain_matmul,
+    torch.take_along_dim: take_along_dim,
+    torch.Tensor.take_along_dim: take_along_dim,
+    torch.block_diag: block_diag,
+    torch.gradient: gradient,
+    torch.linspace: linspace,
+    torch.hann_window: hann_window,
+    torch.hamming_window: hamming_window,
     torch.stft: stft,
     torch.Tensor.stft: stft,
     torch.fft.fftfreq: fftfreq,

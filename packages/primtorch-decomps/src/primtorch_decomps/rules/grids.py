@@ -46,6 +46,18 @@ def sampled_backward(
     return row_major(x.sizes, x) if output_mask[0] else None, row_major(grid.sizes, grid)
 
 
+@spec_rule("aten.affine_grid_generator.default")
+def affine_grid(
+    theta: TensorSpec, size: Sequence[IntLike], align_corners: bool, *, env: ShapeEnv
+) -> TensorSpec:
+    """Maps [N, rank, rank + 1] and an image's size -> points [N, *places, rank]."""
+    if len(size) not in (4, 5) or theta.rank != 3 or theta.device.type != "cpu":
+        raise RuleMismatchError("maps of images or volumes")
+    if not same(theta.sizes[0], size[0], env):
+        raise RuleMismatchError("a map for each image")
+    return row_major((size[0], *size[2:], len(size) - 2), theta)
+
+
 @spec_rule("aten.rot90.default")
 def turned(x: TensorSpec, k: int = 1, dims: Sequence[int] = (0, 1), *, env: ShapeEnv) -> TensorSpec:
     """By ``k`` right angles in the plane of two dimensions."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from fx_interface.symbols import ShapeEnv
+from fx_interface.symbols import ShapeEnv, floordiv
 from fx_interface.tensor_spec import TensorSpec
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.pointwise import pointwise_spec
@@ -81,3 +81,19 @@ def distances_backward(
     if any_zero((*batch, *x.sizes[-2:], y.sizes[-2])):
         return fresh(x.sizes, x)
     return fresh((*batch, *x.sizes[-2:]), x)
+
+
+@spec_rule("aten._pdist_forward.default")
+def distances_of_pairs(x: TensorSpec, p: Any = 2, *, env: ShapeEnv) -> TensorSpec:
+    """Rows [n, m] -> [n * (n - 1) / 2]."""
+    if x.rank != 2 or not x.is_contiguous or not x.dtype.is_floating_point:
+        raise RuleMismatchError("rows of numbers, one after the other")
+    rows = x.sizes[0]
+    return fresh((floordiv(rows * (rows - 1), 2),), x)
+
+
+@spec_rule("aten._pdist_backward.default")
+def distances_of_pairs_backward(
+    grad: TensorSpec, x: TensorSpec, p: Any, distances: TensorSpec, *, env: ShapeEnv
+) -> TensorSpec:
+    return fresh(x.sizes, x)
