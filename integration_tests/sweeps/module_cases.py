@@ -24,24 +24,24 @@ class Sample:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     training: bool
-    wider: bool = False
+    other: torch.dtype | None = None
 
     def module(self) -> nn.Module:
         """A fresh module, always with the same parameters."""
         torch.manual_seed(7)
         module = self.make().train(self.training)
-        return module.double() if self.wider else module
+        return module if self.other is None else module.to(self.other)
 
-    def widened(self) -> Sample:
-        """The same in float64."""
+    def retyped(self, dtype: torch.dtype) -> Sample:
+        """The same in another floating dtype."""
 
-        def wide(leaf: Any) -> Any:
+        def changed(leaf: Any) -> Any:
             if isinstance(leaf, Tensor) and leaf.is_floating_point():
-                return leaf.detach().double().requires_grad_(leaf.requires_grad)
+                return leaf.detach().to(dtype).requires_grad_(leaf.requires_grad)
             return leaf
 
-        args, kwargs = pytree.tree_map(wide, (self.args, self.kwargs))
-        return replace(self, args=args, kwargs=kwargs, wider=True)
+        args, kwargs = pytree.tree_map(changed, (self.args, self.kwargs))
+        return replace(self, args=args, kwargs=kwargs, other=dtype)
 
 
 def names() -> list[str]:

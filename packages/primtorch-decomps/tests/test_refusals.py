@@ -9,7 +9,8 @@ import torch
 
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
-from primtorch_decomps import LIBRARY
+from primtorch_decomps import LIBRARY, refusals
+from primtorch_decomps.library import Library
 
 ATEN = torch.ops.aten
 INTEGERS = torch.arange(6).view(2, 3)
@@ -24,6 +25,7 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (ATEN.embedding.default, (torch.ones(3, 2), torch.ones(2))),
     (ATEN.fill.Tensor, (torch.ones(3), torch.ones(2))),
     (ATEN.clamp.default, (torch.ones(3),)),
+    (ATEN.positive.default, (INTEGERS > 2,)),
     (ATEN.native_layer_norm.default, (INTEGERS, [3], None, None, 1e-5)),
 ]
 
@@ -51,6 +53,14 @@ def test_what_the_kernel_refuses(op: Any, args: tuple[Any, ...]) -> None:
         op(*args[:2], alpha=args[2]) if op is ATEN.add.Tensor else op(*args)
     with pytest.raises(type(expected.value)):
         _infer(op, args)
+
+
+def test_views_are_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library(LIBRARY.decompositions, LIBRARY.rules)
+    monkeypatch.setattr(refusals, "_takes", lambda *args: pytest.fail("a kernel was asked"))
+    specs = _specs([INTEGERS])
+    for op, *args in ((ATEN.view.default, [6]), (ATEN.t.default,), (ATEN.expand.default, [2, 2, 3])):
+        library.infer(op, (*specs, *args), {}, ShapeEnv())
 
 
 def test_sizes_stay_open() -> None:

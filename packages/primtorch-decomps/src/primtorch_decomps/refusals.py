@@ -6,6 +6,7 @@ nowhere but in the kernel, so it is asked: it runs on small tensors, once for ea
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -32,6 +33,8 @@ class Kernels:
 
         The kind is the dtypes and ranks of the tensors, and what other arguments are.
         """
+        if _takes_any_dtype(op):
+            return
         others = tuple((name, _kind(value)) for name, value in kwargs.items())
         kind = (op, torch.get_default_dtype(), _kind(args), others)
         if kind in self._taken or torch.Tag.nondeterministic_seeded in op.tags:
@@ -46,6 +49,14 @@ class Kernels:
         ):
             return
         self._taken.add(kind)
+
+
+@functools.cache
+def _takes_any_dtype(op: OpOverload) -> bool:
+    """Whether ``op`` is a view's kernel, which looks at sizes alone; a composite may look at more (``positive``)."""
+    name = op.name()  # type: ignore[no-untyped-call]
+    composite = torch._C._dispatch_has_kernel_for_dispatch_key(name, "CompositeImplicitAutograd")
+    return op.is_view and not composite
 
 
 def _kind(value: Any) -> object:
