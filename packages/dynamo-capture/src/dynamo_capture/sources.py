@@ -20,6 +20,7 @@ from fx_interface.source import ItemSource, LocalSource, Scope, Source
 from guards import KnownObjectSource, known_object
 
 __all__ = [
+    "AnswerSource",
     "ArrayTensorSource",
     "CallSource",
     "ComputedSource",
@@ -110,6 +111,26 @@ class CallSource(Source):
 
 def _held(argument: Any) -> Any:
     return argument.held.value if isinstance(argument, KnownObjectSource) else argument
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerSource(Source):
+    """What a method of a tensor without arguments gives."""
+
+    parent: Source
+    name: str
+
+    @property
+    def base(self) -> Source | None:
+        return self.parent
+
+    def step(self, value: Any) -> Any:
+        with torch._C.DisableTorchFunctionSubclass():
+            return getattr(value, self.name)()
+
+    @property
+    def expression(self) -> str:
+        return f"{self.parent.expression}.{self.name}()"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,40 @@
 from __future__ import annotations
 
 STATES = {
+    "what autograd knows of an argument": (
+        """
+        t = torch.ones(3, requires_grad=True) * 2
+        def args(): return (t,)
+        def f(x): return x * 2, x.is_leaf, x.grad_fn is None or len(x._backward_hooks or ()), x.retains_grad
+        """,
+        [
+            "t = torch.ones(3, requires_grad=True)",
+            "t.retain_grad()",
+        ],
+        ["t = t * 1"],
+    ),
+    "where an argument lies": (
+        """
+        t = torch.arange(6.0)[:3]
+        def args(): return (t,)
+        def f(x): return x * 2, x.storage_offset(), x._is_view(), x.is_shared()
+        """,
+        ["t = torch.ones(3)", "t = torch.ones(3)[:].share_memory_()"],
+        ["t = torch.ones(9)[:3]"],
+    ),
+    "an object in the place of a module": (
+        """
+        import sys, types
+        sys.modules["soundness_part"] = types.SimpleNamespace(k=1)
+        def restore(): del sys.modules["soundness_part"]
+        def f(x):
+            import soundness_part
+            from soundness_part import k
+            return x * k + soundness_part.k
+        """,
+        ["sys.modules['soundness_part'] = types.SimpleNamespace(k=2)", "sys.modules['soundness_part'].k = 3"],
+        ["sys.modules['soundness_part'].j = 3"],
+    ),
     "a tensor argument": (
         """
         t = torch.arange(6.0).reshape(2, 3)

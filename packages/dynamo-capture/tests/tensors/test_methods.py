@@ -33,3 +33,12 @@ def test_views_are_not_detached_in_place(requires_grad):
     with pytest.raises(RuntimeError, match="Can't detach views in-place"):
         optimize(lambda graph, inputs: graph)(program)(torch.ones(2, 2, requires_grad=requires_grad), log)
     assert log == [1]
+
+
+def test_where_a_tensor_that_is_made_lies_is_not_known():
+    def f(x):
+        return x[1:].storage_offset(), x * 2
+
+    fast = optimize(lambda graph, inputs: graph.forward)(f)
+    assert fast(torch.ones(4)[1:])[0] == 2
+    assert fast.__fxstack_capture__.report.replacements[0][1].stopped.code == "CAP204"

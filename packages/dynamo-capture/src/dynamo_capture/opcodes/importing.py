@@ -23,14 +23,17 @@ def import_name(frame: Frame, step: Step) -> None:
     level, names = (value.as_constant() for value in frame.pop_n(2))
     scope = frame.globals.real
     found = frame.tx.fold(lambda: builtins.__import__(step.argval, scope, None, names, level))
-    frame.stack.append(_module(frame.tx, found))
+    frame.stack.append(_module(frame.tx, found, step.argval))
 
 
-def _module(tx: Trace, module: Any) -> Value:
+def _module(tx: Trace, module: Any, imported: str) -> Value:
     """A module, guarded to stay the one that ``sys.modules`` holds under its name."""
     name = getattr(module, "__name__", None)
     if isinstance(module, ModuleType) and isinstance(name, str) and sys.modules.get(name) is module:
         return tx.wrap(module, ImportedModuleSource(name))
+    for name in (imported, imported.partition(".")[0]):
+        if sys.modules.get(name) is module:  # what a program has put in the place of a module
+            return tx.wrap(module, ImportedModuleSource(name))
     return tx.known(module)
 
 
@@ -51,7 +54,7 @@ def _submodule(tx: Trace, module: Value, name: str) -> Value:
     package = tx.constant(module)
     full = f"{getattr(package, '__name__', None)}.{name}"
     if full in sys.modules:
-        return _module(tx, sys.modules[full])
+        return _module(tx, sys.modules[full], full)
     origin = getattr(package, "__file__", None) or "unknown location"
     known = getattr(package, "__name__", None) or "<unknown module name>"
     raised = tx.raises(ImportError, f"cannot import name {name!r} from {known!r} ({origin})")

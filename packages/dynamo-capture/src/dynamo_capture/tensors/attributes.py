@@ -44,15 +44,19 @@ class TensorAttributes(Operations):
             case "ndim":
                 return Const(len(spec.sizes))
             case "is_leaf":
-                return Const(owner.meta.is_leaf)
+                return Const(self._is_leaf(owner))
             case "__class__":
                 return Const(owner.meta.cls)
             case "grad":
                 return self._grad(owner)
-            case "grad_fn" if not owner.meta.requires_grad or owner.meta.is_leaf:
+            case "grad_fn" | "_grad_fn" if not owner.meta.requires_grad or self._is_leaf(owner):
                 return NONE
-            case "grad_fn" | "_version" | "_base":
+            case "grad_fn" | "_grad_fn" | "_version" | "_base" | "output_nr":
                 raise GraphBreak("CAP208", f"the autograd state {name!r} of a tensor is asked for")
+            case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
+                return tx.wrap(getattr(owner.real, name), AttrSource(owner.source, name))
+            case "grad_dtype":
+                self._is_leaf(owner)
         found = _in_tensor_class(owner.meta.cls, name)
         if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
             return BuiltinMethod(owner, name)
@@ -61,6 +65,12 @@ class TensorAttributes(Operations):
         if isinstance(found, (property, types.GetSetDescriptorType)):
             return self.operation("call_function", getattr, getattr, [owner, Const(name)], {})
         return tx.known(getattr(torch.Tensor, name))
+
+    def _is_leaf(self, owner: TensorValue) -> bool:
+        """Whether a tensor is no result, in autograd's eyes: guarded, where an existing one may become one."""
+        if owner.real is not None and owner.source is not None and owner.real.requires_grad:
+            self._tx.guards.equals(AttrSource(owner.source, "is_leaf"), owner.real.is_leaf)
+        return owner.meta.is_leaf
 
     def is_own(self, cls: type, name: str) -> bool:
         """Whether a class of the program, not torch's, defines the attribute."""
@@ -107,7 +117,7 @@ class TensorAttributes(Operations):
 
     def _grad(self, owner: TensorValue) -> Value:
         if owner.real is None or owner.source is None:
-            if owner.meta.is_leaf or not owner.meta.requires_grad:
+            if not owner.meta.requires_grad or self._is_leaf(owner):
                 return NONE
             raise GraphBreak("CAP208", "`grad` of an intermediate tensor is asked for")
         return self._tx.wrap(owner.real.grad, AttrSource(owner.source, "grad"))
@@ -119,7 +129,7 @@ class TensorAttributes(Operations):
             return
         if name == "data" and self._tx.force(value) is owner:  # ``module.to(dtype)`` that has nothing to do
             return
-        is_grad = name == "grad" and _may_be_grad(owner, self._tx.force(value))
+        is_grad = name == "grad" and self._is_leaf(owner) and _may_be_grad(owner, self._tx.force(value))
         if not is_grad and _in_tensor_class(owner.meta.cls, name) is not None:
             raise GraphBreak("CAP208", f"the attribute {name!r} of a tensor is set")
         if owner.attrs is None:
@@ -130,7 +140,7 @@ class TensorAttributes(Operations):
 
 def _may_be_grad(owner: TensorValue, value: Value) -> bool:
     """Whether an existing leaf surely takes ``value`` as its gradient, so that this can be done after the graph."""
-    if owner.real is None or owner.source is None or not owner.meta.is_leaf:
+    if owner.real is None or owner.source is None:
         return False
     if isinstance(value, Const):
         return value.value is None

@@ -10,7 +10,7 @@ import torch
 from dynamo_capture import floats
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import is_differentiable, with_grad
-from dynamo_capture.sources import FollowedTensorSource
+from dynamo_capture.sources import AnswerSource, FollowedTensorSource
 from dynamo_capture.tensors import data_numbers, positions
 from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
 from fx_interface.tensor_spec import SPEC_KEY
@@ -55,6 +55,35 @@ def _dim(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Val
 @method("is_inference")
 def _is_inference(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return Const(owner.meta.is_inference)
+
+
+for _name in ("_is_view", "is_shared", "is_pinned"):
+
+    def _of_memory(
+        tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value], name: str = _name
+    ) -> Value | None:
+        """Of an existing tensor: what stands for it while it is traced knows nothing of its memory."""
+        return None if args or kwargs else _answer(tx, owner, name)
+
+    method(_name)(_of_memory)
+
+
+@method("storage_offset")
+def _storage_offset(
+    tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    answer = _answer(tx, owner, "storage_offset")
+    if answer is None:
+        raise GraphBreak("CAP204", "the place of a tensor in memory is asked for")
+    return answer
+
+
+def _answer(tx: Trace, owner: TensorValue, name: str) -> Value | None:
+    """What the method of an existing tensor gives, guarded; None for others."""
+    if owner.real is None or owner.source is None:
+        return None
+    source = AnswerSource(owner.source, name)
+    return tx.wrap(source.step(owner.real), source)
 
 
 @method("requires_grad_")
