@@ -13,6 +13,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.floats import is_open
 from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY, BinaryOperator
 from dynamo_capture.torch_polyfills import substitute_for
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     FALSE,
     TRUE,
@@ -80,10 +81,7 @@ class Operators:
         if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
             return self._tx.arrays.binary(symbol, row.function, lhs, rhs)
         if isinstance(lhs, Const) and isinstance(rhs, Const):
-            found = self._tx.fold(
-                lambda: (BINARY[row.plain] if row.plain else row).function(lhs.value, rhs.value)
-            )
-            return self._tx.known(found)
+            return self._tx.known(self._tx.fold(lambda: row.function(lhs.value, rhs.value)))
         if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
             if not isinstance(lhs, (TensorValue, ListValue)) and row.plain is not None:
                 row = BINARY[row.plain]
@@ -130,7 +128,7 @@ class Operators:
         is_sequence = isinstance(lhs, SequenceValue) or lhs.python_type() in (str, bytes)
         times = rhs if is_sequence else lhs
         if not hasattr(times.python_type(), "__index__"):
-            kind = times.python_type().__name__
+            kind = message_name(times.python_type())
             raise self._tx.raises(TypeError, f"can't multiply sequence by non-int of type {kind!r}")
 
     def _containers(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
@@ -217,7 +215,7 @@ class Operators:
             for value in (lhs, rhs)
         ):
             raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
-        names = lhs.python_type().__name__, rhs.python_type().__name__
+        names = message_name(lhs.python_type()), message_name(rhs.python_type())
         known = (Const, SequenceValue, DictValue, SetValue, ObjectValue, FunctionValue)
         of_numpy = any(issubclass(value.python_type(), numpy_types.SCALARS) for value in (lhs, rhs))
         if isinstance(lhs, known) and isinstance(rhs, known) and not of_numpy:
@@ -250,7 +248,7 @@ class Operators:
             return self._tx.calls.special(value, name, [])
         cls = value.python_type()
         if isinstance(value, (SequenceValue, DictValue, SetValue)) and not hasattr(cls, name):
-            raise self._tx.raises(TypeError, f"bad operand type for unary {symbol}: {cls.__name__!r}")
+            raise self._tx.raises(TypeError, f"bad operand type for unary {symbol}: {message_name(cls)!r}")
         computed = self._tx.numbers.compute(symbol, [value]) if isinstance(value, SymValue) else None
         if computed is not None:
             return computed
@@ -355,7 +353,7 @@ class Operators:
                 raise receiver.unsupported(f"the comparison {symbol}")
         if symbol in ("==", "!="):
             return boolean(self.same(lhs, rhs) == (symbol == "=="))
-        names = lhs.python_type().__name__, rhs.python_type().__name__
+        names = message_name(lhs.python_type()), message_name(rhs.python_type())
         raise tx.raises(
             TypeError, f"{symbol!r} not supported between instances of {names[0]!r} and {names[1]!r}"
         )

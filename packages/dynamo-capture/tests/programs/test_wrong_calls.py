@@ -1,6 +1,8 @@
 """Calls that Python refuses raise what Python raises, and special methods called by name answer as Python's do."""
 
 import collections
+import functools
+import types
 
 import pytest
 import torch
@@ -208,3 +210,30 @@ def test_answers(same, group):
         program = _program(expression)
         same(program, (X,))
         assert same.capture.report.replacements, expression
+
+
+def test_words_name_classes_as_python_does(whole):
+    def f(x):
+        found = []
+        for wrong in (
+            lambda: collections.deque([1]) << 1,
+            lambda: collections.deque([1])[len],
+            lambda: functools.partial(max, 1)[0],
+            lambda: x.shape - 1,
+            lambda: functools.partial(1, 2),
+            lambda: types.MethodType(1, 2),
+            lambda: (lambda a, b: a)(*types.SimpleNamespace()),
+        ):
+            try:
+                wrong()
+            except TypeError as error:
+                found.append(str(error))
+        n = x.shape[0]
+        try:
+            n -= None
+        except TypeError as error:
+            found.append(str(error))
+
+        return x + 1, found
+
+    whole(f, (torch.ones(2, 3),))

@@ -22,6 +22,7 @@ from dynamo_capture.attributes.lookup import (
 )
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.runtime import builtin_base
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
@@ -85,7 +86,9 @@ class InstanceAttributes(Lookup):
             return self._by_getattr(obj, name, raised)
         fallback = self.in_class(obj.cls, "__getattr__")
         if fallback is ABSENT:
-            raise self._tx.raises(AttributeError, f"{obj.cls.__name__!r} object has no attribute {name!r}")
+            raise self._tx.raises(
+                AttributeError, f"{message_name(obj.cls)!r} object has no attribute {name!r}"
+            )
         if fallback is torch.nn.Module.__getattr__:
             found = self.of_module(obj, name)
             if found is not None:
@@ -97,7 +100,7 @@ class InstanceAttributes(Lookup):
         try:
             return self.plain_lookup(obj, name, name in obj.attrs and obj.attrs[name] is None)
         except Missing:
-            text = f"{obj.cls.__name__!r} object has no attribute {name!r}"
+            text = f"{message_name(obj.cls)!r} object has no attribute {name!r}"
             raise self._tx.raises(AttributeError, text) from None
 
     def plain_lookup(self, obj: ObjectValue, name: str, deleted: bool) -> Value:

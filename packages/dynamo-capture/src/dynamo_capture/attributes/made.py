@@ -9,6 +9,7 @@ import guards
 from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, Lookup, is_property
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
@@ -51,7 +52,7 @@ class MadeAttributes(Lookup):
         if name == "maxlen" and hasattr(owner, "maxlen"):
             return self._tx.known(owner.maxlen)
         if found is ABSENT:
-            raise self._tx.raises(AttributeError, f"{cls.__name__!r} object has no attribute {name!r}")
+            raise self._tx.raises(AttributeError, f"{message_name(cls)!r} object has no attribute {name!r}")
         if isinstance(found, types.FunctionType):
             return MethodValue(Const(found), owner)
         if isinstance(found, classmethod):

@@ -73,7 +73,7 @@ def is_callable(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
         return boolean(True)
     if isinstance(value, ObjectValue):
         return boolean(tx.attributes.has_special(value, "__call__"))
-    return boolean(callable(value.python_type().__dict__.get("__call__")))
+    return boolean(any("__call__" in base.__dict__ for base in value.python_type().__mro__))
 
 
 @handles(getattr)

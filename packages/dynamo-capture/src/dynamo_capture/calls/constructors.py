@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.calls.builtin_functions import is_callable
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.calls.slots import refuse
 from dynamo_capture.calls.texts import text_of
@@ -306,6 +307,8 @@ def make_descriptor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> V
 @handles(functools.partial)
 def make_partial(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function = args[0]
+    if not tx.truth(is_callable(tx, [function], {})):
+        raise tx.raises(TypeError, "the first argument must be callable")
     if isinstance(function, PartialValue) and not function.attrs:
         return PartialValue(function.function, [*function.args, *args[1:]], {**function.kwargs, **kwargs})
     return PartialValue(function, args[1:], kwargs)
@@ -313,6 +316,8 @@ def make_partial(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
 
 @handles(types.MethodType)
 def make_method(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not tx.truth(is_callable(tx, [args[0]], {})):
+        raise tx.raises(TypeError, "first argument must be callable")
     return MethodValue(args[0], args[1])
 
 

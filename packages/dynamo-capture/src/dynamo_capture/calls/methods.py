@@ -16,6 +16,7 @@ from dynamo_capture.calls.signatures import METHOD_KINDS, takes
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.opcodes.building import mapping_entries
 from dynamo_capture.torch_polyfills import substitute_for
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
@@ -57,7 +58,9 @@ def call_builtin_method(
     """``owner.name(...)`` for a container value."""
     original = getattr(owner.python_type(), name, None)
     if original is None:
-        raise tx.raises(AttributeError, f"{owner.python_type().__name__!r} object has no attribute {name!r}")
+        raise tx.raises(
+            AttributeError, f"{message_name(owner.python_type())!r} object has no attribute {name!r}"
+        )
     if isinstance(original, types.BuiltinFunctionType):  # of the class, whatever the instance
         return Const(original).call(tx, args, kwargs)
     if isinstance(original, METHOD_KINDS):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture.bytecode.version import RULES
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.opcodes.registry import opcode
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     NONE,
     CellValue,
@@ -102,7 +103,7 @@ def list_extend(frame: Frame, step: Step) -> None:
     owner = frame.stack[-step.arg]
     assert isinstance(owner, ListValue)
     if not is_iterable(value):
-        kind = value.python_type().__name__
+        kind = message_name(value.python_type())
         raise tx.raises(TypeError, f"Value after * must be an iterable, not {kind}")
     tx.effects.mutates(owner)
     owner.items.extend(value.unpack(tx))
@@ -154,7 +155,7 @@ def mapping_entries(tx: Trace, value: Value) -> list[list[Value]]:
         return [[tx.known(key), tx.known(value.value[key])] for key in value.value]
     if hasattr(value.python_type(), "keys"):
         raise value.unsupported("reading as a mapping")
-    raise tx.raises(TypeError, f"{value.python_type().__name__!r} object is not a mapping")
+    raise tx.raises(TypeError, f"{message_name(value.python_type())!r} object is not a mapping")
 
 
 @opcode("DICT_UPDATE")
@@ -172,7 +173,7 @@ def dict_merge(frame: Frame, step: Step) -> None:
     owner = frame.stack[-step.arg]
     called = frame.stack[-step.arg - (2 if RULES.null_before_callable else 3)]
     if not hasattr(value.python_type(), "keys"):
-        kind = value.python_type().__name__
+        kind = message_name(value.python_type())
         text = f"{name_of_callable(tx, called)} argument after ** must be a mapping, not {kind}"
         raise tx.raises(TypeError, text)
     for key, item in mapping_entries(tx, value):
@@ -216,7 +217,7 @@ def unpack_exactly(tx: Trace, value: Value, count: int) -> list[Value]:
 def _check_iterable(tx: Trace, value: Value) -> None:
     kind = value.python_type()
     if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
-        raise tx.raises(TypeError, f"cannot unpack non-iterable {kind.__name__} object")
+        raise tx.raises(TypeError, f"cannot unpack non-iterable {message_name(kind)} object")
 
 
 def _at_most(tx: Trace, iterator: IteratorValue, count: int) -> list[Value]:

@@ -9,6 +9,7 @@ from dynamo_capture.bytecode.version import RULES
 from dynamo_capture.opcodes.building import is_iterable, mapping_entries, name_of_callable
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.tensors.function_modes import Spread
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import NullValue, Value
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def call_function_ex(frame: Frame, step: Step) -> None:
     below, above = frame.pop_n(2)
     function = above if RULES.null_before_callable else below
     if not is_iterable(positional):
-        kind = positional.python_type().__name__
+        kind = message_name(positional.python_type())
         text = f"{name_of_callable(tx, function)} argument after * must be an iterable, not {kind}"
         raise tx.raises(TypeError, text)
     entries = mapping_entries(tx, mapping) if mapping else ()

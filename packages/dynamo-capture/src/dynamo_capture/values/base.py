@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak, NotConstant
+from dynamo_capture.type_names import message_name
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -95,7 +96,7 @@ class Value:
         """TypeError where the class has no such special method, as Python words it; else a graph break."""
         cls = self.python_type()
         if not any(special in base.__dict__ for base in cls.__mro__):
-            return tx.raises(TypeError, text.format(name=cls.__name__))
+            return tx.raises(TypeError, text.format(name=message_name(cls)))
         return self.unsupported(what)
 
     def _fixed_attribute(self, tx: Trace, name: str, what: str) -> Exception:
@@ -104,7 +105,7 @@ class Value:
         if cls.__module__ == "builtins" and cls.__dictoffset__ == 0:
             known = any(name in base.__dict__ for base in cls.__mro__)
             text = f"attribute {name!r} is read-only" if known else f"has no attribute {name!r}"
-            return tx.raises(AttributeError, f"{cls.__name__!r} object {text}")
+            return tx.raises(AttributeError, f"{message_name(cls)!r} object {text}")
         if name in getattr(cls, "_fields", ()):
             return tx.raises(AttributeError, "can't set attribute")
         return self.unsupported(what)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import NotConstant
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values.base import IteratorValue, Value
 
 if TYPE_CHECKING:
@@ -69,7 +70,7 @@ class Const(Value):
             if isinstance(found, types.FunctionType):
                 return int(tx.index(tx.inliner.call_function(Const(found), [self], {})))
         if not hasattr(type(self.value), "__len__"):
-            raise tx.raises(TypeError, f"object of type {type(self.value).__name__!r} has no len()")
+            raise tx.raises(TypeError, f"object of type {message_name(type(self.value))!r} has no len()")
         return len(self.value)
 
     def truth(self, tx: Trace) -> bool:
@@ -86,7 +87,7 @@ class Const(Value):
             items: Any = self.value
             return SequenceIterator([tx.known(item) for item in items])
         if isinstance(self.value, (int, float, type(None), bool)):
-            raise tx.raises(TypeError, f"{type(self.value).__name__!r} object is not iterable")
+            raise tx.raises(TypeError, f"{message_name(type(self.value))!r} object is not iterable")
         return super().iterate(tx)
 
     def describe(self) -> str:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.errors import NotConstant
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.number import SymValue
@@ -63,7 +64,10 @@ class SequenceValue(Value):
         except IndexError:
             raise tx.raises(IndexError, f"{self.cls.__name__} index out of range") from None
         except TypeError as error:
-            raise tx.raises(TypeError, str(error).replace("list", self.cls.__name__, 1)) from None
+            text = str(error).replace("list", self.cls.__name__, 1)
+            if self.cls is collections.deque:
+                text = f"sequence index must be integer, not {message_name(type(index))!r}"
+            raise tx.raises(TypeError, text) from None
         return tx.force(found)
 
     def slice_of(self, tx: Trace, window: slice) -> Value:
