@@ -190,7 +190,9 @@ def _is_ordinary(tensor: torch.Tensor) -> bool:
         cls.__torch_function__ is torch._C._disabled_torch_function_impl
         and not hasattr(cls, "__tensor_flatten__")
     )
-    return plain and tensor.layout is torch.strided and not tensor.is_quantized
+    if not plain or tensor.layout is not torch.strided or tensor.is_quantized:
+        return False
+    return not tensor._is_zerotensor()  # which has no memory
 
 
 def _finish_forward(

@@ -45,13 +45,6 @@ class Remembered:
         return [*self.owned, *(v() if isinstance(v, weakref.ref) else v for v, _ in self.loose)]
 
 
-_PYTHON = torch._C.DispatchKey.Python
-NOT_PLAIN = (
-    "[AOT301] a gradient that is no plain tensor arrives at a compiled graph, and the program cannot be run "
-    "again: {why}"
-)
-
-
 class Repetition:
     """How one program is repeated; ``why_not`` is empty if it can be."""
 
@@ -115,10 +108,12 @@ class Repetition:
     def gradients(
         self, inputs: Sequence[Any], arriving: Callable[[int], Any], random: RandomStates
     ) -> list[Any]:
-        """Differentiable gradients of the inputs; ``arriving(i)`` is the gradient of graph result ``i`` or None.
+        """Gradients of the inputs; ``arriving(i)`` is the gradient of graph result ``i`` or None.
 
+        They are differentiable if gradients are on: a compiled backward also leaves those to torch that it cannot read.
         Inputs are replaced by aliases first: one that was computed from another must not be differentiated through.
         """
+        again = torch.is_grad_enabled()
         with torch.enable_grad():
             aliases, results = self.run(inputs, random)
             pairs = [
@@ -132,7 +127,7 @@ class Repetition:
                 [result for result, _ in pairs],
                 wanted,
                 [gradient for _, gradient in pairs],
-                create_graph=True,
+                create_graph=again,
                 allow_unused=True,
             )
         for index, gradient in zip(self.wanted, found, strict=True):
@@ -163,21 +158,6 @@ class Repetition:
                 if dtype is not None or torch.is_autocast_enabled(device):
                     stack.enter_context(torch.autocast(device, dtype, enabled=dtype is not None))
             yield
-
-
-def is_plain(gradient: Any) -> bool:
-    """Whether compiled code can take an arriving gradient: not if a class computes with it, or its memory does not hold
-    its elements as they are."""
-    if gradient is None:
-        return True
-    if type(gradient) is not torch.Tensor and torch._C._dispatch_keys(gradient).has(_PYTHON):
-        return False
-    return gradient.layout is torch.strided and not gradient.is_conj() and not gradient.is_neg()
-
-
-def detached(gradients: Sequence[Any]) -> tuple[Any, ...]:
-    """The gradients for a backward that is not to be differentiated."""
-    return tuple(None if gradient is None else gradient.detach() for gradient in gradients)
 
 
 def refuse(gradients: Sequence[Any], connected: Sequence[Any], why: str) -> tuple[Any, ...]:

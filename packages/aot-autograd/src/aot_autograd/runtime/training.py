@@ -13,9 +13,10 @@ from typing import Any, TypeAlias
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, Tangent
+from aot_autograd.runtime.arriving import are_plain, dense, resolved
 from aot_autograd.runtime.between import Given, linking
 from aot_autograd.runtime.results import Maker
-from aot_autograd.runtime.second import NOT_PLAIN, Program, Repetition, detached, is_plain, refuse
+from aot_autograd.runtime.second import Program, Repetition, refuse
 from aot_autograd.runtime.write_back import write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.symbols import Expr, Symbol, evaluate
@@ -158,7 +159,7 @@ def _backward_method(
                 repetition.gradients(given, lambda index: grads[arrives[index]], ctx.remembered.random)
             )
         with torch.no_grad():
-            gradients = once(ctx, saved, grads, False)
+            gradients = once(ctx, saved, dense(grads), False)
         return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
 
     collect = _collector_in_groups(collect, backward_plan, [position for position, _ in tangents])
@@ -168,18 +169,18 @@ def _backward_method(
     }
 
     def method(ctx: Any, *grads: Any) -> Any:
+        plain = are_plain(grads)
+        if not plain:
+            grads = tuple(resolved(grads))
+            plain = are_plain(grads)
         if earlier:
             grads = ctx.given.without_what_is_known(grads, earlier)
         if all(gradient is None for gradient in grads):  # what follows has gone another way
             return (None,) * inputs
         saved, last = collect(ctx, grads)
-        if torch.is_grad_enabled():
-            return twice(ctx, saved, grads)
-        if not all(map(is_plain, grads)):
-            if not isinstance(given := repetition.inputs(ctx.remembered, saved), str):
-                return detached(twice(ctx, saved, grads))
-            raise RuntimeError(NOT_PLAIN.format(why=given))
-        return tuple(once(ctx, saved, grads, last))
+        if plain and not torch.is_grad_enabled():
+            return tuple(once(ctx, saved, grads, last))
+        return twice(ctx, saved, grads)
 
     return method
 

@@ -68,6 +68,8 @@ class Inputs:
         tx, kind = self._tx, type(real)
         if torch._C._functorch.is_functorch_wrapped_tensor(real) or real.is_quantized:
             raise GraphBreak("CAP216", f"{source} is a wrapped or quantized tensor")
+        if real._is_zerotensor():
+            raise GraphBreak("CAP216", f"{source} is a tensor of zeros without memory")
         sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
         spec = TensorSpec(sizes, strides, real.dtype, real.device)
         meta = TensorMeta.of(spec, real.requires_grad, real.is_leaf, kind, real.is_inference())

@@ -1,0 +1,63 @@
+"""Gradients as they arrive. A compiled graph reads memory: what is not plain is made so, or torch's operators take it.
+
+A gradient may be conjugated or negated without saying so in its memory, be zeros without memory, be sparse, stand for a
+batch (``is_grads_batched``), or be of a class that dispatches in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+
+def _is_plain(gradient: Any) -> bool:
+    if gradient is None:
+        return True
+    if gradient.layout is not torch.strided or gradient.is_conj() or gradient.is_neg():
+        return False
+    if gradient._is_zerotensor() or _dispatches(type(gradient)):
+        return False
+    try:
+        gradient.data_ptr()
+    except RuntimeError:  # a batch, of which it is one layer
+        return False
+    return True
+
+
+def _dispatches(cls: type[torch.Tensor]) -> bool:
+    return cls is not torch.Tensor and cls.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
+
+
+def are_plain(gradients: Sequence[Any]) -> bool:
+    """Whether a compiled graph can read them."""
+    return all(map(_is_plain, gradients))
+
+
+def resolved(gradients: Sequence[Any]) -> list[Any]:
+    """The gradients, those that are plain but for a mark as plain tensors."""
+    return [gradient if _is_plain(gradient) else _resolved(gradient) for gradient in gradients]
+
+
+def _resolved(gradient: torch.Tensor) -> torch.Tensor:
+    if gradient.layout is torch.strided and gradient._is_zerotensor():
+        return torch.zeros(gradient.shape, dtype=gradient.dtype, device=gradient.device)
+    if gradient.layout is not torch.strided or _dispatches(type(gradient)):
+        return gradient
+    return gradient.resolve_conj().resolve_neg()
+
+
+def dense(gradients: Sequence[Any]) -> list[Any]:
+    """The gradients as plain tensors. RuntimeError AOT304 where they cannot be made plain."""
+    made = [g if _is_plain(g) else _dense(g) for g in gradients]
+    if not are_plain(made):
+        raise RuntimeError(
+            "[AOT304] a gradient that is batched, or of a class of its own, reaches a compiled function that cannot be"
+            " run again\n  to do: run that part without the compiler"
+        )
+    return made
+
+
+def _dense(gradient: torch.Tensor) -> torch.Tensor:
+    return gradient.to_dense() if gradient.layout is not torch.strided else gradient
