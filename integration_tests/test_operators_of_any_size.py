@@ -74,6 +74,10 @@ _SCALED: dict[str, tuple[Callable[..., Any], int]] = {
         3,
     ),
     "pairs": (lambda x: F.pdist(x.flatten(0, 1)), 3),
+    "one average": (lambda x: F.adaptive_avg_pool1d(x.transpose(1, 2), 1).flatten(1), 3),
+    "positions": (lambda x: x * torch.arange(x.shape[2], 0, -1.0) + torch.arange(0.0, x.shape[2]), 3),
+    "selected": (lambda x: x.masked_select(x[:, :1] > 0).square().mean(), 3),
+    "scattered": (lambda x: torch.zeros_like(x).masked_scatter(x > 0, 2 * x), 3),
     "distances": (lambda x: torch.cdist(x, 2 * x[:, :-1]), 3),
 }
 

@@ -140,12 +140,24 @@ def weighted(x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
     return torch.cov(x, fweights=counts) + torch.cov(x, fweights=counts, aweights=counts / 2.0)
 
 
+def multiplied(x: torch.Tensor, mask: torch.Tensor) -> Any:
+    """Counts of two masks, of which the products and the view need that they agree."""
+    one, other = x[mask], x[mask.roll(1)]
+    every = x[x > -9].view(x.shape)
+    return one.t() @ other, torch.bmm(one.t()[None], other[None]), every * 2, torch.mv(one.t(), other[:, 0])
+
+
+def multiplied_by_others(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
+    """The counts agree for some masks only: eager raises for the rest."""
+    return x[mask].t() @ x[~mask | (x[:, 0] < 0)]
+
+
 PROGRAMS: list[tuple[Callable[..., Any], list[torch.Tensor]]] = [
     *(
         (program, MASKS)
         for program in (selected, experts, written, counted, laid_out, asserted, checked, reshaped)
     ),
-    *((program, MASKS) for program in (refused, complex_numbers)),
+    *((program, MASKS) for program in (refused, complex_numbers, multiplied, multiplied_by_others)),
     *((program, NUMBERS) for program in (sliced, picked, cut, indexed)),
     *((program, NUMBERS) for program in (narrowed, filled, aligned, weighted)),
 ]

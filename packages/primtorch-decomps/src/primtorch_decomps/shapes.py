@@ -19,6 +19,15 @@ def same(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     return env.decide(Relation("==", one, other))
 
 
+def required(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
+    """As ``same``, for what the operator fails without: where only data tell, it is left to the operator to check."""
+    if one is other:
+        return True
+    if isinstance(one, int) and isinstance(other, int):
+        return one == other
+    return env.expect(Relation("==", one, other))
+
+
 def at_most(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
     """Whether ``one <= other``."""
     if isinstance(one, int) and isinstance(other, int):
@@ -106,7 +115,7 @@ def infer_size(sizes: Sequence[IntLike], numel: IntLike, env: ShapeEnv) -> Sizes
     """``sizes`` with its one -1 replaced so that the number of elements is ``numel``."""
     unknown = [axis for axis, size in enumerate(sizes) if isinstance(size, int) and size == -1]
     if not unknown:
-        if not same(product(sizes), numel, env):
+        if not required(product(sizes), numel, env):
             raise RuleMismatchError(f"shape {list(sizes)} does not hold {numel} elements")
         return tuple(sizes)
     known = product([size for axis, size in enumerate(sizes) if axis != unknown[0]])
@@ -201,6 +210,7 @@ __all__ = [
     "minimum",
     "product",
     "reduced_sizes",
+    "required",
     "same",
     "same_sizes",
     "slice_bounds",

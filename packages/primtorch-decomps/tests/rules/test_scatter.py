@@ -10,7 +10,7 @@ import torch
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import spec_of
 from primtorch_decomps import LIBRARY
-from primtorch_decomps.testing import check_operator, check_spec
+from primtorch_decomps.testing import check_open_spec, check_operator, check_spec
 
 X = torch.randn(4, 5)
 INDEX = torch.randint(0, 4, (2, 5))
@@ -84,3 +84,10 @@ def test_rules_draw_no_random_numbers() -> None:
     ]:
         LIBRARY.infer(op, args, {}, ShapeEnv())
     assert torch.equal(torch.get_rng_state(), before)
+
+
+def test_windows_of_memory_and_masks_of_any_size() -> None:
+    x = torch.rand(4, 6)
+    for layout in (x, x.t(), x[:, ::2], x[:1].expand(4, 6)):
+        check_open_spec("aten.as_strided_scatter.default", layout, torch.rand(2, 3), [2, 3], [1, 2])
+    check_open_spec("aten.masked_scatter_backward.default", x, x > 0.5, [3, 5])

@@ -12,7 +12,7 @@ from typing import Any, Final
 import torch
 from torch.nn import functional
 
-from fx_interface.composites.arranging import block_diag, gradient, take_along_dim
+from fx_interface.composites.arranging import block_diag, gradient, masked_select, take_along_dim
 from fx_interface.composites.cells import gru_cell, lstm_cell
 from fx_interface.composites.products import chain_matmul, kron, multi_dot
 from fx_interface.composites.ranges import hamming_window, hann_window, linspace
@@ -29,6 +29,8 @@ COMPOSITES: Final[Mapping[Any, Callable[..., Any]]] = {
     torch.Tensor.kron: kron,
     torch.linalg.multi_dot: multi_dot,
     torch.chain_matmul: chain_matmul,
+    torch.masked_select: masked_select,
+    torch.Tensor.masked_select: masked_select,
     torch.take_along_dim: take_along_dim,
     torch.Tensor.take_along_dim: take_along_dim,
     torch.block_diag: block_diag,

@@ -27,6 +27,17 @@ def take_along_dim(*args: Any, **kwargs: Any) -> Any:
     return x.expand(given).gather(dim, indices.expand(picked))
 
 
+def masked_select(*args: Any, **kwargs: Any) -> Any:
+    """``torch.masked_select``: its derivative in torch takes no symbolic sizes, that of an index does."""
+    if kwargs or len(args) != 2 or not is_symbolic(args) or args[1].dtype is not torch.bool:
+        return torch.masked_select(*args, **kwargs)
+    x, mask = args
+    rank = max(x.dim(), mask.dim())
+    pairs = zip(*((1,) * (rank - part.dim()) + tuple(part.shape) for part in args), strict=True)
+    sizes = [b if type(a) is int and a == 1 else a for a, b in pairs]
+    return x.expand(sizes)[mask.expand(sizes)]
+
+
 def block_diag(*tensors: Any) -> Any:
     """``torch.block_diag``: zeros beside each block."""
     if not is_symbolic(tensors) or any(

@@ -108,7 +108,7 @@ class Evaluator:
             case Pad() as pad:
                 return self._pad(pad, value, point)
             case Cat() as cat:
-                return self._cat(cat, point)
+                return self._cat(cat, value, point)
             case Gather() as gather:
                 return self._gather(gather, point)
         raise AssertionError(f"value {value.name} is read where its reduction does not stand")
@@ -154,13 +154,14 @@ class Evaluator:
         body = self._operand(pad.operand, tuple(inside))
         return self._make.guarded(tuple(guards), body, self._make.constant(pad.value, value.dtype))
 
-    def _cat(self, cat: Cat, point: Point) -> Scalar:
+    def _cat(self, cat: Cat, value: Value, point: Point) -> Scalar:
+        """The part that the point lies in; where no part has elements, a sum over them has no points either."""
         parts = [
             (operand, start)
             for operand, start in zip(cat.operands, cat.starts, strict=True)
             if not any(isinstance(size, int) and size == 0 for size in operand.sizes)
         ]
-        return self._one_of(parts, cat.dim, point)
+        return self._one_of(parts, cat.dim, point) if parts else self._make.constant(0, value.dtype)
 
     def _one_of(self, parts: Sequence[tuple[Operand, IntLike]], dim: int, point: Point) -> Scalar:
         """The part that the point lies in, found by halving: as many tests as their number has digits."""

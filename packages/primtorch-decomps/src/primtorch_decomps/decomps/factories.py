@@ -181,6 +181,11 @@ def _range_length(start: Any, end: Any, step: Any) -> IntLike:
     return whole
 
 
+def _integer(number: Any) -> Any:
+    """A number without a fraction as an integer, which sizes can be computed with; None for others."""
+    return number if isinstance(number, (int, Expr)) else int(number) if float(number).is_integer() else None
+
+
 @decomposes("aten.arange.start_step")
 def arange(
     start: Any,
@@ -194,6 +199,10 @@ def arange(
 ) -> PrimTensor:
     whole = all(isinstance(v, (int, Expr)) for v in (start, end, step))
     chosen = dtype or (torch.int64 if whole else torch.get_default_dtype())
+    if not whole and any(isinstance(v, Expr) for v in (start, end, step)):
+        integers = [_integer(v) for v in (start, end, step)]
+        if None not in integers:
+            (start, end, step), whole = integers, True
     if not whole:
         start, end, step = map(promotion.constant, (start, end, step))
     if promotion.is_integral(chosen) and not whole:

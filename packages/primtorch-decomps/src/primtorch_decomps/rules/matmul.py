@@ -9,7 +9,7 @@ from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.registry import spec_rule
-from primtorch_decomps.shapes import broadcast, same, same_sizes
+from primtorch_decomps.shapes import broadcast, required, same_sizes
 
 
 def fresh(sizes: Sequence[IntLike], like: TensorSpec) -> TensorSpec:
@@ -27,7 +27,7 @@ def _check(holds: bool, what: str) -> None:
 def mm(x: TensorSpec, y: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
     """[n, k] x [k, m] -> [n, m]."""
     _check(x.rank == 2 and y.rank == 2 and x.dtype is y.dtype and x.device == y.device, "mm of two matrices")
-    _check(same(x.sizes[1], y.sizes[0], env), "mm needs equal inner sizes")
+    _check(required(x.sizes[1], y.sizes[0], env), "mm needs equal inner sizes")
     return fresh((x.sizes[0], y.sizes[1]), x)
 
 
@@ -45,8 +45,8 @@ def addmm(
 def bmm(x: TensorSpec, y: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
     """[b, n, k] x [b, k, m] -> [b, n, m]."""
     _check(x.rank == 3 and y.rank == 3 and x.dtype is y.dtype and x.device == y.device, "bmm of two batches")
-    _check(same(x.sizes[0], y.sizes[0], env), "bmm needs equal batch sizes")
-    _check(same(x.sizes[2], y.sizes[1], env), "bmm needs equal inner sizes")
+    _check(required(x.sizes[0], y.sizes[0], env), "bmm needs equal batch sizes")
+    _check(required(x.sizes[2], y.sizes[1], env), "bmm needs equal inner sizes")
     return fresh((x.sizes[0], x.sizes[1], y.sizes[2]), x)
 
 
@@ -64,7 +64,7 @@ def baddbmm(
 def mv(x: TensorSpec, y: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
     """[n, k] x [k] -> [n]."""
     _check(x.rank == 2 and y.rank == 1 and x.dtype is y.dtype, "mv of a matrix and a vector")
-    _check(same(x.sizes[1], y.sizes[0], env), "mv needs equal inner sizes")
+    _check(required(x.sizes[1], y.sizes[0], env), "mv needs equal inner sizes")
     return fresh(x.sizes[:1], x)
 
 
@@ -80,7 +80,7 @@ def dot(x: TensorSpec, y: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
 def linear(x: TensorSpec, weight: TensorSpec, bias: TensorSpec | None = None, *, env: ShapeEnv) -> TensorSpec:
     """[..., k] x [m, k] -> [..., m]."""
     _check(x.rank >= 1 and weight.rank == 2 and x.dtype is weight.dtype, "linear of a tensor and a matrix")
-    _check(same(x.sizes[-1], weight.sizes[1], env), "linear needs equal inner sizes")
+    _check(required(x.sizes[-1], weight.sizes[1], env), "linear needs equal inner sizes")
     return fresh((*x.sizes[:-1], weight.sizes[0]), x)
 
 

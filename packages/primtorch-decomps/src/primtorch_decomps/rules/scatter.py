@@ -13,7 +13,7 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import is_integral
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.shapes import at_most, broadcast, canonical_dim
-from primtorch_decomps.strides import format_strides, preserved_strides
+from primtorch_decomps.strides import format_strides, overwritten_strides, preserved_strides
 
 
 def _contiguous(sizes: Sequence[IntLike], dtype: torch.dtype, device: torch.device) -> TensorSpec:
@@ -220,3 +220,17 @@ def as_strided(
     env: ShapeEnv,
 ) -> TensorSpec:
     return TensorSpec(tuple(sizes), tuple(strides), x.dtype, x.device, alias=x.alias)
+
+
+@spec_rule("aten.masked_scatter_backward.default")
+def masked_scatter_backward(
+    grad: TensorSpec, mask: TensorSpec, sizes: Sequence[IntLike], *, env: ShapeEnv
+) -> TensorSpec:
+    """The gradient of what was written, in the form that it had."""
+    return _contiguous(sizes, grad.dtype, grad.device)
+
+
+@spec_rule("aten.as_strided_scatter.default")
+def window_written(x: TensorSpec, *args: Any, env: ShapeEnv) -> TensorSpec:
+    """A copy of the first tensor, gaps included, with other elements in a window of its memory."""
+    return TensorSpec(x.sizes, overwritten_strides(x.sizes, x.strides, env), x.dtype, x.device)
