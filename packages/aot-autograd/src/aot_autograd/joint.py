@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -38,6 +38,10 @@ _NO_DATA = "data is not allocated yet"
 """What torch says when a kernel asks a tensor without data for it."""
 
 
+_SECOND_TIME: Final = "Trying to backward through the graph a second time"
+"""How torch's engine begins to say that what a backward needs is gone."""
+
+
 @dataclass(slots=True)
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``decomposed``: with a
@@ -57,6 +61,7 @@ class Joint:
     between: tuple[tuple[int, tuple[int, ...]], ...] = ()
     leaves: tuple[int, ...] = ()
     cut: tuple[int, ...] = ()
+    released: tuple[int, ...] = ()
     tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
     gradients: list[tuple[int, Value]] = field(default_factory=list)
 
@@ -238,8 +243,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
     trace.recorder.where = None
     tracked = {m.graph_index for m in joint.mutated if m.differentiable}
     _record_ancestry(joint)
-    outputs: list[TracedTensor] = []
-    tangents: list[TracedTensor] = []
+    outputs: list[_Differentiated] = []
     for index, result in enumerate(joint.results.graph):
         tensor = result.tensor
         if (
@@ -251,10 +255,9 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
             continue
         spec = _tangent_spec(tensor.value.spec)
         value = trace.recorder.input(f"tangent_{index}", spec)
-        joint.tangents.append((value, Tangent(index, spec)))
-        outputs.append(tensor)
-        tangents.append(trace.fresh(value))
+        outputs.append(_Differentiated(tensor, trace.fresh(value), value, Tangent(index, spec)))
     leaves = list(arguments.leaves.items())
+    joint.tangents = [(output.value, output.declared) for output in outputs]
     if not outputs or not leaves:
         return
     with (
@@ -262,16 +265,9 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
         torch.autograd.set_multithreading_enabled(False),
         without_autocast(),
     ):
-        # The engine itself: torch.autograd.grad imports torch's symbolic shapes to check what holds by construction.
-        gradients = torch.autograd.Variable._execution_engine.run_backward(
-            tuple(outputs),
-            tuple(tangents),
-            False,
-            False,
-            tuple(leaf for _, leaf in leaves),
-            allow_unreachable=True,
-            accumulate_grad=False,
-        )
+        gradients, released = _differentiate(outputs, tuple(leaf for _, leaf in leaves))
+    joint.released = tuple(output.declared.graph_index for output in released)
+    joint.tangents = [(o.value, o.declared) for o in outputs if o not in released]
     for (index, _), gradient in zip(leaves, gradients, strict=True):
         if gradient is not None:
             value = values_of(trace, gradient)
@@ -279,6 +275,54 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
     followed = {index for index, _ in joint.gradients} | {m.input_index for m in joint.mutated}
     if joint.gradients:  # else the results require grad because these inputs do
         joint.cut = tuple(index for index, _ in leaves if index not in followed)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Differentiated:
+    """A result, the gradient that arrives for it, as a value of the record too, and its declaration."""
+
+    tensor: TracedTensor
+    tangent: TracedTensor
+    value: Value
+    declared: Tangent
+
+
+def _differentiate(
+    outputs: list[_Differentiated], leaves: tuple[TracedTensor, ...]
+) -> tuple[Sequence[TracedTensor | None], list[_Differentiated]]:
+    """The gradients of the leaves, and the results that have none: the program has differentiated them itself, and let
+    go of what that needs."""
+    try:
+        return _run_engine(outputs, leaves), []
+    except RuntimeError as error:
+        if not str(error).startswith(_SECOND_TIME):
+            raise
+    kept = [output for output in outputs if not _is_released(output, leaves)]
+    released = [output for output in outputs if output not in kept]
+    return _run_engine(kept, leaves) if kept else [None] * len(leaves), released
+
+
+def _is_released(output: _Differentiated, leaves: tuple[TracedTensor, ...]) -> bool:
+    try:
+        _run_engine([output], leaves)
+    except RuntimeError as error:
+        if not str(error).startswith(_SECOND_TIME):
+            raise
+        return True
+    return False
+
+
+def _run_engine(outputs: list[_Differentiated], leaves: tuple[TracedTensor, ...]) -> Any:
+    # The engine itself: torch.autograd.grad imports torch's symbolic shapes to check what holds by construction.
+    return torch.autograd.Variable._execution_engine.run_backward(
+        tuple(output.tensor for output in outputs),
+        tuple(output.tangent for output in outputs),
+        True,
+        False,
+        leaves,
+        allow_unreachable=True,
+        accumulate_grad=False,
+    )
 
 
 def _record_ancestry(joint: Joint) -> None:

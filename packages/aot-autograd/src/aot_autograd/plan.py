@@ -138,7 +138,8 @@ class BackwardPlan:
     saved value in common but for what they only pass on, so that eager may run them in backwards of their own.
     ``needed_by``: then, for each saved value, the groups that are computed with it. ``between``: graph results, each
     with the earlier ones that it is computed from; ``leaves``: graph results that the program made leaves; ``cut``:
-    inputs that require grad and get none, so that no backward may lead to them.
+    inputs that require grad and get none, so that no backward may lead to them; ``released``: graph results that the
+    program has differentiated itself, for good.
     """
 
     symbols: tuple[int, ...]
@@ -152,6 +153,7 @@ class BackwardPlan:
     between: tuple[tuple[int, tuple[int, ...]], ...] = ()
     leaves: tuple[int, ...] = ()
     cut: tuple[int, ...] = ()
+    released: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,9 +52,18 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
     saved: list[Value] = []
     if joint.gradients:
         backward_graph, backward_plan, saved = _backward(joint, partition, symbols, born)
-    elif joint.tangents:
+    elif joint.tangents or joint.released:
         backward_plan = BackwardPlan(
-            (), (), (), (), (), (), between=joint.between, leaves=joint.leaves, cut=joint.cut
+            (),
+            (),
+            (),
+            (),
+            (),
+            (),
+            between=joint.between,
+            leaves=joint.leaves,
+            cut=joint.cut,
+            released=joint.released,
         )  # results that require grad, and gradients that are None
     failing = calls_that_may_fail(joint.trace.recorder.values)
     forward, ignored = _forward(joint, saved, born, failing)
@@ -220,6 +229,7 @@ def _backward(
         between=joint.between,
         leaves=joint.leaves,
         cut=joint.cut,
+        released=joint.released,
     )
     return graph, plan, extra
 

@@ -168,7 +168,11 @@ def _backward_method(
         index: arrives[index] for _, indices in backward_plan.between for index in indices if index in arrives
     }
 
+    released = [arrives[index] for index in backward_plan.released]
+
     def method(ctx: Any, *grads: Any) -> Any:
+        if released and any(grads[position] is not None for position in released):
+            raise RuntimeError(_RELEASED)
         plain = are_plain(grads)
         if not plain:
             grads = tuple(resolved(grads))
