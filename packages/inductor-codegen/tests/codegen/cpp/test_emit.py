@@ -183,6 +183,16 @@ def test_integer_arithmetic(dtype: torch.dtype) -> None:
     check(graph, graph.build(*made))
 
 
+@pytest.mark.parametrize("count", [1, 16, 21])
+@pytest.mark.parametrize("dtype", INTEGERS)
+def test_shifts_by_more_than_all_bits(dtype: torch.dtype, count: int) -> None:
+    graph = ExampleGraph()
+    places = torch.tensor([64, 31, 32, 33, -1, 63, 8, 7, 15, 16, 65, 100, -64, 1, 0, 6, 9]).repeat(2)
+    x = graph.input(torch.tensor([100, -1, 1]).to(dtype)[:, None].expand(3, count).contiguous())
+    y = graph.input(places[:count].to(dtype).expand(3, count).contiguous(), "y")
+    check(graph, graph.build(*(graph.call(op, x, y) for op in (p.shift_left, p.shift_right))))
+
+
 @pytest.mark.parametrize("dtype", [torch.int64, torch.int32])
 def test_integers_wrap_around(dtype: torch.dtype) -> None:
     graph = ExampleGraph()

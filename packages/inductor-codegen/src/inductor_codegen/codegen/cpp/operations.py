@@ -34,13 +34,13 @@ _INFIX = {
     "bitwise_and": "&",
     "bitwise_or": "|",
     "bitwise_xor": "^",
-    "shift_left": "<<",
-    "shift_right": ">>",
 }
 _WRAPPING = {"add": "+", "sub": "-", "mul": "*", "neg": "-"}
 _BOOL_INFIX = {"add": "|", "mul": "&", "maximum": "|", "minimum": "&", "sub": "^"}
 _ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "nearbyint"}
-_PREAMBLE = frozenset({"sign", "maximum", "minimum", "floor_div", "trunc_div", "fmod"})
+_PREAMBLE = frozenset(
+    {"sign", "maximum", "minimum", "floor_div", "trunc_div", "fmod", "shift_left", "shift_right"}
+)
 _LIMITS = {"maximum": "<=", "minimum": ">="}
 _POWERS = {
     2.0: "({0} * {0})",

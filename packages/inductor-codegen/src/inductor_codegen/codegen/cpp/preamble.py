@@ -87,6 +87,13 @@ template <typename T> INLINE T remainder_integer(T a, T b, int32_t& bad) {
   T r = a % b;
   return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
+// By less than no bit, or by all of them or more, nothing is left but the sign: C++ does not say what that gives.
+template <typename T> INLINE T shift_left(T a, T b) {
+  return b >= 0 && b < T(8 * sizeof(T)) ? T(a << b) : T(0);
+}
+template <typename T> INLINE T shift_right(T a, T b) {
+  return b >= 0 && b < T(8 * sizeof(T)) ? T(a >> b) : a < 0 ? T(-1) : T(0);
+}
 template <typename T> INLINE T power_integer(T base, T exponent) {
   if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? ((exponent & 1) ? T(-1) : T(1)) : T(0);
   T result = 1;
