@@ -126,6 +126,7 @@ class Policy:
         self._fullgraph = fullgraph
         self._history = history
         self._by_value: dict[int, Expr] = {}
+        self._integers: dict[Source, Expr] = {}
 
     @property
     def modes_apart(self) -> str | None:
@@ -142,9 +143,13 @@ class Policy:
         return part_option("dynamic", self._chosen)  # type: ignore[no-any-return]
 
     def symbolic_integer(self, tx: Trace, real: int, source: Source) -> Value | None:
-        """A symbol for an integer read from ``source``, or None: a constant."""
+        """A symbol for an integer read from ``source``, or None: a constant. There is one for each place, however often
+        that is read."""
         if self._dynamic is False:
             return None
+        known = self._integers.get(source)
+        if known is not None:
+            return SymValue(known)
         different = self._history.record_integer(source.expression, real)
         if _is_drawn(source) or source.expression in self._history.open_integers:
             different = _MANY
@@ -153,6 +158,7 @@ class Policy:
         is_size = different < _MANY and min(self._history.least_integer(source.expression), real) >= 2
         expr = tx.env.create_symbol(real, source, low=2 if is_size else None)
         tx.output.symbol(expr, source, real)
+        self._integers[source] = expr
         return SymValue(expr)
 
     def is_open_float(self, real: float, source: Source) -> bool:

@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from torch.utils import _pytree as pytree
 
 from dynamo_capture import optimize
 
@@ -43,3 +44,11 @@ def test_sizes_as_values(same):
                    x.shape[0] / 2, str(x.shape[0]), min(x.shape), max(x.shape[0], 3)),
         *[(torch.ones(n, 2),) for n in (3, 4, 6)],
     )  # fmt: skip
+
+
+def test_an_item_of_a_list_that_is_read_twice_is_one_number(same):
+    def program(x, sizes):
+        one, two = pytree.tree_map(lambda n: n, sizes), pytree.tree_map(lambda n: n, sizes)
+        return x.view(one), (x * 2).view(two)
+
+    same(program, *[(torch.arange(2.0 * n), [2, n]) for n in (2, 3, 4, 5)])

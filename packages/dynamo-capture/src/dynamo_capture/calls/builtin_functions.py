@@ -200,6 +200,7 @@ def next_item(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def absolute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, TensorValue):
+        tx.tensors.check_special(value, "__abs__")
         return tx.tensors.call_method(value, "abs", [], {})
     if isinstance(value, ObjectValue):
         return tx.calls.special(value, "__abs__", [])
@@ -211,12 +212,15 @@ def absolute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def quotient_and_rest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if any(isinstance(arg, ObjectValue) for arg in args):
         raise GraphBreak("CAP230", "divmod() of an object of the program")
+    for arg in args:
+        tx.tensors.check_special(tx.force(arg), "__divmod__", "__rdivmod__")
     return tx.inliner.call_function(Const(substitute_for(divmod)), args, {})
 
 
 @handles(round)
 def rounded(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
+        tx.tensors.check_special(args[0], "__round__")
         return tx.tensors.call_method(args[0], "round", args[1:], kwargs)
     if isinstance(args[0], SymValue) and len(args) == 1:
         return args[0]

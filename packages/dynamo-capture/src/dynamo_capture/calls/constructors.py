@@ -338,6 +338,7 @@ def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
     from dynamo_capture.values import SequenceIterator
 
     value = args[0]
+    tx.tensors.check_special(value, "__reversed__")
     if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__reversed__"):
         return tx.calls.special(value, "__reversed__", [])
     if isinstance(value, ObjectValue) and value.base is None:

@@ -287,6 +287,7 @@ def _text_at_run_time(frame: Frame, value: Value, conversion: int) -> Value | No
     """A text that only the content of a tensor tells; CPython 3.13 formats it once more, as it is."""
     if isinstance(value, TextValue) and conversion < 2:
         return value
+    frame.tx.tensors.check_special(value, "__format__", "__str__", "__repr__")
     if isinstance(value, TensorValue) and _has_plain_text(value, conversion):
         kept = value.call_method(frame.tx, "detach", [], {}).call_method(frame.tx, "clone", [], {})
         return TextValue([(kept, conversion)])

@@ -78,6 +78,15 @@ class TensorAttributes(Operations):
         owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
         return owner is not None and owner is not object and owner not in torch.Tensor.__mro__
 
+    def check_special(self, value: Value, *names: str) -> None:
+        """Python asks the class of a tensor first what an operator or a builtin function means."""
+        cls = value.meta.cls if isinstance(value, TensorValue) else torch.Tensor
+        if cls is torch.Tensor or cls is torch.nn.Parameter:
+            return
+        for name in names:
+            if self.is_own(cls, name):
+                raise GraphBreak("CAP210", f"{name} of {cls.__name__}, a class of tensors")
+
     def own_attribute(self, owner: TensorValue, name: str) -> Value:
         tx, cls = self._tx, owner.meta.cls
         found = tx.attributes.in_class(cls, name)

@@ -89,6 +89,9 @@ class _StandInMode(torch.overrides.TorchFunctionMode):
         raise _Reached(func, types, args, kwargs)
 
 
+_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
 class OverriddenTensors(WrapperTensors):
     """Operations that may belong to a class or a mode of the program. ``disabled``: in so many blocks that turn the
     classes' off."""
@@ -131,12 +134,23 @@ class OverriddenTensors(WrapperTensors):
         answer = self.by_mode(function, args, kwargs)
         if answer is not None:
             return answer
+        self._check_operator(function, args)
         if not self.disabled:
             classes = self.overriding([*args, *kwargs.values()])
             answer = self._overridden(function, classes, args, kwargs) if classes else None
             if answer is not None:
                 return answer
         return super().operation(op, target, function, args, kwargs)
+
+    def _check_operator(self, function: Callable[..., Any], args: list[Value]) -> None:
+        if getattr(function, "__module__", "") != "_operator":
+            return
+        name = function.__name__.strip("_")
+        plain = name.removeprefix("i")
+        names = [f"__{each}__" for each in (name, f"r{name}", f"i{name}", plain, f"r{plain}")]
+        names += [f"__{_MIRRORED[name]}__"] if name in _MIRRORED else []
+        for value in args:
+            self.check_special(self._tx.force(value), *names)
 
     def call_method(
         self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]

@@ -104,10 +104,6 @@ class WrapperTensors(TensorAttributes):
                 raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python inside of a region")
             output.once = True
             output = output.parent
-        cls = next(tensor.meta.cls for tensor in tensors if type(tensor) is WrapperValue)
-        for special in (f"__{name}__", f"__r{name}__", f"__i{name}__"):
-            if getattr(function, "__module__", "") == "_operator" and self.is_own(cls, special):
-                raise GraphBreak("CAP210", f"{special} of {cls.__name__}, a class of tensors")
         followed = torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors)
         if followed and name != "detach":
             if self.stretch is None:

@@ -135,6 +135,7 @@ class TensorValue(Value):
         from dynamo_capture.values.constant import Const
         from dynamo_capture.values.iterators import SequenceIterator
 
+        tx.tensors.check_special(self, "__iter__")
         if tx.tensors.modes:
             return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
         return SequenceIterator(tx.tensors.call_method(self, "unbind", [], {}).unpack(tx))
