@@ -78,6 +78,13 @@ _SCALED: dict[str, tuple[Callable[..., Any], int]] = {
     "positions": (lambda x: x * torch.arange(x.shape[2], 0, -1.0) + torch.arange(0.0, x.shape[2]), 3),
     "selected": (lambda x: x.masked_select(x[:, :1] > 0).square().mean(), 3),
     "scattered": (lambda x: torch.zeros_like(x).masked_scatter(x > 0, 2 * x), 3),
+    "pixels": (lambda x: F.pixel_unshuffle(torch.cat([x, x, x, x], 2).repeat(1, 1, 1, 2), 2), 4),
+    "halves as complex numbers": (
+        lambda x: torch.view_as_complex(torch.cat([x, x], 2).view(2, -1, 2)).abs(),
+        3,
+    ),
+    "drawn slopes": (lambda x: F.rrelu(x.abs() + 1, training=True), 3),
+    "middle": (lambda x: x.median() + x.nanmedian() + torch.trace(x[0, 0, :, :-1]), 4),
     "distances": (lambda x: torch.cdist(x, 2 * x[:, :-1]), 3),
 }
 

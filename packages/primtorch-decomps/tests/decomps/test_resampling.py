@@ -7,7 +7,13 @@ import torch
 
 from fx_interface.dialects import prims as p
 from primtorch_decomps import decompose
-from primtorch_decomps.testing import aten_graph, check_operator, check_spec, check_values
+from primtorch_decomps.testing import (
+    aten_graph,
+    check_open_spec,
+    check_operator,
+    check_spec,
+    check_values,
+)
 
 IMAGE = torch.randn(2, 4, 5, 7)
 LAST = IMAGE.to(memory_format=torch.channels_last)
@@ -74,3 +80,10 @@ def test_gradients_of_interpolation_stay_with_the_library(name: str) -> None:
     check_operator(
         "aten.upsample_nearest2d_backward.default", grad, [10, 14], [2, 4, 5, 7], library_call=True
     )
+
+
+def test_shuffled_pixels_of_any_size() -> None:
+    x = torch.randn(2, 12, 6, 4)
+    for layout in (x, x.to(memory_format=torch.channels_last)):
+        check_open_spec("aten.pixel_shuffle.default", layout, 2)
+        check_open_spec("aten.pixel_unshuffle.default", layout, 2)

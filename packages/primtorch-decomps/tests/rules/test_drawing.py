@@ -54,3 +54,14 @@ def test_draws_of_any_size() -> None:
     check_open_spec("aten.normal.Tensor_float", x, 1.0)
     check_open_spec("aten.normal.float_Tensor", 1.0, x)
     check_open_spec("aten.normal.float_float", 0.0, 1.0, [3, 4], dtype=torch.float64)
+
+
+def test_drawn_slopes_of_any_size() -> None:
+    for x in (torch.rand(4, 5).t(), torch.rand(4, 10)[:, ::2]):
+        noise = torch.rand(x.shape)
+        for training in (True, False):
+            check_open_spec("aten.rrelu_with_noise.default", x, noise, 0.1, 0.3, training)
+            check_open_spec("aten.rrelu_with_noise_functional.default", x, noise, 0.1, 0.3, training)
+        noise = torch.rand(x.shape).mT.contiguous().mT
+        args = (torch.rand(x.shape), x, noise, 0.1, 0.3, True, False)
+        check_open_spec("aten.rrelu_with_noise_backward.default", *args)

@@ -17,6 +17,8 @@ def test_order_statistics(x: torch.Tensor) -> None:
         for name in ("median.dim", "nanmedian.dim", "mode.default"):
             check_open_spec(f"aten.{name}", x, 1, keepdim)
         check_open_spec("aten.kthvalue.default", x, 2, -2, keepdim)
+    check_open_spec("aten.median.default", x)
+    check_open_spec("aten.nanmedian.default", x)
 
 
 @pytest.mark.parametrize("x", LAYOUTS)

@@ -91,3 +91,10 @@ def test_windows_of_memory_and_masks_of_any_size() -> None:
     for layout in (x, x.t(), x[:, ::2], x[:1].expand(4, 6)):
         check_open_spec("aten.as_strided_scatter.default", layout, torch.rand(2, 3), [2, 3], [1, 2])
     check_open_spec("aten.masked_scatter_backward.default", x, x > 0.5, [3, 5])
+
+
+def test_elements_put_at_places_of_any_size() -> None:
+    for x in (torch.rand(4, 5).t(), torch.rand(4, 10)[:, ::2], torch.rand(4, 1).expand(4, 5)):
+        places = torch.tensor([0, 1])
+        check_open_spec("aten.put.default", x, places, torch.rand(2))
+        check_open_spec("aten.index_fill.int_Tensor", x, 0, places, torch.tensor(1.0))

@@ -8,12 +8,13 @@ from typing import Any
 
 import torch
 
-from fx_interface.symbols import IntLike, Relation, ShapeEnv
+from fx_interface.symbols import IntLike, Relation, ShapeEnv, mod
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.registry import decomposes
 from primtorch_decomps.rules.pooling import native_strides, suggested_strides
+from primtorch_decomps.shapes import same
 from primtorch_decomps.strides import any_zero
 
 
@@ -141,7 +142,7 @@ for _rank in (1, 2, 3):
 def _shuffled_spec(x: TensorSpec, factor: int, *, env: ShapeEnv) -> TensorSpec:
     *outer, channels, height, width = x.sizes
     sizes = (*outer, channels // (factor * factor), height * factor, width * factor)
-    if factor < 1 or channels % (factor * factor) != 0:
+    if factor < 1 or not same(mod(channels, factor * factor), 0, env):
         raise RuleMismatchError("channels that do not divide")
     return TensorSpec(sizes, native_strides(sizes, x, env), x.dtype, x.device)
 
@@ -158,7 +159,7 @@ def pixel_shuffle(x: PrimTensor, upscale_factor: int) -> PrimTensor:
 
 def _unshuffled_spec(x: TensorSpec, factor: int, *, env: ShapeEnv) -> TensorSpec:
     *outer, channels, height, width = x.sizes
-    if factor < 1 or height % factor != 0 or width % factor != 0:
+    if factor < 1 or not all(same(mod(side, factor), 0, env) for side in (height, width)):
         raise RuleMismatchError("sizes that do not divide")
     if any_zero(x.sizes):
         raise RuleMismatchError("the layout of no elements")

@@ -10,6 +10,7 @@ from primtorch_decomps.complex_specs import COMPLEX, REAL
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.pointwise import pointwise_spec
 from primtorch_decomps.registry import spec_rule
+from primtorch_decomps.shapes import same
 
 
 @spec_rule("aten.view_as_real.default")
@@ -21,7 +22,9 @@ def view_as_real(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
 @spec_rule("aten.view_as_complex.default")
 def view_as_complex(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
     outer = x.strides[:-1]
-    if not x.rank or x.sizes[-1] != 2 or x.strides[-1] != 1 or any(mod(stride, 2) != 0 for stride in outer):
+    if not x.rank or not same(x.sizes[-1], 2, env) or not same(x.strides[-1], 1, env):
+        raise RuleMismatchError("pairs of numbers")
+    if not all(same(mod(stride, 2), 0, env) for stride in outer):
         raise RuleMismatchError("pairs of numbers")
     strides = tuple(floordiv(stride, 2) for stride in outer)
     return replace(x, sizes=x.sizes[:-1], strides=strides, dtype=COMPLEX[x.dtype])

@@ -10,6 +10,7 @@ import torch
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.pointwise import pointwise_spec
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.scatter import fresh
 from primtorch_decomps.shapes import at_most, broadcast
@@ -104,3 +105,33 @@ def normal_of_numbers(
 ) -> TensorSpec:
     dtype = options.get("dtype") or torch.get_default_dtype()
     return fresh(size, dtype=dtype, device=options.get("device"), env=env)
+
+
+@spec_rule("aten.rrelu_with_noise.default")
+def leaky(x: TensorSpec, noise: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
+    """A rectifier with drawn slopes, which are kept as noise."""
+    return TensorSpec(x.sizes, contiguous_strides(x.sizes), x.dtype, x.device)
+
+
+@spec_rule("aten.rrelu_with_noise_functional.default")
+def leaky_with_noise(
+    x: TensorSpec, noise: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any
+) -> tuple[TensorSpec, TensorSpec]:
+    return drawn_like(x, env=env), drawn_like(noise, env=env)
+
+
+@spec_rule("aten.rrelu_with_noise_backward.default")
+def leaky_backward(
+    grad: TensorSpec,
+    x: TensorSpec,
+    noise: TensorSpec,
+    lower: float,
+    upper: float,
+    training: bool,
+    self_is_result: bool,
+    *,
+    env: ShapeEnv,
+) -> TensorSpec:
+    if not training or upper - lower <= 1e-6:
+        raise RuleMismatchError("one slope for all")
+    return pointwise_spec([noise, grad], grad.dtype, env)

@@ -27,6 +27,13 @@ def middle(
     return _value_and_place(x, reduced_sizes(x.sizes, [canonical_dim(dim, x.rank)], keepdim))
 
 
+@spec_rule("aten.median.default", "aten.nanmedian.default")
+def middle_of_all(x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
+    if x.dtype is torch.bool or x.dtype.is_complex:
+        raise RuleMismatchError("a median of what has no order")
+    return row_major((), x)
+
+
 @spec_rule("aten.kthvalue.default")
 def kth_value(
     x: TensorSpec, k: IntLike, dim: int = -1, keepdim: bool = False, *, env: ShapeEnv

@@ -39,6 +39,8 @@ def embedding_dense_backward(
     "aten.index_put.default",
     "aten._unsafe_index_put.default",
     "aten.index_fill.int_Scalar",
+    "aten.index_fill.int_Tensor",
+    "aten.put.default",
 )
 def like_first(x: TensorSpec, *args: Any, env: ShapeEnv, **kwargs: Any) -> TensorSpec:
     """A changed clone of the first tensor."""
