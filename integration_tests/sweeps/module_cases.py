@@ -24,24 +24,39 @@ class Sample:
     args: tuple[Any, ...]
     kwargs: dict[str, Any]
     training: bool
-    other: torch.dtype | None = None
+    change: Callable[[Tensor], Tensor] | None = None
 
     def module(self) -> nn.Module:
         """A fresh module, always with the same parameters."""
         torch.manual_seed(7)
         module = self.make().train(self.training)
-        return module if self.other is None else module.to(self.other)
+        return module if self.change is None else module._apply(self.change)
 
     def retyped(self, dtype: torch.dtype) -> Sample:
         """The same in another floating dtype."""
+        return self._changed(lambda tensor: tensor.to(dtype))
 
-        def changed(leaf: Any) -> Any:
-            if isinstance(leaf, Tensor) and leaf.is_floating_point():
-                return leaf.detach().to(dtype).requires_grad_(leaf.requires_grad)
-            return leaf
+    def nudged(self) -> Sample:
+        """The same with numbers that differ from these in their last places, as if they had been rounded otherwise."""
+        dice = torch.Generator().manual_seed(3)
 
-        args, kwargs = pytree.tree_map(changed, (self.args, self.kwargs))
-        return replace(self, args=args, kwargs=kwargs, other=dtype)
+        def nudge(tensor: Tensor) -> Tensor:
+            ways = 2 * torch.randint(2, tensor.shape, generator=dice) - 1
+            return tensor * (1 + torch.finfo(tensor.dtype).eps * ways.to(tensor.dtype))
+
+        return self._changed(nudge)
+
+    def _changed(self, change: Callable[[Tensor], Tensor]) -> Sample:
+        def floats(tensor: Tensor) -> Tensor:
+            return change(tensor) if tensor.is_floating_point() else tensor
+
+        def argument(leaf: Any) -> Any:
+            return (
+                floats(leaf.detach()).requires_grad_(leaf.requires_grad) if isinstance(leaf, Tensor) else leaf
+            )
+
+        args, kwargs = pytree.tree_map(argument, (self.args, self.kwargs))
+        return replace(self, args=args, kwargs=kwargs, change=floats)
 
 
 def names() -> list[str]:

@@ -102,26 +102,27 @@ def _break_of(called: Any) -> str:
     return next(iter(stopped + refused), "")
 
 
-def difference(found: Outcome, expected: Outcome, other: Outcome | None) -> str:
-    """The first difference; empty if there is none. ``other``, eager's in another dtype, decides about rounding."""
+def difference(found: Outcome, expected: Outcome, others: Sequence[Outcome]) -> str:
+    """The first difference; empty if there is none. ``others``, what eager also gives, decide about rounding."""
     if found.facts != expected.facts:
         name = next(name for name in expected.facts if found.facts.get(name) != expected.facts[name])
         return f"{name}: {found.facts.get(name)} for {expected.facts[name]}"
     if found.tensors.keys() != expected.tensors.keys():
         return f"other parts: {sorted(found.tensors.keys() ^ expected.tensors.keys())[:3]}"
     for name, value in expected.tensors.items():
-        gauge = None if other is None else other.tensors.get(name)
-        what = _tensor_difference(found.tensors[name], value, gauge)
+        gauges = [other.tensors[name] for other in others if name in other.tensors]
+        what = _tensor_difference(found.tensors[name], value, gauges)
         if what:
             return f"{name}: {what}"
     return ""
 
 
-def _tensor_difference(found: Tensor, expected: Tensor, other: Tensor | None) -> str:
+def _tensor_difference(found: Tensor, expected: Tensor, others: Sequence[Tensor]) -> str:
     """Values near by what is the largest of them; or, where numbers have cancelled, about as far off as eager's are.
 
-    How far those are off, ``other`` tells: float64 is the truth about float32. Of float64 there is none, but eager's
-    rounding errors in it are those in float32 times the ratio of the dtypes' precisions.
+    How far those are off, ``others`` tell: float64 is the truth about float32; of float64 there is none, but eager's
+    rounding errors in it are those in float32 times the ratio of the dtypes' precisions; and inputs that differ in
+    their last places give results that differ as much as rounding makes them differ.
     """
     facts = [(tensor.shape, tensor.dtype) for tensor in (found, expected)]
     if facts[0] != facts[1]:
@@ -132,18 +133,21 @@ def _tensor_difference(found: Tensor, expected: Tensor, other: Tensor | None) ->
     near = 64 * torch.finfo(expected.dtype).eps
     if torch.allclose(found, expected, rtol=near, atol=near * scale, equal_nan=True):
         return ""
-    if other is None:
-        return f"differs by {float((found - expected).abs().max()):.2e}"
-    wide = other if other.dtype is torch.float64 else expected
-    ours, eagers = (float((tensor.double() - wide).abs().max()) for tensor in (found, expected))
-    if other.dtype is not torch.float64:
-        ratio = torch.finfo(expected.dtype).eps / torch.finfo(other.dtype).eps
-        eagers = ratio * float((other.double() - wide).abs().max())
+    eps = torch.finfo(expected.dtype).eps
+    ours = float((found - expected).abs().max())
+    eagers = max(
+        (_distance(expected, other) * min(1.0, eps / torch.finfo(other.dtype).eps) for other in others),
+        default=0.0,
+    )
     return "" if ours <= 8 * eagers else f"off by {ours:.2e} where eager is off by {eagers:.2e}"
 
 
+def _distance(one: Tensor, other: Tensor) -> float:
+    return float((one.double() - other.double()).abs().max())
+
+
 def verdict(sample: Sample) -> Verdict:
-    """Run a sample in eager, compiled, and in eager in another dtype."""
+    """Run a sample in eager, compiled, and in eager in another dtype and with other last places."""
     fxstack.reset()
     try:
         expected, _ = outcome(sample.module(), sample, compiled=False)
@@ -154,12 +158,13 @@ def verdict(sample: Sample) -> Verdict:
     except Exception as error:
         return Verdict(sample.case, "error", f"{type(error).__name__}: {error}"[:400])
     is_wide = any(t.dtype is torch.float64 for t in expected.tensors.values())
-    gauge = sample.retyped(torch.float32 if is_wide else torch.float64)
-    try:
-        other = outcome(gauge.module(), gauge, compiled=False)[0]
-    except Exception:  # some modules fix a dtype
-        other = None
-    what = difference(found, expected, other)
+    others = []
+    for gauge in (sample.retyped(torch.float32 if is_wide else torch.float64), sample.nudged()):
+        try:
+            others.append(outcome(gauge.module(), gauge, compiled=False)[0])
+        except Exception:  # some modules fix a dtype
+            continue
+    what = difference(found, expected, others)
     if what:
         return Verdict(sample.case, "wrong", what)
     return Verdict(sample.case, "same, in several graphs" if stopped else "same", stopped)
