@@ -58,6 +58,11 @@ REFUSED: dict[str, tuple[Callable[..., Any], torch.Tensor, torch.Tensor]] = {
         torch.zeros(2, dtype=torch.int64),
     ),
     "never cast": (lambda x, out: torch.mm(x, x, out=out), torch.eye(2), torch.zeros(2, 2).double()),
+    "a vector as one row": (
+        lambda x, out: torch._C._nn.linear(x, torch.eye(3), out=out),
+        torch.ones(3),
+        torch.zeros(6)[::2],
+    ),
     "forgotten": (
         lambda x, out: torch.linalg.matrix_rank(x, out=out),
         torch.eye(2),

@@ -266,6 +266,13 @@ def _to_copy(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mappin
     return compute(trace, aten.scalar_tensor.default, args[:1], options)
 
 
+def _linear_out(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Of a vector the kernel computes one row: it gives ``out=`` that form, with a warning, and other strides."""
+    if args[0].dim() == 1:
+        raise UnsupportedProgramError("AOT111", f"{op} would change the form of its out=")
+    return write_by_twin(trace, op, args, kwargs)
+
+
 IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     **FORWARD_DERIVATIVES,
     aten._to_copy.default: _to_copy,
@@ -285,6 +292,7 @@ IRREGULAR_OPERATORS: Final[dict[OpOverload, Treatment]] = {
     aten.cudnn_batch_norm_backward.default: _cudnn_batch_norm_backward,
     aten.index.Tensor: _index,
     aten.bernoulli_.float: _bernoulli,
+    aten.linear.out: _linear_out,
     aten._local_scalar_dense.default: _python_number,
     aten._assert_scalar.default: _check,
     **dict.fromkeys((aten.equal.default, aten.allclose.default), _question),
