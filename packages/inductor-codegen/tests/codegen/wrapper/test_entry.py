@@ -227,6 +227,18 @@ def test_a_result_of_other_strides_is_laid_out_as_promised(tmp_path: Path) -> No
     assert torch.equal(x, y)
 
 
+def test_one_symbolic_size_among_many_inputs(tmp_path: Path) -> None:
+    inputs = [buffer(f"x{i}", S0 if i == 17 else 4, 4) for i in range(20)]
+    program = Program((SymbolInput(Symbol("s0")), *inputs), (), (), (BufferRef("x17"),))
+    graph = build(program, tmp_path)
+    good = [torch.zeros(7 if i == 17 else 4, 4) for i in range(20)]
+    assert graph(7, *good)[0] is good[17]
+    for wrong in (3, 17, 19):
+        given = [torch.zeros(5, 4) if i == wrong else tensor for i, tensor in enumerate(good)]
+        with pytest.raises(ValueError, match=rf"tensor input {wrong}\b"):
+            graph(7, *given)
+
+
 def test_empty_tensors_and_empty_programs(tmp_path: Path) -> None:
     program = Program(
         (buffer("x", 0, 4), FloatInput("f")),

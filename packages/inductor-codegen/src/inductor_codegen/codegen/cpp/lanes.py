@@ -125,11 +125,11 @@ class LaneWriter(Writer):
         bounds = ("0", self.names.size(inner[0].extent)) if inner else ("", "")
         for accumulator in parts:
             self.add(f"{accumulator.type} {accumulator.partial}[{self.lanes}];")
+            self.add(*accumulator.cleared(accumulator.partial, "width"))
         if parts:
             end = bounds[1]
             self.open(f"for (int64_t part = 0; part < {end}; part += {part})")
             self.add(f"const int64_t part_end = {end} - part < {part} ? {end} : part + {part};")
-            self.add(*(line for a in parts for line in a.cleared(a.partial, "width")))
             bounds = ("part", "part_end")
         for loop in inner:
             self._loop(loop, *(bounds if loop == inner[0] else ()))
@@ -137,10 +137,7 @@ class LaneWriter(Writer):
         self._lanes(lambda: self._lane_statements(step.points, known, names), self._bad(), simd)
         self.close(len(inner))
         if parts:
-            joins = [line for a in parts for line in a.join(a.partial, "[lane]", "[lane]")]
-            self.open("for (int64_t lane = 0; lane < width; ++lane)")
-            self.add(*joins)
-            self.close()
+            self.add(*(f"join_part({a.name}, {a.partial}, width);" for a in parts))
             self.close()
 
     def _row_arrays(self, step: Pass, known: dict[Scalar, str]) -> None:

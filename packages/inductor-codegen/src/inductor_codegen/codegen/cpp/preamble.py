@@ -37,6 +37,12 @@ float fmodf(float, float) noexcept; double fmod(double, double) noexcept;
 """
 
 _ARITHMETIC = """\
+// The sums of a part of many rows into their totals, and on to the next part: one function for all kernels of a file.
+template <typename T> static __attribute__((noinline)) void join_part(double* totals, T* sums, int64_t rows) {
+  for (int64_t i = 0; i < rows; ++i) totals[i] += sums[i];
+  __builtin_memset(sums, 0, sizeof(T) * rows);
+}
+
 // Larger and smaller of two numbers; NaN if either is.
 template <typename T> INLINE T maximum(T a, T b) { return (a > b || a != a) ? a : b; }
 template <typename T> INLINE T minimum(T a, T b) { return (a < b || a != a) ? a : b; }

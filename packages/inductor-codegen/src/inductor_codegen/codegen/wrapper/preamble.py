@@ -97,6 +97,12 @@ static inline int64_t fx_bits(double value) { int64_t bits; memcpy(&bits, &value
 static inline double fx_float(int64_t bits) { double value; memcpy(&value, &bits, 8); return value; }
 static inline int64_t fx_threads() { uint32_t n = 1; return torch_get_num_threads(&n) ? 1 : n; }
 
+/* The constant numbers, and symbolic ones in their places: pairs of a position and the symbolic number there. */
+static __attribute__((noinline)) void fx_fill(
+    int64_t* to, const int64_t* constant, int64_t count, const int64_t* symbolic, const int64_t* places, int64_t n) {
+    memcpy(to, constant, count * 8);
+    for (int64_t i = 0; i < n; i += 2) to[places[i]] = symbolic[places[i + 1]];
+}
 /* A layout is: scalar type, rank, sizes, strides. */
 static __attribute__((noinline)) int32_t fx_new(H* made, const int64_t* layout, char** data) {
     const int64_t rank = layout[1];

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from fx_interface.errors import UserLocation
-from fx_interface.symbols import IntLike
+from fx_interface.symbols import Expr, IntLike
 from inductor_codegen.codegen.wrapper.arguments import quoted
-from inductor_codegen.codegen.wrapper.integers import integers, is_static
+from inductor_codegen.codegen.wrapper.integers import integer, integers, is_static
 from inductor_codegen.ir.program import Buffer
 from inductor_codegen.runtime.binding import scalar_type
+
+_LONG = 64
+"""Numbers of a table from which it is filled in by a loop: compiling takes as long for each one that is stored."""
 
 
 class Text:
@@ -32,8 +35,23 @@ class Text:
         found = self._local_tables.get(content)
         if found is None:
             found = self._local_tables[content] = f"d{len(self._local_tables)}"
-            self.line(f"const int64_t {found}[] = {{{content}}};")
+            if len(values) < _LONG:
+                self.line(f"const int64_t {found}[] = {{{content}}};")
+            else:
+                self._filled_copy(found, values)
         return found
+
+    def _filled_copy(self, name: str, values: Sequence[IntLike]) -> None:
+        """``name`` as a copy of a constant table in which the symbolic numbers are set, each computed once."""
+        constant = self.table([0 if isinstance(value, Expr) else value for value in values])
+        symbolic = {value: integer(value) for value in values if isinstance(value, Expr)}
+        which = {value: index for index, value in enumerate(symbolic)}
+        places = [n for i, value in enumerate(values) if isinstance(value, Expr) for n in (i, which[value])]
+        self.line(f"int64_t {name}[{len(values)}];")
+        self.line(f"const int64_t {name}_numbers[] = {{{', '.join(symbolic.values())}}};")
+        self.line(
+            f"fx_fill({name}, {constant}, {len(values)}, {name}_numbers, {self.table(places)}, {len(places)});"
+        )
 
     def layout(self, buffer: Buffer) -> str:
         """The table that describes a buffer: scalar type, rank, sizes, strides."""
