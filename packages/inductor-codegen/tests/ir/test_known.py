@@ -105,6 +105,9 @@ def test_an_index_within_is_not_wrapped() -> None:
     assert position(settled(wrapped, Known().and_also(I0 + Index(-3)))) == I0 + Index(-3)
     assert position(settled(wrapped, Known().and_also(I0 * -1 + Index(2)))) == I0 + Index(17)
     assert settled(wrapped, Known()) is wrapped
+    checked = MAKE.apply("check_index", (place(I0 + Index(-3)), number(20)), torch.int64)
+    assert position(settled(checked, Known().and_also(I0 + Index(-3)))) == I0 + Index(-3)
+    assert settled(checked, Known().and_also(I0 * -1 + Index(2))) is checked
 
 
 def test_numbers_of_other_types_are_no_positions() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_spec, check_values
+from fx_interface.tensor_spec import SPEC_KEY
+from primtorch_decomps import decompose
+from primtorch_decomps.testing import aten_graph, check_spec, check_values
 
 ATEN = torch.ops.aten
 LINEAR = {
@@ -39,3 +41,17 @@ def test_given_factors_and_channels_last() -> None:
     args = (x, [9, 9], False, 1.5, 1.6)
     check_spec(ATEN.upsample_bilinear2d.default, args, {})
     check_values(ATEN.upsample_bilinear2d.default, args, {})
+
+
+def test_what_is_made_between_dimensions_has_channels_last_too() -> None:
+    x = torch.randn(1, 3, 6, 5).to(memory_format=torch.channels_last)
+    check_values(LINEAR[2], (x, [9, 5], False), {})
+    check_values(LINEAR[2], (x, [6, 5], False), {})
+    module, _ = aten_graph(LINEAR[2], (x, [9, 8], False), {})
+    made = [
+        node.meta[SPEC_KEY] for node in decompose(module).graph.nodes if node.meta.get(SPEC_KEY) is not None
+    ]
+    assert {spec.sizes for spec in made if len(spec.sizes) == 4 and 8 in spec.sizes} >= {
+        (1, 6, 8, 3),
+        (1, 9, 8, 3),
+    }

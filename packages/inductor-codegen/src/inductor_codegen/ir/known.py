@@ -62,7 +62,7 @@ def questions(node: Scalar) -> Iterator[Index]:
         case Guarded(guards=guards):
             for guard in guards:
                 yield from _bounds_of(guard)
-        case Apply("wrap_index" | "abs", (chosen, *rest)):
+        case Apply("wrap_index" | "check_index" | "abs", (chosen, *rest)):
             index = position(chosen)
             if index is not None:
                 yield index
@@ -178,8 +178,8 @@ class Simplifier(Rebuilder):
             case "maximum" | "minimum":
                 larger = self._known.holds(one - indices[1])
                 return None if larger is None else args[0 if larger is (op == "maximum") else 1]
-            case "wrap_index":
-                return self._wrapped(one, indices[1])
+            case "wrap_index" | "check_index":
+                return self._wrapped(one, indices[1], op == "wrap_index")
         return self._compared(op, one - indices[1]) if op in _DIFFERENCES else None
 
     def _compared(self, op: str, difference: Index) -> Scalar | None:
@@ -191,11 +191,11 @@ class Simplifier(Rebuilder):
             return self._truth(op == "ne")
         return self._truth(op == "eq") if at_least is True and above is False else None
 
-    def _wrapped(self, chosen: Index, size: Index) -> Scalar | None:
+    def _wrapped(self, chosen: Index, size: Index, wraps: bool) -> Scalar | None:
         holds = self._known.holds
         if holds(chosen) is True and holds(chosen - size) is False:
             return self._place(chosen)
-        if holds(chosen) is False and holds(chosen + size) is True:
+        if wraps and holds(chosen) is False and holds(chosen + size) is True:
             return self._place(chosen + size)
         return None
 

@@ -9,8 +9,9 @@ import torch
 
 from fx_interface.symbols import IntLike
 from primtorch_decomps.decomps.normalization import wide
-from primtorch_decomps.prims import PrimTensor, ops
+from primtorch_decomps.prims import PrimTensor, current_trace, ops
 from primtorch_decomps.registry import decomposes
+from primtorch_decomps.strides import channels_last_order, is_strided_channels_last
 
 _CUBIC = -0.75
 """The parameter of Keys' cubic convolution (1981) that eager uses."""
@@ -66,6 +67,13 @@ def _along(x: PrimTensor, axis: int, taps: _Taps) -> PrimTensor:
     return total
 
 
+def _memory_order(x: PrimTensor) -> tuple[int, ...]:
+    """The dimensions as they run through memory, channels last or first: what is made between two of them does too."""
+    order = channels_last_order(x.rank)
+    is_last = order is not None and is_strided_channels_last(x.sizes, x.strides, current_trace().env)
+    return tuple(order) if is_last and order is not None else tuple(range(x.rank))
+
+
 def _interpolation(rank: int, taps: Callable[[PrimTensor, int], _Taps]) -> Callable[..., Any]:
     """Scaling of the last ``rank`` dimensions."""
 
@@ -75,7 +83,8 @@ def _interpolation(rank: int, taps: Callable[[PrimTensor, int], _Taps]) -> Calla
         whole = [*x.sizes[2:], *output_size]
         if not all(isinstance(n, int) and n > 0 for n in whole) or not x.dtype.is_floating_point:
             return NotImplemented
-        result = wide(x)
+        order = _memory_order(x)
+        result = ops.permute(wide(x), order)
         for place in reversed(range(rank)):
             source, size = x.sizes[2 + place], output_size[place]
             scale = scales[place] if place < len(scales) else None
@@ -84,8 +93,11 @@ def _interpolation(rank: int, taps: Callable[[PrimTensor, int], _Taps]) -> Calla
             if source == size:
                 continue
             where = _sources(source, size, align_corners, scale, result.dtype, x.device)
-            result = _along(result, 2 + place, taps(where, source))
-        return ops.clone(x) if result is wide(x) else ops.convert_dtype(result, x.dtype)
+            result = _along(result, order.index(2 + place), taps(where, source))
+        if result.sizes == tuple(x.sizes[dim] for dim in order):
+            return ops.clone(x)
+        back = tuple(order.index(dim) for dim in range(x.rank))
+        return ops.permute(ops.convert_dtype(result, x.dtype), back)
 
     return function
 
