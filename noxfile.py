@@ -130,6 +130,13 @@ def bench_memory(session: nox.Session) -> None:
     session.run("python", "-m", "fxstack.bench.memory", *session.posargs, env=ONE_THREAD)
 
 
+@nox.session(name="bench-operators")
+def bench_operators(session: nox.Session) -> None:
+    """Compare operators one by one with eager and list the slower ones: `nox -s bench-operators -- pad`."""
+    install_stack(session)
+    session.run("python", "-m", "fxstack.bench.operators", *session.posargs, env=ONE_THREAD)
+
+
 @nox.session
 def fuzz(session: nox.Session) -> None:
     """Random programs, new ones in every run and many more than the tests try: `nox -s fuzz -- 20000`."""

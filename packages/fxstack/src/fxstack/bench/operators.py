@@ -1,0 +1,121 @@
+"""Operators one by one, compiled against eager: ``python -m fxstack.bench.operators [part of a name ...]``.
+
+CPU time on one thread, the two taken in turn, the least of several. Prints each ratio, then those above 1.1.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+import fxstack
+from fxstack.bench.operator_cases import Case, cases
+
+SLOWER = 1.1
+"""From which ratio an operator is listed as slower."""
+_TURN = 0.008  # seconds of CPU time in each turn
+_MOST = 50  # calls in each turn
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Milliseconds of CPU time of one call."""
+
+    name: str
+    eager: float
+    compiled: float
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long the compiled function takes."""
+        return self.compiled / self.eager
+
+    def __str__(self) -> str:
+        return f"{self.ratio:6.2f}  {self.name:30} eager {self.eager:8.3f}  compiled {self.compiled:8.3f}"
+
+
+def _forward(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Callable[[], Any]:
+    return lambda: function(*tensors)
+
+
+def _training(function: Callable[..., Any], tensors: Sequence[Tensor]) -> Callable[[], Any]:
+    """The function and the gradients of its floating-point arguments."""
+    given = [t.detach().requires_grad_() if t.is_floating_point() else t for t in tensors]
+    leaves = [t for t in given if t.requires_grad]
+    grads: list[Tensor] = []
+
+    def run() -> Any:
+        made = function(*given)
+        results = [t for t in (made if isinstance(made, tuple | list) else [made]) if t.requires_grad]
+        if not grads:
+            grads.extend(map(torch.ones_like, results))
+        return torch.autograd.grad(results, leaves, grads, allow_unused=True)
+
+    return run
+
+
+def measure(name: str, eager: Callable[[], Any], compiled: Callable[[], Any], turns: int) -> Timing:
+    """The least of ``turns`` turns of each."""
+    for step in (eager, compiled, eager, compiled):
+        step()
+    count = max(1, min(_MOST, int(_TURN / max(_spent(eager, 1), 1e-6))))
+    pairs = [(_spent(eager, count), _spent(compiled, count)) for _ in range(turns)]
+    least = [min(times) / count * 1e3 for times in zip(*pairs, strict=True)]
+    return Timing(name, *least)
+
+
+def _spent(step: Callable[[], Any], count: int) -> float:
+    start = time.process_time()
+    for _ in range(count):
+        step()
+    return time.process_time() - start
+
+
+def timings(case: Case, turns: int = 7) -> Iterator[Timing]:
+    """The forward of a case, and its training where a result depends on a floating-point argument."""
+    with torch.no_grad():
+        compiled = fxstack.compile(case.function)
+        forward = _forward(case.function, case.tensors), _forward(compiled, case.tensors)
+        yield _settled(case.name, *forward, turns)
+    if case.trains:
+        compiled = fxstack.compile(case.function)
+        training = _training(case.function, case.tensors), _training(compiled, case.tensors)
+        yield _settled(f"{case.name}, training", *training, turns)
+
+
+def _settled(name: str, eager: Callable[[], Any], compiled: Callable[[], Any], turns: int) -> Timing:
+    """A second time where it looks slow: the machine may have been busy."""
+    found = measure(name, eager, compiled, turns)
+    if found.ratio <= SLOWER:
+        return found
+    return min(found, measure(name, eager, compiled, 2 * turns), key=lambda timing: timing.ratio)
+
+
+def main() -> None:
+    """Measure all cases, or those whose name holds one of the arguments."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="parts of names; all cases without")
+    wanted = parser.parse_args().names
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    found: list[Timing] = []
+    for case in cases():
+        if wanted and not any(part in case.name for part in wanted):
+            continue
+        for timing in timings(case):
+            found.append(timing)
+            print(timing, flush=True)
+    slow = sorted((timing for timing in found if timing.ratio > SLOWER), key=lambda timing: -timing.ratio)
+    print(f"\n{len(slow)} of {len(found)} take more than {SLOWER} times as long as eager:")
+    for timing in slow:
+        print(timing)
+
+
+if __name__ == "__main__":
+    main()
