@@ -20,7 +20,8 @@ from fx_interface.tensor_spec import spec_of
 LIBRARY = "aot_autograd_tests"
 SCHEMAS = (
     "scale_(Tensor(a!) x, Tensor y, *, float k=2.0) -> ()",
-    "collect(Tensor(a!)[] parts, Tensor x, Tensor(b!)? spare) -> Tensor",
+    "collect(Tensor(a!)[] parts, Tensor x, Tensor(b!)? spare=None) -> Tensor",
+    "keep(Tensor x, *, Tensor(a!)? into=None) -> Tensor",
 )
 
 
@@ -28,7 +29,7 @@ def _scale(x: torch.Tensor, y: torch.Tensor, *, k: float = 2.0) -> None:
     x.mul_(k).add_(y)
 
 
-def _collect(parts: list[torch.Tensor], x: torch.Tensor, spare: torch.Tensor | None) -> torch.Tensor:
+def _collect(parts: list[torch.Tensor], x: torch.Tensor, spare: torch.Tensor | None = None) -> torch.Tensor:
     for part in parts:
         part.add_(x)
     if spare is not None:
@@ -36,10 +37,16 @@ def _collect(parts: list[torch.Tensor], x: torch.Tensor, spare: torch.Tensor | N
     return x * 2
 
 
+def _keep(x: torch.Tensor, *, into: torch.Tensor | None = None) -> torch.Tensor:
+    if into is not None:
+        into.copy_(x)
+    return x + 1
+
+
 @pytest.fixture(scope="module", autouse=True)
 def _operators() -> Iterator[Any]:
     library = torch.library.Library(LIBRARY, "DEF")  # type: ignore[no-untyped-call]
-    for schema, function in zip(SCHEMAS, (_scale, _collect), strict=True):
+    for schema, function in zip(SCHEMAS, (_scale, _collect, _keep), strict=True):
         library.define(schema)  # type: ignore[no-untyped-call]
         library.impl(schema.partition("(")[0], function, "CPU")  # type: ignore[no-untyped-call]
     yield library
@@ -60,6 +67,17 @@ def test_what_they_write_is_seen(check: Any) -> None:
     x, y = x[:, :3].contiguous(), y[:, :3].contiguous()
     check(_program, x, y)
     check(lambda x, y, w: (_program(x, y)[0] * w).sum(), x, y, x.clone().requires_grad_())
+
+
+def test_what_is_written_may_be_left_out(check: Any) -> None:
+    def program(x: Any, y: Any) -> Any:
+        operators = getattr(torch.ops, LIBRARY)
+        made = x * 2
+        first = operators.collect([made], x)
+        second = operators.collect([made], x, spare=y)
+        return made, first + second + operators.keep(made) + operators.keep(first, into=y), y
+
+    check(program, torch.ones(2, 2), torch.ones(2, 2))
 
 
 def test_torchs_own_operators_have_none() -> None:

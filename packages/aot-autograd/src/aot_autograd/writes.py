@@ -26,7 +26,7 @@ def write_by_twin(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: M
         trace.functional_forms.add(f"{op._schema.name}.{op._overloadname}")
     if len(args) < len(twin.defaults):
         args = (*args, *twin.defaults[len(args) :])
-    targets = [args[key] if isinstance(key, int) else kwargs[key] for key in twin.written]
+    targets = [_target(op, args, kwargs, key) for key in twin.written]
     if torch.Tag.pointwise in op.tags:
         refuse_overlaps(op, args, targets)
     given = {name: values_of(trace, arg) for name, arg in kwargs.items() if name not in twin.dropped}
@@ -51,6 +51,13 @@ def write_by_twin(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: M
         return targets[0] if len(op._schema.returns) == 1 else tuple(targets[: len(op._schema.returns)])
     made = tuple(trace.fresh(part) for part in returned[: twin.plain])
     return None if not made else made[0] if len(made) == 1 else made
+
+
+def _target(op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], key: int | str) -> Any:
+    """What is written; torch leaves out arguments at the end that are what they are by default."""
+    if isinstance(key, str):
+        return kwargs.get(key)
+    return args[key] if key < len(args) else op._schema.arguments[key].default_value
 
 
 def _options(op: OpOverload, twin: Twin, target: Any) -> dict[str, Any]:
