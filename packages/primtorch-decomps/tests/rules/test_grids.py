@@ -27,7 +27,7 @@ def test_volumes_at_points() -> None:
     check_open_spec("aten.grid_sampler_3d_backward.default", grad, x, points, 0, 0, False, [True, True])
 
 
-@pytest.mark.parametrize("x", LAYOUTS)
+@pytest.mark.parametrize("x", [*LAYOUTS, X[:1].expand(2, 3, 4, 5), X[..., :1].expand(2, 3, 4, 5)])
 @pytest.mark.parametrize("k", range(-1, 4))
 def test_right_angles(x: torch.Tensor, k: int) -> None:
     for dims in ([0, 1], [1, -1]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_open_spec, check_operator
+from primtorch_decomps.testing import check_open_spec, check_operator, check_spec
 
 X = torch.rand(4, 5).t()
 
@@ -42,3 +42,7 @@ def test_polynomials_and_parts_of_numbers_of_any_size() -> None:
     check_open_spec("aten.frexp.Tensor", X)
     check_open_spec("aten.ldexp.Tensor", X, torch.arange(4))
     check_open_spec("aten.ldexp.Tensor", X.half(), X.half())
+
+
+def test_parts_of_no_numbers() -> None:
+    check_spec(torch.ops.aten.frexp.Tensor, (torch.rand(1, 0, 6)[..., ::2],), {})

@@ -69,8 +69,8 @@ def turned(x: TensorSpec, k: int = 1, dims: Sequence[int] = (0, 1), *, env: Shap
     if k % 2:
         one, other = (dim % x.rank for dim in dims)
         order[one], order[other] = other, one
-    sizes, strides = (_ordered(part, order) for part in (x.sizes, x.strides))
-    return TensorSpec(sizes, preserved_strides(sizes, strides, env), x.dtype, x.device)
+    strides = preserved_strides(x.sizes, x.strides, env)  # flipped, then transposed
+    return TensorSpec(_ordered(x.sizes, order), _ordered(strides, order), x.dtype, x.device)
 
 
 def _ordered(part: Sizes, order: Sequence[int]) -> tuple[IntLike, ...]:

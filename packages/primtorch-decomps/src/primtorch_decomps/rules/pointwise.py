@@ -10,6 +10,7 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.pointwise import Kind, pointwise_rule, pointwise_spec
 from primtorch_decomps.promotion import is_integral, result_type
 from primtorch_decomps.registry import spec_rule
+from primtorch_decomps.strides import any_zero
 
 _UNARY_FLOAT = (
     *("digamma", "erfinv", "i0", "special_i0e", "special_i1", "special_i1e", "special_erfcx"),
@@ -44,8 +45,8 @@ def polygamma(n: int, x: TensorSpec, *, env: ShapeEnv) -> TensorSpec:
 
 @spec_rule("aten.frexp.Tensor")
 def mantissa_and_exponent(x: TensorSpec, *, env: ShapeEnv) -> tuple[TensorSpec, TensorSpec]:
-    if not x.dtype.is_floating_point:
-        raise RuleMismatchError("parts of an integer")
+    if not x.dtype.is_floating_point or any_zero(x.sizes):
+        raise RuleMismatchError("parts of an integer, or of nothing")
     return pointwise_spec([x], x.dtype, env), pointwise_spec([x], torch.int32, env)
 
 
