@@ -1,5 +1,6 @@
 """Operations run once more for their gradients."""
 
+import pytest
 import torch
 
 from dynamo_capture.replayed import Operand, Replayed, Step, tensors_in
@@ -40,3 +41,16 @@ def test_tensors_of_a_result():
     first, second = tensors_in((X, [3, (X[:1],)], None))
     assert first is X
     assert len(second) == 1
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_an_input_that_was_computed_from_another(again):
+    w = X.clone().requires_grad_()
+    s = w.sum()
+    replayed = Replayed((Step(torch.mul, (Operand(0), Operand(1)), {}),), (0, 1), (2,))
+    with torch.set_grad_enabled(again):
+        found = replayed.gradients([w, s], [torch.ones(3)])
+    assert [grad.tolist() for grad in found] == [[6, 6, 6], 6]
+    if again:
+        assert torch.autograd.grad(found[0].sum(), w)[0].tolist() == [3, 3, 3]
+    assert torch.autograd.grad(s, w)[0].tolist() == [1, 1, 1]

@@ -39,7 +39,7 @@ class Replayed:
     def gradients(self, inputs: Sequence[Any], arriving: Sequence[Any]) -> tuple[Any, ...]:
         """The gradients of the trained inputs, differentiable themselves where gradients are on."""
         again = torch.is_grad_enabled()
-        values = list(inputs)
+        values = self._apart(inputs, again)
         with torch.enable_grad(), torch._C.DisableTorchFunctionSubclass():
             for step in self.steps:
                 made = step.function(*_filled(step.args, values), **_filled(step.kwargs, values))
@@ -59,6 +59,16 @@ class Replayed:
                 create_graph=again,
                 allow_unused=True,
             )
+
+    def _apart(self, inputs: Sequence[Any], again: bool) -> list[Any]:
+        """The inputs, where one that was computed from another is not differentiated through."""
+        values = list(inputs)
+        computed = [i for i in self.trained if values[i].grad_fn is not None]
+        with torch.enable_grad(), torch._C.DisableTorchFunctionSubclass():
+            for i in self.trained if again and computed else computed:
+                value = values[i]
+                values[i] = value.view_as(value) if again else value.detach().requires_grad_()
+        return values
 
 
 def tensors_in(made: Any) -> list[Any]:

@@ -296,6 +296,29 @@ def test_one_of_independent_results():
     assert expected == actual
 
 
+class Unwrapping(Two):
+    """A sum is a plain tensor; so is its gradient, before it is broadcast."""
+
+    @classmethod
+    def __torch_dispatch__(cls, func, types, args, kwargs):
+        if func is torch.ops.aten.sum.default:
+            return func(args[0].a) + func(args[0].b)
+        return super().__torch_dispatch__(func, types, args, kwargs)
+
+
+def sums_between(w, x):
+    return ((w * x).sum() * 3).sin() + w.sum()
+
+
+def a_sum_as_a_factor(w, x):
+    return w * w.sum() + x
+
+
+@pytest.mark.parametrize("program", [sums_between, a_sum_as_a_factor])
+def test_results_that_are_plain_between(whole, program):
+    whole(program, (two(X, Unwrapping), Y), (two(X + 1, Unwrapping), X), graphs=1)
+
+
 class Counting(Two):
     told = []
 
@@ -336,7 +359,22 @@ def backward_inside(w, x):
     return w.grad * 2
 
 
+def written_without_gradients_before(w, x):
+    with torch.no_grad():
+        w.add_(1)
+    return w * x
+
+
+def written_without_gradients_after(w, x):
+    y = w * x
+    with torch.no_grad():
+        w.add_(1)
+    return y
+
+
 LEFT_TO_EAGER = [
+    written_without_gradients_before,
+    written_without_gradients_after,
     of_a_computed_tensor,
     a_tensor_that_is_written_to,
     random_numbers,

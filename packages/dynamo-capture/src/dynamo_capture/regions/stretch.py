@@ -187,9 +187,11 @@ class Stretch:
             for part in _memory(value):
                 if id(part) in memory or (value not in self and id(part) in self._written):
                     raise GraphBreak("CAP249", f"{value.describe()} is written to, and gradients need it")
-        owners = {id(entry[1]) for entry in tx.effects.log.values() if entry[0] == "tensor_attr"}
-        if any(id(value) in owners for value in inputs):
-            raise GraphBreak("CAP249", "an attribute is set of a tensor that gradients need")
+        entries = tx.effects.log.values()
+        changed = {id(entry[1]) for entry in entries if entry[0] == "tensor_attr"}
+        changed |= {id(value) for entry in entries if entry[0] == "call" for value in entry[2]}
+        if any(id(value) in changed for value in inputs):
+            raise GraphBreak("CAP249", "a tensor that gradients need is changed by what its class does")
 
     def _known_histories(self, results: list[WrapperValue]) -> Histories:
         ends = [self._apart.stand_in(value) for value in self._trained.values()]
