@@ -93,7 +93,11 @@ static PyObject *run_entry(FXSThread *thread, PyThreadState *tstate, _PyInterpre
     if (FXS_LIKELY(make_room(tstate, frame, taken, entry->frame_size))) {
         swap_code(frame, entry->code);
     } /* else: one call at the end of a chunk of the data stack; later frames are made large enough */
-    return run(thread, tstate, frame, 0);
+    PyObject *result = run(thread, tstate, frame, 0);
+    if (FXS_UNLIKELY(result == NULL)) {
+        fxs_leave_traceback();
+    }
+    return result;
 }
 
 /* The first entry whose guard holds, moved to the front (borrowed); NULL if there is none. Guards may run user code,

@@ -1,5 +1,6 @@
 /* Tail calls between resume functions: one returns `rest(next, ...)`, and the caller of the first one goes on with it. */
 #include "rest.h"
+#include "thread_state.h"
 
 typedef struct {
     PyObject_VAR_HEAD
@@ -52,6 +53,36 @@ PyObject *fxs_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_
     return (PyObject *)rest;
 }
 
+static void note_traceback(void)
+{
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    fxs_thread.rest_traceback = traceback;
+    PyErr_Restore(type, value, traceback);
+}
+
+void fxs_leave_traceback(void)
+{
+    PyObject *rest = fxs_thread.rest_traceback;
+    if (rest == NULL) {
+        return;
+    }
+    fxs_thread.rest_traceback = NULL;
+    PyObject *type, *value, *traceback;
+    PyErr_Fetch(&type, &value, &traceback);
+    PyTracebackObject *link = (PyTracebackObject *)traceback;
+    for (int passed = 0; link != NULL && passed < 2; passed++) {
+        link = link->tb_next;
+        if ((PyObject *)link == rest) {
+            Py_INCREF(rest);
+            Py_DECREF(traceback);
+            traceback = rest;
+            break;
+        }
+    }
+    PyErr_Restore(type, value, traceback);
+}
+
 PyObject *fxs_call_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
     if (count < 1) {
@@ -63,6 +94,9 @@ PyObject *fxs_call_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
         Rest *rest = (Rest *)result;
         result = PyObject_Vectorcall(rest->call[0], rest->call + 1, (size_t)(Py_SIZE(rest) - 1), NULL);
         Py_DECREF(rest);
+    }
+    if (result == NULL) {
+        note_traceback();
     }
     return result;
 }

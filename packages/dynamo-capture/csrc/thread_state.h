@@ -9,6 +9,7 @@ typedef struct {
     _PyInterpreterFrame *dispatching; /* the frame that was handed on to another hook last */
     char *stack_low;                  /* below this address the C stack is half used up: NULL until asked for */
     char *stack_end;                  /* below this address it is nearly used up */
+    PyObject *rest_traceback;         /* borrowed: where the exception comes from that the last rest raised */
 } FXSThread;
 
 #if defined(__GLIBC__) && defined(__GNUC__)

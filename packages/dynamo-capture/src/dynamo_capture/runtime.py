@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture import _eval_frame
 from dynamo_capture.hook import RegionFunction, region
 from fx_interface.modes import SWITCHES
 from fx_interface.symbols import Expr, Symbol, evaluate
@@ -318,6 +319,6 @@ def run_again(
         restore()
     function = types.FunctionType(code, namespace, code.co_name, None, closure or None)
     with region(None):
-        result = function(*args, **kwargs)
+        result = _eval_frame.call_rest(functools.partial(function, **kwargs), *args)
     _log.info("%s: its compiled graph raised %r; it was run in Python", code.co_qualname, error)
     return result

@@ -4,8 +4,8 @@
     python statements.py 1 --seed 3 --only 117 --show
 
 Every program notes what it comes past, and is run several times on state that it keeps changing; some break their
-graphs. Compared are results, notes, the arguments afterwards, exceptions with what caused them and the line that they
-came from, and the gradient.
+graphs. Compared are results, notes, the arguments afterwards, exceptions with what caused them and the lines that they
+passed, and the gradient.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class Box:
         return self.n
 
 
-def tick(notes):
-    """Every round of a loop comes past: one that does not end is ended."""
+def tick(notes, items):
+    """Every round of a loop comes past: one that does not end, or grows without end, is ended."""
     notes.append(".")
-    if len(notes) > 60:
+    if len(notes) > 60 or len(items) > 60:
         raise Own("too long")
 
 
@@ -91,6 +91,7 @@ def run(text: str, way) -> list:
     items, table, seen, box, kept = [5, 4, 3], {"p": 1, "q": 2}, {1, 2}, Box(2), [torch.ones(2, 3)]
     outcomes = []
     for n in (1, 2, 1):
+        torch.set_grad_enabled(True)  # an earlier program may have left a generator in a block
         x = (torch.arange(6.0).reshape(2, 3) + n).requires_grad_()
         notes: list = []
         raised, lines, result = None, [], None
@@ -100,7 +101,7 @@ def run(text: str, way) -> list:
             raised = error
             lines = [
                 frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file
-            ][-1:]
+            ]
         y = result[0] if isinstance(result, tuple) and isinstance(result[0], torch.Tensor) else None
         if y is not None and y.requires_grad:
             y.sum().backward(retain_graph=True)

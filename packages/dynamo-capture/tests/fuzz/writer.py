@@ -84,7 +84,7 @@ class Writer:
                 f"[v + {self.number(depth + 1)} for v in {inner}]",
                 f"[v for v in {inner} if v {r.choice('<>')} {self.number(depth + 1)}]",
                 f"(v * 2 for v in {inner})",
-                f"[v + w for v in {inner} for w in {self.sequence(depth + 1)}]",
+                f"[v + w for v in {inner} for w in list({self.sequence(depth + 1)})[:2]]",
                 f"sorted({inner}, key=lambda v: (v % 3, v), reverse={r.choice(['True', 'False'])})",
                 f"{inner}[{r.choice(['1:', ':2', '::-1', '::2'])}]",
                 f"[*{inner}, *{self.sequence(depth + 1)}]",
@@ -141,7 +141,7 @@ class Writer:
                 f"seen |= set({self.sequence()})",
                 "seen -= {1}",
                 f"box.n += {self.number()}",
-                "items *= 2",
+                "items *= 2 - len(items) // 9",
                 "table |= {'r': a}",
             )
         )
@@ -243,7 +243,7 @@ class Writer:
         target = self.r.choice(["a", "b", "i", "i", "i"])
         lines = [
             f"for {target} in {self.sequence()}:",
-            "    tick(notes)",
+            "    tick(notes, items)",
             *self.block(depth + 1, True, generator),
         ]
         if self.r.random() < 0.3:
@@ -251,7 +251,7 @@ class Writer:
         return lines
 
     def while_(self, depth: int, loop: bool, generator: bool) -> list[str]:
-        lines = [f"while {self.test()}:", "    tick(notes)", *self.block(depth + 1, True, generator)]
+        lines = [f"while {self.test()}:", "    tick(notes, items)", *self.block(depth + 1, True, generator)]
         if self.r.random() < 0.3:
             lines += ["else:", *self.block(depth + 1, loop, generator)]
         return lines
@@ -338,7 +338,11 @@ class Writer:
         use = self.r.choice(
             (
                 [f"notes.append(list({name}({self.number()})))"],
-                [f"for i in {name}({self.number()}):", "    tick(notes)", *self.block(depth + 2, True)],
+                [
+                    f"for i in {name}({self.number()}):",
+                    "    tick(notes, items)",
+                    *self.block(depth + 2, True),
+                ],
                 [f"g = {name}(1)", "notes.append(next(g))", "g.close()"],
                 [f"g = {name}(1)", "next(g)", f"notes.append(g.send({self.number()}))"],
                 [f"g = {name}(1)", "next(g)", f"g.throw({self.r.choice(EXCEPTIONS)}(1))"],

@@ -2,9 +2,12 @@
 
 import collections
 import contextlib
+import io
 
 import pytest
 import torch
+
+from dynamo_capture import optimize
 
 X = torch.arange(6.0).reshape(2, 3) + 1
 
@@ -458,3 +461,29 @@ def test_value_that_is_only_passed_on_must_be_there(whole):
         f, (X, {"a": 1}, Bag(v=1)), (X, {"b": 1}, Bag(v=1)), (X, {"a": 2}, Bag()), (X, {"a": None}, Bag(v="s")),
         (X, {1: 2}, Bag(w=1)),
     )  # fmt: skip
+
+
+def test_a_traceback_has_one_entry_for_each_function():
+    def program(x, n):
+        y = x + 1
+        print(n)
+        return [y][n]
+
+    def scaled(x, n):
+        return x * n, str(n)
+
+    def lines(function, *args):
+        with (
+            contextlib.redirect_stdout(io.StringIO()),
+            pytest.raises((IndexError, OverflowError, RuntimeError)) as raised,
+        ):
+            function(*args)
+        return [(entry.name, entry.lineno) for entry in raised.traceback[1:]]
+
+    fast = optimize(lambda graph, inputs: graph.forward)(program)
+    for _ in range(2):
+        assert lines(fast, X, 1) == lines(program, X, 1)
+    fast = optimize(lambda graph, inputs: graph.forward)(scaled)
+    for n in (1, 2, 3):
+        fast(X, n)
+    assert lines(fast, X, 2**70) == lines(scaled, X, 2**70)
