@@ -145,7 +145,7 @@ def in_place(w, x):
 
 def views(w, x):
     y = (w * 2).view(-1)[1:]
-    return y, y.unflatten(0, (1, 5)).t(), torch.mm(x, w.t())
+    return y, (w * 3).view(-1).unflatten(0, (1, 6)).t(), torch.mm(x, w.t())
 
 
 def parts(w, x):
@@ -372,7 +372,18 @@ def written_without_gradients_after(w, x):
     return y
 
 
+def a_view_of_an_argument(w, x):
+    return w.view(-1)
+
+
+def a_result_and_a_view_of_it(w, x):
+    y = w * 2
+    return y, y.view(-1)
+
+
 LEFT_TO_EAGER = [
+    a_view_of_an_argument,
+    a_result_and_a_view_of_it,
     written_without_gradients_before,
     written_without_gradients_after,
     of_a_computed_tensor,
@@ -415,3 +426,19 @@ def test_what_torch_keeps_and_is_written_to(caplog):
     with caplog.at_level(logging.ERROR):
         of(optimize(lambda graph, inputs: graph.forward)(saved_and_written_to))
     assert not caplog.records
+
+
+def test_what_is_written_to_views_outside():
+    found = []
+    for captured in (False, True):
+        compiled = optimize(lambda graph, inputs: graph.forward)
+        w = two()
+        view = (compiled(a_view_of_an_argument) if captured else a_view_of_an_argument)(w, Y)
+        assert view._base is w
+        with pytest.raises(RuntimeError, match="view of a leaf"):
+            view.mul_(2)
+        y, view = (compiled(a_result_and_a_view_of_it) if captured else a_result_and_a_view_of_it)(w, Y)
+        view.mul_(3)
+        y.sum().backward()
+        found.append([w.grad.a.tolist(), w.grad.b.tolist()])
+    assert found[0] == found[1]

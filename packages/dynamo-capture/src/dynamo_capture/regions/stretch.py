@@ -143,6 +143,7 @@ class Stretch:
         carriers = attached(tx, traced, trained, materialize=False)
         steps, inputs, places = self._replay(results)
         self._check_unwritten(inputs)
+        self._check_views(results, inputs)
         counts = tuple(len(plain_parts(value, "a result")) for value in results)
         needed = tuple(places[id(value)] for value in trained)
         replayed = Replayed(tuple(steps), needed, tuple(places[id(value)] for value in results))
@@ -192,6 +193,18 @@ class Stretch:
         changed |= {id(value) for entry in entries if entry[0] == "call" for value in entry[2]}
         if any(id(value) in changed for value in inputs):
             raise GraphBreak("CAP249", "a tensor that gradients need is changed by what its class does")
+
+    def _check_views(self, results: list[WrapperValue], inputs: list[Value]) -> None:
+        """Autograd takes what is written to a view for written to its base: no two of these may outlive the graph."""
+        known = {id(self._apart.stand_in(value)) for value in inputs if isinstance(value, TensorValue)}
+        for value in results:
+            fake = self._apart.stand_in(value)
+            base = fake._base if fake._is_view() else fake
+            if id(base) in known:
+                raise GraphBreak(
+                    "CAP249", f"{value.describe()}, a view of another tensor, outlives the graph with it"
+                )
+            known.add(id(base))
 
     def _known_histories(self, results: list[WrapperValue]) -> Histories:
         ends = [self._apart.stand_in(value) for value in self._trained.values()]
