@@ -1,7 +1,8 @@
 """Tensors that are joined: by loops that read each part where it stands, or by torch's own kernel.
 
-A loop over a joined tensor tests at every point which part it lies in, and does not run in vector lanes once there are
-more than a few. Then the parts are computed, and one call copies them, which is what eager does.
+A loop over a joined tensor that reduces tests at every point which part it lies in, and does not run in vector lanes
+once there are more than a few (others are split: ``codegen.cpp.parts``). Then the parts are computed, and one call
+copies them, which is what eager does.
 """
 
 from __future__ import annotations
