@@ -199,3 +199,11 @@ def test_a_difference_that_is_known_tells_one_size_by_another() -> None:
     assert env.decide(Relation("==", b - a, 1))
     assert env.simplify(2 * b - 2 * a) == 2
     assert [guard.fixes for guard in env.guards] == [False]
+
+
+def test_powers_of_a_quotient_without_a_rest() -> None:
+    env = ShapeEnv()
+    a = env.create_symbol(9)
+    assert env.decide(Relation("==", a % 3, 0))
+    assert env.known(Relation("==", 9 * (a // 3) * (a // 3), a * a)) is True
+    assert env.known(Relation("==", 3 * (a // 3) * (a // 3), a * a)) is None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from primtorch_decomps.testing import check_operator
+from fx_interface.tensor_spec import TensorSpec
+from primtorch_decomps import LIBRARY
+from primtorch_decomps.testing import SymbolicTwins, check_operator
 
 ATEN = torch.ops.aten
 
@@ -42,3 +44,10 @@ def test_traces() -> None:
 def test_blocks_along_the_diagonal() -> None:
     blocks = [torch.randn(2, 3), torch.randn(4), torch.tensor(2), torch.randn(1, 1)]
     check_operator("aten.block_diag.default", blocks)
+
+
+def test_a_main_diagonal_is_as_long_as_a_side() -> None:
+    twins = SymbolicTwins()
+    found = LIBRARY.infer(torch.ops.aten.diagonal.default, (twins(torch.randn(5, 5)),), {}, twins.env)
+    assert isinstance(found, TensorSpec)
+    assert [str(size) for size in found.sizes] == ["s0"]

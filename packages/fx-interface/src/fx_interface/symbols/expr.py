@@ -323,7 +323,7 @@ def without_quotient(value: IntLike, lhs: IntLike, rhs: IntLike) -> IntLike:
             for other in others:
                 product = product * Expr((((other,), 1),))
             made = made + product * (lhs - rhs * quotient)
-    return made
+    return value if made is value else without_quotient(made, lhs, rhs)  # of its powers one at a time
 
 
 def minimum(lhs: IntLike, rhs: IntLike) -> IntLike:

@@ -83,7 +83,9 @@ def chunk_lengths(size: IntLike, chunks: int, env: ShapeEnv) -> list[IntLike]:
 
 def diagonal_length(rows: IntLike, columns: IntLike, offset: int, env: ShapeEnv) -> IntLike:
     """Elements of a diagonal."""
-    return maximum(minimum(rows + min(offset, 0), columns - max(offset, 0)), 0)
+    length = minimum(rows + min(offset, 0), columns - max(offset, 0))
+    low = env.bounds(length).low
+    return length if low is not None and low >= 0 else maximum(length, 0)
 
 
 @spec_rule("aten.view.default")
