@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import torch
+
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
@@ -101,9 +103,13 @@ def hardtanh_backward(grad: PrimTensor, x: PrimTensor, min_val: Any, max_val: An
     return ops.where(ops.le(x, min_val) | ops.ge(x, max_val), 0.0, grad)
 
 
+_SIXTH = torch.tensor(1 / 6, dtype=torch.float32).item()
+"""Eager's kernel holds it in float32, whatever it computes in."""
+
+
 @pointwise("aten.hardsigmoid_backward.default", operands=2)
 def hardsigmoid_backward(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
-    return ops.where(ops.gt(x, -3.0) & ops.lt(x, 3.0), grad / 6.0, 0.0)
+    return ops.where(ops.gt(x, -3.0) & ops.lt(x, 3.0), grad * _SIXTH, 0.0)
 
 
 @pointwise("aten.hardswish_backward.default", operands=2)
