@@ -139,7 +139,8 @@ class BackwardPlan:
     ``needed_by``: then, for each saved value, the groups that are computed with it. ``between``: graph results, each
     with the earlier ones that it is computed from; ``leaves``: graph results that the program made leaves; ``cut``:
     inputs that require grad and get none, so that no backward may lead to them; ``released``: graph results that the
-    program has differentiated itself, for good.
+    program has differentiated itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a
+    set arrives.
     """
 
     symbols: tuple[int, ...]
@@ -154,6 +155,7 @@ class BackwardPlan:
     leaves: tuple[int, ...] = ()
     cut: tuple[int, ...] = ()
     released: tuple[int, ...] = ()
+    singular: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

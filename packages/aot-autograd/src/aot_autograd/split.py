@@ -26,6 +26,7 @@ from aot_autograd.partition import Partitioner
 from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
 from aot_autograd.record import Value
 from aot_autograd.repeat import repeat_of
+from aot_autograd.singular import singular
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.signature import InputKind, OutputDecl, OutputKind
 from fx_interface.symbols import Expr, Symbol, symbol
@@ -230,6 +231,7 @@ def _backward(
         leaves=joint.leaves,
         cut=joint.cut,
         released=joint.released,
+        singular=singular(live, under, len(tangents)),
     )
     return graph, plan, extra
 

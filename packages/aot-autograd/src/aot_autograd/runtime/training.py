@@ -152,12 +152,14 @@ def _backward_method(
                 gradients[index] = None
         return gradients
 
+    def again(ctx: Any, given: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
+        found = repetition.gradients(given, lambda index: grads[arrives[index]], ctx.remembered.random)
+        return tuple(found)
+
     def twice(ctx: Any, saved: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
         given = repetition.inputs(ctx.remembered, saved)
         if not isinstance(given, str):
-            return tuple(
-                repetition.gradients(given, lambda index: grads[arrives[index]], ctx.remembered.random)
-            )
+            return again(ctx, given, grads)
         with torch.no_grad():
             gradients = once(ctx, saved, dense(grads), False)
         return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
@@ -169,6 +171,10 @@ def _backward_method(
     }
 
     released = [arrives[index] for index in backward_plan.released]
+    singular = backward_plan.singular
+
+    def is_doubtful(missing: list[bool]) -> bool:
+        return any(all(missing[number] for number in numbers) for numbers in singular)
 
     def method(ctx: Any, *grads: Any) -> Any:
         if released and any(grads[position] is not None for position in released):
@@ -182,11 +188,20 @@ def _backward_method(
         if all(gradient is None for gradient in grads):  # what follows has gone another way
             return (None,) * inputs
         saved, last = collect(ctx, grads)
-        if plain and not torch.is_grad_enabled():
-            return tuple(once(ctx, saved, grads, last))
-        return twice(ctx, saved, grads)
+        if torch.is_grad_enabled() or not plain:
+            return twice(ctx, saved, grads)
+        doubtful = bool(singular) and is_doubtful([grads[position] is None for position, _ in tangents])
+        given = repetition.inputs(ctx.remembered, saved) if doubtful else ""
+        gradients = tuple(once(ctx, saved, grads, last))
+        if not isinstance(given, str) and _has_nan(gradients):
+            return again(ctx, given, grads)
+        return gradients
 
     return method
+
+
+def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:
+    return any(gradient is not None and bool(gradient.isnan().any()) for gradient in gradients)
 
 
 def _is_linked(backward_plan: BackwardPlan) -> bool:
