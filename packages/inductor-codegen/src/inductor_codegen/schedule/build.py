@@ -39,6 +39,7 @@ from inductor_codegen.schedule.evaluate import Evaluator, Point
 from inductor_codegen.schedule.grouping import Group, Position
 from inductor_codegen.schedule.loops import by_stride, cuts, hint, merge, vector_loop
 from inductor_codegen.schedule.passes import keep_between, split_passes
+from inductor_codegen.schedule.size_names import SizeRenamer
 
 IN_CACHE = 4096
 """Points of a row up to which what a pass has loaded is still in the nearest cache in the next."""
@@ -222,8 +223,12 @@ class _Finisher:
         new_passes = keep_between(new_passes, set(inner_loops), self._make, self._env, load_cost)
         outer_loops = tuple(names[loop] for loop in outer)
         sizes = sorted(_symbols(new_passes, (*outer_loops, *inner_loops)))
+        own = SizeRenamer(self._make, self._env, sizes)
+        if own.names != sizes:
+            outer_loops, inner_loops = tuple(map(own.loop, outer_loops)), tuple(map(own.loop, inner_loops))
+            new_passes = tuple(map(own.run, new_passes))
         comments = _comments(self._group, self._lowered)
-        listed = (*parameters.listed, *(SizeParameter(s) for s in sizes), *parameters.listed_floats)
+        listed = (*parameters.listed, *map(SizeParameter, own.names), *parameters.listed_floats)
         kernel = Kernel("", listed, outer_loops, inner_loops, vector, new_passes, comments)
         kernel = replace(kernel, name=kernel_name(kernel))
         where = self._lowered.values[max(self._group.members)].where
