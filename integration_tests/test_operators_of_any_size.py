@@ -314,3 +314,23 @@ def test_sizes_that_must_be_known_have_few_versions(name: str) -> None:
     stopped = [made.stopped for _, made in fast.__fxstack_capture__.report.replacements if made.stopped]
     assert {break_.code for break_ in stopped} == {"CAP247"}
     assert _versions(fast) <= 13
+
+
+@pytest.mark.filterwarnings("ignore:Initializing zero-element tensors")
+def test_a_size_that_is_told_by_a_number_that_nothing_else_uses(caplog: pytest.LogCaptureFixture) -> None:
+    """The module goes on behind breaks with a number of rows that, with those of a part, makes up the whole."""
+    torch.manual_seed(0)
+    module = nn.AdaptiveLogSoftmaxWithLoss(8, 20, [4, 10])  # the last cluster is of width 0
+    compiled = fxstack.compile(module)
+    for _ in range(4):
+        x, target = torch.randn(6, 8), torch.randint(0, 20, (6,))
+        gradients = []
+        for called in (compiled, module):
+            module.zero_grad()
+            given = x.clone().requires_grad_()
+            called(given, target).loss.backward()
+            gradients.append([given.grad, *(parameter.grad for parameter in module.parameters())])
+        torch.testing.assert_close(*gradients)
+        with torch.no_grad():
+            torch.testing.assert_close(compiled(x, target).output, module(x, target).output)
+    assert "runs uncompiled" not in caplog.text

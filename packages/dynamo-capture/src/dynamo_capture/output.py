@@ -16,7 +16,7 @@ from fx_interface.graph import LOCATION_KEY, materialize
 from fx_interface.modes import CHANGING
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
-from fx_interface.symbols import Expr, Symbol, symbol
+from fx_interface.symbols import Expr, ShapeEnv, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
 
 if TYPE_CHECKING:
@@ -43,9 +43,10 @@ class GraphOutput:
     operator raise; ``lasts``: a tensor that it was given gets a history or another form, which only a backend
     that promises it takes back; ``fails_whole``: the compiled graph leaves nothing behind where it raises;
     ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``: where the symbols that
-    come from data are read, a tensor and its dimension."""
+    come from data are read, a tensor and its dimension; ``env``: what is known of sizes."""
 
-    def __init__(self) -> None:
+    def __init__(self, env: ShapeEnv) -> None:
+        self.env = env
         self.graph = Graph()
         self.inputs: list[GraphInput] = []
         self.checks = False
@@ -290,6 +291,8 @@ class GraphOutput:
         for node in self.graph.nodes:
             if self.symbol_nodes and node.op != "output":
                 _add_symbols(node.meta.get(SPEC_KEY), atoms)
+        for atom in [*atoms] if self.env.replacements else ():  # a graph may be read with what is known of it
+            _add_symbols((self.env.simplify(symbol(atom.name)),), atoms)
         return {node for atom, node in self.symbol_nodes.items() if atom in atoms}
 
     def declarations(self) -> tuple[InputDecl, ...]:
@@ -298,7 +301,9 @@ class GraphOutput:
 
 
 def _add_symbols(spec: Any, atoms: set[Symbol]) -> None:
-    if isinstance(spec, TensorSpec):
+    if isinstance(spec, Expr):
+        atoms.update(spec.symbols)
+    elif isinstance(spec, TensorSpec):
         for number in (*spec.sizes, *spec.strides):
             if isinstance(number, Expr):
                 atoms.update(number.symbols)

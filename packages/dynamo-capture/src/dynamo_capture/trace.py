@@ -97,7 +97,7 @@ class Trace:
         self.guards = GuardLog(self.where)
         self.facts = Facts()
         self.numbers = Numbers(self)
-        self.output = GraphOutput()
+        self.output = GraphOutput(self.env)
         self.effects = Effects()
         self.keyed: dict[int, Value] = {}
         self.draws = Draws()

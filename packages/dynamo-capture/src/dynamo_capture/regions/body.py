@@ -35,7 +35,7 @@ class Body(GraphOutput):
     derives: type | None = None
 
     def __init__(self, parent: GraphOutput, what: str, may_dispatch: bool = False) -> None:
-        super().__init__()
+        super().__init__(parent.env)
         self.may_dispatch = may_dispatch
         self.parent = parent
         self.what = what
