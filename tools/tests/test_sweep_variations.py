@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
@@ -56,16 +57,16 @@ def test_results_are_written_to_what_is_given() -> None:
 def test_a_wrong_second_derivative_is_found() -> None:
     class Cube(torch.autograd.Function):
         @staticmethod
-        def forward(ctx, x):
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
             ctx.save_for_backward(x)
             return x**3
 
         @staticmethod
-        def backward(ctx, grad):
+        def backward(ctx: Any, grad: torch.Tensor) -> Any:
             (x,) = ctx.saved_tensors
             return grad * 3 * x.detach() * x
 
-    sample = Sample(None, (X.clone().requires_grad_(),), {}, lambda result: result)
+    sample = Sample(torch.clone, (X.clone().requires_grad_(),), {}, lambda result: result)
     for twice, kind in ((False, None), (True, "wrong")):
         told, found = (outcome(f, sample, twice=twice) for f in (lambda x: x**3, Cube.apply))
         what = difference(told, found, lambda: None)
