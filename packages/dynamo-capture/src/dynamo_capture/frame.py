@@ -343,9 +343,12 @@ class GeneratorValue(IteratorValue):
         raise IteratorStop(done.value)
 
     def _ended_by(self, tx: Trace, raised: UserRaise) -> UserRaise:
-        """What comes out of the generator of an exception that it does not catch (PEP 479)."""
+        """What comes out of the generator of an exception that it does not catch (PEP 479).
+
+        From 3.12 its own bytecode sees to that, and so not to what is thrown before it has started.
+        """
         self.finished = True
-        if not issubclass(raised.value.python_type(), StopIteration):
+        if sys.version_info >= (3, 12) or not issubclass(raised.value.python_type(), StopIteration):
             return raised
         made = tx.raises(RuntimeError, "generator raised StopIteration")
         made.value.attrs |= {"__cause__": raised.value, "__context__": raised.value}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import sys
 import types
 from typing import TYPE_CHECKING
 
@@ -238,6 +239,9 @@ def power(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(tx.fold(lambda: pow(*constants)))
 
 
+_EMPTY = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
+
+
 def _extreme(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str) -> Value:
     """``max`` (``>``) or ``min`` (``<``)."""
     if len(args) > 1 and "default" in kwargs:
@@ -247,7 +251,7 @@ def _extreme(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str
     if not items:
         if "default" in kwargs:
             return kwargs["default"]
-        raise tx.raises(ValueError, f"{'max' if symbol == '>' else 'min'}() arg is an empty sequence")
+        raise tx.raises(ValueError, f"{'max' if symbol == '>' else 'min'}() {_EMPTY}")
     if any(isinstance(item, SymValue) for item in items) and is_none(key):
         found = _symbolic_extreme(items, symbol)
         if found is not None:
