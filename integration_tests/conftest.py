@@ -67,21 +67,25 @@ def clean_environment(tmp_path_factory: pytest.TempPathFactory) -> Path:
     inside = Path(sysconfig.get_path("purelib", vars={"base": str(folder)}))
     for distribution in (*_with_requirements("torch"), metadata.distribution("pip")):
         for top in {file.parts[0] for file in distribution.files or ()} - {"..", "__pycache__"}:
-            (inside / top).symlink_to(distribution.locate_file(top))
+            if not (inside / top).exists():  # several distributions have parts of one folder, as nvidia
+                (inside / top).symlink_to(distribution.locate_file(top))
     return folder / "bin" / "python"
 
 
 def _with_requirements(name: str) -> Iterator[metadata.Distribution]:
-    """A distribution and all that it requires without extras; what lies beside torch goes before other versions."""
+    """A distribution and all that it requires; what lies beside torch goes before other versions."""
     path = [str(Path(torch.__file__).parent.parent), *sys.path]
-    seen: set[str] = set()
-    pending = [name]
+    seen: dict[str, metadata.Distribution] = {}
+    done: set[tuple[str, str]] = set()
+    pending = [(name, "")]
     while pending:
-        name = canonicalize_name(pending.pop())
-        if name in seen:
+        name, extra = pending.pop()
+        if (name, extra) in done:
             continue
-        seen.add(name)
-        found = next(iter(metadata.distributions(name=name, path=path)))
-        yield found
-        required = map(Requirement, found.requires or ())
-        pending += [r.name for r in required if r.marker is None or r.marker.evaluate({"extra": ""})]
+        done.add((name, extra))
+        if name not in seen:
+            seen[name] = next(iter(metadata.distributions(name=name, path=path)))
+            yield seen[name]
+        for required in map(Requirement, seen[name].requires or ()):
+            if required.marker is None or required.marker.evaluate({"extra": extra}):
+                pending += [(canonicalize_name(required.name), more) for more in ("", *required.extras)]

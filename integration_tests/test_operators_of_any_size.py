@@ -106,6 +106,10 @@ def _differentiate(function: Callable[..., Any], x: torch.Tensor) -> Any:
     return result, gradient
 
 
+_FIXED_BY_OLDER_FORMULAS = frozenset({"factors", "equations", "triangles", "eigenvalues", "middle"})
+"""Before torch 2.13 autograd's own formulas of these read sizes as plain numbers: a version for each size."""
+
+
 def _versions(fast: Any) -> int:
     return len(fast.__fxstack_capture__.report.replacements)
 
@@ -117,7 +121,8 @@ def test_one_graph_for_all_sizes(name: str) -> None:
     for n in (7, 8, 12, 15):
         x = torch.randn(2, 3, *range(n, n + rank - 2))
         torch.testing.assert_close(_differentiate(fast, x), _differentiate(function, x))
-    assert _versions(fast) == 1
+    is_fixed = name in _FIXED_BY_OLDER_FORMULAS and torch.__version__ < "2.13"
+    assert _versions(fast) == (4 if is_fixed else 1)
 
 
 class _Recurrent(nn.Module):
