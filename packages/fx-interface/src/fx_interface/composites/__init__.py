@@ -19,6 +19,7 @@ from fx_interface.composites.ranges import hamming_window, hann_window, linspace
 from fx_interface.composites.recurrent import lstm
 from fx_interface.composites.resampling import interpolate
 from fx_interface.composites.spectral import fftfreq, istft, rfftfreq, stft
+from fx_interface.composites.splitting import unsafe_chunk, unsafe_split, unsafe_split_with_sizes
 
 COMPOSITES: Final[Mapping[Any, Callable[..., Any]]] = {
     functional.interpolate: interpolate,
@@ -44,6 +45,12 @@ COMPOSITES: Final[Mapping[Any, Callable[..., Any]]] = {
     torch.fft.rfftfreq: rfftfreq,
     torch.istft: istft,
     torch.Tensor.istft: istft,
+    torch.unsafe_chunk: unsafe_chunk,
+    torch.Tensor.unsafe_chunk: unsafe_chunk,
+    torch.unsafe_split: unsafe_split,
+    torch.Tensor.unsafe_split: unsafe_split,
+    torch.unsafe_split_with_sizes: unsafe_split_with_sizes,
+    torch.Tensor.unsafe_split_with_sizes: unsafe_split_with_sizes,
 }
 
 __all__ = ["COMPOSITES"]

@@ -1,0 +1,51 @@
+"""Splits that autograd does not know as views share the memory of what they split."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import fxstack
+
+
+def written_whole(x: torch.Tensor) -> Any:
+    first, second = x.unsafe_chunk(2)
+    x.add_(1)
+    return first * 2, second
+
+
+def written_part(x: torch.Tensor) -> Any:
+    first, _ = torch.unsafe_split(x, 2, dim=-1)
+    first.add_(1)
+    return x * 2
+
+
+def written_twice(x: torch.Tensor) -> Any:
+    made = x.exp()
+    first, second = made.unsafe_split_with_sizes([1, made.shape[0] - 1])
+    made.mul_(3)
+    second.add_(first.sum())
+    return first, second, made
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("program", [written_whole, written_part, written_twice])
+def test_writes_are_seen(program: Callable[[torch.Tensor], Any], dynamic: bool) -> None:
+    compiled = fxstack.compile(program, fullgraph=True, dynamic=dynamic)
+    given = [torch.linspace(0, 1, 4) for _ in range(2)]
+    torch.testing.assert_close(compiled(given[0]), program(given[1]))
+    torch.testing.assert_close(*given)
+
+
+def test_parts_show_the_input() -> None:
+    x = torch.ones(5)
+    first, second = fxstack.compile(lambda x: x.unsafe_split_with_sizes([2, 3]), fullgraph=True)(x)
+    assert (first.data_ptr(), second.data_ptr()) == (x.data_ptr(), x[2:].data_ptr())
+
+
+def test_what_torch_refuses() -> None:
+    with pytest.raises(RuntimeError, match="split_with_sizes"):
+        fxstack.compile(lambda x: x.unsafe_split_with_sizes([2, 2]))(torch.ones(5))
