@@ -161,7 +161,7 @@ def measure(operators: Sequence[str], count: int, *, check: bool, layouts: bool)
 
 
 _READS_BEYOND = frozenset({"aten._embedding_bag.default", "aten._embedding_bag_forward_only.default"})
-"""Operators whose kernels in torch read integers as if they lay side by side, and so other memory behind stretched ones."""
+"""Their kernels in torch read integers as if they lay side by side, and so other memory behind stretched ones."""
 
 
 def check_layouts(op: OpOverload, args: Any, kwargs: Any) -> Iterator[str]:
