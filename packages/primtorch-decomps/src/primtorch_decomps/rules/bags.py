@@ -15,29 +15,6 @@ from primtorch_decomps.rules.factorizations import nothing, row_major
 _SUM, _MEAN, _MAX = 0, 1, 2
 
 
-@spec_rule("aten._embedding_bag_forward_only.default")
-def bags_without_gradients(
-    weight: TensorSpec,
-    indices: TensorSpec,
-    offsets: TensorSpec,
-    scale_grad_by_freq: bool = False,
-    mode: int = _SUM,
-    sparse: bool = False,
-    per_sample_weights: TensorSpec | None = None,
-    include_last_offset: bool = False,
-    padding_idx: int = -1,
-    *,
-    env: ShapeEnv,
-) -> tuple[TensorSpec, TensorSpec, TensorSpec, TensorSpec]:
-    """As with gradients, but sums note a size for the last offset too."""
-    options = (scale_grad_by_freq, mode, sparse, per_sample_weights, include_last_offset, padding_idx)
-    found = bags(weight, indices, offsets, *options, env=env)
-    if mode != _SUM:
-        return found
-    sizes = row_major(offsets.sizes, indices)
-    return *found[:2], sizes, sizes
-
-
 @spec_rule("aten._embedding_bag.default")
 def bags(
     weight: TensorSpec,
@@ -66,6 +43,19 @@ def bags(
     of_indices = row_major(indices.sizes, indices) if noted else nothing(indices)
     sizes = row_major((count,), indices)
     return made, of_indices, sizes, row_major(made.sizes, indices) if mode == _MAX else sizes
+
+
+@spec_rule("aten._embedding_bag_forward_only.default")
+def bags_without_gradients(
+    weight: TensorSpec, indices: TensorSpec, offsets: TensorSpec, *options: Any, env: ShapeEnv, **named: Any
+) -> tuple[TensorSpec, TensorSpec, TensorSpec, TensorSpec]:
+    """As with gradients, but sums note a size for the last offset too."""
+    found = bags(weight, indices, offsets, *options, env=env, **named)
+    mode = options[1] if len(options) > 1 else named.get("mode", _SUM)
+    if mode != _SUM:
+        return found
+    sizes = row_major(offsets.sizes, indices)
+    return *found[:2], sizes, sizes
 
 
 @spec_rule("aten._embedding_bag_dense_backward.default")

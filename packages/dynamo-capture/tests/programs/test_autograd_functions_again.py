@@ -1,0 +1,191 @@
+"""Derivatives of derivatives, and rules for transforms, of ``torch.autograd.Function``."""
+
+import pytest
+import torch
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+from dynamo_capture import optimize
+
+X = torch.arange(6.0).reshape(2, 3) / 6 + 0.5
+
+
+def given(offset=0.0):
+    return (X + offset).requires_grad_()
+
+
+class Once(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.exp()
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x
+
+
+class Twice(Once):
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x * x
+
+
+def test_second_derivatives():
+    def second(f):
+        x = given()
+        (first,) = torch.autograd.grad(f(x).pow(2).sum(), x, create_graph=True)
+        first.sum().backward()
+        return x.grad
+
+    fast = optimize(lambda graph_module, _: graph_module.forward, fullgraph=True)
+    assert torch.equal(second(Twice.apply), second(fast(lambda x: Twice.apply(x))))
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        second(fast(lambda x: Once.apply(x)))
+
+
+class Inner(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x.cos() * 5
+
+
+class Outer(Function):
+    @staticmethod
+    def forward(ctx, x):
+        y = Inner.apply(x)
+        ctx.save_for_backward(y)
+        return Inner.apply(y)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (y,) = ctx.saved_tensors
+        return Inner.apply(grad * y)
+
+
+def test_functions_in_functions(whole):
+    whole(lambda x: Outer.apply(x) + Inner.apply(x), (given(),), (given(1.0),))
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 5 * ctx.saved_tensors[0]
+
+
+class BackwardCallsAnother(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad * x**2 + Square.apply(x)
+
+
+class BackwardWithoutGradients(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        with torch.no_grad():
+            constant = x * 2
+        with torch.enable_grad():
+            grad = grad * x
+        with torch.set_grad_enabled(False):
+            constant = constant * x
+        return grad * constant
+
+
+class BackwardUnderAutocast(Function):
+    @staticmethod
+    @torch.amp.custom_fwd(device_type="cpu")
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    @torch.amp.custom_bwd(device_type="cpu")
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0] ** 2
+
+
+@pytest.mark.parametrize(
+    "function", [Outer, BackwardCallsAnother, BackwardWithoutGradients, BackwardUnderAutocast]
+)
+def test_what_a_backward_does_is_differentiated_again(function):
+    fast = optimize(lambda graph_module, _: graph_module.forward, fullgraph=True)(lambda x: function.apply(x))
+    found = []
+    for run in (function.apply, fast):
+        x = given()
+        (first,) = torch.autograd.grad(run(x).pow(2).sum(), x, create_graph=True)
+        found.append([first, *torch.autograd.grad(first.sum(), x)])
+    torch.testing.assert_close(*found)
+    assert torch.is_grad_enabled()
+
+
+class Recursive(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.sin()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * Recursive.apply(ctx.saved_tensors[0] + 1.5)
+
+
+def test_a_function_in_its_own_backward_breaks(same):
+    same(lambda x: Recursive.apply(x) * 2, (given(),), breaks=1)
+
+
+class WithRules(Function):
+    @staticmethod
+    def forward(x):
+        return x**2
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        return tangent * 9 * ctx.saved_tensors[0]
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return WithRules.apply(x) + info.batch_size, in_dims[0]
+
+
+def test_rules_for_transforms_are_used():
+    def f(x):
+        return torch.func.jvp(WithRules.apply, (x,), (torch.ones(3),)), torch.func.vmap(WithRules.apply)(x)
+
+    fast = optimize(lambda graph_module, _: graph_module.forward)(f)
+    torch.testing.assert_close(fast(torch.arange(3.0)), f(torch.arange(3.0)))
+
+
+def test_what_has_no_rule_for_a_transform_raises():
+    fast = optimize(lambda graph_module, _: graph_module.forward)(lambda x: torch.func.vmap(Square.apply)(x))
+    with pytest.raises(RuntimeError, match="setup_context"):
+        fast(torch.arange(3.0))
