@@ -1,0 +1,374 @@
+"""What a call did, as far as a program can tell, in a form that two runs can be compared by.
+
+``observe`` runs a function and writes down its result, exception, output, warnings, gradients, what became of its
+arguments, the random state and torch's modes. ``differences`` lists where two such outcomes are not the same:
+
+    expected = observe(program, *arguments())
+    actual = observe(compiled, *arguments())
+    assert not differences(expected, actual)
+
+Tensors are compared by type, dtype, device, shape, strides, offset, version, history and to the bit; which tensors
+share memory and which objects are one object is part of the outcome. A backend whose arithmetic may round otherwise
+passes another comparison of values (``rounding``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import io
+import math
+import random
+import traceback
+import types
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+_BY_IDENTITY: Any = object.__eq__
+CompareValues = Callable[[torch.Tensor, torch.Tensor], str | None]
+
+
+@dataclass(frozen=True, slots=True)
+class TensorForm:
+    """A tensor at one moment; ``storage`` numbers the memories of an outcome in the order in which they are met."""
+
+    facts: Mapping[str, object]
+    storage: int | None
+    content: torch.Tensor
+    grad: Form | None
+
+
+@dataclass(frozen=True, slots=True)
+class ObjectForm:
+    """An object: its class, the number of its identity, and what it consists of by name."""
+
+    kind: str
+    identity: int | None
+    parts: Mapping[str, Form]
+
+
+@dataclass(frozen=True, slots=True)
+class LeafForm:
+    """A value that is compared as a whole."""
+
+    text: str
+
+
+Form = TensorForm | ObjectForm | LeafForm
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """All that ``observe`` saw, by the name of what it looked at."""
+
+    forms: Mapping[str, Form]
+
+
+def observe(
+    function: Callable[..., Any],
+    *args: Any,
+    backward: bool = True,
+    also: Mapping[str, Any] | None = None,
+    lines_of: str | None = None,
+) -> Outcome:
+    """Run ``function(*args)`` and describe what it did.
+
+    ``backward``: differentiate the sum of the results that have a history. ``also``: further objects that the
+    call may change (a module, a log), described afterwards by these names. ``lines_of``: a file whose lines in the
+    traceback of an exception are part of the outcome.
+    """
+    torch.manual_seed(0)
+    random.seed(0)
+    out = io.StringIO()
+    result, error = None, None
+    with contextlib.redirect_stdout(out), warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        try:
+            result = function(*args)
+        except Exception as raised:
+            error = raised
+    drawn = torch.get_rng_state().tolist(), random.getstate()
+    modes = _modes()
+    described = _Describer()
+    seen: dict[str, object] = {"result": result, "arguments": args, **(also or {})}
+    before = {name: described.form(value) for name, value in seen.items()}
+    forms: dict[str, Form] = {**before, "exception": _exception(error, lines_of)}
+    forms["output"] = LeafForm(out.getvalue())
+    forms["warnings"] = LeafForm(repr([(w.category.__name__, str(w.message)) for w in heard]))
+    forms["random state"] = LeafForm(str(hash(str(drawn))))
+    forms["modes"] = LeafForm(repr(modes))
+    if error is not None:
+        traceback.clear_frames(error.__traceback__)
+    if backward:
+        forms["backward"] = _exception(_differentiate(result), None)
+        after = _Describer()
+        forms.update({f"{name} after backward": after.form(value) for name, value in seen.items()})
+    return Outcome(forms)
+
+
+def differences(
+    expected: Outcome, actual: Outcome, values: CompareValues | None = None, ignore: Iterable[str] = ()
+) -> list[str]:
+    """One line for each place where two outcomes differ; empty if nobody can tell them apart.
+
+    ``values`` compares two tensors of equal dtype and shape and says in words how they differ (``same_bits`` if
+    None). ``ignore``: names of an outcome's parts, or of tensors' facts, that do not count.
+    """
+    left_out = frozenset(ignore)
+    names = [name for name in {**expected.forms, **actual.forms} if name not in left_out]
+    compare = _Comparison(values or same_bits, left_out)
+    found: list[str] = []
+    for name in names:
+        found += compare(name, expected.forms.get(name), actual.forms.get(name))
+    return found
+
+
+def same_bits(one: torch.Tensor, two: torch.Tensor) -> str | None:
+    """None if two tensors hold the same bits, NaN payloads aside."""
+    if _equal_bits(one, two):
+        return None
+    return f"{_shown(one)} is {_shown(two)}"
+
+
+def rounding(relative: float, absolute: float) -> CompareValues:
+    """A comparison of floating point numbers up to a tolerance; NaN, infinities and other types must be the same."""
+
+    def compare(one: torch.Tensor, two: torch.Tensor) -> str | None:
+        if not (one.is_floating_point() or one.is_complex()):
+            return same_bits(one, two)
+        close = torch.isclose(one, two, rtol=relative, atol=absolute, equal_nan=True)
+        return None if bool(close.all()) else f"{_shown(one)} is {_shown(two)}"
+
+    return compare
+
+
+def _differentiate(result: Any) -> BaseException | None:
+    wanted = [t for t in _tensors(result) if t.requires_grad and t.grad_fn is not None]
+    try:
+        if wanted:
+            sum((t.abs() if t.is_complex() else t).sum() for t in wanted).backward(retain_graph=True)  # type: ignore[union-attr]
+    except Exception as raised:
+        return raised
+    return None
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _tensors(item)
+    elif isinstance(value, dict):
+        for item in value.values():
+            yield from _tensors(item)
+
+
+def _modes() -> dict[str, object]:
+    return {
+        "grad": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "autocast": (torch.is_autocast_enabled("cpu"), torch.get_autocast_dtype("cpu")),
+        "autocast cache": torch.is_autocast_cache_enabled(),
+        "default dtype": torch.get_default_dtype(),
+        "default device": str(torch.get_default_device()),
+        "function modes": torch._C._len_torch_function_stack(),
+        "dispatch modes": torch._C._len_torch_dispatch_stack(),
+        "function subclasses": torch._C._is_torch_function_enabled(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+        "anomaly": torch.is_anomaly_enabled(),
+    }
+
+
+def _exception(error: BaseException | None, lines_of: str | None) -> Form:
+    if error is None:
+        return LeafForm("none")
+    lines = [
+        f"{entry.name}:{entry.lineno}"
+        for entry in traceback.extract_tb(error.__traceback__)
+        if entry.filename == lines_of
+    ]
+    parts: dict[str, Form] = {
+        "text": LeafForm(str(error)),
+        "lines": LeafForm(repr(lines) if lines_of else ""),
+        "traceback": LeafForm(str(error.__traceback__ is not None)),
+    }
+    if error.__cause__ is not None:
+        parts["cause"] = _exception(error.__cause__, lines_of)
+    if error.__context__ is not None:
+        parts["context"] = _exception(error.__context__, lines_of)
+    return ObjectForm(type(error).__qualname__, None, parts)
+
+
+class _Describer:
+    """Turns objects into forms; numbers objects and memories in the order in which it meets them."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, tuple[int, object]] = {}
+        self._storages: dict[int, int] = {}
+        self._inside: set[int] = set()
+
+    def form(self, value: Any) -> Form:
+        if isinstance(value, torch.Tensor):
+            return self._tensor(value)
+        if (
+            isinstance(value, (int, float, complex, str, bytes, type(None)))
+            and type(value).__module__ == "builtins"
+        ):
+            return LeafForm(_number_text(value))
+        known = id(value) in self._objects
+        identity = self._objects.setdefault(id(value), (len(self._objects), value))[0]
+        kind = type(value).__qualname__
+        if known or isinstance(
+            value, (type, types.FunctionType, types.BuiltinFunctionType, types.ModuleType)
+        ):
+            return ObjectForm(kind, identity, {"name": LeafForm(getattr(value, "__qualname__", ""))})
+        return ObjectForm(kind, identity, {name: self.form(part) for name, part in _parts(value)})
+
+    def _tensor(self, tensor: torch.Tensor) -> Form:
+        seen = id(tensor) in self._objects
+        identity = self._objects.setdefault(id(tensor), (len(self._objects), tensor))[0]
+        if hasattr(type(tensor), "__tensor_flatten__"):
+            names, context = tensor.__tensor_flatten__()  # type: ignore[attr-defined]
+            inner = {name: self.form(getattr(tensor, name)) for name in names}
+            return ObjectForm(type(tensor).__qualname__, identity, {**inner, "context": self.form(context)})
+        strided = tensor.layout == torch.strided
+        facts = {
+            "class": type(tensor).__qualname__,
+            "identity": identity,
+            "dtype": tensor.dtype,
+            "device": tensor.device,
+            "layout": tensor.layout,
+            "shape": tuple(tensor.shape),
+            "strides": tensor.stride() if strided else None,
+            "offset": tensor.storage_offset() if strided else None,
+            "requires_grad": tensor.requires_grad,
+            "is_leaf": tensor.is_leaf,
+            "has history": tensor.grad_fn is not None,
+            "is inference": tensor.is_inference(),
+            "conj": tensor.is_conj(),
+            "neg": tensor.is_neg(),
+            "version": None if tensor.is_inference() else tensor._version,
+        }
+        storage = None
+        if strided and tensor.device.type != "meta":
+            memory = tensor.untyped_storage()
+            storage = self._storages.setdefault(memory._cdata, len(self._storages))
+            self._objects.setdefault(id(memory), (-1, memory))
+        content = tensor.detach().resolve_conj().resolve_neg().clone()
+        grad = None
+        if tensor.is_leaf and tensor.grad is not None and not seen:
+            grad = self.form(tensor.grad)
+        return TensorForm(facts, storage, content, grad)
+
+
+def _parts(value: Any) -> Iterable[tuple[str, Any]]:
+    if isinstance(value, (list, tuple, deque)):
+        yield from ((f"[{at}]", item) for at, item in enumerate(value))
+    elif isinstance(value, (dict, types.MappingProxyType)):
+        for at, (key, item) in enumerate(value.items()):
+            yield f"key {at}", key
+            yield f"[{at}]", item
+    elif isinstance(value, (set, frozenset)):
+        yield from ((f"item {at}", item) for at, item in enumerate(sorted(value, key=repr)))
+    elif isinstance(value, BaseException):
+        yield "args", value.args
+    elif isinstance(value, torch.nn.Module):
+        yield from value.named_parameters()
+        yield from value.named_buffers()
+        yield "training", value.training
+    elif isinstance(value, types.MethodType):
+        yield "function", value.__func__
+        yield "self", value.__self__
+    elif dataclasses.is_dataclass(value) or (
+        hasattr(value, "__dict__") and type(value).__eq__ is _BY_IDENTITY
+    ):
+        yield from sorted(vars(value).items())
+    elif type(value).__eq__ is not _BY_IDENTITY:
+        yield "text", repr(value)
+
+
+def _number_text(value: Any) -> str:
+    if isinstance(value, float) and math.isnan(value):
+        return "float nan"
+    return f"{type(value).__name__} {value!r}"
+
+
+class _Comparison:
+    def __init__(self, values: CompareValues, left_out: frozenset[str]) -> None:
+        self._values = values
+        self._left_out = left_out
+
+    def __call__(self, where: str, one: Form | None, two: Form | None) -> list[str]:
+        match one, two:
+            case TensorForm(), TensorForm():
+                return self._tensors(where, one, two)
+            case ObjectForm(), ObjectForm():
+                return self._objects(where, one, two)
+            case _:
+                return [] if one == two else [f"{where}: {_words(one)} is {_words(two)}"]
+
+    def _objects(self, where: str, one: ObjectForm, two: ObjectForm) -> list[str]:
+        if one.kind != two.kind:
+            return [f"{where}: {one.kind} {_words(one)} is {two.kind} {_words(two)}"]
+        found = []
+        if one.identity != two.identity and "identity" not in self._left_out:
+            found.append(f"{where}: object number {one.identity} is number {two.identity}")
+        if list(one.parts) != list(two.parts):
+            return [*found, f"{where}: parts {list(one.parts)} are {list(two.parts)}"]
+        for name, part in one.parts.items():
+            if name not in self._left_out:
+                found += self(f"{where}.{name}", part, two.parts[name])
+        return found
+
+    def _tensors(self, where: str, one: TensorForm, two: TensorForm) -> list[str]:
+        found = [
+            f"{where}: {name} {fact} is {two.facts[name]}"
+            for name, fact in one.facts.items()
+            if fact != two.facts[name] and name not in self._left_out and not _no_strides(name, one)
+        ]
+        if one.storage != two.storage and "storage" not in self._left_out:
+            found.append(f"{where}: memory number {one.storage} is number {two.storage}")
+        if one.facts["shape"] == two.facts["shape"] and one.facts["dtype"] == two.facts["dtype"]:
+            differ = self._values(one.content, two.content)
+            found += [] if differ is None else [f"{where}: {differ}"]
+        return found + ([] if "grad" in self._left_out else self(f"{where}.grad", one.grad, two.grad))
+
+
+def _no_strides(name: str, form: TensorForm) -> bool:
+    """Strides of tensors without items say nothing."""
+    return name == "strides" and 0 in form.content.shape
+
+
+def _equal_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
+    if one.layout != torch.strided:
+        return one.layout == two.layout and _equal_bits(one.to_dense(), two.to_dense())
+    if one.is_complex():
+        return _equal_bits(torch.view_as_real(one), torch.view_as_real(two))
+    if not one.is_floating_point():
+        return bool(torch.equal(one, two))
+    both_nan = torch.isnan(one) & torch.isnan(two)
+    same = (one == two) & (torch.signbit(one) == torch.signbit(two))
+    return bool((same | both_nan).all())
+
+
+def _shown(tensor: torch.Tensor) -> str:
+    return " ".join(repr(tensor).split())[:300]
+
+
+def _words(form: Form | None) -> str:
+    match form:
+        case None:
+            return "nothing"
+        case LeafForm():
+            return form.text
+        case TensorForm():
+            return _shown(form.content)
+        case ObjectForm():
+            return f"{form.kind}({', '.join(f'{name}={_words(part)}' for name, part in form.parts.items())})"[
+                :300
+            ]
