@@ -1,0 +1,247 @@
+"""Runs programs drawn at random, eagerly and compiled, and prints those whose outcomes differ.
+
+An adversary is a module beside this one with a function ``draw(random) -> str``: the text of a module that defines
+
+    def program(...): ...           what is compiled
+    CALLS = [lambda: (...), ...]    the arguments of each call, made afresh for each way of running the program
+    WATCHED = {...}                 optional: objects that the program may change, described after each call
+
+The text is executed once for each way of running it, so that no state is shared. All calls go to the same compiled
+function, so that later ones meet versions that earlier ones made. ``main`` draws ``count`` programs from a seed, runs
+them in processes of some hundred programs (a crash or a hang ends one process, and is a failure of the program that
+was running) and exits with 1 if an outcome differs.
+
+    python integration_tests/adversaries/statements.py 2000 --seed 1 --jobs 2 --backend eager
+    python integration_tests/adversaries/statements.py --only 17 --seed 1 --show
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import linecache
+import logging
+import os
+import subprocess
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Any
+
+BATCH = 200
+PROGRAM_SECONDS = 60.0
+
+Draw = Callable[[Random], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparing:
+    """How an adversary's outcomes are compared: what does not count, by backend, and how near values must be."""
+
+    ignored: Mapping[str, frozenset[str]]
+    tolerances: Mapping[str, tuple[float, float]]
+
+    @classmethod
+    def exactly(cls) -> Comparing:
+        """To the bit under ``eager`` and ``aot_eager``; ``inductor`` may round and count versions otherwise."""
+        return cls({"inductor": frozenset({"version"})}, {"inductor": (1e-4, 1e-5)})
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    number: int
+    source: str
+    differences: tuple[str, ...]
+
+
+def main(draw: Draw, comparing: Comparing | None = None) -> None:
+    """The command line of an adversary."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("count", nargs="?", type=int, default=200)
+    parser.add_argument("--seed", default="1")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--backend", default="eager", help="a backend's name, or several with commas")
+    parser.add_argument("--only", type=int, help="the number of one program, run in this process")
+    parser.add_argument("--from", dest="first", type=int, help=argparse.SUPPRESS)
+    parser.add_argument("--show", action="store_true", help="print each program before it runs")
+    options = parser.parse_args()
+    numbers = _numbers(options)
+    if numbers is not None:
+        failed = _run_here(draw, comparing or Comparing.exactly(), numbers, options)
+    else:
+        failed = _run_batches(options)
+    sys.exit(1 if failed else 0)
+
+
+def _numbers(options: argparse.Namespace) -> range | None:
+    if options.only is not None:
+        return range(options.only, options.only + 1)
+    if options.first is not None:
+        return range(options.first, options.first + options.count)
+    return None
+
+
+def _run_here(draw: Draw, comparing: Comparing, numbers: range, options: argparse.Namespace) -> int:
+    failed = 0
+    for number in numbers:
+        source = draw(Random(f"{options.seed} {number}"))
+        if options.show:
+            print(f"# program {number}\n{source}", flush=True)
+        else:
+            print(f"running {number}", flush=True)
+        for backend in options.backend.split(","):
+            found = compare(source, f"<adversary {options.seed} {number}>", backend, comparing)
+            if found:
+                failed += 1
+                print(f"# program {number} of seed {options.seed} differs under {backend}", flush=True)
+                print(source, *(f"    {line}" for line in found), sep="\n", flush=True)
+    print(f"{len(numbers)} programs, {failed} failed", flush=True)
+    return failed
+
+
+def _run_batches(options: argparse.Namespace) -> int:
+    starts = range(0, options.count, BATCH)
+    with ThreadPoolExecutor(options.jobs) as pool:
+        parts = pool.map(lambda start: _run_batch(options, start), starts)
+        failed = sum(parts)
+    print(f"{options.count} programs, {failed} failed (seed {options.seed}, {options.backend})")
+    return failed
+
+
+def _run_batch(options: argparse.Namespace, start: int) -> int:
+    """A process for some programs; after a crash or a hang, another one for the rest."""
+    count, failed = min(BATCH, options.count - start), 0
+    while count > 0:
+        command = [sys.executable, sys.argv[0], str(count), "--from", str(start), "--seed", options.seed]
+        try:
+            done = subprocess.run(
+                [*command, "--backend", options.backend],
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PROGRAM_SECONDS + 10 * count,
+            )
+            text, status = done.stdout, done.returncode
+            errors = done.stderr
+        except subprocess.TimeoutExpired as expired:
+            text, status, errors = _text(expired.stdout), -1, "the time is over"
+        reported = [line for line in text.splitlines() if not line.startswith("running ")]
+        finished = bool(reported) and reported[-1].endswith(" failed")
+        if finished and status in (0, 1):
+            if status:
+                print("\n".join(reported[:-1]), flush=True)
+                failed += int(reported[-1].split()[-2])
+            return failed
+        at = max(
+            [int(line.split()[1]) for line in text.splitlines() if line.startswith("running ")], default=start
+        )
+        print(
+            "\n".join(reported),
+            f"# program {at} of seed {options.seed} ended its process ({status})",
+            sep="\n",
+        )
+        print(errors[-2000:], flush=True)
+        failed += 1
+        count, start = count - (at + 1 - start), at + 1
+    return failed
+
+
+def _text(output: Any) -> str:
+    return output.decode() if isinstance(output, bytes) else (output or "")
+
+
+def compare(source: str, name: str, backend: str, comparing: Comparing) -> list[str]:
+    """Run one program's text eagerly and compiled; where the outcomes of its calls differ."""
+    import torch
+
+    import fxstack
+    from fx_interface.conformance.outcomes import differences, observe, rounding
+
+    tolerance = comparing.tolerances.get(backend)
+    values = None if tolerance is None else rounding(*tolerance)
+    ignored = comparing.ignored.get(backend, frozenset())
+    plain, fast = _module(source, name), _module(source, name)
+    fxstack.reset()
+    options = {"cache": False} if backend == "inductor" else None
+    compiled = fxstack.compile(fast.program, backend=backend, options=options)
+    found: list[str] = []
+    with _mistakes() as mistakes:
+        for number, (one, two) in enumerate(zip(plain.CALLS, fast.CALLS, strict=True)):
+            watched = getattr(plain, "WATCHED", None), getattr(fast, "WATCHED", None)
+            torch.manual_seed(1)
+            first = one()
+            torch.manual_seed(1)
+            second = two()
+            with _restored():
+                expected = observe(plain.program, *first, also=watched[0], lines_of=name)
+            with _restored():
+                actual = observe(compiled, *second, also=watched[1], lines_of=name)
+            found += [
+                f"call {number}: {line}"
+                for line in differences(expected, actual, values=values, ignore=ignored)
+            ]
+    return found + mistakes
+
+
+def _module(source: str, name: str) -> Any:
+    made = ModuleType("adversary")
+    made.__file__ = name
+    linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
+    exec(compile(source, name, "exec"), made.__dict__)
+    return made
+
+
+@contextlib.contextmanager
+def _restored() -> Iterator[None]:
+    """What a program leaves switched on is switched off for the next."""
+    import torch
+
+    grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    try:
+        yield
+    finally:
+        torch.set_grad_enabled(grad)
+        torch.set_default_dtype(dtype)
+        torch.set_default_device(None)
+
+
+@contextlib.contextmanager
+def _mistakes() -> Iterator[list[str]]:
+    """Reports of defects of the compiler itself, which the user's program survives."""
+    found: list[str] = []
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            trace = "" if record.exc_info is None else "".join(traceback.format_exception(*record.exc_info))
+            found.append(f"logged: {record.getMessage()}\n{trace}")
+
+    handler = Handler(logging.ERROR)
+    loggers = [
+        logging.getLogger(name) for name in ("dynamo_capture", "fxstack", "aot_autograd", "inductor_codegen")
+    ]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+
+
+def run_in_test(path: Path, default: int, **options: str) -> None:
+    """The adversary at ``path`` as a test: ``ADVERSARY_PROGRAMS`` and ``ADVERSARY_SEED`` say how many and which."""
+    count = os.environ.get("ADVERSARY_PROGRAMS", str(default))
+    seed = os.environ.get("ADVERSARY_SEED", "1")
+    chosen = [part for name, value in options.items() for part in (f"--{name}", value)]
+    done = subprocess.run(
+        [sys.executable, str(path), count, "--seed", seed, *chosen],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-5000:]
