@@ -34,6 +34,7 @@ BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
 TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.3", "numpy")
 TRITON_TOOLS = ("triton>=3.6,<3.7", "numpy<2.4")  # numpy 2.4 breaks the interpreter of Triton 3.6
 TRITON_TESTS = "packages/inductor-codegen/tests/codegen/triton"
+ADVERSARIES = "integration_tests/adversaries"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
 
@@ -139,14 +140,31 @@ def bench_operators(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """Random programs, new ones in every run and many more than the tests try: `nox -s fuzz -- 20000`."""
+    """Random programs, new ones in every run: `nox -s fuzz -- 10` runs ten times as many as the tests do."""
     install_stack(session)
-    count = session.posargs[0] if session.posargs else "10000"
+    times = int(session.posargs[0]) if session.posargs else 10
     seed = str(random.randrange(1 << 30))
-    environment = {"RANDOM_PROGRAMS": count, "DYNAMO_CAPTURE_FUZZ": count, "DYNAMO_CAPTURE_FUZZ_SEED": seed}
-    folders = ("packages/aot-autograd/tests/test_random_programs.py", "packages/dynamo-capture/tests/fuzz")
-    for folder in folders:
-        session.run("python", "-m", "pytest", "-q", folder, env=ONE_THREAD | environment)
+    count = str(times * 1000)
+    older = {"RANDOM_PROGRAMS": count, "DYNAMO_CAPTURE_FUZZ": count, "DYNAMO_CAPTURE_FUZZ_SEED": seed}
+    jobs = str(os.cpu_count() or 1)
+    drawn = {"ADVERSARY_TIMES": str(times), "ADVERSARY_SEED": seed, "ADVERSARY_JOBS": jobs}
+    folders = (
+        ADVERSARIES,
+        "packages/aot-autograd/tests/test_random_programs.py",
+        "packages/dynamo-capture/tests/fuzz",
+    )
+    session.log(f"seed {seed}")
+    failed = [
+        folder
+        for folder in folders
+        if not _passes(partial(_fuzz_tests, session, folder, ONE_THREAD | older | drawn))
+    ]
+    if failed:
+        session.error(f"failed: {', '.join(failed)}")
+
+
+def _fuzz_tests(session: nox.Session, folder: str, environment: dict[str, str]) -> None:
+    session.run("python", "-m", "pytest", "-q", "-s", "--timeout=0", folder, env=environment)
 
 
 @nox.session(name="coverage-ops")

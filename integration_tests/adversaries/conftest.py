@@ -1,8 +1,47 @@
-"""Tests of this folder import the driver beside them."""
+"""Runs the chosen adversaries one after another in a process beside the other tests, from the end of collection on."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent))
+import pytest
+
+FOLDER = Path(__file__).parent
+sys.path.insert(0, str(FOLDER))
+
+_STARTED = pytest.StashKey[dict[tuple[str, int, str], Future[None]]]()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that wait for an adversary come last."""
+    items.sort(key=lambda item: item.path.parent == FOLDER)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Start what was chosen; its tests wait for it."""
+    from driver import run_in_test
+
+    pool = ThreadPoolExecutor(1)
+    session.stash[_STARTED] = {}
+    if session.config.option.collectonly:
+        return
+    for item in session.items:
+        if item.path.parent == FOLDER and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+            given = item.callspec.params
+            name, count, backend = run = given["name"], given["count"], given["backend"]
+            session.stash[_STARTED][run] = pool.submit(run_in_test, FOLDER / f"{name}.py", count, backend)
+    pool.shutdown(wait=False)
+
+
+@pytest.fixture
+def wait_for(request: pytest.FixtureRequest) -> Callable[[str, int, str], None]:
+    """Waits for the run of an adversary; raises its AssertionError if a program differed."""
+    started = request.session.stash[_STARTED]
+
+    def wait(name: str, count: int, backend: str) -> None:
+        started[name, count, backend].result()
+
+    return wait

@@ -233,15 +233,24 @@ def _mistakes() -> Iterator[list[str]]:
             logger.removeHandler(handler)
 
 
-def run_in_test(path: Path, default: int, **options: str) -> None:
-    """The adversary at ``path`` as a test: ``ADVERSARY_PROGRAMS`` and ``ADVERSARY_SEED`` say how many and which."""
-    count = os.environ.get("ADVERSARY_PROGRAMS", str(default))
-    seed = os.environ.get("ADVERSARY_SEED", "1")
-    chosen = [part for name, value in options.items() for part in (f"--{name}", value)]
+def run_in_test(path: Path, count: int, backend: str) -> None:
+    """The adversary at ``path`` as a test.
+
+    ``ADVERSARY_TIMES`` multiplies the number of programs, ``ADVERSARY_SEED`` draws others, ``ADVERSARY_JOBS`` is the
+    number of processes side by side.
+    """
+    total = count * int(os.environ.get("ADVERSARY_TIMES", "1"))
+    chosen = [
+        "--seed",
+        os.environ.get("ADVERSARY_SEED", "1"),
+        "--jobs",
+        os.environ.get("ADVERSARY_JOBS", "1"),
+    ]
     done = subprocess.run(
-        [sys.executable, str(path), count, "--seed", seed, *chosen],
+        [sys.executable, str(path), str(total), *chosen, "--backend", backend],
         capture_output=True,
         text=True,
         check=False,
     )
+    print(done.stdout.splitlines()[-1] if done.stdout else "no output")
     assert done.returncode == 0, done.stdout[-20000:] + done.stderr[-5000:]
