@@ -4,6 +4,9 @@
 stack with gradients. Chunks run in processes of their own, so that a crash or a hang costs, and is counted against,
 one architecture. What is compared is the capture: graphs run as they are. Results go to a JSON file and a Markdown
 table; ``--page docs/architectures.md`` writes the documentation's page of what was not captured whole.
+
+``--train`` trains them with the whole stack instead, at two sizes, and measures results, loss, gradients and buffers
+against float64 (``training.py``); ``--merge`` adds the results of earlier runs.
 """
 
 from __future__ import annotations
@@ -114,6 +117,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--offset", type=int, default=0, help="the first of them")
     parser.add_argument("--stock", action="store_true", help="stock's capture beside ours")
     parser.add_argument("--stack", action="store_true", help="the whole stack, with gradients, too")
+    parser.add_argument("--train", action="store_true", help="training against float64, and nothing else")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one architecture in one way")
     parser.add_argument("--output", type=Path, default=Path("sweep-results"))
@@ -127,6 +131,11 @@ def main(argv: Sequence[str]) -> int:
     if arguments.worker:
         work(arguments.names, arguments.ways.split(","), arguments.limit)
         return 0
+    if arguments.train:
+        from training_report import sweep  # imports the whole stack
+
+        chosen = (arguments.names or architectures())[arguments.offset :: arguments.every]
+        return sweep(chosen, arguments.limit, arguments.jobs, arguments.output, arguments.merge)
     records = [record for path in arguments.merge for record in json.loads(path.read_text())]
     found = list({(r["name"], r["capture"]): Outcome(**r) for r in records}.values())  # the later file counts
     if not arguments.merge:

@@ -45,12 +45,12 @@ def architectures() -> list[str]:
     return sorted(MODEL_MAPPING_NAMES)
 
 
-def build(model_type: str) -> TinyModel:
-    """A tiny model of that type that has run once in eager; NotFitting otherwise."""
+def build(model_type: str, training: bool = False) -> TinyModel:
+    """A tiny model of that type that has run once in eager, also in training if asked for; NotFitting otherwise."""
     first: NotFitting | None = None
     for make in (rebuilt, functools.partial(rebuilt, sections=True), shrink):
         try:
-            return _fitting(_model(model_type, make))
+            return _fitting(_model(model_type, make).train(training))
         except NotFitting as error:
             first = first or error
     assert first is not None

@@ -15,12 +15,14 @@ from dynamo_capture import (
 )
 from fxstack.__about__ import __version__
 from fxstack.backends import backend
+from fxstack.checking import CheckWarning
 from fxstack.compile import compile, reset
 from fxstack.options import Options
 from fxstack.report import Explanation, explain
 from fxstack.verification import Verification, verify
 
 __all__ = [
+    "CheckWarning",
     "Explanation",
     "Options",
     "Verification",

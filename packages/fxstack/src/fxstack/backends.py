@@ -86,4 +86,9 @@ def resolve(backend: str | Backend | Callable[..., Any], options: Options) -> Ba
     """
     found = load_backend(backend) if isinstance(backend, str) else backend
     configure = getattr(found, "configure", None)
-    return configure(options) if configure is not None else found
+    made: Backend = configure(options) if configure is not None else found
+    if not options.check:
+        return made
+    from fxstack.checking.backend import checked  # with the referee, which nobody else needs
+
+    return checked(made, backend)

@@ -36,6 +36,8 @@ class Options:
     random numbers; ``"counter"`` computes uniform numbers and dropout masks inside of kernels, from a seed drawn for
     each (``fxstack.counter_random``). ``on_internal_error``: what follows a defect of the compiler itself, ``"eager"``
     reports it and runs the program uncompiled, ``"raise"`` raises it; None is ``$FXSTACK_ON_INTERNAL_ERROR`` or eager.
+    ``check``: run each compiled graph beside eager once, on copies, before it is used (``fxstack.checking``); None is
+    whether ``$FXSTACK_CHECK`` is ``1``.
     """
 
     cache_dir: Path | None = None
@@ -47,6 +49,7 @@ class Options:
     mode: str = "default"
     rng: Literal["eager", "counter"] = "eager"
     on_internal_error: OnInternalError | None = None
+    check: bool | None = None
 
     @classmethod
     def make(cls, options: Options | Mapping[str, Any] | None, mode: str = "default") -> Options:
@@ -77,13 +80,22 @@ class Options:
         directory = Path(made.cache_dir) if made.cache_dir is not None else default_cache_dir()
         compiler = made.compiler or os.environ.get("CXX")
         policy = made.on_internal_error or default_policy()
-        return replace(made, cache_dir=directory, compiler=compiler, mode=chosen, on_internal_error=policy)
+        check = os.environ.get("FXSTACK_CHECK") == "1" if made.check is None else made.check
+        return replace(
+            made,
+            cache_dir=directory,
+            compiler=compiler,
+            mode=chosen,
+            on_internal_error=policy,
+            check=check,
+        )
 
 
-_CHOICES: dict[str, tuple[str | None, ...]] = {
+_CHOICES: dict[str, tuple[str | bool | None, ...]] = {
     "on_missing_compiler": ("error", "eager"),
     "rng": ("eager", "counter"),
     "on_internal_error": (None, "eager", "raise"),
+    "check": (None, True, False),
 }
 
 

@@ -14,6 +14,15 @@ ROUNDINGS = 32.0
 
 
 @dataclass(frozen=True, slots=True)
+class Bounds:
+    """How far from float64 a compiled result may be: ``margin`` times as far as eager's, or ``roundings`` of the
+    dtype at the size of the largest element."""
+
+    margin: float = MARGIN
+    roundings: float = ROUNDINGS
+
+
+@dataclass(frozen=True, slots=True)
 class Difference:
     """One result that is not as good as eager's.
 
@@ -36,8 +45,10 @@ class Difference:
         )
 
 
-def difference(what: str, eager: object, exact: object, compiled: object) -> Difference | None:
-    """None if ``compiled`` is as good as ``eager``; tensors by the margin above, other values if they are equal."""
+def difference(
+    what: str, eager: object, exact: object, compiled: object, bounds: Bounds | None = None
+) -> Difference | None:
+    """None if ``compiled`` is as good as ``eager``; tensors within ``bounds``, other values if they are equal."""
     if not isinstance(eager, Tensor) or not isinstance(compiled, Tensor):
         same = type(eager) is type(compiled) and (eager == compiled or eager != eager)
         return None if same else _differs(what, f"{compiled!r} instead of {eager!r}")
@@ -49,21 +60,28 @@ def difference(what: str, eager: object, exact: object, compiled: object) -> Dif
         wrong = int((eager != compiled).sum())
         return _differs(what, f"{wrong} of {eager.numel()} elements differ") if wrong else None
     assert isinstance(exact, Tensor)
-    return _inexact(what, eager, exact, compiled)
+    return _inexact(what, eager, exact, compiled, bounds or Bounds())
 
 
-def _inexact(what: str, eager: Tensor, exact: Tensor, compiled: Tensor) -> Difference | None:
+def _inexact(what: str, eager: Tensor, exact: Tensor, compiled: Tensor, bounds: Bounds) -> Difference | None:
+    dtype = eager.dtype
+    eager, compiled = eager.to(exact.dtype), compiled.to(exact.dtype)
     finite = eager.isfinite() & exact.isfinite()
     if not torch.equal(compiled[~finite].isnan(), eager[~finite].isnan()):
         return _differs(what, "NaN in other places")
+    infinite = eager.isinf() & exact.isinf()
+    if not torch.equal(compiled[infinite].isfinite(), eager[infinite].isfinite()):
+        return _differs(what, "finite where eager is not")
+    if not eager.is_complex() and not torch.equal(compiled[infinite], eager[infinite]):
+        return _differs(what, "infinities of another sign")
     if not bool(compiled[finite].isfinite().all()):
         return _differs(what, "not finite where eager is")
     if not bool(finite.any()):
         return None
-    one, two, three = (x[finite].to(exact.dtype) for x in (eager, exact, compiled))
+    one, two, three = (x[finite] for x in (eager, exact, compiled))
     eager_error, compiled_error = float((one - two).abs().max()), float((three - two).abs().max())
-    rounding = torch.finfo(eager.dtype).eps * float(two.abs().max())
-    allowed = max(MARGIN * eager_error, ROUNDINGS * rounding)
+    rounding = torch.finfo(dtype).eps * float(two.abs().max())
+    allowed = max(bounds.margin * eager_error, bounds.roundings * rounding)
     if compiled_error <= allowed:
         return None
     return Difference(what, "", eager_error, compiled_error, allowed)

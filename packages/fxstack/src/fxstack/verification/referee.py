@@ -85,7 +85,9 @@ class Referee(DispatchMode):
 
     def _view(self, tensor: Tensor) -> Tensor:
         flat = self._doubles[_key(tensor)]
-        return flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+        view = flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
+        view = torch._conj(view) if tensor.is_conj() else view
+        return torch._neg_view(view) if tensor.is_neg() else view
 
 
 def _rounds(tensor: Tensor) -> bool:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import base64
 import importlib
-import io
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -14,32 +13,60 @@ from torch.fx import GraphModule
 
 from fx_interface.graph import placeholders
 from fxstack.verification.bisect import Culprit
+from fxstack.verification.stored_inputs import READER, stored_inputs
 
 _SCRIPT = '''\
 """{title}
 
-Written by fxstack.verify. Exit status 1: the difference is still there.
+{written_by} Exit status 1: the difference is still there.
 """
 
 import base64
-import io
+import zlib
 
 import torch
 
 import fxstack
 {imports}
-INPUTS = torch.load(io.BytesIO(base64.b64decode("""
-{data}
-""")))
+{reader}
+
+MEMORIES = {memories}
+INPUTS = {inputs}
 
 
 {program}
 
 if __name__ == "__main__":
+{main}
+'''
+
+
+@dataclass(frozen=True, slots=True)
+class Purpose:
+    """What a script does with its program: who wrote it, and the lines behind ``if __name__ == "__main__"``."""
+
+    written_by: str
+    main: str
+
+
+VERIFY = Purpose(
+    "Written by fxstack.verify.",
+    """\
     report = fxstack.verify(program{backend})(*INPUTS)
     print(report)
-    raise SystemExit(0 if report.ok else 1)
-'''
+    raise SystemExit(0 if report.ok else 1)""",
+)
+CHECK = Purpose(
+    "Written under FXSTACK_CHECK=1.",
+    """\
+    torch.set_grad_enabled({grad})
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        fxstack.compile(program{backend}, options={{"check": True}})(*INPUTS)
+    found = [one.message for one in heard if issubclass(one.category, fxstack.CheckWarning)]
+    print(*found, sep="\\n")
+    raise SystemExit(1 if found else 0)""",
+)
 
 
 def repro_script(culprit: Culprit, backend: str | Callable[..., Any]) -> str:
@@ -47,15 +74,31 @@ def repro_script(culprit: Culprit, backend: str | Callable[..., Any]) -> str:
 
     A backend that cannot be imported by name is left out: the script then says where to put it.
     """
-    names, program = _program(culprit.case.graph)
+    title = f"{culprit.operator} differs: {culprit.difference}"
+    return script_of(culprit.case.graph, culprit.case.inputs, title, backend, VERIFY)
+
+
+def script_of(
+    module: GraphModule,
+    inputs: Sequence[Any],
+    title: str,
+    backend: str | Callable[..., Any],
+    purpose: Purpose,
+) -> str:
+    """A script that defines the graph as ``program`` and its inputs as ``INPUTS``, and does what it is for."""
+    names, program = _program(module)
     imports, argument = _backend(backend)
-    buffer = io.BytesIO()
-    torch.save([_plain(value) for value in culprit.case.inputs], buffer)
-    data = base64.b64encode(buffer.getvalue()).decode()
-    lines = "\n".join(data[i : i + 100] for i in range(0, len(data), 100))
-    title = f"{culprit.operator} differs: {culprit.difference}".replace("\\", "/").replace('"', "'")
+    memories, values = stored_inputs(inputs)
+    extra = ["import warnings"] if purpose is CHECK else []
     return _SCRIPT.format(
-        title=title, imports="\n".join([*names, *imports, ""]), data=lines, program=program, backend=argument
+        title=title.replace("\\", "/").replace('"', "'"),
+        written_by=purpose.written_by,
+        imports="\n".join([*extra, *names, *imports]),
+        reader=READER,
+        memories=memories,
+        inputs=values,
+        program=program,
+        main=purpose.main.format(backend=argument, grad=torch.is_grad_enabled()),
     )
 
 
@@ -103,12 +146,3 @@ def _backend(backend: str | Callable[..., Any]) -> tuple[list[str], str]:
         except ImportError:
             pass
     return [f"# The backend was {name or backend!r}: define it here, and pass it below."], ""
-
-
-def _plain(value: Any) -> Any:
-    if not isinstance(value, torch.Tensor):
-        return value
-    copied = value.detach().clone()
-    if value.stride() != copied.stride():
-        copied = torch.empty_strided(value.shape, value.stride(), dtype=value.dtype).copy_(value)
-    return copied.requires_grad_(value.requires_grad)

@@ -1,0 +1,192 @@
+"""One tiny model in training: eager, eager in float64 beside it, and compiled, at two sizes."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import random
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from typing import Any
+from unittest import mock
+
+import torch
+from comparing import leaves
+from tiny_models import NotFitting, TinyModel, build
+
+import fxstack
+from fxstack.verification.compare import Bounds, difference
+from fxstack.verification.referee import Referee
+
+SIZES = ((2, 12), (3, 16))
+"""Batch sizes and sequence lengths."""
+BOUNDS = Bounds(margin=3.0, roundings=32.0)
+"""How far from float64 a compiled value may be: times eager's distance, or roundings."""
+_LOGGERS = ("fxstack", "dynamo_capture", "aot_autograd", "inductor_codegen")
+
+
+@dataclass(slots=True)
+class Trained:
+    """One architecture. ``failure`` is empty where all was as good as eager, and begins with "left out" where eager
+    does not train it; ``details`` name each value that is not. ``inputs`` are those of the first size; ``uncompiled``
+    the functions that ran uncompiled, with the reason."""
+
+    name: str
+    failure: str = ""
+    details: list[str] = field(default_factory=list)
+    sizes: int = 0
+    inputs: list[str] = field(default_factory=list)
+    uncompiled: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+
+
+def trained(name: str) -> dict[str, Any]:
+    """The outcome for an architecture, as JSON data."""
+    outcome = Trained(name)
+    start = time.perf_counter()
+    try:
+        _train(build(name, training=True), outcome)
+    except NotFitting as error:
+        outcome.failure = f"left out: {error}"
+    outcome.seconds = round(time.perf_counter() - start, 1)
+    return asdict(outcome)
+
+
+def _train(tiny: TinyModel, outcome: Trained) -> None:
+    model = tiny.model.train()
+    outcome.inputs = sorted(tiny.inputs)
+    compiled = fxstack.compile(model)
+    for size in SIZES:
+        inputs = tiny.inputs if size == SIZES[0] else tiny.resized(*size)
+        if inputs is None:
+            continue
+        outcome.sizes += 1
+        at = f"{size[0]} x {size[1]}"
+        try:
+            expected, exact = _refereed(model, inputs)
+        except Exception as error:
+            outcome.failure = f"left out: eager does not train it: {_line(error)}"
+            return
+        if _differ(step(model, model, inputs), expected, exact):
+            outcome.failure = "left out: eager differs from itself"
+            return
+        try:
+            with _mistakes() as mistakes:
+                found = step(compiled, model, inputs)
+        except Exception as error:
+            outcome.failure = f"{at}: raised {_line(error)}"
+            return
+        differing = _differ(found, expected, exact)
+        if differing:
+            with mock.patch("torch.compiler.is_compiling", return_value=True):
+                told = _refereed(model, inputs)
+            differing = differing if _differ(found, *told) else []
+        outcome.details += [f"{at}: {line}" for line in [*differing, *mistakes]]
+    capture = getattr(compiled, "__fxstack_capture__", None)
+    if capture is not None:
+        outcome.uncompiled = [f"{code.co_qualname}: {reason}" for code, reason in capture.report.eager]
+    if outcome.details:
+        outcome.failure = f"{len(outcome.details)} values: {outcome.details[0]}"
+
+
+def step(function: Callable[..., Any], model: torch.nn.Module, inputs: dict[str, Any]) -> dict[str, Any]:
+    """Results, loss, gradients and buffers of one step from the model's present state, which is kept."""
+    state = copy.deepcopy(model.state_dict())
+    model.zero_grad()
+    _seed()
+    given = {
+        key: value.clone() if isinstance(value, torch.Tensor) else value for key, value in inputs.items()
+    }
+    found: dict[str, Any] = dict(leaves(function(**given)))
+    loss, size = _loss(found)
+    loss.backward()
+    found["loss"] = torch.stack([loss, size])
+    found |= {f"gradient of {name}": p.grad for name, p in model.named_parameters()}
+    found |= {f"buffer {name}": buffer.clone() for name, buffer in model.named_buffers()}
+    model.zero_grad()
+    with torch.no_grad():
+        model.load_state_dict(state)
+    return found
+
+
+def _loss(results: dict[str, Any]) -> tuple[torch.Tensor, torch.Tensor]:
+    """A weighted mean of all results that have a gradient, and what it is without signs: its rounding is of that."""
+    loss, size = torch.zeros(()), torch.zeros(())
+    for leaf in results.values():
+        if isinstance(leaf, torch.Tensor) and leaf.requires_grad and leaf.is_floating_point():
+            weights = torch.linspace(0.5, 1.5, leaf.numel(), dtype=leaf.dtype).view(leaf.shape)
+            loss = loss + (leaf * weights).mean()
+            size = size + (leaf.detach() * weights).abs().mean()
+    if not loss.requires_grad:
+        raise ValueError("no result has a gradient")
+    return loss, size
+
+
+def _refereed(model: torch.nn.Module, inputs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What eager gives, and the same in float64."""
+    with Referee() as referee:
+        found = step(model, model, inputs)
+    exact = {
+        name: referee.exact(value) if isinstance(value, torch.Tensor) else value
+        for name, value in found.items()
+    }
+    return found, exact
+
+
+def _differ(found: dict[str, Any], expected: dict[str, Any], exact: dict[str, Any]) -> list[str]:
+    """The values that are farther from float64 than they may be, the worst first."""
+    if found.keys() != expected.keys():
+        return [f"other parts: {sorted(found.keys() ^ expected.keys())[:3]}"]
+    least = _rounding_of_gradients(expected)
+    differing = [
+        difference(name, value, exact[name], found[name], BOUNDS) for name, value in expected.items()
+    ]
+    real = [
+        item
+        for item in differing
+        if item is not None and not (item.what.startswith("gradient") and item.compiled_error <= least)
+    ]
+    real.sort(key=lambda item: -item.compiled_error / item.allowed if item.allowed else float("-inf"))
+    return [str(item) for item in real]
+
+
+def _rounding_of_gradients(found: dict[str, Any]) -> float:
+    """One rounding of the model's largest gradient: a gradient that small is what is left of larger ones that cancel
+    out, as that of a bias before a softmax."""
+    gradients = [
+        x for name, x in found.items() if name.startswith("gradient") and isinstance(x, torch.Tensor)
+    ]
+    sizes = [float(x.abs().max()) * torch.finfo(x.dtype).eps for x in gradients if x.numel()]
+    return max(sizes, default=0.0)
+
+
+@contextmanager
+def _mistakes() -> Iterator[list[str]]:
+    """What the compiler logs as errors: defects of its own that the program survives."""
+    found: list[str] = []
+    handler = logging.Handler(logging.ERROR)
+    handler.emit = lambda record: found.append(f"logged: {record.getMessage()[:1000]}")  # type: ignore[method-assign]
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield found
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
+
+
+def _seed() -> None:
+    torch.manual_seed(3)
+    random.seed(3)
+    try:
+        import numpy
+    except ImportError:
+        return
+    numpy.random.seed(3)
+
+
+def _line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
