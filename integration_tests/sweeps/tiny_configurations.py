@@ -43,6 +43,9 @@ _SIZES: tuple[tuple[str, int], ...] = (
     (r"num_queries|num_query_tokens|num_latents", 8),
     (r".*groups", 4),
     (r"num_frames", 2),
+    (r"max_source_positions", 24),
+    (r"(mm|vision)_tokens_per_image|image_seq_len", 4),
+    (r"projector_(input|output)_dim", WIDTH),
 )
 _WHERE_NONE = {
     "head_dim": WIDTH // HEADS,
@@ -159,6 +162,8 @@ def _smaller_sequence(name: str, value: Any, layers: int, least: int) -> Any:
     """Layer by layer: cut. Stage by stage: widths and heads that double, one block each."""
     if name.endswith("_token_id"):
         return [_smaller(name, item, 0, 2) for item in value]
+    if name == "image_grid_pinpoints":  # of which an image is put together: two of it at least
+        return [[min(side // min(map(min, value)), 2) * 32 for side in pair] for pair in value]
     if not all(type(item) is int for item in value):
         return value[:least] if len(value) == layers > least else value
     if re.fullmatch(r"depths|layers|num_.*(blocks|layers)|layer_depths", name):
@@ -169,7 +174,7 @@ def _smaller_sequence(name: str, value: Any, layers: int, least: int) -> Any:
         return type(value)(min(item, 2**stage) for stage, item in enumerate(value))
     if re.fullmatch(r"image_size|img_size", name):
         return type(value)(min(item, 32) for item in value)
-    if re.fullmatch(r".*(block|layer)_?(indexes|indices|ids)", name):
+    if re.fullmatch(r".*(block|layers?)_?(indexes|indices|ids)", name):
         return type(value)(item for item in value if item < least) or type(value)([least - 1])
     return value[:least] if len(value) == layers > least else value
 

@@ -12,15 +12,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
+from media_inputs import MEDIA, companions, image_shapes, placed
 from tiny_configurations import VOCABULARY, WIDTH, is_configuration, settings
 from torch import nn
 
 BATCH, LENGTH = 2, 12
 MOST_TRIES = 40
 Inputs = dict[str, Any]
-
-_MEDIA = ("pixel_values", "pixel_values_videos", "input_features", "input_values", "input_audio_embeds")
-_MEDIA_TOKENS = ("image_token_id", "image_token_index", "audio_token_id", "audio_token_index")
 
 
 class Maker:
@@ -35,11 +33,11 @@ class Maker:
     def candidates(self) -> Iterator[tuple[Any, Inputs]]:
         """Inputs that may fit, likely ones first, each with a key that names the choice."""
         required = [name for name, p in self._accepted.items() if _is_required(p)]
-        media = [name for name in _MEDIA if name in self._accepted]
+        media = [name for name in MEDIA if name in self._accepted]
         text = [name for name in ("input_ids", "decoder_input_ids") if name in self._accepted]
         if not getattr(self._config, "is_encoder_decoder", False):
             text = text[:1]
-        tries = [[*media[:1], *text], text, media, media[:1]] if media else [text, []]
+        tries = [[one, *text] for one in media] + [text, media, media[:1]] if media else [text, []]
         seen: list[set[str]] = []
         for names in tries:
             chosen = {*names, *required}
@@ -60,30 +58,15 @@ class Maker:
             made: Inputs = {}
             for option, number in zip(options, numbers, strict=True):
                 made.update(option[number](generator))
-            if "input_ids" in made and len(made) > 1:
-                self._place_media_tokens(made)
-            yield (tuple(names), numbers, False), made
-            if "use_cache" in self._accepted:
-                yield (tuple(names), numbers, True), {**made, "use_cache": False}
-
-    def _place_media_tokens(self, made: Inputs) -> None:
-        """Tokens for the features of images or sounds where the model looks for them."""
-        token = next((v for v in (self._first(name) for name in _MEDIA_TOKENS) if v is not None), None)
-        for method in ("get_image_features", "get_audio_features"):
-            features = getattr(self._model, method, None)
-            if features is None or token is None:
-                continue
-            taken = inspect.signature(features).parameters
-            try:
-                with torch.no_grad():
-                    found = features(**{name: value for name, value in made.items() if name in taken})
-            except Exception:
-                continue
-            count = sum(t.numel() // t.shape[-1] for t in _tensors(getattr(found, "pooler_output", found)))
-            ids = made["input_ids"]
-            places = torch.full((ids.shape[0], count // ids.shape[0]), token)
-            made["input_ids"] = torch.cat([ids[:, :2], places, ids[:, 2:]], dim=1)
-            return
+            beside = companions(made, self._accepted, self._first)
+            for more in [beside, {}] if beside else [{}]:
+                whole = {**made, **more}
+                if "input_ids" in made and len(made) > 1:
+                    whole = placed(whole, self._model, self._accepted, self._first)
+                key = (tuple(names), numbers, bool(more))
+                yield (*key, False), whole
+                if "use_cache" in self._accepted:
+                    yield (*key, True), {**whole, "use_cache": False}
 
     def _makers(self, name: str) -> list[Callable[[torch.Generator], Inputs]]:
         """How an input may be made."""
@@ -111,8 +94,10 @@ class Maker:
             case "pixel_values" | "pixel_values_videos":
                 height, width = self._image()
                 image = (self._first("num_channels", "in_channels", "in_chans") or 3, height, width)
-                frames = self._first("num_frames") or 2
-                return [(batch, *image), (batch, frames, *image), (batch, 1, *image), (1, batch, 1, *image)]
+                patch = self._first("patch_size") or 8
+                return image_shapes(
+                    batch, image, patch if type(patch) is int else 8, self._first("num_frames") or 2
+                )
             case "input_values" | "audio_values":
                 mel = self._first("num_mel_bins", "feature_size") or 128
                 return [(batch, 1600), (batch, 1, 1920), (batch, self._first("max_length") or 1024, mel)]
@@ -171,11 +156,3 @@ def _is_required(parameter: inspect.Parameter) -> bool:
         parameter.POSITIONAL_OR_KEYWORD,
         parameter.KEYWORD_ONLY,
     )
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
