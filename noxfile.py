@@ -193,6 +193,15 @@ def sweep_architectures(session: nox.Session) -> None:
     session.run("python", "integration_tests/sweeps/architectures.py", *arguments, env=ONE_THREAD)
 
 
+@nox.session(name="sweep-training")
+def sweep_training(session: nox.Session) -> None:
+    """Train tiny models of the architectures in transformers, compiled and in eager, against float64."""
+    install_stack(session, "transformers>=4.50,<6")
+    jobs = ("--jobs", str(os.cpu_count() or 1))
+    sweep = ("integration_tests/sweeps/architectures.py", "--train", *jobs)
+    session.run("python", *sweep, *session.posargs, env=ONE_THREAD)
+
+
 @nox.session(name="sweep-modules")
 def sweep_modules(session: nox.Session) -> None:
     """Compile every module of torch's module database, in training and evaluation; compare with eager."""
