@@ -11,6 +11,7 @@ from unittest import mock
 
 import torch
 from comparing import difference, leaves, seeded
+from mistakes import mistakes
 from tiny_models import TinyModel
 
 CALLS = 2
@@ -142,15 +143,18 @@ def whole_stack(tiny: TinyModel, name: str) -> Outcome:
         start = time.perf_counter()
         with torch.no_grad():
             expected = seeded(tiny.model, tiny.inputs)
-            found = seeded(fxstack.compile(tiny.model), tiny.inputs)
+            with mistakes() as logged:
+                found = seeded(fxstack.compile(tiny.model), tiny.inputs)
             reference = None if exact is None else seeded(exact.model, exact.inputs)
         outcome.failure = difference(found, expected, reference)
         if not outcome.failure:
             reference = None if exact is None else _trained(exact.model, exact)
-            different = difference(
-                _trained(fxstack.compile(tiny.model), tiny), _trained(tiny.model, tiny), reference
-            )
+            with mistakes() as logged_training:
+                found = _trained(fxstack.compile(tiny.model), tiny)
+            different = difference(found, _trained(tiny.model, tiny), reference)
+            logged += logged_training
             outcome.failure = f"training: {different}" if different else ""
+        outcome.failure = outcome.failure or next(iter(logged), "")
         outcome.seconds = time.perf_counter() - start
     except Exception as error:
         outcome.failure = f"raised {type(error).__name__}: {str(error)[:300]}"

@@ -25,6 +25,7 @@ from typing import Any
 os.environ.setdefault("FXSTACK_ON_INTERNAL_ERROR", "raise")
 
 import torch
+from mistakes import mistakes
 from module_cases import Sample, names, samples
 from torch import Tensor
 from torch.utils import _pytree as pytree
@@ -154,9 +155,12 @@ def verdict(sample: Sample) -> Verdict:
     except Exception as error:
         return Verdict(sample.case, "eager refuses", f"{type(error).__name__}: {error}".splitlines()[0])
     try:
-        found, stopped = outcome(sample.module(), sample, compiled=True)
+        with mistakes() as logged:
+            found, stopped = outcome(sample.module(), sample, compiled=True)
     except Exception as error:
         return Verdict(sample.case, "error", f"{type(error).__name__}: {error}"[:400])
+    if logged:
+        return Verdict(sample.case, "error", logged[0])
     is_wide = any(t.dtype is torch.float64 for t in expected.tensors.values())
     others = []
     for gauge in (sample.retyped(torch.float32 if is_wide else torch.float64), sample.nudged()):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import copy
-import logging
 import random
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from typing import Any
 from unittest import mock
 
 import torch
 from comparing import leaves
+from mistakes import mistakes
 from tiny_models import NotFitting, TinyModel, build
 
 import fxstack
@@ -24,7 +23,6 @@ SIZES = ((2, 12), (3, 16))
 """Batch sizes and sequence lengths."""
 BOUNDS = Bounds(margin=3.0, roundings=32.0)
 """How far from float64 a compiled value may be: times eager's distance, or roundings."""
-_LOGGERS = ("fxstack", "dynamo_capture", "aot_autograd", "inductor_codegen")
 
 
 @dataclass(slots=True)
@@ -73,7 +71,7 @@ def _train(tiny: TinyModel, outcome: Trained) -> None:
             outcome.failure = "left out: eager differs from itself"
             return
         try:
-            with _mistakes() as mistakes:
+            with mistakes() as logged:
                 found = step(compiled, model, inputs)
         except Exception as error:
             outcome.failure = f"{at}: raised {_line(error)}"
@@ -83,7 +81,7 @@ def _train(tiny: TinyModel, outcome: Trained) -> None:
             with mock.patch("torch.compiler.is_compiling", return_value=True):
                 told = _refereed(model, inputs)
             differing = differing if _differ(found, *told) else []
-        outcome.details += [f"{at}: {line}" for line in [*differing, *mistakes]]
+        outcome.details += [f"{at}: {line}" for line in [*differing, *logged]]
     capture = getattr(compiled, "__fxstack_capture__", None)
     if capture is not None:
         outcome.uncompiled = [f"{code.co_qualname}: {reason}" for code, reason in capture.report.eager]
@@ -160,22 +158,6 @@ def _rounding_of_gradients(found: dict[str, Any]) -> float:
     ]
     sizes = [float(x.abs().max()) * torch.finfo(x.dtype).eps for x in gradients if x.numel()]
     return max(sizes, default=0.0)
-
-
-@contextmanager
-def _mistakes() -> Iterator[list[str]]:
-    """What the compiler logs as errors: defects of its own that the program survives."""
-    found: list[str] = []
-    handler = logging.Handler(logging.ERROR)
-    handler.emit = lambda record: found.append(f"logged: {record.getMessage()[:1000]}")  # type: ignore[method-assign]
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    for logger in loggers:
-        logger.addHandler(handler)
-    try:
-        yield found
-    finally:
-        for logger in loggers:
-            logger.removeHandler(handler)
 
 
 def _seed() -> None:

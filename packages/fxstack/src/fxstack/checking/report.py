@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import re
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
@@ -44,10 +45,7 @@ def report(
 
 def _named(found: Difference, names: Sequence[str]) -> str:
     """A difference; inputs by their names in the graph."""
-    text = str(found)
-    for index in reversed(range(len(names))):
-        text = text.replace(f"input {index}", f"input {index} ({names[index]})", 1)
-    return text
+    return re.sub(r"\binput (\d+)\b", lambda match: f"{match[0]} ({names[int(match[1])]})", str(found))
 
 
 def _places(graph_module: GraphModule, found: Sequence[Difference]) -> tuple[UserLocation, ...]:

@@ -1,0 +1,34 @@
+"""What the compiler logs as errors: defects of its own that the program survives, and what FXSTACK_CHECK=1 finds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+_LOGGERS = ("fxstack", "dynamo_capture", "aot_autograd", "inductor_codegen")
+LONGEST = 1000
+"""Characters of one message."""
+
+
+class _Noting(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.ERROR)
+        self.found: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.found.append(f"logged: {record.getMessage()[:LONGEST]}")
+
+
+@contextmanager
+def mistakes() -> Iterator[list[str]]:
+    """The messages, as they come."""
+    handler = _Noting()
+    loggers = [logging.getLogger(name) for name in _LOGGERS]
+    for logger in loggers:
+        logger.addHandler(handler)
+    try:
+        yield handler.found
+    finally:
+        for logger in loggers:
+            logger.removeHandler(handler)
