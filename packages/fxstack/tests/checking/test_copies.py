@@ -64,3 +64,15 @@ def test_conjugation_and_inference_stay() -> None:
 def _gradient(leaf: Tensor) -> Tensor:
     assert leaf.grad is not None
     return leaf.grad
+
+
+def test_a_nudge_changes_last_places_only_and_shared_memory_once() -> None:
+    base = torch.full((6,), 2.0)
+    copies = Copies((base[:4], base[2:], torch.arange(3)))
+    copies.nudge(torch.Generator().manual_seed(0))
+    one, two, whole = copies.values
+    assert torch.equal(one[2:], two[:2])
+    assert not torch.equal(one, base[:4])
+    assert torch.allclose(one, base[:4], rtol=3e-7)
+    assert torch.equal(whole, torch.arange(3))
+    assert torch.equal(base, torch.full((6,), 2.0))

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
 import torch
 
-from fxstack.verification.compare import difference
+from fxstack.verification.compare import Bounds, Difference, difference, distance, not_by_luck, nudge_
 
 EXACT = torch.linspace(1, 2, 50, dtype=torch.float64)
 EAGER = EXACT.float()
@@ -33,3 +34,25 @@ def test_shape_dtype_and_other_values() -> None:
     integers = torch.arange(4)
     assert difference("r", integers, integers, integers.clone()) is None
     assert difference("r", integers, integers, integers + 1) is not None
+
+
+def test_a_lucky_run_of_eager_is_no_measure() -> None:
+    far = Difference("x", "", 1e-9, 1e-6, 3e-9)
+    other = Difference("y", "NaN in other places", float("inf"), float("inf"), 0.0)
+    bounds = Bounds(margin=3.0)
+    assert not_by_luck([far, other], [{"x": 5e-7}, {"x": 1e-9}], bounds) == [other]
+    (left,) = not_by_luck([far], [{"x": 1e-7}], bounds)
+    assert (left.eager_error, left.allowed) == (1e-7, pytest.approx(3e-7))
+
+
+def test_infinities_have_the_same_signs() -> None:
+    eager = torch.tensor([float("inf"), 1.0])
+    assert difference("x", eager, eager.double(), eager) is None
+    assert difference("x", eager, eager.double(), -eager) is not None
+    assert difference("x", eager, eager.double(), torch.ones(2)) is not None
+
+
+def test_a_nudge_is_one_rounding() -> None:
+    x = torch.ones(100)
+    nudge_(x, torch.Generator().manual_seed(0))
+    assert 0 < distance(x, torch.ones(100).double()) <= 1.2e-7

@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from fxstack.verification.compare import nudge_
+
 
 class _Computed(torch.autograd.Function):
     """Gives a tensor a history: what arrives as its gradient goes to a leaf."""
@@ -44,6 +46,17 @@ class Copies:
                 self.values.append(copied)
                 if leaf is not None and all(leaf is not other for other in self.leaves.values()):
                     self.leaves[index] = leaf
+
+    def nudge(self, generator: torch.Generator) -> None:
+        """Change each number by a rounding."""
+        seen: set[int] = set()
+        for tensor in self.values:
+            if isinstance(tensor, Tensor) and tensor.untyped_storage()._cdata not in seen:
+                memory = tensor.untyped_storage()
+                seen.add(memory._cdata)
+                flat = torch.empty(0, dtype=tensor.dtype, device=tensor.device)
+                count = memory.nbytes() // tensor.dtype.itemsize
+                nudge_(flat.set_(memory, 0, (count,), (1,)), generator)
 
     def _copy(self, tensor: Tensor) -> tuple[Tensor, Tensor | None]:
         found = self._made.get(id(tensor))

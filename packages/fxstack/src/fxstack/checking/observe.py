@@ -27,12 +27,20 @@ class Observed:
     facts: Mapping[str, object]
 
 
-def observe(run: Callable[..., Any], inputs: Sequence[Any], watching: Any = None) -> Observed:
+def observe(
+    run: Callable[..., Any],
+    inputs: Sequence[Any],
+    watching: Any = None,
+    nudged_by: torch.Generator | None = None,
+) -> Observed:
     """Run a graph on copies of ``inputs`` and then, if its results have histories, their backward.
 
-    ``watching``: a referee (``fxstack.verification``) that is to be active meanwhile.
+    ``watching``: a referee (``fxstack.verification``) that is to be active meanwhile. ``nudged_by``: decides in which
+    direction each number of the copies is changed by a rounding.
     """
     copies = Copies(inputs)
+    if nudged_by is not None:
+        copies.nudge(nudged_by)
     watch: AbstractContextManager[Any] = nullcontext() if watching is None else watching
     noting = _Notes(copies, None if watching is None else watching.exact)
     versions = _versions(copies.values)

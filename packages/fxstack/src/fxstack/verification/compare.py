@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import torch
 from torch import Tensor
@@ -61,6 +62,37 @@ def difference(
         return _differs(what, f"{wrong} of {eager.numel()} elements differ") if wrong else None
     assert isinstance(exact, Tensor)
     return _inexact(what, eager, exact, compiled, bounds or Bounds())
+
+
+def distance(value: object, exact: object) -> float:
+    """How far a tensor is from its float64 counterpart, where both are finite; 0 of other things."""
+    if not isinstance(value, Tensor) or not isinstance(exact, Tensor) or value.shape != exact.shape:
+        return 0.0
+    apart = (value.detach().to(exact.dtype) - exact).abs()
+    apart = apart[apart.isfinite()]
+    return float(apart.max()) if apart.numel() else 0.0
+
+
+def not_by_luck(
+    found: Sequence[Difference], others: Sequence[Mapping[str, float]], bounds: Bounds
+) -> list[Difference]:
+    """The differences that remain if eager had been as far from float64 as in the worst of some ``others``: distances,
+    by name, of runs on values that differ in their last places. In one run eager may have been lucky."""
+    real = []
+    for item in found:
+        eager = max([item.eager_error, *(distances.get(item.what, 0.0) for distances in others)])
+        if not item.compiled_error <= max(item.allowed, bounds.margin * eager):
+            real.append(replace(item, eager_error=eager, allowed=max(item.allowed, bounds.margin * eager)))
+        elif item.why:
+            real.append(item)
+    return real
+
+
+def nudge_(values: Tensor, generator: torch.Generator) -> None:
+    """Change numbers in place, each by a rounding, up or down."""
+    if values.is_floating_point() or values.is_complex():
+        ups = torch.randint(0, 2, values.shape, generator=generator).to(values.device) * 2 - 1
+        values.mul_((1 + ups * torch.finfo(values.dtype).eps).to(values.dtype))
 
 
 def _inexact(what: str, eager: Tensor, exact: Tensor, compiled: Tensor, bounds: Bounds) -> Difference | None:
