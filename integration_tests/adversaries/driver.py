@@ -28,6 +28,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from random import Random
 from types import ModuleType
@@ -59,8 +60,13 @@ class Failure:
     differences: tuple[str, ...]
 
 
-def main(draw: Draw, comparing: Comparing | None = None) -> None:
-    """The command line of an adversary."""
+Compare = Callable[[str, str, str], list[str]]
+"""Runs a program's text, under a name, by a backend: what is wrong with the outcome."""
+
+
+def main(draw: Draw, comparing: Comparing | None = None, compare: Compare | None = None) -> None:
+    """The command line of an adversary; ``compare`` judges by other means than equal outcomes."""
+    judge = compare or partial(equal_outcomes, comparing=comparing or Comparing.exactly())
     parser = argparse.ArgumentParser()
     parser.add_argument("count", nargs="?", type=int, default=200)
     parser.add_argument("--seed", default="1")
@@ -72,7 +78,7 @@ def main(draw: Draw, comparing: Comparing | None = None) -> None:
     options = parser.parse_args()
     numbers = _numbers(options)
     if numbers is not None:
-        failed = _run_here(draw, comparing or Comparing.exactly(), numbers, options)
+        failed = _run_here(draw, judge, numbers, options)
     else:
         failed = _run_batches(options)
     sys.exit(1 if failed else 0)
@@ -86,7 +92,7 @@ def _numbers(options: argparse.Namespace) -> range | None:
     return None
 
 
-def _run_here(draw: Draw, comparing: Comparing, numbers: range, options: argparse.Namespace) -> int:
+def _run_here(draw: Draw, judge: Compare, numbers: range, options: argparse.Namespace) -> int:
     failed = 0
     for number in numbers:
         source = draw(Random(f"{options.seed} {number}"))
@@ -95,7 +101,7 @@ def _run_here(draw: Draw, comparing: Comparing, numbers: range, options: argpars
         else:
             print(f"running {number}", flush=True)
         for backend in options.backend.split(","):
-            found = compare(source, f"<adversary {options.seed} {number}>", backend, comparing)
+            found = judge(source, f"<adversary {options.seed} {number}>", backend)
             if found:
                 failed += 1
                 print(f"# program {number} of seed {options.seed} differs under {backend}", flush=True)
@@ -155,7 +161,7 @@ def _text(output: Any) -> str:
     return output.decode() if isinstance(output, bytes) else (output or "")
 
 
-def compare(source: str, name: str, backend: str, comparing: Comparing) -> list[str]:
+def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -> list[str]:
     """Run one program's text eagerly and compiled; where the outcomes of its calls differ."""
     import torch
 
@@ -165,7 +171,7 @@ def compare(source: str, name: str, backend: str, comparing: Comparing) -> list[
     tolerance = comparing.tolerances.get(backend)
     values = None if tolerance is None else rounding(*tolerance)
     ignored = comparing.ignored.get(backend, frozenset())
-    plain, fast = _module(source, name), _module(source, name)
+    plain, fast = module_of(source, name), module_of(source, name)
     fxstack.reset()
     options = {"cache": False} if backend == "inductor" else None
     compiled = fxstack.compile(fast.program, backend=backend, options=options)
@@ -188,7 +194,8 @@ def compare(source: str, name: str, backend: str, comparing: Comparing) -> list[
     return found + mistakes
 
 
-def _module(source: str, name: str) -> Any:
+def module_of(source: str, name: str) -> Any:
+    """A module that runs a program's text."""
     made = ModuleType("adversary")
     made.__file__ = name
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)

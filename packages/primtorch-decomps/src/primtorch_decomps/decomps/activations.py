@@ -24,7 +24,7 @@ TANH_CUBIC = 0.044715
 
 @pointwise("aten.relu.default", kind=Kind.EXACT)
 def relu(x: PrimTensor) -> PrimTensor:
-    return ops.maximum(x, promotion.cast_number(0, x.dtype))
+    return ops.maximum(promotion.cast_number(0, x.dtype), x)
 
 
 @pointwise("aten.relu6.default", kind=Kind.EXACT)
@@ -35,7 +35,7 @@ def relu6(x: PrimTensor) -> PrimTensor:
 @pointwise("aten.hardtanh.default", kind=Kind.EXACT, layout=as_first)
 def hardtanh(x: PrimTensor, min_val: Any = -1.0, max_val: Any = 1.0) -> PrimTensor:
     low, high = promotion.cast_number(min_val, x.dtype), promotion.cast_number(max_val, x.dtype)
-    return ops.minimum(ops.maximum(x, low), high)
+    return ops.minimum(high, ops.maximum(low, x))
 
 
 @pointwise("aten.silu.default")

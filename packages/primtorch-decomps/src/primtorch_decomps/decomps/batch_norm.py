@@ -9,8 +9,8 @@ import torch
 
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
+from primtorch_decomps.decomps.moments import moments
 from primtorch_decomps.decomps.normalization import by_channel, wide
-from primtorch_decomps.decomps.reductions import moments
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, ops
 from primtorch_decomps.promotion import compute_dtype
@@ -59,7 +59,7 @@ def _train(
         raise RuleMismatchError("batch norm of nothing")
     dims = _other_dims(x)
     channels = (x.sizes[1],)
-    variance, mean = (ops.reshape(s, channels) for s in moments(wide(x), dims))
+    variance, mean = (ops.reshape(s, channels) for s in moments(wide(x), dims, scaled=True))
     rstd = ops.rsqrt(variance + eps)
     result = _applied(x, mean, rstd, weight, bias)
     count = ops.numel(x, dims)

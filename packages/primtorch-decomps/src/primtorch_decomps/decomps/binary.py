@@ -100,14 +100,14 @@ def minimum(x: PrimTensor, y: PrimTensor) -> PrimTensor:
 def fmax(x: PrimTensor, y: PrimTensor) -> PrimTensor:
     if promotion.is_integral(x.dtype):
         return ops.maximum(x, y)
-    return ops.where(ops.isnan(x), y, ops.where(ops.isnan(y), x, ops.maximum(x, y)))
+    return ops.where(ops.isnan(x), y, ops.where(ops.isnan(y), x, ops.maximum(y, x)))
 
 
 @pointwise("aten.fmin.default", kind=Kind.EXACT, operands=2)
 def fmin(x: PrimTensor, y: PrimTensor) -> PrimTensor:
     if promotion.is_integral(x.dtype):
         return ops.minimum(x, y)
-    return ops.where(ops.isnan(x), y, ops.where(ops.isnan(y), x, ops.minimum(x, y)))
+    return ops.where(ops.isnan(x), y, ops.where(ops.isnan(y), x, ops.minimum(y, x)))
 
 
 @pointwise("aten.hypot.default", operands=2)

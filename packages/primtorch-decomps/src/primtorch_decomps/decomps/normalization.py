@@ -8,7 +8,7 @@ import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
-from primtorch_decomps.decomps.reductions import moments
+from primtorch_decomps.decomps.moments import moments
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
 from primtorch_decomps.promotion import compute_dtype, statistics_dtype

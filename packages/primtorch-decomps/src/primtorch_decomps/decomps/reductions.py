@@ -1,4 +1,4 @@
-"""Reductions: half types accumulate in float32, integers sum to int64, variance in two passes."""
+"""Reductions: half types accumulate in float32, integers sum to int64."""
 
 from __future__ import annotations
 
@@ -91,58 +91,6 @@ def mean_dims(
 @decomposes("aten.mean.default")
 def mean_all(x: PrimTensor, *, dtype: torch.dtype | None = None) -> PrimTensor:
     return mean_dims(x, None, False, dtype=dtype)
-
-
-def moments(x: PrimTensor, dims: Dims, correction: float = 0) -> tuple[PrimTensor, PrimTensor]:
-    """Variance and mean over ``dims``, dimensions kept: the mean first, then the mean square distance from it."""
-    number = count(x, dims)
-    mean = ops.div(reduce(ops.sum, x, dims, True), number)
-    distance = x - mean
-    freedom = max(number - correction, 0) if isinstance(number, int) else number - int(correction)
-    return ops.div(reduce(ops.sum, distance * distance, dims, True), freedom), mean
-
-
-def _variance(x: PrimTensor, dims: Dims, correction: Any, keepdim: bool) -> tuple[PrimTensor, PrimTensor]:
-    if is_integral(x.dtype):
-        raise RuleMismatchError("variance of integers")
-    correction = 1 if correction is None else constant(correction)
-    if float(correction).is_integer():
-        correction = int(correction)
-    elif not isinstance(count(x, dims), int):
-        raise RuleMismatchError("a fractional correction of a symbolic count")
-    wide = ops.convert_dtype(x, compute_dtype(x.dtype))
-    variance, mean = moments(wide, dims, correction)
-    if not keepdim:
-        axes = canonical_dims(dims, x.rank)
-        sizes = tuple(size for axis, size in enumerate(x.sizes) if axis not in axes)
-        variance, mean = ops.reshape(variance, sizes), ops.reshape(mean, sizes)
-    return variance, mean
-
-
-@decomposes("aten.var.correction")
-def var(x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False) -> PrimTensor:
-    return ops.convert_dtype(_variance(x, dim, correction, keepdim)[0], x.dtype)
-
-
-@decomposes("aten.std.correction")
-def std(x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False) -> PrimTensor:
-    return ops.convert_dtype(ops.sqrt(_variance(x, dim, correction, keepdim)[0]), x.dtype)
-
-
-@decomposes("aten.var_mean.correction")
-def var_mean(
-    x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
-) -> tuple[PrimTensor, PrimTensor]:
-    variance, mean = _variance(x, dim, correction, keepdim)
-    return ops.convert_dtype(variance, x.dtype), ops.convert_dtype(mean, x.dtype)
-
-
-@decomposes("aten.std_mean.correction")
-def std_mean(
-    x: PrimTensor, dim: Dims = None, *, correction: Any = None, keepdim: bool = False
-) -> tuple[PrimTensor, PrimTensor]:
-    variance, mean = _variance(x, dim, correction, keepdim)
-    return ops.convert_dtype(ops.sqrt(variance), x.dtype), ops.convert_dtype(mean, x.dtype)
 
 
 def _nonempty(x: PrimTensor, dims: Dims) -> None:

@@ -88,19 +88,28 @@ def lerp_scalar(start: PrimTensor, end: PrimTensor, weight: float) -> PrimTensor
     return start + weight * step if -0.5 < weight < 0.5 else end - step * (1.0 - weight)
 
 
+def _at_least(x: PrimTensor, bound: Any) -> PrimTensor:
+    """Of zeros of both signs eager takes the bound if it is a tensor, and ``x`` if it is a number: the second here."""
+    return ops.maximum(x, bound) if isinstance(bound, PrimTensor) else ops.maximum(bound, x)
+
+
+def _at_most(x: PrimTensor, bound: Any) -> PrimTensor:
+    return ops.minimum(x, bound) if isinstance(bound, PrimTensor) else ops.minimum(bound, x)
+
+
 @pointwise("aten.clamp.default", "aten.clamp.Tensor", kind=Kind.EXACT, operands=3)
 def clamp(x: PrimTensor, min: Any = None, max: Any = None) -> PrimTensor:
     """NaN stays NaN; where the bounds cross, the upper one wins."""
     if min is not None:
-        x = ops.maximum(x, min)
-    return x if max is None else ops.minimum(x, max)
+        x = _at_least(x, min)
+    return x if max is None else _at_most(x, max)
 
 
 @pointwise("aten.clamp_min.default", "aten.clamp_min.Tensor", kind=Kind.EXACT, operands=2)
 def clamp_min(x: PrimTensor, min: Any) -> PrimTensor:
-    return ops.maximum(x, min)
+    return _at_least(x, min)
 
 
 @pointwise("aten.clamp_max.default", "aten.clamp_max.Tensor", kind=Kind.EXACT, operands=2)
 def clamp_max(x: PrimTensor, max: Any) -> PrimTensor:
-    return ops.minimum(x, max)
+    return _at_most(x, max)

@@ -8,6 +8,8 @@ from inductor_codegen.codegen.cpp.dtypes import STORED
 from inductor_codegen.codegen.cpp.lanes import LaneWriter
 from inductor_codegen.codegen.cpp.preamble import with_preamble
 from inductor_codegen.codegen.cpp.rows import RowWriter
+from inductor_codegen.codegen.cpp.sharing import Sharing, sharing_of
+from inductor_codegen.codegen.cpp.slices import SliceWriter
 from inductor_codegen.codegen.cpp.stored_bits import without_conversions
 from inductor_codegen.ir.kernel import (
     Access,
@@ -24,7 +26,7 @@ _HEAD = 'extern "C" int32_t {}(const int64_t* given, int64_t share, int64_t shar
 def emit_kernel(kernel: Kernel) -> str:
     """The C++ function of one kernel; ``with_preamble`` makes a file of it."""
     kernel = without_conversions(kernel)
-    writer = LaneWriter(kernel) if kernel.vector is Vector.OUTER else RowWriter(kernel)
+    writer = _writer_of(kernel)
     lines = [
         *(f"// {comment}" for comment in kernel.comments),
         _HEAD.format(kernel.name),
@@ -37,6 +39,12 @@ def emit_kernel(kernel: Kernel) -> str:
     lines += body
     lines += ["  return bad;" if writer.checked else "  return 0;", "}"]
     return "\n".join(lines) + "\n"
+
+
+def _writer_of(kernel: Kernel) -> RowWriter | LaneWriter:
+    if kernel.vector is Vector.OUTER:
+        return LaneWriter(kernel)
+    return SliceWriter(kernel) if sharing_of(kernel) is Sharing.KERNEL else RowWriter(kernel)
 
 
 def emit_source(kernels: Iterable[Kernel]) -> str:

@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import torch
+
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.sharing import Sharing
+from inductor_codegen.codegen.cpp.skipping import conditions_to_run
+from inductor_codegen.codegen.cpp.streams import STREAMS, additions, declarations, may_stream, term
 from inductor_codegen.codegen.cpp.writer import Writer
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
@@ -19,8 +23,10 @@ LANES = 256
 """Neighbouring rows that are reduced side by side where threads share them, or values of them are kept."""
 WIDE_LANES = 1024
 """The same where one thread does all: memory is read in longer stretches."""
-PART = 256
-"""Terms of a sum that are added up before their total joins the others."""
+PART = 64
+"""Terms of a sum that are added up before their total joins the others, where each turn takes several."""
+SHORT_PART = 32
+"""The same where each turn takes one."""
 
 
 class LaneWriter(Writer):
@@ -81,7 +87,7 @@ class LaneWriter(Writer):
         return most if not isinstance(extent, int) else max(LANES, min(most, extent))
 
     def _has_parts(self) -> bool:
-        return _part_of(self.kernel.inner) > 0
+        return _part_of(self.kernel.inner, PART) > 0
 
     def _kept_arrays(self) -> None:
         """Memory for what is kept of a block of rows: each lane's value at each point of the inner loops."""
@@ -112,15 +118,33 @@ class LaneWriter(Writer):
             self._lanes(lambda: self.add(*(line for a in others for line in a.resets("[lane]"))))
         if step.points:
             self._row_arrays(step, known)
+            skips = self._open_where_needed(step, known)
             self._points(step, accumulators, known)
+            self.close(skips)
         if step.row:
             self._lanes(lambda: self._lane_statements(step.row, known), self._bad())
+
+    def _open_where_needed(self, step: Pass, known: dict[Scalar, str]) -> bool:
+        """A block around a pass that only some rows need, if this is one."""
+        roots = [root for item in step.points for root in roots_of(item)]
+        moving = self._moving(roots, conditions(roots))
+        wanted = [known[node] for node in conditions_to_run(step, moving) if node in known]
+        if not wanted:
+            return False
+        name = self.names.new("any")
+        self.add(f"int32_t {name} = 0;")
+        body = f"{name} |= {' | '.join(wanted)};"
+        self._lanes(lambda: self.add(body), [f"reduction(|:{name})"])
+        self.open(f"if ({name})")
+        return True
 
     def _points(self, step: Pass, accumulators: list[Accumulator], known: dict[Scalar, str]) -> None:
         """The inner loops; float sums over many points are made of the sums of parts."""
         inner = self.kernel.inner
-        part = _part_of(inner)
-        parts = [a for a in accumulators if a.splits]
+        nodes = postorder([root for statement in step.points for root in roots_of(statement)])
+        streams = bool(inner) and not _is_few(inner[-1]) and may_stream(accumulators, nodes)
+        part = _part_of(inner, PART if streams else SHORT_PART)
+        parts = [a for a in accumulators if a.splits] if part else []
         names = {a.item.accumulator: a.partial for a in parts}
         bounds = ("0", self.names.size(inner[0].extent)) if inner else ("", "")
         for accumulator in parts:
@@ -131,14 +155,52 @@ class LaneWriter(Writer):
             self.open(f"for (int64_t part = 0; part < {end}; part += {part})")
             self.add(f"const int64_t part_end = {end} - part < {part} ? {end} : part + {part};")
             bounds = ("part", "part_end")
-        for loop in inner:
+        for loop in inner[:-1]:
             self._loop(loop, *(bounds if loop == inner[0] else ()))
-        simd = not any(a.searches for a in accumulators)
-        self._lanes(lambda: self._lane_statements(step.points, known, names), self._bad(), simd)
-        self.close(len(inner))
+        last = bounds if len(inner) == 1 else ("0", self.names.size(inner[-1].extent)) if inner else bounds
+        if streams:
+            last = self._streams(step, accumulators, known, names, last)
+        if not inner or last[0] != last[1]:
+            simd = not any(a.searches for a in accumulators)
+            if inner:
+                self._loop(inner[-1], *last)
+            self._lanes(lambda: self._lane_statements(step.points, known, names), self._bad(), simd)
+            self.close(1 if inner else 0)
+        self.close(max(0, len(inner) - 1))
         if parts:
             self.add(*(f"join_part({a.name}, {a.partial}, width);" for a in parts))
             self.close()
+
+    def _streams(
+        self,
+        step: Pass,
+        accumulators: list[Accumulator],
+        known: dict[Scalar, str],
+        names: dict[int, str],
+        bounds: tuple[str, str],
+    ) -> tuple[str, str]:
+        """The loop over the innermost points, four at a turn; the bounds of what is left."""
+        begin, end = bounds
+        loop = self.kernel.inner[-1].name
+        self.open(f"for (int64_t turn = {begin}; turn + {STREAMS - 1} < {end}; turn += {STREAMS})")
+
+        def turn() -> None:
+            self.add(*declarations(accumulators))
+            for stream in range(STREAMS):
+                self.open("")
+                self.add(f"const int64_t {loop} = turn{f' + {stream}' if stream else ''};")
+                self._lane_statements(step.points, known, names, stream)
+                self.close()
+            self.add(*additions(accumulators, names, "[lane]"))
+
+        self._lanes(turn, self._bad())
+        self.close()
+        if begin.isdigit() and end.isdigit():
+            return str(int(end) - (int(end) - int(begin)) % STREAMS), end
+        extent = self.kernel.inner[-1].extent
+        if len(self.kernel.inner) == 1 and isinstance(extent, int) and extent % STREAMS == 0:
+            return end, end
+        return f"{end} - ({end} - {begin}) % {STREAMS}", end
 
     def _row_arrays(self, step: Pass, known: dict[Scalar, str]) -> None:
         """Values that do not change along the inner loops and cost something, once per lane."""
@@ -160,9 +222,10 @@ class LaneWriter(Writer):
         scope.compute(wanted)
         for node in wanted:
             name = self.names.new("r")
-            self.add(f"{COMPUTED[node.dtype]} {name}[{self.lanes}];")
+            logical = node.dtype == torch.bool
+            self.add(f"{'int32_t' if logical else COMPUTED[node.dtype]} {name}[{self.lanes}];")
             scope.lines.append(f"{name}[lane] = {scope.name(node)};")
-            known[node] = f"{name}[lane]"
+            known[node] = f"({name}[lane] != 0)" if logical else f"{name}[lane]"
         self._lanes(lambda: self.add(*scope.lines), self._bad())
 
     def _lane_statements(
@@ -170,6 +233,7 @@ class LaneWriter(Writer):
         statements: Sequence[Statement],
         known: dict[Scalar, str],
         names: Mapping[int, str] | None = None,
+        stream: int | None = None,
     ) -> None:
         roots = [root for statement in statements for root in roots_of(statement)]
         needed = conditions(roots)
@@ -184,6 +248,9 @@ class LaneWriter(Writer):
                 case Accumulate(accumulator, _, value, _, position):
                     where = "" if position is None else scope.index(position)
                     found = self.accumulators[accumulator]
+                    if stream is not None:
+                        self.add(f"{term(found, stream)} = {found.term(scope.name(value))};")
+                        continue
                     self.add(
                         *found.step(
                             scope.name(value), where, (names or {}).get(accumulator, found.name), "[lane]"
@@ -202,11 +269,16 @@ class LaneWriter(Writer):
                 scope.bind(node, known[node])
 
 
-def _part_of(inner: Sequence[LoopVar]) -> int:
-    """Turns of the first inner loop that make up a part; 0 if all its turns are not many more."""
+def _is_few(loop: LoopVar) -> bool:
+    """Whether a loop has fewer points than a turn takes."""
+    return isinstance(loop.extent, int) and loop.extent < STREAMS
+
+
+def _part_of(inner: Sequence[LoopVar], terms: int) -> int:
+    """Turns of the first inner loop that make up a part of ``terms``; 0 if all its turns are not many more."""
     if not inner:
         return 0
     below = extent_product(tuple(inner[1:]))
-    turns = max(1, PART // below) if isinstance(below, int) and below else 1
+    turns = max(1, terms // below) if isinstance(below, int) and below else 1
     extent = inner[0].extent
-    return 0 if isinstance(extent, int) and extent <= 2 * turns else turns
+    return 0 if isinstance(extent, int) and extent <= turns + turns // 2 else turns

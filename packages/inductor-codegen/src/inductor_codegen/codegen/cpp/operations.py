@@ -41,7 +41,8 @@ _ROUNDING = {"floor": "floor", "ceil": "ceil", "trunc": "trunc", "round": "nearb
 _PREAMBLE = frozenset(
     {"sign", "maximum", "minimum", "floor_div", "trunc_div", "fmod", "shift_left", "shift_right"}
 )
-_LIMITS = {"maximum": "<=", "minimum": ">="}
+_LIMITS = {"maximum": "<", "minimum": ">"}
+"""Of two equal numbers (zeros of both signs) the second is the result, as of the vector instructions that torch uses."""
 _POWERS = {
     2.0: "({0} * {0})",
     3.0: "({0} * {0} * {0})",
@@ -120,7 +121,9 @@ def _call(op: str, nodes: tuple[Scalar, ...], args: list[str], compute: torch.dt
     if op == "remainder":
         return f"floor_remainder({', '.join(args)})"
     if op in _LIMITS and floating and _is_number(nodes[1]):
-        return f"{one} {_LIMITS[op]} {args[1]} ? {args[1]} : {one}"  # a NaN compares false, and stays
+        return f"{one} {_LIMITS[op]}= {args[1]} ? {args[1]} : {one}"  # a NaN compares false, and stays
+    if op in _LIMITS and floating and _is_number(nodes[0]):
+        return f"{args[1]} {_LIMITS[op]} {one} ? {one} : {args[1]}"
     if op in _PREAMBLE:
         return f"{op}({', '.join(args)})"
     assert op in MATH_FUNCTIONS, op

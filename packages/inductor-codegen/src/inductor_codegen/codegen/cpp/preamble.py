@@ -19,6 +19,7 @@ _TYPES = """\
 #else
 #define VECTOR_BYTES 16
 #endif
+#define SHORT_VECTOR_BYTES (VECTOR_BYTES < 32 ? VECTOR_BYTES : 32)
 typedef __INT8_TYPE__ int8_t;
 typedef __INT16_TYPE__ int16_t;
 typedef __INT32_TYPE__ int32_t;
@@ -39,6 +40,7 @@ float fmodf(float, float) noexcept; double fmod(double, double) noexcept;
 _ARITHMETIC = """\
 // The sums of a part of many rows into their totals, and on to the next part: one function for all kernels of a file.
 template <typename T> static __attribute__((noinline)) void join_part(double* totals, T* sums, int64_t rows) {
+#pragma omp simd
   for (int64_t i = 0; i < rows; ++i) totals[i] += sums[i];
   __builtin_memset(sums, 0, sizeof(T) * rows);
 }

@@ -16,8 +16,9 @@ class Accumulator:
     """C++ text around one ``Accumulate``. ``name`` is the variable, or an array of them with one per lane.
 
     Long float sums are made ``in_parts``: the terms of a part are added in the computed type, vectorised, and the
-    totals of the parts in double, so that rounding does not grow with the number of parts. Other kinds of reduction
-    need no parts, their result does not depend on the order.
+    totals of the parts in double, so that rounding does not grow with the number of parts. A part is short enough that
+    few additions follow each other in one lane (``codegen.cpp.streams``). Other kinds of reduction need no parts, their
+    result does not depend on the order.
     """
 
     def __init__(self, item: Accumulate, *, in_parts: bool) -> None:
@@ -26,7 +27,8 @@ class Accumulator:
         self.searches = item.position is not None
         self.logical = item.kind in ("any", "all") or self.dtype == torch.bool
         self.type = "int32_t" if self.logical else COMPUTED[self.dtype]
-        self.splits = in_parts and item.kind == "sum" and self.dtype.is_floating_point
+        self.rounds = item.kind == "sum" and self.dtype.is_floating_point
+        self.splits = in_parts and self.rounds
         self.total_type = "double" if self.splits else self.type
         self.tracks_nan = item.kind in ("amax", "amin") and self.dtype.is_floating_point
         self.name = f"a{item.accumulator}"
@@ -104,7 +106,7 @@ class Accumulator:
             return [f"{total} {operator} (int32_t){value};"]
         match self.item.kind:
             case "sum":
-                return [f"{total} += {converted(value, self.item.value.dtype, self.dtype)};"]
+                return [f"{total} += {self.term(value)};"]
             case "prod":
                 return [f"{total} *= {value};"]
         compare = ">" if self.item.kind == "amax" else "<"
@@ -112,6 +114,10 @@ class Accumulator:
         if self.tracks_nan:
             lines.append(f"{name}_nan{lane} |= {value} != {value};")
         return lines
+
+    def term(self, value: str) -> str:
+        """What a sum adds for a value."""
+        return converted(value, self.item.value.dtype, self.dtype)
 
     def _search(self, value: str, position: str, lane: str) -> list[str]:
         name, at = f"{self.name}{lane}", f"{self.name}_at{lane}"

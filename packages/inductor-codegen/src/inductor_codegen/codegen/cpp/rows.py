@@ -7,13 +7,16 @@ from collections.abc import Iterable, Sequence
 import torch
 
 from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.cpp.bounds import is_short, length, together
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.half_blocks import NO_BLOCKS, STRIP, HalfBlocks, half_blocks
-from inductor_codegen.codegen.cpp.parts import SHORTEST, Choice, Cut, Part, Parts, parts_of
+from inductor_codegen.codegen.cpp.parts import Choice, Cut, Part, Parts, parts_of
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.sharing import Sharing
+from inductor_codegen.codegen.cpp.skipping import conditions_to_run
 from inductor_codegen.codegen.cpp.stored_bits import HALVES
+from inductor_codegen.codegen.cpp.streams import STREAMS, additions, declarations, may_stream, term
 from inductor_codegen.codegen.cpp.writer import Writer
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
@@ -22,10 +25,12 @@ from inductor_codegen.ir.traverse import postorder, roots_of
 
 BLOCK = 4096
 """Points of a kernel of one loop that one thread takes at a time."""
-PART = 4096
+PART = 1024
 """Terms of a sum that are added up before their total joins the others."""
-SLICES = 64
-"""Parts of a reduction of everything, so that its result does not depend on the number of threads."""
+LONG = 512
+"""Terms from which on a sum is made of several streams."""
+SHORT = 64
+"""Terms up to which the lanes of a wide vector take longer to be joined than a narrow one takes to be filled."""
 STACK_ELEMENTS = 8192
 """Elements that a row may keep on the stack."""
 
@@ -35,9 +40,7 @@ class RowWriter(Writer):
 
     def write(self) -> list[str]:
         """The lines of the body."""
-        if self.sharing is Sharing.KERNEL:
-            self._everything_in_slices()
-        elif self.kernel.outer or self.accumulators:
+        if self.kernel.outer or self.accumulators:
             self._rows()
         else:
             self._blocks_of_points()
@@ -62,7 +65,7 @@ class RowWriter(Writer):
 
     def _rows(self) -> None:
         loops = self.kernel.outer
-        shared = loops[: _together(loops)] if self.sharing is Sharing.CALLER else ()
+        shared = loops[: together(loops)] if self.sharing is Sharing.CALLER else ()
         if shared:
             self._open_shared(shared)
         for loop in loops[len(shared) :]:
@@ -182,6 +185,9 @@ class RowWriter(Writer):
             roots, {node for node in postorder(roots) if node not in moving and not isinstance(node, Total)}
         )
         self.add(*row.lines)
+        needed_by = conditions_to_run(step, moving)
+        if needed_by:
+            self.open(f"if ({' || '.join(map(row.name, needed_by))})")
         accumulators = self._accumulators_of(step)
         points = Scope(row, self.names, needed)
         points.lines = []
@@ -202,7 +208,7 @@ class RowWriter(Writer):
             self.open("")
             self.add(*points.lines, *self._statements(step.points, points, {}))
             self.close()
-        self.close(max(0, len(inner) - 1))
+        self.close(max(0, len(inner) - 1) + bool(needed_by))
 
     def _innermost(
         self,
@@ -215,30 +221,81 @@ class RowWriter(Writer):
         loop = self.kernel.inner[-1]
         begin, end = bounds or ("0", self.names.size(loop.extent))
         in_parts = any(accumulator.splits for accumulator in accumulators)
-        long = not isinstance(loop.extent, int) or loop.extent > 2 * PART
-        if in_parts and long:
+        long = in_parts and not (isinstance(loop.extent, int) and loop.extent <= PART)
+        if long:
             self.open(f"for (int64_t part = {begin}; part < {end}; part += {PART})")
-            self.add(f"const int64_t part_end = {end} - part < {PART} ? {end} : part + {PART};")
-            begin, end = "part", "part_end"
+            begin, end = "part", self._part_end(loop, begin, end)
         names = {a.item.accumulator: a.partial if in_parts else a.name for a in accumulators}
         if in_parts:
             self.add(*(f"{a.type} {a.partial} = {a.start};" for a in accumulators if a.splits))
+        if not blocks and in_parts:
+            begin = self._streams(step, points, accumulators, names, (begin, end))
         if blocks:
             begin, end = self._open_strip(loop, begin, end, blocks, points)
         clauses = [c for a in accumulators if not a.searches for c in a.clauses(names[a.item.accumulator])]
         if bounds and not self.kernel.outer and not accumulators:
             clauses.append(f"simdlen(VECTOR_BYTES / {self._narrowest(step, blocks)})")
-        if not any(a.searches for a in accumulators) and not _is_short(begin, end):
-            self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
-        self._loop(loop, begin, end)
-        self.add(*points.lines, *self._statements(step.points, points, names, blocks))
-        self.close()
+        if accumulators and (length(begin, end) or SHORT + 1) <= SHORT and self._narrowest(step, blocks) >= 4:
+            clauses.append(f"simdlen(SHORT_VECTOR_BYTES / {self._narrowest(step, blocks)})")
+        if begin != end:
+            if not any(a.searches for a in accumulators) and not is_short(begin, end):
+                self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
+            self._loop(loop, begin, end)
+            self.add(*points.lines, *self._statements(step.points, points, names, blocks))
+            self.close()
         if blocks:
             self._close_strip(loop, blocks, points)
         if in_parts:
             self.add(*(line for a in accumulators if a.splits for line in a.join(a.partial, "")))
-        if in_parts and long:
+        if long:
             self.close()
+
+    def _part_end(self, loop: LoopVar, begin: str, end: str) -> str:
+        """Where a part ends, as text."""
+        if begin == "0" and isinstance(loop.extent, int) and loop.extent % PART == 0:
+            return f"part + {PART}"
+        self.add(f"const int64_t part_end = {end} - part < {PART} ? {end} : part + {PART};")
+        return "part_end"
+
+    def _streams(
+        self,
+        step: Pass,
+        points: Scope,
+        accumulators: list[Accumulator],
+        names: dict[int, str],
+        bounds: tuple[str, str],
+    ) -> str:
+        """The loop over most of a part, four points at a turn, where that is better; what is left begins there."""
+        nodes = postorder([root for statement in step.points for root in roots_of(statement)])
+        count = length(*bounds)
+        if (isinstance(count, int) and count < LONG) or not may_stream(accumulators, nodes):
+            return bounds[0]
+        turns = self._turns(bounds, count)
+        clauses = [clause for a in accumulators for clause in a.clauses(names[a.item.accumulator])]
+        self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
+        self.open(f"for (int64_t turn = 0; turn < {turns}; ++turn)")
+        self.add(*declarations(accumulators))
+        for stream in range(STREAMS):
+            self.open("")
+            begin = "turn" if bounds[0] == "0" else f"{bounds[0]} + turn"
+            offset = f" + {stream} * {turns}" if stream else ""
+            self.add(f"const int64_t {self.kernel.inner[-1].name} = {begin}{offset};", *points.lines)
+            self.add(*self._statements(step.points, points, names, stream=stream))
+            self.close()
+        self.add(*additions(accumulators, names))
+        self.close()
+        if isinstance(count, int):
+            rest = count - count % STREAMS
+            return bounds[1] if rest == count else f"{bounds[0]} + {rest}"
+        return f"{bounds[0]} + {STREAMS} * {turns}"
+
+    def _turns(self, bounds: tuple[str, str], count: int | None) -> str:
+        """The turns of a loop that takes several points at each, none where it has few."""
+        if isinstance(count, int):
+            return str(count // STREAMS)
+        size = bounds[1] if bounds[0] == "0" else f"{bounds[1]} - {bounds[0]}"
+        self.add(f"const int64_t turns = {size} < {LONG} ? 0 : ({size}) / {STREAMS};")
+        return "turns"
 
     def _open_strip(
         self, loop: LoopVar, begin: str, end: str, blocks: HalfBlocks, points: Scope
@@ -283,7 +340,7 @@ class RowWriter(Writer):
         if len(self.kernel.inner) != 1:
             return bool(self.kernel.inner)
         extent = self.kernel.inner[-1].extent
-        return not isinstance(extent, int) or extent > 2 * PART
+        return not isinstance(extent, int) or extent >= LONG
 
     def _statements(
         self,
@@ -291,6 +348,7 @@ class RowWriter(Writer):
         scope: Scope,
         names: dict[int, str],
         blocks: HalfBlocks = NO_BLOCKS,
+        stream: int | None = None,
     ) -> list[str]:
         lines: list[str] = []
         for statement in statements:
@@ -303,6 +361,9 @@ class RowWriter(Writer):
                 case Accumulate(accumulator, _, value, _, position):
                     where = "" if position is None else scope.index(position)
                     found = self.accumulators[accumulator]
+                    if stream is not None:
+                        lines.append(f"{term(found, stream)} = {found.term(scope.name(value))};")
+                        continue
                     lines += found.step(scope.name(value), where, names.get(accumulator, found.name))
         return lines
 
@@ -332,68 +393,3 @@ class RowWriter(Writer):
         for node in postorder(roots):
             if isinstance(node, Kept):
                 scope.bind(node, f"kept{node.slot}[{self._inner_position()}]")
-
-    # -- a reduction of everything ----------------------------------------------------------------
-
-    def _everything_in_slices(self) -> None:
-        step = self.kernel.passes[0]
-        accumulators = self._accumulators_of(step)
-        extent = self.names.size(self.kernel.inner[0].extent)
-        for a in accumulators:
-            self.add(f"{a.total_type} slices_{a.name}[{SLICES}];")
-            if a.tracks_nan:
-                self.add(f"int32_t slices_{a.name}_nan[{SLICES}];")
-        self.add(f"const int64_t length = ({extent} + {SLICES - 1}) / {SLICES};")
-        clauses = " ".join(
-            [
-                f"num_threads(shares) if(shares > 1 && {self._is_worth_sharing()}) schedule(static)",
-                *self._bad(),
-            ]
-        )
-        self.add(f"#pragma omp parallel for {clauses}")
-        self.open(f"for (int64_t slice = 0; slice < {SLICES}; ++slice)")
-        self.add(
-            f"const int64_t begin = slice * length < {extent} ? slice * length : {extent};",
-            f"const int64_t end = begin + length < {extent} ? begin + length : {extent};",
-        )
-        for a in accumulators:
-            self.add(*a.declarations())
-        self._pass_loops(step, Scope(None, self.names, {}), bounds=("begin", "end"))
-        for a in accumulators:
-            self.add(f"slices_{a.name}[slice] = {a.name};")
-            if a.tracks_nan:
-                self.add(f"slices_{a.name}_nan[slice] = {a.name}_nan;")
-        self.close()
-        self._join_slices(accumulators)
-        row = Scope(None, self.names, {})
-        self._bind_totals(accumulators)
-        self._row_stores(step, row)
-
-    def _join_slices(self, accumulators: list[Accumulator]) -> None:
-        for a in accumulators:
-            self.add(*a.declarations())
-        self.open(f"for (int64_t slice = 0; slice < {SLICES}; ++slice)")
-        for a in accumulators:
-            if a.tracks_nan:
-                self.add(f"{a.name}_nan |= slices_{a.name}_nan[slice];")
-                a_join = a.join(f"slices_{a.name}", "[slice]")[:1]
-            else:
-                a_join = a.join(f"slices_{a.name}", "[slice]")
-            self.add(*a_join)
-        self.close()
-
-
-def _is_short(begin: str, end: str) -> bool:
-    """Whether a loop has too few points to be worth a vector."""
-    return begin.isdigit() and end.isdigit() and int(end) - int(begin) < SHORTEST
-
-
-def _together(loops: Sequence[LoopVar]) -> int:
-    """How many of the outer loops are shared as one: as many as make 64 pieces."""
-    pieces, count = 1, 0
-    for loop in loops:
-        count += 1
-        pieces *= loop.extent if isinstance(loop.extent, int) else 64
-        if pieces >= 64:
-            break
-    return count

@@ -15,7 +15,7 @@ extern "C" int32_t kernel_e5e66d7508333204(const int64_t* given, int64_t share, 
     alignas(64) float kept0[40];
     float a0 = -__builtin_inff();
     int32_t a0_nan = 0;
-    #pragma omp simd reduction(max:a0) reduction(|:a0_nan)
+    #pragma omp simd reduction(max:a0) reduction(|:a0_nan) simdlen(SHORT_VECTOR_BYTES / 4)
     for (int64_t i1 = 0; i1 < 40; ++i1) {
       const float t1 = in0[40 * i0 + i1];
       a0 = t1 > a0 ? t1 : a0;
@@ -23,7 +23,7 @@ extern "C" int32_t kernel_e5e66d7508333204(const int64_t* given, int64_t share, 
     }
     const float total0 = (a0_nan ? __builtin_nanf("") : a0);
     float a1 = 0;
-    #pragma omp simd reduction(+:a1)
+    #pragma omp simd reduction(+:a1) simdlen(SHORT_VECTOR_BYTES / 4)
     for (int64_t i1 = 0; i1 < 40; ++i1) {
       const float t2 = in0[40 * i0 + i1];
       const float t3 = t2 - total0;

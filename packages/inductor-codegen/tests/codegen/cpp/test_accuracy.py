@@ -1,0 +1,52 @@
+"""Sums of kernels are as near to float64 as pairwise summation is, in every way that a loop is written."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fx_interface.dialects import prims as p
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import ExampleGraph, Stepper
+
+LENGTHS = (3, 31, 64, 100, 511, 512, 515, 1000, 1024, 1027, 4096, 9001)
+"""Rows without streams, with them, with a rest of each size, and of several parts."""
+
+
+def sums(values: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
+    """Sums of many kinds of loops over the same values, and the exact sums of those values."""
+    graph = ExampleGraph()
+    row = graph.input(values, "row")
+    many = graph.input(values.expand(4, -1).contiguous(), "many")
+    column = graph.input(values[:, None].expand(-1, 37).contiguous(), "column")
+    inner = graph.input(values.reshape(-1, 1, 1).expand(-1, 5, 3).contiguous(), "inner")
+    made = [
+        graph.call(p.sum, row, [0]),
+        graph.call(p.sum, many, [1]),
+        graph.call(p.sum, column, [0]),
+        graph.call(p.sum, graph.call(p.mul, column, 0.5), [0]),
+        graph.call(p.sum, graph.call(p.tanh, many), [1]),
+        graph.call(p.sum, inner, [0, 2]),
+    ]
+    found = Stepper(plan(graph.build(*made)), threads=2)(*graph.examples)
+    exact = values.double().sum()
+    wanted = [exact, exact, exact, exact / 2, values.double().tanh().sum(), exact * 3]
+    return found, wanted
+
+
+@pytest.mark.parametrize("length", LENGTHS)
+def test_equal_terms_do_not_add_up_their_rounding_errors(length: int) -> None:
+    for got, want in zip(*sums(torch.full((length,), 0.1)), strict=True):
+        torch.testing.assert_close(got.double(), want.expand_as(got), rtol=1e-6, atol=0)
+
+
+@settings(max_examples=3, deadline=None)
+@given(length=st.integers(2, 12_000), seed=st.integers(0, 2**20), offset=st.sampled_from([0.0, 1.0, 1e3]))
+def test_sums_of_any_length(length: int, seed: int, offset: float) -> None:
+    random = torch.Generator().manual_seed(seed)
+    values = torch.randn(length, generator=random) + offset
+    scale = float(values.abs().double().sum())
+    for got, want in zip(*sums(values), strict=True):
+        assert float((got.double() - want).abs().max()) <= 4 * torch.finfo(torch.float32).eps * scale

@@ -1,0 +1,42 @@
+"""Variances keep what eager keeps: a mean far larger than the deviation, sums that would overflow."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from primtorch_decomps import decompose
+from primtorch_decomps.testing import aten_graph, check_operator
+
+FAR = torch.randn(100, 300) * 1e-3 + 1e4
+"""Rows and columns whose deviation is one unit in the last place of their mean."""
+
+
+@pytest.mark.parametrize("name", ["var", "std", "var_mean", "std_mean"])
+@pytest.mark.parametrize("dims", [[0], [1], None], ids=str)
+def test_a_mean_far_larger_than_the_deviation(name: str, dims: list[int] | None) -> None:
+    check_operator(f"aten.{name}.correction", FAR, dims, correction=1)
+    check_operator(f"aten.{name}.correction", -FAR.t(), dims, correction=0, keepdim=True)
+
+
+def test_batch_statistics_of_a_large_mean() -> None:
+    x = FAR.reshape(10, 10, 300)
+    check_operator("aten._native_batch_norm_legit.no_stats", x, None, None, True, 0.1, 1e-5)
+
+
+def _means(values: torch.Tensor) -> torch.Tensor:
+    module, inputs = aten_graph(torch.ops.aten.var_mean.correction, (values, [0]), {"correction": 1})
+    ((_, mean),) = decompose(module)(*inputs)
+    return mean
+
+
+def test_a_mean_whose_sum_overflows() -> None:
+    values = torch.tensor([3e38, 0.0, 1.0, 2.0, 3e38])
+    torch.testing.assert_close(_means(values), torch.tensor(1.2e38))
+    torch.testing.assert_close(_means(torch.tensor([-3e38, 3e38, 3e38])), torch.tensor(1e38))
+
+
+def test_what_is_not_finite_stays() -> None:
+    assert _means(torch.tensor([1.0, float("nan"), 2.0])).isnan()
+    check_operator("aten.var.correction", torch.tensor([1.0, float("inf"), 2.0]), None, correction=1)
+    check_operator("aten.var.correction", torch.tensor([1e30, -1e30, 2e30]), None, correction=1)
