@@ -42,7 +42,7 @@ _PREAMBLE = frozenset(
     {"sign", "maximum", "minimum", "floor_div", "trunc_div", "fmod", "shift_left", "shift_right"}
 )
 _LIMITS = {"maximum": "<", "minimum": ">"}
-"""Of two equal numbers (zeros of both signs) the second is the result, as of the vector instructions that torch uses."""
+"""Of two equal numbers, zeros of both signs, the second is the result, as of the vector instructions torch uses."""
 _POWERS = {
     2.0: "({0} * {0})",
     3.0: "({0} * {0} * {0})",
