@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-RUNS: tuple[tuple[str, int, str], ...] = ()
+RUNS: tuple[tuple[str, int, str], ...] = (("accuracy", 40, "inductor"),)
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
