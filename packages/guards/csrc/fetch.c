@@ -288,6 +288,8 @@ static PyObject *dict_key(Node *node, PyObject *dict, int *unchanged, Seen *pend
 static PyObject *extent(Node *node, PyObject *tensor) {
     int64_t number;
     if (tensor_extent(tensor, node->access == ACCESS_STRIDE, node->index, &number)) return PyLong_FromLongLong(number);
+    PyObject *reader = node->access == ACCESS_STRIDE ? read_stride : read_size;
+    if (reader != NULL) return PyObject_CallFunction(reader, "Oi", tensor, (int)node->index);
     return PyObject_CallMethod(tensor, node->access == ACCESS_STRIDE ? "stride" : "size", "i", (int)node->index);
 }
 

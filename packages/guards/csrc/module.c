@@ -4,7 +4,7 @@
 #include "dict_version.h"
 #include "guards_api.h"
 
-PyObject *module_getattr = NULL;
+PyObject *module_getattr = NULL, *read_size = NULL, *read_stride = NULL;
 int dict_versions_work = 0;
 
 static void *build_index(PyObject *const *evaluators, int n) { return index_build(evaluators, n); }
@@ -28,6 +28,15 @@ static PyObject *set_tensor_layout(PyObject *module, PyObject *offsets) {
 static PyObject *set_module_getattr(PyObject *module, PyObject *function) {
     (void)module;
     Py_XSETREF(module_getattr, Py_NewRef(function));
+    Py_RETURN_NONE;
+}
+
+static PyObject *set_extent_readers(PyObject *module, PyObject *readers) {
+    (void)module;
+    PyObject *size, *stride;
+    if (!PyArg_ParseTuple(readers, "OO", &size, &stride)) return NULL;
+    Py_XSETREF(read_size, Py_NewRef(size));
+    Py_XSETREF(read_stride, Py_NewRef(stride));
     Py_RETURN_NONE;
 }
 
@@ -105,6 +114,7 @@ static PyMethodDef methods[] = {
     {"set_tensor_layout", set_tensor_layout, METH_O, "Offsets of tensor metadata, or None: off."},
     {"tensor_metadata", tensor_metadata, METH_O, "A tensor's metadata as read natively."},
     {"set_module_getattr", set_module_getattr, METH_O, "torch.nn.Module.__getattr__."},
+    {"set_extent_readers", set_extent_readers, METH_VARARGS, "(tensor, dim) -> size; (tensor, dim) -> stride."},
     {"bind_state", bind_state, METH_NOARGS, "Find torch's state functions: name -> reader."},
     {"read_state", read_state, METH_O, "The number that a reader sees now, in this thread."},
     {"use_dict_versions", use_dict_versions, METH_O, "Turn skipping by dict versions on or off."},

@@ -218,6 +218,7 @@ PyObject *state_names(void);
 
 /* module.c */
 extern PyObject *module_getattr; /* torch.nn.Module.__getattr__, or NULL */
+extern PyObject *read_size, *read_stride; /* of tensors whose metadata is not readable here; NULL: by method */
 
 /* walk.c */
 int root_passes(Node *root, const Roots *roots, Run *run);

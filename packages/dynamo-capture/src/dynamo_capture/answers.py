@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import torch
 
 from dynamo_capture import suspension
+from dynamo_capture.attributes.lookup import goes_first
 from dynamo_capture.bytecode.version import RULES
 from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY
 from dynamo_capture.torch_polyfills import substitute_for
@@ -153,7 +154,7 @@ def _of_attribute(caller: Frame, step: Step) -> Answer:
     arguments = (owner, Const(step.argval))
     if isinstance(found, property):
         return Answer(_codes_of(found.fget), suspension.attribute_answered, arguments)
-    if found is not None and hasattr(type(found), "__set__"):
+    if found is not None and goes_first(found):
         return Answer(
             _codes_of(getattr(type(found), "__get__", None)), suspension.attribute_answered, arguments
         )

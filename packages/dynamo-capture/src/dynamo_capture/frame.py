@@ -427,12 +427,16 @@ class GeneratorValue(IteratorValue):
             raise tx.raises(StopIteration, *([stop.value] if stop.value is not None else [])) from None
         return super().call_method(tx, name, args, kwargs)
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        if name in ("send", "throw", "close"):
-            from dynamo_capture.values import BuiltinMethod
-
-            return BuiltinMethod(self, name)
-        return super().get_attr(tx, name)
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        code = self.frame.code
+        facts = {
+            "__name__": code.co_name,
+            "__qualname__": code.co_qualname,
+            "gi_code": code,
+            "gi_running": self.running,
+            "gi_suspended": self.started and not (self.running or self.finished),
+        }
+        return Const(facts[name]) if name in facts else None
 
 
 def _throw_into(tx: Trace, receiver: Value, exception: Value) -> Value:

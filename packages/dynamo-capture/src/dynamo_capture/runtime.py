@@ -51,6 +51,12 @@ def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
         return value.as_subclass(cls)
 
 
+def follow(tensor: torch.Tensor, followed: bool) -> None:
+    """``tensor.requires_grad_(followed)``, past what the tensor's class makes of operations."""
+    with torch._C.DisableTorchFunctionSubclass():
+        tensor.requires_grad_(followed)
+
+
 def new_wrapper(cls: type, form: Mapping[str, Any], attributes: Mapping[str, Any]) -> torch.Tensor:
     """A tensor that dispatches in Python, without running the class's own ``__new__`` or ``__init__``."""
     made: torch.Tensor = torch.Tensor._make_wrapper_subclass(cls, **form)

@@ -28,7 +28,6 @@ __all__ = [
     "DrawnFromSource",
     "FloatTensorSource",
     "GradientPartsSource",
-    "GradientSource",
     "HistorySource",
     "IntegerTensorSource",
     "IteratedSource",
@@ -36,6 +35,7 @@ __all__ = [
     "PlainTensorSource",
     "ProxiedSource",
     "ReferentSource",
+    "TensorAttributeSource",
     "UpcomingSource",
     "computing",
     "item_source",
@@ -304,10 +304,11 @@ class IntegerTensorSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class GradientSource(Source):
-    """``tensor.grad``, past what the tensor's class makes of reading it."""
+class TensorAttributeSource(Source):
+    """An attribute that torch gives each tensor, past what the tensor's class makes of reading it."""
 
     parent: Source
+    name: str
 
     @property
     def base(self) -> Source | None:
@@ -315,11 +316,11 @@ class GradientSource(Source):
 
     def step(self, value: Any) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
-            return value.grad
+            return getattr(torch.Tensor, self.name).__get__(value)
 
     @property
     def expression(self) -> str:
-        return f"{self.parent.expression}.grad"
+        return f"{self.parent.expression}.{self.name}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,7 +354,8 @@ class FollowedTensorSource(Source):
         return self.parent
 
     def step(self, value: Any) -> Any:
-        return value.requires_grad_(self.followed)
+        with torch._C.DisableTorchFunctionSubclass():  # the program's class has been asked
+            return value.requires_grad_(self.followed)
 
     @property
     def expression(self) -> str:

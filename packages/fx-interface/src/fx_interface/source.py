@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from fx_interface.tensor_extents import size_of, stride_of
+
 
 @dataclass(frozen=True, slots=True)
 class Scope:
@@ -206,7 +208,7 @@ class SizeSource(_Derived):
     dim: int
 
     def step(self, value: Any) -> Any:
-        return value.size(self.dim)
+        return size_of(value, self.dim)
 
     @property
     def expression(self) -> str:
@@ -220,7 +222,7 @@ class StrideSource(_Derived):
     dim: int
 
     def step(self, value: Any) -> Any:
-        return value.stride(self.dim)
+        return stride_of(value, self.dim)
 
     @property
     def expression(self) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 
 import torch
 
+from fx_interface.tensor_extents import size_of, stride_of
 from guards import _native
 from guards.kinds.state import FACTS
 from guards.kinds.tensor import dispatch_keys
@@ -83,6 +84,7 @@ _DTYPES = tuple(
 def calibrate() -> Calibration:
     """Measure, check, and set up the native module. Logs why where something is not usable."""
     _native.set_module_getattr(torch.nn.Module.__getattr__)
+    _native.set_extent_readers(size_of, stride_of)
     devices = _device_codes()
     plain_keys = _plain_keys()
     layout: Layout | None = None

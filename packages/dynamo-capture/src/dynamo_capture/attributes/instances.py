@@ -13,9 +13,11 @@ from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.attributes.lookup import (
     ABSENT,
     C_METHODS,
+    C_SLOTS,
     Lookup,
     Missing,
     dict_item,
+    goes_first,
     has_guardable_dict,
     instance_dict_of,
     is_property,
@@ -61,11 +63,9 @@ class InstanceAttributes(Lookup):
         return self.generic(obj, name, deleted=written is None)
 
     def _is_computed(self, cls: type, name: str) -> bool:
-        """Whether the class has a property or another data descriptor written in Python under the name."""
+        """Whether the class has a data descriptor with a getter under the name, and not the slot that is written."""
         found = self.in_class(cls, name)
-        return found is not ABSENT and (
-            is_property(found) or isinstance(getattr(type(found), "__set__", None), types.FunctionType)
-        )
+        return found is not ABSENT and goes_first(found) and not isinstance(found, C_SLOTS)
 
     def _by_getattr(self, obj: ObjectValue, name: str, raised: UserRaise) -> Value:
         """An AttributeError of a getter makes Python ask ``__getattr__``."""
@@ -115,12 +115,7 @@ class InstanceAttributes(Lookup):
                 raise Missing
             return InstanceDictValue(obj)
         found = self.in_class(cls, name)
-        kind = type(found)
-        if (
-            found is not ABSENT
-            and hasattr(kind, "__get__")
-            and (hasattr(kind, "__set__") or hasattr(kind, "__delete__"))
-        ):
+        if found is not ABSENT and goes_first(found):
             return self._data_descriptor(obj, name, found)
         if not deleted and obj.real is not None:
             space = instance_dict_of(obj.real)
@@ -150,7 +145,7 @@ class InstanceAttributes(Lookup):
                     AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no getter"
                 )
             return tx.calls.call_known(Const(found.fget), [obj], {})
-        if isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType)):
+        if isinstance(found, C_SLOTS):
             if issubclass(obj.cls, BaseException) and (name in _OF_EXCEPTIONS or obj.real is None):
                 return self._of_exception(obj, name)
             if obj.real is None:

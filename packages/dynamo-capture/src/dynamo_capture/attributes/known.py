@@ -11,7 +11,17 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, LIBRARIES, Lookup, is_immutable, is_property
+from dynamo_capture.attributes.lookup import (
+    ABSENT,
+    C_METHODS,
+    C_SLOTS,
+    LIBRARIES,
+    Lookup,
+    goes_first,
+    is_immutable,
+    is_property,
+)
+from dynamo_capture.errors import UserRaise
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
@@ -42,6 +52,7 @@ _WITH_OWN_ATTRIBUTES = (
     staticmethod,
     classmethod,
 )
+_NAMES_OF_CLASSES = frozenset({"__class__", "__doc__", "__module__"})
 _CLASS_FACTS = frozenset({"__mro__", "__name__", "__qualname__", "__bases__", "__base__", "__dict__"})
 
 
@@ -114,25 +125,59 @@ class KnownAttributes(Lookup):
                 self.in_class(cls, name)
             found = tx.fold(lambda: getattr(cls, name))
             return Const(found) if type(found) is types.MappingProxyType else tx.known(found)
+        custom = self.in_class(meta, "__getattribute__")
+        if isinstance(custom, types.FunctionType):
+            return self._asked_of_metaclass(owner, custom, name)
+        in_meta = self.in_class(meta, name)
+        if in_meta is not ABSENT and goes_first(in_meta):
+            return self._of_metaclass(owner, in_meta, name)
         found = self.in_class(cls, name)
-        if found is ABSENT or name in ("__class__", "__doc__", "__module__"):
-            in_meta = self.in_class(meta, name)
-            if isinstance(in_meta, types.FunctionType):
-                return MethodValue(Const(in_meta), owner)
-            if in_meta is ABSENT and isinstance(self.in_class(meta, "__getattr__"), types.FunctionType):
-                return tx.inliner.call_function(
-                    Const(self.in_class(meta, "__getattr__")), [owner, Const(name)], {}
-                )
-            if isinstance(in_meta, property):
-                return tx.calls.call_known(Const(in_meta.fget), [owner], {})
-            if in_meta is not ABSENT and not hasattr(type(in_meta), "__get__"):
-                return self.class_value(in_meta, meta, name, None)
-            real = tx.fold(lambda: getattr(cls, name))
-            if name in ("__doc__", "__module__"):
-                self._guard_name(self.class_source(cls), cls, name)
-            if isinstance(real, (types.BuiltinMethodType, types.MethodWrapperType)):
-                return BuiltinMethod(owner, name)
-            return tx.known(real)
+        if found is not ABSENT:
+            return self._of_class_itself(owner, found, name)
+        if in_meta is not ABSENT:
+            return self._of_metaclass(owner, in_meta, name)
+        fallback = self.in_class(meta, "__getattr__")
+        if isinstance(fallback, types.FunctionType):
+            return tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
+        return tx.known(tx.fold(lambda: getattr(cls, name)))
+
+    def _asked_of_metaclass(self, owner: Const, custom: types.FunctionType, name: str) -> Value:
+        """By the metaclass's own ``__getattribute__``, then by its ``__getattr__``."""
+        tx = self._tx
+        try:
+            return tx.inliner.call_function(Const(custom), [owner, Const(name)], {})
+        except UserRaise as raised:
+            fallback = self.in_class(type(owner.value), "__getattr__")
+            if not issubclass(raised.value.python_type(), AttributeError) or fallback is ABSENT:
+                raise
+        return tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
+
+    def _of_metaclass(self, owner: Const, found: Any, name: str) -> Value:
+        """What the metaclass has under a name, read through the class."""
+        tx, cls = self._tx, owner.value
+        meta = type(cls)
+        if isinstance(found, types.FunctionType):
+            return MethodValue(Const(found), owner)
+        if is_property(found) and found.fget is not None:
+            return tx.calls.call_known(Const(found.fget), [owner], {})
+        getter = self.in_class(type(found), "__get__")
+        if getter is ABSENT:
+            return self.class_value(found, meta, name, None)
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(Const(getter), [tx.known(found), owner, Const(meta)], {})
+        if isinstance(found, C_SLOTS) and name not in _NAMES_OF_CLASSES and not is_immutable(cls):
+            source = AttrSource(self.class_source(cls), name)
+            return tx.wrap(tx.fold(lambda: getattr(cls, name)), source)
+        real = tx.fold(lambda: getattr(cls, name))
+        if name in ("__doc__", "__module__"):
+            self._guard_name(self.class_source(cls), cls, name)
+        if isinstance(real, (types.BuiltinMethodType, types.MethodWrapperType)):
+            return BuiltinMethod(owner, name)
+        return tx.known(real)
+
+    def _of_class_itself(self, owner: Const, found: Any, name: str) -> Value:
+        """What a class of the method resolution order has under a name, read through the class."""
+        tx, cls = self._tx, owner.value
         kind = type(found)
         if kind is types.FunctionType:
             return Const(found, AttrSource(owner.source, name) if owner.source is not None else None)

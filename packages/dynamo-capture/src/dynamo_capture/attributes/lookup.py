@@ -24,6 +24,8 @@ C_METHODS = (
     types.ClassMethodDescriptorType,
     types.BuiltinFunctionType,
 )
+C_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+"""What reads and writes a place that an object has beside its ``__dict__``."""
 LIBRARIES = frozenset({"torch", *sys.stdlib_module_names})
 
 
@@ -102,7 +104,7 @@ class Lookup:
         if type(module) is types.ModuleType:
             return ABSENT
         found = self.in_class(type(module), name)
-        return found if found is not ABSENT and hasattr(type(found), "__set__") else ABSENT
+        return found if found is not ABSENT and is_data_descriptor(found) else ABSENT
 
 
 def is_identity(found: Any) -> bool:
@@ -127,6 +129,18 @@ def has_guardable_dict(obj: ObjectValue) -> bool:
 
 def dict_item(source: Source, name: str) -> ItemSource:
     return ItemSource(InstanceDictSource(source), name)
+
+
+def goes_first(found: Any) -> bool:
+    """Whether a class attribute is read before what the object itself has: a data descriptor with a getter."""
+    kind = type(found)
+    return hasattr(kind, "__get__") and is_data_descriptor(found)
+
+
+def is_data_descriptor(found: Any) -> bool:
+    """Whether a class attribute takes over the setting of the attribute: it has ``__set__`` or ``__delete__``."""
+    kind = type(found)
+    return hasattr(kind, "__set__") or hasattr(kind, "__delete__")
 
 
 def is_property(found: Any) -> bool:

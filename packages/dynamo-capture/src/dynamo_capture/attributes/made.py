@@ -30,7 +30,7 @@ class MadeAttributes(Lookup):
     """Attributes of values that are no objects of the program's own classes."""
 
     def of_builtin_object(self, owner: Value, name: str) -> Value:
-        """An attribute of a list, tuple, dict or set value."""
+        """An attribute of an object of a class that is not the program's: a container, a method, an iterator."""
         cls = owner.python_type()
         if name == "__class__":
             return Const(cls)
@@ -47,19 +47,20 @@ class MadeAttributes(Lookup):
             return self._of_struct_sequence(owner, name)
         if is_property(found):
             return self._tx.calls.call_known(Const(found.fget), [owner], {})
-        if name == "default_factory" and isinstance(owner, DictValue):
-            return owner.factory or NONE
-        if name == "maxlen" and hasattr(owner, "maxlen"):
-            return self._tx.known(owner.maxlen)
+        own = owner.own_attribute(self._tx, name)
+        if own is not None:
+            return own
         if found is ABSENT:
             raise self._tx.raises(AttributeError, f"{message_name(cls)!r} object has no attribute {name!r}")
         if isinstance(found, types.FunctionType):
             return MethodValue(Const(found), owner)
         if isinstance(found, classmethod):
             return MethodValue(Const(found.__func__), Const(cls))
+        if isinstance(found, types.BuiltinFunctionType):
+            return Const(found)
         if isinstance(found, C_METHODS):
             return BuiltinMethod(owner, name)
-        if name == "__doc__" or is_known(found):
+        if not hasattr(type(found), "__get__") and (name == "__doc__" or is_known(found)):
             return self._tx.known(found)
         raise owner.unsupported(f"reading the attribute {name!r}")
 
@@ -95,8 +96,8 @@ class MadeAttributes(Lookup):
             return tx.wrap(found, AttrSource(known_object(base), name))
         raise tx.raises(AttributeError, f"'super' object has no attribute {name!r}")
 
-    def of_new_function(self, function: FunctionValue, name: str) -> Value:
-        """An attribute of a function that the trace made."""
+    def of_new_function(self, function: FunctionValue, name: str) -> Value | None:
+        """What a function that the trace made has itself; None: no more than any function."""
         if name in function.attrs:
             return function.attrs[name]
         match name:
@@ -121,8 +122,6 @@ class MadeAttributes(Lookup):
                     key: value for key, value in function.attrs.items() if not _is_slot_of_functions(key)
                 }
                 return DictValue({key: [Const(key), value] for key, value in attrs.items()})
-            case "__get__":
-                return BuiltinMethod(function, name)
             case "__annotations__":
                 return DictValue({})
             case "__closure__":
@@ -131,7 +130,7 @@ class MadeAttributes(Lookup):
                 if not function.kwdefaults:
                     return NONE
                 return DictValue({key: [Const(key), value] for key, value in function.kwdefaults.items()})
-        raise self._tx.raises(AttributeError, f"'function' object has no attribute {name!r}")
+        return None
 
 
 def _is_slot_of_functions(name: str) -> bool:

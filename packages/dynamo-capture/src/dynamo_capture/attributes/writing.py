@@ -8,7 +8,14 @@ from typing import Any
 
 import torch
 
-from dynamo_capture.attributes.lookup import ABSENT, Missing, instance_dict_of, is_property
+from dynamo_capture.attributes.lookup import (
+    ABSENT,
+    C_SLOTS,
+    Missing,
+    instance_dict_of,
+    is_data_descriptor,
+    is_property,
+)
 from dynamo_capture.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
@@ -46,22 +53,27 @@ class WrittenAttributes(ModuleAttributes):
                 )
             self._tx.calls.call_known(Const(found.fset), [obj, value], {})
             return
-        if found is not ABSENT and not isinstance(
-            found, (types.MemberDescriptorType, types.GetSetDescriptorType)
-        ):
-            setter = self.in_class(type(found), "__set__")
-            if isinstance(setter, types.FunctionType):
-                self._tx.inliner.call_function(Const(setter), [self._tx.known(found), obj, value], {})
-                return
+        if found is not ABSENT and self._changed_by_descriptor(obj, found, "__set__", [value]):
+            return
         if name == "__class__":
             raise GraphBreak("CAP215", "an object's class is changed")
-        if obj.cls.__dictoffset__ == 0 and not isinstance(
-            found, (types.MemberDescriptorType, types.GetSetDescriptorType)
-        ):
+        if obj.cls.__dictoffset__ == 0 and not isinstance(found, C_SLOTS):
             raise self._tx.raises(AttributeError, _without_dict(obj.cls, name, found))
         obj.attrs[name] = value
         obj.reads.pop(name, None)
         self._tx.effects.attribute(obj, name)
+
+    def _changed_by_descriptor(self, obj: Value, found: Any, special: str, given: list[Value]) -> bool:
+        """Have a descriptor of the class set or delete; one that can do the other only refuses. False: there is none."""
+        if isinstance(found, C_SLOTS) or not is_data_descriptor(found):
+            return False
+        tx, method = self._tx, self.in_class(type(found), special)
+        if method is ABSENT:
+            raise tx.raises(AttributeError, special)
+        if not isinstance(method, types.FunctionType):
+            raise GraphBreak("CAP214", f"{special} of the descriptor {type(found).__name__}")
+        tx.inliner.call_function(Const(method), [tx.known(found), obj, *given], {})
+        return True
 
     def _set_module(self, module: ObjectValue, name: str, value: Value) -> bool:
         """``nn.Module.__setattr__`` where it does no more than store; False where it must be followed."""
@@ -102,11 +114,9 @@ class WrittenAttributes(ModuleAttributes):
                 )
             tx.calls.call_known(Const(found.fdel), [obj], {})
             return
-        deleter = self.in_class(type(found), "__delete__") if found is not ABSENT else ABSENT
-        if isinstance(deleter, types.FunctionType):
-            tx.inliner.call_function(Const(deleter), [tx.known(found), obj], {})
+        if found is not ABSENT and self._changed_by_descriptor(obj, found, "__delete__", []):
             return
-        slot = isinstance(found, (types.MemberDescriptorType, types.GetSetDescriptorType))
+        slot = isinstance(found, C_SLOTS)
         if not self._exists(obj, name, found if slot else None):
             text = f"{obj.cls.__name__!r} object has no attribute {name!r}"
             if obj.cls.__dictoffset__ == 0:

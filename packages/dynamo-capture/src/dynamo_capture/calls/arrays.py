@@ -149,9 +149,7 @@ class Arrays:
             return tensor.get_attr(tx, name) if name == "ndim" else tensor.call_method(tx, "numel", [], {})
         elif name == "dtype":
             return Const(_numpy_dtype(owner.as_tensor(tx).meta.spec.dtype))
-        if callable(getattr(owner.python_type(), name, None)):
-            return BuiltinMethod(owner, name)
-        raise owner.unsupported(f"reading the attribute {name!r}")
+        return tx.attributes.of_builtin_object(owner, name)
 
     def call_method(self, owner: ArrayValue, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``array.name(...)``."""

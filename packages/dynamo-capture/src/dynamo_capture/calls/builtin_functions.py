@@ -39,6 +39,7 @@ from dynamo_capture.values import (
     size_value,
 )
 from dynamo_capture.values.instance_dict import InstanceDictValue
+from dynamo_capture.values.special_results import length_from
 from fx_interface.symbols import Expr, maximum, minimum
 
 if TYPE_CHECKING:
@@ -58,9 +59,9 @@ pure(
 def length(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, TensorValue) and value.meta.spec.sizes:
-        answer = tx.tensors.by_mode(len, [value], {})
+        answer = tx.tensors.by_override(len, [value])
         if answer is not None:
-            return answer
+            return answer if isinstance(answer, SymValue) else Const(length_from(tx, answer))
         return size_value(value.meta.spec.sizes[0])
     return Const(value.length(tx))
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.calls.builtin_functions import is_callable
-from dynamo_capture.calls.registry import handles
+from dynamo_capture.calls.registry import Handler, handles
 from dynamo_capture.calls.slots import refuse
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant
@@ -299,9 +299,17 @@ def make_object(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
     return ObjectValue(object)
 
 
-@handles(property, staticmethod, classmethod)
-def make_descriptor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return DescriptorValue(property, args[0])
+def _descriptor(kind: type, most: int) -> Handler:
+    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if kwargs or not (kind is property or args) or len(args) > most:
+            raise GraphBreak("CAP230", f"{kind.__name__}() with such arguments")
+        return DescriptorValue(kind, list(args))
+
+    return make
+
+
+for _kind, _most in ((property, 3), (staticmethod, 1), (classmethod, 1)):
+    handles(_kind)(_descriptor(_kind, _most))
 
 
 @handles(functools.partial)

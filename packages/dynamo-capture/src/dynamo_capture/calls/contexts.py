@@ -37,11 +37,6 @@ class ContextValue(Value):
     def get_attr(self, tx: Trace, name: str) -> Value:
         if name in ("__enter__", "__exit__"):
             return BuiltinMethod(self, name)
-        if name == "__class__":
-            return Const(self.python_type())
-        found = tx.attributes.in_class(self.python_type(), name)
-        if isinstance(found, FunctionType):
-            return MethodValue(Const(found), self)
         return super().get_attr(tx, name)
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -78,8 +78,12 @@ def call_builtin_method(
     substitute = substitute_for(original) or substitute_for(getattr(_plain_class(owner), name, None))
     if substitute is not None:
         return tx.inliner.call_function(Const(substitute), [owner, *args], kwargs)
+    if name == "__call__":
+        return owner.call(tx, args, kwargs)
     general = _GENERAL.get(name)
     if general is not None:
+        if kwargs or len(args) != _OPERANDS.get(name, 1):
+            raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets arguments that it does not take")
         if name in _MEETING and (
             _plain_class(args[0]) is not _plain_class(owner) or isinstance(owner, DictView)
         ):
@@ -121,6 +125,7 @@ def _del_item(tx: Trace, owner: Value, args: list[Value]) -> Value:
     return NONE
 
 
+_OPERANDS = {"__len__": 0, "__iter__": 0, "__bool__": 0, "__setitem__": 2}
 _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
     "__len__": lambda tx, owner, args: Const(owner.length(tx)),
     "__iter__": lambda tx, owner, args: owner.iterate(tx),

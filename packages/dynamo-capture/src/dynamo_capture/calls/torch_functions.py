@@ -92,7 +92,6 @@ pure(
     torch._C._len_torch_dispatch_stack,
     torch._C._get_deterministic_algorithms,
     torch.cuda.is_current_stream_capturing,
-    torch._C._is_torch_function_enabled,
     torch.get_default_device,
     torch._C._has_torch_function_unary,
 )

@@ -14,6 +14,7 @@ from dynamo_capture.values import (
     BuiltinMethod,
     CallIterator,
     CellValue,
+    DescriptorValue,
     DictIterator,
     DictValue,
     DictView,
@@ -114,6 +115,8 @@ def _of_callable_or_block(tx: Trace, value: Value) -> list[Value] | None:
             return [value.receiver]
         case PartialValue():
             return [value.function, *value.args, *value.kwargs.values(), *value.attrs.values()]
+        case DescriptorValue():
+            return list(value.arguments)
         case FunctionValue():
             return [*value.defaults, *value.kwdefaults.values(), *value.closure, *value.attrs.values()]
         case GradMode() | Autocast() | InferenceMode() | DeviceBlock() | PartBlock():

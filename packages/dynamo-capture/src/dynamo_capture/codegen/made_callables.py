@@ -14,6 +14,7 @@ from dynamo_capture.values import (
     BuiltinMethod,
     CellValue,
     Const,
+    DescriptorValue,
     FunctionValue,
     MethodValue,
     PartialValue,
@@ -54,6 +55,12 @@ def cell(to: Reconstruction, value: CellValue) -> None:
 def method(to: Reconstruction, value: MethodValue) -> None:
     """Bound methods."""
     to.call(types.MethodType, lambda: to.push_all([value.function, value.receiver]), 2)
+
+
+@makes(DescriptorValue)
+def descriptor(to: Reconstruction, value: DescriptorValue) -> None:
+    """Properties, static and class methods."""
+    to.call(value.kind, lambda: to.push_all(value.arguments), len(value.arguments))
 
 
 @makes(BuiltinMethod)

@@ -9,6 +9,7 @@ import torch
 
 import guards
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.sources import TensorAttributeSource
 from dynamo_capture.tensors.operations import Operations
 from dynamo_capture.values import (
     NONE,
@@ -20,7 +21,7 @@ from dynamo_capture.values import (
     Value,
     size_value,
 )
-from fx_interface.source import AttrSource, InstanceDictSource, ItemSource
+from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
 
 
 class TensorAttributes(Operations):
@@ -54,7 +55,8 @@ class TensorAttributes(Operations):
             case "grad_fn" | "_grad_fn" | "_version" | "_base" | "output_nr":
                 raise GraphBreak("CAP208", f"the autograd state {name!r} of a tensor is asked for")
             case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
-                return tx.wrap(getattr(owner.real, name), AttrSource(owner.source, name))
+                source = _fact(owner, name)
+                return tx.wrap(source.step(owner.real), source)
             case "grad_dtype":
                 self._is_leaf(owner)
         found = _in_tensor_class(owner.meta.cls, name)
@@ -68,8 +70,11 @@ class TensorAttributes(Operations):
 
     def _is_leaf(self, owner: TensorValue) -> bool:
         """Whether a tensor is no result, in autograd's eyes: guarded, where an existing one may become one."""
-        if owner.real is not None and owner.source is not None and owner.real.requires_grad:
-            self._tx.guards.equals(AttrSource(owner.source, "is_leaf"), owner.real.is_leaf)
+        if owner.real is not None and owner.source is not None:
+            with torch._C.DisableTorchFunctionSubclass():
+                requires_grad, is_leaf = owner.real.requires_grad, owner.real.is_leaf
+            if requires_grad:
+                self._tx.guards.equals(_fact(owner, "is_leaf"), is_leaf)
         return owner.meta.is_leaf
 
     def is_own(self, cls: type, name: str) -> bool:
@@ -145,6 +150,13 @@ class TensorAttributes(Operations):
             owner.attrs = {}
         owner.attrs[name] = value
         self._tx.effects.tensor_attribute(owner, name)
+
+
+def _fact(owner: TensorValue, name: str) -> Source:
+    """Where an attribute that torch gives an existing tensor is read, whatever the tensor's class makes of it."""
+    assert owner.source is not None
+    plain = owner.meta.cls in (torch.Tensor, torch.nn.Parameter)
+    return AttrSource(owner.source, name) if plain else TensorAttributeSource(owner.source, name)
 
 
 def _may_be_grad(owner: TensorValue, value: Value) -> bool:

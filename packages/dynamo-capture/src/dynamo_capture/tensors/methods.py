@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dynamo_capture import floats
+from dynamo_capture import floats, runtime
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import is_differentiable, with_grad
 from dynamo_capture.sources import AnswerSource, FollowedTensorSource
@@ -104,7 +104,7 @@ def _requires_grad(
     declared.spec = owner.node.meta[SPEC_KEY] = with_grad(meta.spec, wanted)
     declared.example = declared.example.detach().requires_grad_(wanted)
     tx.tensors.becomes(owner, TensorMeta.of(meta.spec, wanted, True, meta.cls, meta.is_inference))
-    tx.effects.deferred(torch.Tensor.requires_grad_, [owner, Const(wanted)], {})
+    tx.effects.deferred(runtime.follow, [owner, Const(wanted)], {})
     return owner
 
 

@@ -15,6 +15,7 @@ from torch.utils import _device
 
 from dynamo_capture import floats
 from dynamo_capture.calls.modes import default_device
+from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.tensors import (
@@ -170,7 +171,10 @@ class Operations(Results):
             return self.operation(op, target, function, args, kwargs)
         if outcome.warns:
             return tx.inliner.call_function(Const(function), args, kwargs)
+        is_users = is_allowed_in_graph(function)
         if not outcome.has_tensor and outcome.is_pure:
+            if is_users:
+                raise GraphBreak("CAP231", f"{label_of(function)}, which is allowed in the graph, gives no tensor")
             return self.constant_result(outcome.result)
         self._note_effects(outcome, tensors)
         spec = self.spec_tree(outcome.result, tensors)
@@ -181,7 +185,7 @@ class Operations(Results):
             {k: self.argument(v) for k, v in kwargs.items()},
             spec,
             tx.where(),
-            pure=outcome.is_pure,
+            pure=outcome.is_pure and not is_users,
         )
         self._note_data(node, made)
         for index, meta in outcome.updates:

@@ -19,7 +19,7 @@ from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.errors import GraphBreak
-from dynamo_capture.sources import GradientSource
+from dynamo_capture.sources import TensorAttributeSource
 from dynamo_capture.tensors.function_modes import (
     FunctionModes,
     Spread,
@@ -117,6 +117,12 @@ class OverriddenTensors(WrapperTensors):
         classes = classes or list(reached.types)
         return self.modes.ask(self._tx, reached.func, classes, given.back(reached.args), options)
 
+    def by_override(self, function: Callable[..., Any], args: list[Value]) -> Value | None:
+        """What a mode or a class of the program makes of a builtin function on tensors; None: torch does not ask."""
+        answer = self.by_mode(function, args, {})
+        classes = [] if answer is not None or self.disabled else self.overriding(args)
+        return self._overridden(function, classes, args, {}) if classes else answer
+
     def get_item(self, owner: TensorValue, key: Value) -> Value:
         """``tensor[key]``."""
         answer = self.by_mode(operator.getitem, [owner, key], {})
@@ -198,7 +204,7 @@ class OverriddenTensors(WrapperTensors):
     def _grad(self, owner: TensorValue) -> Value:
         if owner.real is None or owner.source is None or not overrides(owner.meta.cls):
             return super()._grad(owner)
-        source = GradientSource(owner.source)
+        source = TensorAttributeSource(owner.source, "grad")
         return self._tx.wrap(source.step(owner.real), source)
 
     def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
@@ -364,6 +370,11 @@ class _Disabling(ContextValue):
 @handles(torch._C.DisableTorchFunctionSubclass)
 def disabling(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _Disabling()
+
+
+@handles(torch._C._is_torch_function_enabled)
+def is_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(not tx.tensors.disabled and torch._C._is_torch_function_enabled())
 
 
 @handles(_DISABLED)

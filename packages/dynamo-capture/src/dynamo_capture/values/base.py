@@ -35,8 +35,12 @@ class Value:
         return self
 
     def get_attr(self, tx: Trace, name: str) -> Value:
-        """``x.name``."""
-        raise self.unsupported(f"reading the attribute {name!r}")
+        """``x.name``: by Python's own order, over what the class has and what ``own_attribute`` gives."""
+        return tx.attributes.of_builtin_object(self, name)
+
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        """What the object itself keeps under ``name``, in a slot or in its ``__dict__``; None: nothing."""
+        return None
 
     def set_attr(self, tx: Trace, name: str, value: Value) -> None:
         """``x.name = value``."""
@@ -52,7 +56,10 @@ class Value:
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``x.name(*args, **kwargs)``."""
-        return self.get_attr(tx, name).call(tx, args, kwargs)
+        found = self.get_attr(tx, name)
+        if getattr(found, "receiver", None) is self and getattr(found, "name", None) == name:
+            return tx.calls.call_builtin_method(self, name, args, kwargs)
+        return found.call(tx, args, kwargs)
 
     def get_item(self, tx: Trace, key: Value) -> Value:
         """``x[key]``."""
@@ -165,13 +172,6 @@ class IteratorValue(Value):
 
     def truth(self, tx: Trace) -> bool:
         return True
-
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        if name in ("__next__", "__iter__"):
-            from dynamo_capture.values.functions import BuiltinMethod
-
-            return BuiltinMethod(self, name)
-        return super().get_attr(tx, name)
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name == "__iter__":

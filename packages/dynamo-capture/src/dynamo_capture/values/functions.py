@@ -6,8 +6,9 @@ import functools
 import types
 from typing import TYPE_CHECKING, Any
 
+import guards
 from dynamo_capture.values.base import Value
-from dynamo_capture.values.constant import Const
+from dynamo_capture.values.constant import NONE, Const, is_none
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import GlobalsScope
@@ -28,12 +29,12 @@ class CellValue(Value):
     def python_type(self) -> type:
         return types.CellType
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        if name == "cell_contents":
-            if self.content is None:
-                raise tx.raises(ValueError, "Cell is empty")
-            return tx.force(self.content)
-        return super().get_attr(tx, name)
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        if name != "cell_contents":
+            return None
+        if self.content is None:
+            raise tx.raises(ValueError, "Cell is empty")
+        return tx.force(self.content)
 
 
 class FunctionValue(Value):
@@ -71,8 +72,15 @@ class FunctionValue(Value):
     def truth(self, tx: Trace) -> bool:
         return True
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
         return tx.attributes.of_new_function(self, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if name == "__call__":
+            return self.call(tx, args, kwargs)
+        if name == "__get__" and args:
+            return self if is_none(args[0]) else MethodValue(self, args[0])
+        return super().call_method(tx, name, args, kwargs)
 
     def set_attr(self, tx: Trace, name: str, value: Value) -> None:
         if self.source is not None:
@@ -103,11 +111,13 @@ class MethodValue(Value):
         return True
 
     def get_attr(self, tx: Trace, name: str) -> Value:
-        if name == "__self__":
-            return self.receiver
-        if name == "__func__":
-            return self.function
-        return self.function.get_attr(tx, name)
+        """What the class of methods does not have, the function may."""
+        if name == "__doc__" or tx.attributes.in_class(types.MethodType, name) is guards.ABSENT:
+            return self.function.get_attr(tx, name)
+        return super().get_attr(tx, name)
+
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        return {"__self__": self.receiver, "__func__": self.function}.get(name)
 
     def describe(self) -> str:
         return f"the method {self.function.describe()}"
@@ -132,12 +142,10 @@ class BuiltinMethod(Value):
     def truth(self, tx: Trace) -> bool:
         return True
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
         if name == "__self__":
             return self.receiver
-        if name == "__name__":
-            return Const(self.name)
-        return super().get_attr(tx, name)
+        return Const(self.name) if name == "__name__" else None
 
     def describe(self) -> str:
         return f"{self.receiver.describe()}.{self.name}"
@@ -166,7 +174,7 @@ class PartialValue(Value):
     def truth(self, tx: Trace) -> bool:
         return True
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
         from dynamo_capture.values.mapping import DictValue
         from dynamo_capture.values.sequences import TupleValue
 
@@ -176,9 +184,7 @@ class PartialValue(Value):
             return TupleValue(list(self.args))
         if name == "keywords":
             return DictValue({key: [Const(key), value] for key, value in self.kwargs.items()})
-        if name in self.attrs:
-            return self.attrs[name]
-        raise tx.raises(AttributeError, f"'functools.partial' object has no attribute {name!r}")
+        return self.attrs.get(name)
 
     def set_attr(self, tx: Trace, name: str, value: Value) -> None:
         self.attrs[name] = value
@@ -205,14 +211,31 @@ class SuperValue(Value):
 
 
 class DescriptorValue(Value):
-    """A ``property``, ``staticmethod`` or ``classmethod`` object that the trace made around a traced function."""
+    """A ``property``, ``staticmethod`` or ``classmethod`` object that the trace made of ``arguments``."""
 
-    __slots__ = ("function", "kind", "source")
+    __slots__ = ("arguments", "kind", "source")
 
-    def __init__(self, kind: type, function: Value) -> None:
+    def __init__(self, kind: type, arguments: list[Value]) -> None:
         self.kind = kind
-        self.function = function
+        self.arguments = arguments
         self.source = None
 
     def python_type(self) -> type:
         return self.kind
+
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        if self.kind is property:
+            place = {"fget": 0, "fset": 1, "fdel": 2}.get(name, -1)
+            return None if place < 0 else [*self.arguments, NONE, NONE, NONE][place]
+        (function,) = self.arguments
+        if name in functools.WRAPPER_ASSIGNMENTS:
+            return function.get_attr(tx, name)
+        return function if name in ("__func__", "__wrapped__") else None
+
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if self.kind is staticmethod:
+            return self.arguments[0].call(tx, args, kwargs)
+        return super().call(tx, args, kwargs)
+
+    def truth(self, tx: Trace) -> bool:
+        return True

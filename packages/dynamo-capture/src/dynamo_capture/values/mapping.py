@@ -188,8 +188,10 @@ class DictValue(Value):
     def unpack(self, tx: Trace) -> list[Value]:
         return [entry[0] for entry in self.all_entries(tx).values()]
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        return tx.attributes.of_builtin_object(self, name)
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        if name != "default_factory" or not issubclass(self.cls, collections.defaultdict):
+            return None
+        return self.factory or Const(None)
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_builtin_method(self, name, args, kwargs)
@@ -244,13 +246,14 @@ class DictView(Value):
             return self.owner.contains(tx, item)
         return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
 
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        from dynamo_capture.values.proxy import ProxyValue
+
+        return ProxyValue(self.owner) if name == "mapping" else None
+
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if self.kind == "keys" and name in ("isdisjoint",):
             return tx.calls.set_of(self.unpack(tx)).call_method(tx, name, args, kwargs)
-        if name == "__iter__":
-            return self.iterate(tx)
-        if name == "__len__":
-            return Const(self.length(tx))
         return super().call_method(tx, name, args, kwargs)
 
 

@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.polyfills.builtins import iterate_by_index
 from dynamo_capture.values.base import IteratorValue, Value
 from dynamo_capture.values.constant import Const
+from dynamo_capture.values.special_results import length_from, truth_from
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
     from fx_interface.source import Source
-
-
-class _Sized:
-    """Has Python check what a ``__len__`` gives."""
-
-    def __init__(self, size: Any) -> None:
-        self.size = size
-
-    def __len__(self) -> int:
-        return self.size  # type: ignore[no-any-return]
 
 
 class ObjectValue(Value):
@@ -80,16 +71,11 @@ class ObjectValue(Value):
         return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
 
     def length(self, tx: Trace) -> int:
-        found = tx.index(tx.calls.special(self, "__len__", []))
-        return tx.fold(lambda: len(_Sized(found)))
+        return length_from(tx, tx.calls.special(self, "__len__", []))
 
     def truth(self, tx: Trace) -> bool:
         if tx.attributes.has_special(self, "__bool__"):
-            found = tx.calls.special(self, "__bool__", [])
-            if found.python_type() is not bool:
-                kind = found.python_type().__name__
-                raise tx.raises(TypeError, f"__bool__ should return bool, returned {kind}")
-            return tx.truth(found)
+            return truth_from(tx, tx.calls.special(self, "__bool__", []))
         if tx.attributes.has_special(self, "__len__"):
             return self.length(tx) > 0
         tx.attributes.guard_type(self)

@@ -28,6 +28,9 @@ class OpaqueValue(Value):
     def python_type(self) -> type:
         return type(self.real)
 
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        raise self.unsupported(f"reading the attribute {name!r}")
+
     def unsupported(self, what: str) -> GraphBreak:
         return GraphBreak(self.reason.code, self.reason.reason)
 

@@ -40,9 +40,6 @@ class ProxyValue(Value):
     def python_type(self) -> type:
         return types.MappingProxyType
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        return tx.attributes.of_builtin_object(self, name)
-
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name in _READS:
             return self.mapping.call_method(tx, name, args, kwargs)

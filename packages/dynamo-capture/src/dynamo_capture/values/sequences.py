@@ -77,9 +77,6 @@ class SequenceValue(Value):
     def contains(self, tx: Trace, item: Value) -> bool:
         return any(tx.operators.equal_or_same(tx.force(part), item) for part in self.items)
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        return tx.attributes.of_builtin_object(self, name)
-
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_builtin_method(self, name, args, kwargs)
 
@@ -155,6 +152,9 @@ class ListValue(SequenceValue):
 
     def __repr__(self) -> str:
         return f"ListValue({self._items if self._unread is None else self.source})"
+
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        return Const(self.maxlen) if name == "maxlen" and self.cls is collections.deque else None
 
     @property
     def is_unread(self) -> bool:
@@ -267,10 +267,8 @@ class SliceValue(Value):
         """The slice with symbolic bounds fixed to their value."""
         return slice(*(tx.index(bound) if not _is_none(bound) else None for bound in self.bounds))
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        if name in ("start", "stop", "step"):
-            return self.bounds[("start", "stop", "step").index(name)]
-        return super().get_attr(tx, name)
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        return dict(zip(("start", "stop", "step"), self.bounds, strict=True)).get(name)
 
     def truth(self, tx: Trace) -> bool:
         return True

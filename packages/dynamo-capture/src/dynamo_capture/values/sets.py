@@ -78,9 +78,6 @@ class SetValue(Value):
                 tx.guards.add(SetOrder(self.source, tuple(self.real), where=tx.where()))
         return self.order
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        return tx.attributes.of_builtin_object(self, name)
-
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_builtin_method(self, name, args, kwargs)
 

@@ -11,6 +11,7 @@ import torch
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values.base import IteratorValue, Value
 from dynamo_capture.values.number import SymValue
+from dynamo_capture.values.special_results import length_from, truth_from
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import TensorSpec
 
@@ -105,16 +106,15 @@ class TensorValue(Value):
         tx.tensors.set_item(self, key, value)
 
     def contains(self, tx: Trace, item: Value) -> bool:
-        answer = tx.tensors.by_mode(operator.contains, [self, item], {})
+        answer = tx.tensors.by_override(operator.contains, [self, item])
         if answer is not None:
             return tx.truth(answer)
         raise GraphBreak("CAP201", "`in` on a tensor compares its content")
 
     def length(self, tx: Trace) -> int:
-        answer = tx.tensors.by_mode(len, [self], {})
+        answer = tx.tensors.by_override(len, [self])
         if answer is not None:
-            found: int = tx.index(answer)
-            return found
+            return length_from(tx, answer)
         sizes = self.meta.spec.sizes
         if not sizes:
             raise tx.raises(TypeError, "len() of a 0-d tensor")
@@ -122,9 +122,9 @@ class TensorValue(Value):
         return tx.env.specialize(size) if isinstance(size, Expr) else size
 
     def truth(self, tx: Trace) -> bool:
-        answer = tx.tensors.by_mode(bool, [self], {})
+        answer = tx.tensors.by_override(bool, [self])
         if answer is not None:
-            return tx.truth(answer)
+            return truth_from(tx, answer)
         sizes = self.meta.spec.sizes
         if self.meta.spec.is_static and math.prod(sizes) != 1:
             many = "no values" if 0 in sizes else "more than one value"
@@ -136,6 +136,6 @@ class TensorValue(Value):
         from dynamo_capture.values.iterators import SequenceIterator
 
         tx.tensors.check_special(self, "__iter__")
-        if tx.tensors.modes:
+        if tx.tensors.modes or (not tx.tensors.disabled and tx.tensors.overriding([self])):
             return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
         return SequenceIterator(tx.tensors.call_method(self, "unbind", [], {}).unpack(tx))

@@ -148,12 +148,13 @@ def rounding(relative: float, absolute: float) -> CompareValues:
 
 
 def _differentiate(result: Any) -> BaseException | None:
-    wanted = [t for t in _tensors(result) if t.requires_grad and t.grad_fn is not None]
-    try:
-        if wanted:
-            sum((t.abs() if t.is_complex() else t).sum() for t in wanted).backward(retain_graph=True)  # type: ignore[union-attr]
-    except Exception as raised:
-        return raised
+    with torch._C.DisableTorchFunctionSubclass():
+        wanted = [t for t in _tensors(result) if t.requires_grad and t.grad_fn is not None]
+        try:
+            if wanted:
+                sum((t.abs() if t.is_complex() else t).sum() for t in wanted).backward(retain_graph=True)  # type: ignore[union-attr]
+        except Exception as raised:
+            return raised
     return None
 
 
@@ -230,6 +231,10 @@ class _Describer:
         return ObjectForm(kind, identity, {name: self.form(part) for name, part in _parts(value)})
 
     def _tensor(self, tensor: torch.Tensor) -> Form:
+        with torch._C.DisableTorchFunctionSubclass():  # a class of the program may answer for any attribute
+            return self._tensor_itself(tensor)
+
+    def _tensor_itself(self, tensor: torch.Tensor) -> Form:
         seen = id(tensor) in self._objects
         identity = self._objects.setdefault(id(tensor), (len(self._objects), tensor))[0]
         if hasattr(type(tensor), "__tensor_flatten__"):
@@ -259,7 +264,7 @@ class _Describer:
             memory = tensor.untyped_storage()
             storage = self._storages.setdefault(memory._cdata, len(self._storages))
             self._objects.setdefault(id(memory), (-1, memory))
-        content = tensor.detach().resolve_conj().resolve_neg().clone()
+        content = tensor.detach().as_subclass(torch.Tensor).resolve_conj().resolve_neg().clone()
         grad = None
         if tensor.is_leaf and tensor.grad is not None and not seen:
             grad = self.form(tensor.grad)

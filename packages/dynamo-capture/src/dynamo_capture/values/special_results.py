@@ -1,0 +1,34 @@
+"""What Python accepts as the result of ``__len__`` and ``__bool__``, and what it raises for others."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.values.base import Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+class _Sized:
+    """Has Python check what a ``__len__`` gives."""
+
+    def __init__(self, size: Any) -> None:
+        self.size = size
+
+    def __len__(self) -> int:
+        return self.size  # type: ignore[no-any-return]
+
+
+def length_from(tx: Trace, answer: Value) -> int:
+    """``len`` of what has answered ``answer``."""
+    found = tx.index(answer)
+    return tx.fold(lambda: len(_Sized(found)))
+
+
+def truth_from(tx: Trace, answer: Value) -> bool:
+    """``bool`` of what has answered ``answer``."""
+    if answer.python_type() is not bool:
+        kind = answer.python_type().__name__
+        raise tx.raises(TypeError, f"__bool__ should return bool, returned {kind}")
+    return tx.truth(answer)
