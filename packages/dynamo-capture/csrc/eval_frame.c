@@ -4,6 +4,7 @@
 #include "region.h"
 #include "rest.h"
 #include "thread_state.h"
+#include "traceback.h"
 
 /* What a callback answers besides an entry or None. */
 static PyObject *skip_code;
@@ -449,6 +450,8 @@ static PyMethodDef methods[] = {
      "rest(function, *args): what a resume function returns to go on with another call."},
     {"call_rest", (PyCFunction)(void (*)(void))fxs_call_rest, METH_FASTCALL,
      "call_rest(function, *args): call, and go on for as long as the result is a rest."},
+    {"traceback_frame", fxs_traceback_frame, METH_VARARGS,
+     "traceback_frame(code, globals, offset, line): a frame that stands at an instruction and never runs."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -39,6 +39,12 @@ static inline void fxs_frame_set_code(_PyInterpreterFrame *frame, PyCodeObject *
     Py_DECREF(old);
 }
 
+/* Make a frame that never runs look as if it had come to the instruction at `offset`, in bytes. */
+static inline void fxs_frame_set_offset(_PyInterpreterFrame *frame, PyCodeObject *code, int offset)
+{
+    frame->prev_instr = _PyCode_CODE(code) + offset / (int)sizeof(_Py_CODEUNIT);
+}
+
 #define fxs_request_extra_index PyUnstable_Eval_RequestCodeExtraIndex
 #define fxs_get_extra PyUnstable_Code_GetExtra
 #define fxs_set_extra PyUnstable_Code_SetExtra

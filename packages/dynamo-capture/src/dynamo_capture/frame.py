@@ -7,6 +7,7 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import guards
+from dynamo_capture import tracebacks
 from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.generator_exits import passes
 from dynamo_capture.nesting import Standing, Stop, Stopped
@@ -234,6 +235,7 @@ class Frame:
     def unwind(self, step: Step, raised: UserRaise) -> None:
         """Go on at the handler of the step that raised; without one, the exception leaves the frame."""
         self.tx.asking.raised(raised.value)
+        tracebacks.note(self, step, raised.value)
         if step.handler < 0:
             raise raised
         raised.__traceback__ = None  # whose frames may hold the exception, and values of the program

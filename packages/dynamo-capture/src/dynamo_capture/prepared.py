@@ -14,14 +14,15 @@ from dynamo_capture.values import Const
 class Step:
     """One instruction. ``run(frame, step)`` executes it; ``target`` and ``handler`` are indices of steps."""
 
-    __slots__ = ("arg", "argval", "depth", "handler", "index", "lasti", "line", "opname", "run", "target")
+    __slots__ = ("arg", "argval", "depth", "handler", "index", "lasti", "line", "offset", "opname", "run", "target")
 
-    def __init__(self, opname: str, arg: int, argval: Any, line: int | None, index: int) -> None:
+    def __init__(self, opname: str, arg: int, argval: Any, line: int | None, index: int, offset: int) -> None:
         self.opname = opname
         self.arg = arg
         self.argval = argval
         self.line = line
         self.index = index
+        self.offset = offset
         self.run: Callable[..., Any] = _unknown
         self.target = -1
         self.handler = -1
@@ -63,7 +64,8 @@ def prepare(code: CodeType) -> PreparedCode:
         argval = instruction.argval
         if instruction.opname in ("LOAD_CONST", "RETURN_CONST"):
             argval = Const(argval)
-        step = Step(instruction.opname, instruction.arg, argval, instruction.position.line, index)
+        line, offset = instruction.position.line, instruction.offset
+        step = Step(instruction.opname, instruction.arg, argval, line, index, offset)
         step.run = OPCODES.get(instruction.opname, _unknown)
         if instruction.target is not None:
             step.target = places[instruction.target]

@@ -23,6 +23,7 @@ from fx_interface.undo import has_left_something
 _log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()
 _HEAP_TYPE = 1 << 9
+_TRACEBACK: Any = vars(BaseException)["__traceback__"]
 
 
 def builtin_base(cls: type) -> type:
@@ -49,6 +50,22 @@ def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
     """The tensor as an instance of a subclass, past what the class makes of operations."""
     with torch._C.DisableTorchFunctionSubclass():
         return value.as_subclass(cls)
+
+
+def new_traceback(following: Any, code: types.CodeType, namespace: dict[str, Any], offset: int, line: int) -> Any:
+    """An entry of a traceback, for a frame that was left while it was captured."""
+    frame = _eval_frame.traceback_frame(code, namespace, offset, line)
+    return types.TracebackType(following, frame, offset, line)
+
+
+def traceback_of(error: BaseException) -> Any:
+    """``error.__traceback__``, past what its class makes of attributes."""
+    return _TRACEBACK.__get__(error)
+
+
+def set_traceback(error: BaseException, found: Any) -> None:
+    """``error.__traceback__ = found``, in the same way."""
+    _TRACEBACK.__set__(error, found)
 
 
 def follow(tensor: torch.Tensor, followed: bool) -> None:

@@ -24,7 +24,19 @@ class Suspended:
         self.args = args
 
     def __call__(self) -> Any:
-        return _eval_frame.call_rest(self.function, *self.args)
+        try:
+            return _eval_frame.call_rest(self.function, *self.args)
+        except BaseException as error:
+            leave(error)
+            raise
+
+
+def leave(error: BaseException) -> None:
+    """An exception leaves frames of this module, which the program does not know: its traceback is without them."""
+    found = error.__traceback__
+    while found is not None and found.tb_frame.f_code.co_filename == __file__:
+        found = found.tb_next
+    error.__traceback__ = found
 
 
 class End:
@@ -33,20 +45,28 @@ class End:
 
 def answered(call: Callable[[], Any], finish: Callable[..., Any], *arguments: Any) -> Any:
     """See the module's text."""
-    answer = call()
-    if type(answer) is Suspended:
-        return Suspended(answered, answer, finish, *arguments)  # type: ignore[arg-type]
-    return finish(answer, *arguments)
+    try:
+        answer = call()
+        if type(answer) is Suspended:
+            return Suspended(answered, answer, finish, *arguments)  # type: ignore[arg-type]
+        return finish(answer, *arguments)
+    except BaseException as error:
+        leave(error)
+        raise
 
 
 def attribute_answered(call: Callable[[], Any], owner: Any, name: str) -> Any:
     """``owner.name``, which a getter gives; an AttributeError of it makes Python ask ``__getattr__``."""
     try:
         answer = call()
-    except AttributeError:
+    except AttributeError as error:
         if not hasattr(type(owner), "__getattr__"):
+            leave(error)
             raise
         answer = End
+    except BaseException as error:
+        leave(error)
+        raise
     if answer is End:
         return type(owner).__getattr__(owner, name)  # Python has forgotten the first exception
     if type(answer) is Suspended:
@@ -60,6 +80,9 @@ def next_answered(call: Callable[[], Any]) -> Any:
         answer = call()
     except StopIteration:
         return End
+    except BaseException as error:
+        leave(error)
+        raise
     return Suspended(next_answered, answer) if type(answer) is Suspended else answer  # type: ignore[arg-type]
 
 

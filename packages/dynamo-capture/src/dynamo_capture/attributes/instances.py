@@ -147,7 +147,7 @@ class InstanceAttributes(Lookup):
             return tx.calls.call_known(Const(found.fget), [obj], {})
         if isinstance(found, C_SLOTS):
             if issubclass(obj.cls, BaseException) and (name in _OF_EXCEPTIONS or obj.real is None):
-                return self._of_exception(obj, name)
+                return self.of_exception(obj, name)
             if obj.real is None:
                 raise Missing
             if obj.attrs.get(name, ABSENT) is None:
@@ -169,7 +169,8 @@ class InstanceAttributes(Lookup):
             return tx.inliner.call_function(Const(getter), [tx.known(found), obj, Const(obj.cls)], {})
         raise GraphBreak("CAP214", f"the descriptor {type(found).__name__} of {obj.cls.__name__}.{name}")
 
-    def _of_exception(self, obj: ObjectValue, name: str) -> Value:
+    def of_exception(self, obj: ObjectValue, name: str) -> Value:
+        """What every exception has in a place of its own."""
         if name in obj.attrs:
             return obj.attrs[name] or NONE
         if obj.real is not None and obj.source is not None:

@@ -18,6 +18,7 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     contexts,
     copying,
     drawing,
+    handled_exceptions,
     library,
     messages,
     methods,

@@ -33,7 +33,6 @@ from dynamo_capture.values import (
     boolean,
     is_none,
 )
-from dynamo_capture.values.opaque import TRACEBACK
 from dynamo_capture.values.proxy import ProxyValue
 from fx_interface.source import AttrSource
 
@@ -69,28 +68,10 @@ pure(
 )
 
 
-@handles(sys.exception)
-def current_exception(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """What the trace handles, or else what whoever called the compiled function handles."""
-    handled = tx.handled()
-    if handled is not None:
-        return handled
-    source = CallSource(known_object(sys.exception), (), ())
-    return tx.wrap(source.step(sys.exception), source)
-
-
 @handles(sys.getrecursionlimit)
 def recursion_limit(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     source = CallSource(known_object(sys.getrecursionlimit), (), ())
     return tx.wrap(sys.getrecursionlimit(), source)
-
-
-@handles(sys.exc_info)
-def exception_info(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    handled = current_exception(tx, [], {})
-    if is_none(handled):
-        return TupleValue([NONE, NONE, NONE])
-    return TupleValue([Const(handled.python_type()), handled, TRACEBACK])
 
 
 @handles(graph_break)

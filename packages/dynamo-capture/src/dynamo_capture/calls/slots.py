@@ -24,6 +24,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
     boolean,
+    is_none,
 )
 
 if TYPE_CHECKING:
@@ -101,7 +102,7 @@ def call_slot(
                 raise GraphBreak("CAP230", f"{receiver.describe()} is formatted with a specification")
             return text_of(tx, receiver, name)
         case "with_traceback" if issubclass(receiver.cls, BaseException):
-            return receiver
+            return _with_traceback(tx, receiver, args[0])
         case "add_note" if issubclass(receiver.cls, BaseException):
             if len(args) == 1 and not issubclass(kind := args[0].python_type(), str):
                 raise tx.raises(TypeError, f"note must be a str, not {kind.__name__!r}")
@@ -115,6 +116,14 @@ def call_slot(
     if receiver.real is not None and receiver.source is not None:
         raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
     raise receiver.unsupported(f"calling {name}")
+
+
+def _with_traceback(tx: Trace, receiver: ObjectValue, traceback: Value) -> Value:
+    if not is_none(traceback) and not issubclass(traceback.python_type(), types.TracebackType):
+        raise tx.raises(TypeError, "__traceback__ must be a traceback or None")
+    receiver.attrs["__traceback__"] = traceback
+    tx.effects.attribute(receiver, "__traceback__")
+    return receiver
 
 
 def _initialize(

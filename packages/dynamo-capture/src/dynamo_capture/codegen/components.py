@@ -42,8 +42,9 @@ from dynamo_capture.values import (
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.followed import FollowedResults
 from dynamo_capture.values.instance_dict import InstanceDictValue
-from dynamo_capture.values.opaque import NewReference, TracebackValue
+from dynamo_capture.values.opaque import NewReference
 from dynamo_capture.values.proxy import ProxyValue
+from dynamo_capture.values.traceback import TracebackValue
 from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
@@ -60,12 +61,8 @@ def components(tx: Trace, value: Value) -> list[Value]:
 
 
 def kept_attributes(value: ObjectValue) -> list[tuple[str, Value]]:
-    """The attributes of an object that the trace made; the traceback of an exception is not to be had."""
-    return [
-        (name, part)
-        for name, part in value.attrs.items()
-        if part is not None and not isinstance(part, TracebackValue)
-    ]
+    """The attributes of an object that the trace made."""
+    return [(name, part) for name, part in value.attrs.items() if part is not None]
 
 
 def _of_container(tx: Trace, value: Value) -> list[Value] | None:
@@ -92,6 +89,8 @@ def _of_container(tx: Trace, value: Value) -> list[Value] | None:
             return [value.owner]
         case ProxyValue():
             return [value.mapping]
+        case TracebackValue():
+            return [value.following]
         case NewReference():
             return [value.target]
         case ArrayValue():

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from dynamo_capture.codegen.reconstruct import Reconstruction
     from dynamo_capture.frame import Frame, Handling
 
+_TRACEBACK = ".traceback"
 _DEPTH_AFTER = {"PUSH_EXC_INFO": 1, "POP_EXCEPT": -1}
 
 
@@ -58,7 +59,7 @@ class HandlingStack:
         position = 0
         for number, caught in enumerate(frame.handling):
             self._load(range(position, caught.depth))
-            _raise(emitter, f".held{first + number}", caught)
+            self._raise(f".held{first + number}", caught)
             position = caught.depth + caught.lasti + 1  # what was handled before is restored from there
             if position < first and frame.stack[position] is frame.exceptions[number]:
                 position += 1
@@ -68,6 +69,16 @@ class HandlingStack:
         for number, value in enumerate((*frame.stack, *frame.exceptions)):
             if type(value) is not NullValue:
                 emitter.delete_fast(f".held{number}")
+
+    def _raise(self, name: str, caught: Handling) -> None:
+        """Raise an exception and handle it; it keeps the traceback that it has."""
+        to, emitter = self._to, self._to.emitter
+        to.call(runtime.traceback_of, lambda: emitter.load_fast(name))
+        emitter.store_fast(_TRACEBACK)
+        _raise(emitter, name, caught)
+        to.call(runtime.set_traceback, lambda: (emitter.load_fast(name), emitter.load_fast(_TRACEBACK)), 2)
+        emitter.pop_top()
+        emitter.delete_fast(_TRACEBACK)
 
     def _load(self, places: Iterable[int]) -> None:
         for place in places:

@@ -1,4 +1,4 @@
-"""Functions that are made, with their cells; methods, partial functions, ``super`` and weak references."""
+"""Functions that are made, with their cells; methods, partial functions, ``super``, tracebacks, weak references."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from dynamo_capture.values import (
     SuperValue,
 )
 from dynamo_capture.values.opaque import NewReference
+from dynamo_capture.values.traceback import TracebackValue
 
 if TYPE_CHECKING:
     from dynamo_capture.codegen.reconstruct import Reconstruction
@@ -39,6 +40,18 @@ def function(to: Reconstruction, value: FunctionValue) -> None:
         to.push_dict([(Const(name), part) for name, part in value.attrs.items()])
 
     to.call(runtime.make_function, arguments, 6)
+
+
+@makes(TracebackValue)
+def traceback(to: Reconstruction, value: TracebackValue) -> None:
+    """Where an exception has been."""
+
+    def arguments() -> None:
+        to.push(value.following)
+        for part in (value.code, value.namespace, value.offset, value.line):
+            to.emitter.load_const(part)
+
+    to.call(runtime.new_traceback, arguments, 5)
 
 
 @makes(CellValue)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from dynamo_capture import tracebacks
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import NONE, Const, ObjectValue, Value, boolean
-from dynamo_capture.values.opaque import TRACEBACK
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -102,5 +102,5 @@ def with_except_start(frame: Frame, step: Step) -> None:
     """Stack: exit, lasti, previous exception, exception."""
     raised = frame.stack[-1]
     leave = frame.stack[-4]
-    arguments: list[Value] = [Const(raised.python_type()), raised, TRACEBACK]
+    arguments: list[Value] = [Const(raised.python_type()), raised, tracebacks.of(frame.tx, raised)]
     frame.stack.append(leave.call(frame.tx, arguments, {}))

@@ -1,4 +1,4 @@
-"""What is passed on as it is: existing objects that the translator cannot look into, weak references, tracebacks."""
+"""What is passed on as it is: existing objects that the translator cannot look into, and weak references."""
 
 from __future__ import annotations
 
@@ -65,21 +65,3 @@ class NewReference(Value):
 
     def truth(self, tx: Trace) -> bool:
         return True
-
-
-class TracebackValue(Value):
-    """The traceback of an exception that the trace handles: there is one, and it cannot be looked at."""
-
-    __slots__ = ("source",)
-
-    def __init__(self) -> None:
-        self.source = None
-
-    def python_type(self) -> type:
-        return types.TracebackType
-
-    def truth(self, tx: Trace) -> bool:
-        return True
-
-
-TRACEBACK = TracebackValue()

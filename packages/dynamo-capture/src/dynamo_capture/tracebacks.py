@@ -1,0 +1,53 @@
+"""Which frames an exception has come through, as the interpreter notes it: one entry for each frame, innermost last.
+
+    def f(x):
+        try:
+            g(x)                 an entry for f, at this line
+        except ValueError as e:
+            raise                no further entry: the exception goes on as it is
+        ...
+    def g(x):
+        raise ValueError         an entry for g, at this line
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.values import NONE, ObjectValue, Value
+from dynamo_capture.values.traceback import TracebackValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.frame import Frame
+    from dynamo_capture.prepared import Step
+    from dynamo_capture.trace import Trace
+
+_NAME = "__traceback__"
+_OWN_FILES = os.path.dirname(__file__) + os.sep
+_GOES_ON = frozenset({"RERAISE", "CLEANUP_THROW", "END_ASYNC_FOR"})
+"""Instructions that let an exception go on that the frame has had before."""
+
+
+def note(frame: Frame, step: Step, raised: Any) -> None:
+    """``raised`` has come up in ``frame`` at ``step``: it is caught there, or leaves the frame."""
+    if not isinstance(raised, ObjectValue) or step.opname in _GOES_ON:
+        return
+    if step.opname == "RAISE_VARARGS" and step.arg == 0 and raised is frame.tx.handled():
+        return
+    if frame.code.co_filename.startswith(_OWN_FILES):  # what stands for a function in C, which has no frame
+        return
+    line = step.line if step.line is not None else frame.code.co_firstlineno
+    entry = TracebackValue(of(frame.tx, raised), frame.code, frame.globals.real, step.offset, line)
+    raised.attrs[_NAME] = entry
+    frame.tx.effects.attribute(raised, _NAME)
+
+
+def of(tx: Trace, exception: Value) -> Value:
+    """``exception.__traceback__``, past what its class makes of attributes."""
+    if not isinstance(exception, ObjectValue):
+        return NONE
+    found = exception.attrs.get(_NAME)
+    if found is not None:
+        return found
+    return tx.attributes.of_exception(exception, _NAME) if exception.real is not None else NONE

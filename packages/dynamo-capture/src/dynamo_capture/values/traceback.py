@@ -1,0 +1,53 @@
+"""Tracebacks of exceptions that are raised while the program is captured.
+
+One entry says where one frame was left, or where it caught the exception. The real entry is made where it is needed:
+where an exception outlives the graph, and where the program looks at a frame, which ends the graph.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.constant import Const
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+class TracebackValue(Value):
+    """An entry for a frame of ``code``; ``following``: the next entry, towards where the exception was raised."""
+
+    __slots__ = ("code", "following", "line", "namespace", "offset", "source")
+
+    def __init__(
+        self, following: Value, code: types.CodeType, namespace: dict[str, Any], offset: int, line: int
+    ) -> None:
+        self.following = following
+        self.code = code
+        self.namespace = namespace
+        self.offset = offset
+        self.line = line
+        self.source = None
+
+    def python_type(self) -> type:
+        return types.TracebackType
+
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        match name:
+            case "tb_next":
+                return self.following
+            case "tb_lineno":
+                return Const(self.line)
+            case "tb_lasti":
+                return Const(self.offset)
+            case "tb_frame":  # has variables, and goes on
+                raise GraphBreak("CAP234", "the frame of a traceback is asked for", as_written=True)
+        return None
+
+    def truth(self, tx: Trace) -> bool:
+        return True
+
+
