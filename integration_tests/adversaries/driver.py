@@ -196,8 +196,12 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
 
 def module_of(source: str, name: str) -> Any:
     """A module that runs a program's text."""
+    import torch
+
+    torch.manual_seed(1)
     made = ModuleType("adversary")
     made.__file__ = name
+    sys.modules[made.__name__] = made  # where classes that are made look for their module
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
     exec(compile(source, name, "exec"), made.__dict__)
     return made

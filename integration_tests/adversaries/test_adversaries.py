@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import pytest
 
-RUNS: tuple[tuple[str, int, str], ...] = (("accuracy", 40, "inductor"),)
+RUNS: tuple[tuple[str, int, str], ...] = (("accuracy", 40, "inductor"), ("objects", 400, "eager"))
 """An adversary, how many of its programs run in CI, and the backends."""
 
 

@@ -45,7 +45,7 @@ def test_a_callable_is_the_backend_itself() -> None:
         seen.append(example_inputs)
         return graph_module.forward
 
-    assert resolve(own, Options.make(None)) is own
+    assert resolve(own, Options.make(None)).backend is own
     torch.testing.assert_close(fxstack.compile(torch.sin, backend=own)(torch.ones(2)), torch.ones(2).sin())
     compiled = fxstack.compile(lambda x: x.cos() + 1.0, backend=own)
     torch.testing.assert_close(compiled(torch.ones(2)), torch.ones(2).cos() + 1.0)

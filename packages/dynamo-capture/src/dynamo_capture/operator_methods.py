@@ -54,3 +54,9 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
     "+": (operator.pos, "__pos__"),
     "~": (operator.invert, "__invert__"),
 }
+
+
+def can_meet(one: type, two: type, method: str) -> bool:
+    """Whether builtin containers of these classes can be compared with each other."""
+    alike = issubclass(two, one) or issubclass(one, two) or one in (set, frozenset)
+    return alike or method in ("__eq__", "__ne__") or one not in (list, tuple, set, frozenset, dict)

@@ -11,7 +11,7 @@ import torch
 from dynamo_capture import containers, floats, numpy_types
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.floats import is_open
-from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY, BinaryOperator
+from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY, BinaryOperator, can_meet
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
@@ -344,11 +344,10 @@ class Operators:
                 other_base = (
                     other.base if isinstance(other, ObjectValue) and other.base is not None else other
                 )
-                return (
-                    self.compare(symbol, receiver.base, other_base)
-                    if receiver is lhs
-                    else self.compare(symbol, other_base, receiver.base)
-                )
+                one, two = (receiver.base, other_base) if receiver is lhs else (other_base, receiver.base)
+                if can_meet(one.python_type(), two.python_type(), left):
+                    return self.compare(symbol, one, two)
+                break
             elif _compares_in_c(receiver.cls) and symbol in ("==", "!="):
                 raise receiver.unsupported(f"the comparison {symbol}")
         if symbol in ("==", "!="):

@@ -243,7 +243,7 @@ class Policy:
         self, tx: Trace, real: torch.Tensor, source: Source
     ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
         """Sizes and strides of an input, and which dimensions' sizes and strides are left open in its guard."""
-        shape, stride = tuple(real.shape), tuple(real.stride())
+        shape, stride = tuple(torch.Tensor.size(real)), tuple(torch.Tensor.stride(real))
         if isinstance(real, torch.nn.Parameter) or self._dynamic is False:
             return shape, stride, ((), ())
         if self.is_decisive(source) and self.is_settled(real, source):

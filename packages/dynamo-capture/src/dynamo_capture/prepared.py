@@ -14,7 +14,19 @@ from dynamo_capture.values import Const
 class Step:
     """One instruction. ``run(frame, step)`` executes it; ``target`` and ``handler`` are indices of steps."""
 
-    __slots__ = ("arg", "argval", "depth", "handler", "index", "lasti", "line", "offset", "opname", "run", "target")
+    __slots__ = (
+        "arg",
+        "argval",
+        "depth",
+        "handler",
+        "index",
+        "lasti",
+        "line",
+        "offset",
+        "opname",
+        "run",
+        "target",
+    )
 
     def __init__(self, opname: str, arg: int, argval: Any, line: int | None, index: int, offset: int) -> None:
         self.opname = opname

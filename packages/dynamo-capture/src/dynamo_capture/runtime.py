@@ -52,7 +52,9 @@ def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
         return value.as_subclass(cls)
 
 
-def new_traceback(following: Any, code: types.CodeType, namespace: dict[str, Any], offset: int, line: int) -> Any:
+def new_traceback(
+    following: Any, code: types.CodeType, namespace: dict[str, Any], offset: int, line: int
+) -> Any:
     """An entry of a traceback, for a frame that was left while it was captured."""
     frame = _eval_frame.traceback_frame(code, namespace, offset, line)
     return types.TracebackType(following, frame, offset, line)
@@ -97,6 +99,12 @@ def fill_object(made: Any, content: Any, attributes: Mapping[str, Any]) -> None:
         (base.extend if isinstance(made, list) else base.update)(made, content)
     for name, value in attributes.items():
         set_attribute(made, name, value)
+
+
+def with_attributes(made: Any, attributes: Mapping[str, Any]) -> Any:
+    """A new object that has these attributes too."""
+    made.__dict__.update(attributes)
+    return made
 
 
 def instance_dict(owner: Any) -> Any:

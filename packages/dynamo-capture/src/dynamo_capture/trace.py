@@ -29,6 +29,7 @@ from dynamo_capture.outside import Outside
 from dynamo_capture.shapes import Inference
 from dynamo_capture.sources import known_object
 from dynamo_capture.tensors import Tensors
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     FALSE,
     NONE,
@@ -237,14 +238,14 @@ class Trace:
             return frozenset(value.items)
         if isinstance(value, ObjectValue) and not _inherits_hash(value.cls):
             if value.cls.__hash__ is None:
-                raise self.raises(TypeError, f"unhashable type: {value.cls.__name__!r}")
+                raise self.raises(TypeError, f"unhashable type: {message_name(value.cls)!r}")
             if not _hashes_by_identity(value.cls):
                 return self._hashed_key(value)
         if isinstance(value, SliceValue) and slice.__hash__ is not None:  # from CPython 3.12 on
             for bound in value.bounds:
                 self.hash_key(bound)
         if value.python_type().__hash__ is None:
-            raise self.raises(TypeError, f"unhashable type: {value.python_type().__name__!r}")
+            raise self.raises(TypeError, f"unhashable type: {message_name(value.python_type())!r}")
         if isinstance(value, (NewReference, WeakReference)):
             return self._referent_key(value)
         if isinstance(value, TextValue):

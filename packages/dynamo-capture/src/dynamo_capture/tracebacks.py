@@ -1,13 +1,13 @@
 """Which frames an exception has come through, as the interpreter notes it: one entry for each frame, innermost last.
 
-    def f(x):
-        try:
-            g(x)                 an entry for f, at this line
-        except ValueError as e:
-            raise                no further entry: the exception goes on as it is
-        ...
-    def g(x):
-        raise ValueError         an entry for g, at this line
+def f(x):
+    try:
+        g(x)                 an entry for f, at this line
+    except ValueError as e:
+        raise                no further entry: the exception goes on as it is
+    ...
+def g(x):
+    raise ValueError         an entry for g, at this line
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ import gc
 import itertools
 import operator
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
 
@@ -63,6 +64,10 @@ def _of_sequence(iterator: Any, index: int) -> Any:
     """(iter, (sequence,), position): lists, tuples, ranges, strings, bytes."""
     state = iterator.__reduce__()
     (sequence,) = state[1]
+    if isinstance(type(sequence).__len__, FunctionType) or isinstance(
+        type(sequence).__getitem__, FunctionType
+    ):
+        raise NotReadable
     place = index + ((state[2] or 0) if len(state) > 2 else 0)
     if place >= len(sequence):
         raise Exhausted

@@ -185,6 +185,11 @@ class Wrapping:
             raise GraphBreak("CAP214", f"{source} is local to threads")
         if isinstance(real, collections.defaultdict):
             raise GraphBreak("CAP213", f"{type(real).__name__} is a subclass of defaultdict")
+        base = next((kind for kind in (dict, tuple, list) if isinstance(real, kind)), None)
+        if base is not None and _answers_itself(type(real), base):
+            raise GraphBreak(
+                "CAP213", f"{type(real).__name__} is a {base.__name__} that iterates in its own way"
+            )
         made = ObjectValue(type(real), real, source)
         if isinstance(real, dict):
             made.base = DictValue(None, dict, source, real)
@@ -196,6 +201,11 @@ class Wrapping:
         elif isinstance(real, (list, set, frozenset, int, str, float)):
             made.base = None if isinstance(real, (int, str, float)) else _content(tx, real, source)
         return self.remember(real, made)
+
+
+def _answers_itself(cls: type, base: type) -> bool:
+    """Whether reading the content of an object would run what its class has for ``len`` or ``iter``."""
+    return any(getattr(cls, name) is not getattr(base, name) for name in ("__len__", "__iter__"))
 
 
 def _of_numpy(tx: Trace, real: Any, source: Source) -> Value:
@@ -334,6 +344,7 @@ def _partial(tx: Trace, real: Any, source: Source) -> Value:
         [tx.wrap(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)],
         {name: tx.wrap(item, ItemSource(keywords, name)) for name, item in real.keywords.items()},
         source,
+        real,
     )
 
 

@@ -7,9 +7,11 @@ import contextlib
 import copy
 import dataclasses
 import io
+import linecache
 import logging
 import math
 import random
+import sys
 import traceback
 import types
 
@@ -18,6 +20,7 @@ import pytest
 import torch
 
 from dynamo_capture import optimize
+from fx_interface.conformance.outcomes import differences, observe
 
 
 def _backend(graph_module, example_inputs):
@@ -245,3 +248,30 @@ class _Recorder:
 def recorder():
     """A class of context managers that write down what they see, and swallow exceptions if told to."""
     return _Recorder
+
+
+@pytest.fixture
+def as_in_eager():
+    """Runs a program's text eagerly and captured, each in a module of its own, and compares all that can be seen.
+
+    The text defines ``program``, ``CALLS`` (functions that make the arguments of each call) and perhaps ``WATCHED``.
+    """
+
+    def run(text):
+        name = "<program>"
+        linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+        modules = []
+        for _ in range(2):
+            module = types.ModuleType("program_of_test")
+            sys.modules[module.__name__] = module
+            exec(compile(text, name, "exec"), module.__dict__)
+            modules.append(module)
+        plain, fast = modules
+        captured = optimize(_backend)(fast.program)
+        for one, two in zip(plain.CALLS, fast.CALLS, strict=True):
+            watched = [getattr(module, "WATCHED", None) for module in modules]
+            expected = observe(plain.program, *one(), also=watched[0], lines_of=name)
+            actual = observe(captured, *two(), also=watched[1], lines_of=name)
+            assert not differences(expected, actual)
+
+    return run

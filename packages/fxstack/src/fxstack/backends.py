@@ -11,6 +11,7 @@ from torch.fx import GraphModule
 from aot_autograd import compile_joint
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.plugins import load_backend
+from fxstack.foreign_backends import by_sizes
 from fxstack.internal_errors import default_policy, refused
 from fxstack.options import Options
 from fxstack.pipeline import compile_captured
@@ -86,7 +87,7 @@ def resolve(backend: str | Backend | Callable[..., Any], options: Options) -> Ba
     """
     found = load_backend(backend) if isinstance(backend, str) else backend
     configure = getattr(found, "configure", None)
-    made: Backend = configure(options) if configure is not None else found
+    made = by_sizes(configure(options) if configure is not None else found)
     if not options.check:
         return made
     from fxstack.checking.backend import checked  # with the referee, which nobody else needs

@@ -59,6 +59,8 @@ class InstanceAttributes(Lookup):
             return self._tx.force(written)
         read = obj.reads.get(name)
         if read is not None and written is ABSENT:
+            if type(read) is MethodValue and read.source is None:  # each access makes another one
+                return MethodValue(read.function, read.receiver)
             return read
         return self.generic(obj, name, deleted=written is None)
 

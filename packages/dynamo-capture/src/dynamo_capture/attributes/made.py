@@ -6,7 +6,14 @@ import collections
 import types
 
 import guards
-from dynamo_capture.attributes.lookup import ABSENT, C_METHODS, Lookup, is_property
+from dynamo_capture.attributes.lookup import (
+    ABSENT,
+    C_METHODS,
+    Lookup,
+    dict_item,
+    instance_dict_of,
+    is_property,
+)
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
 from dynamo_capture.type_names import message_name
@@ -21,7 +28,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from fx_interface.source import AttrSource
+from fx_interface.source import AttrSource, InstanceDictSource
 
 _NAMED_FIELD = type(vars(collections.namedtuple("_One", "field"))["field"])
 
@@ -48,6 +55,8 @@ class MadeAttributes(Lookup):
         if is_property(found):
             return self._tx.calls.call_known(Const(found.fget), [owner], {})
         own = owner.own_attribute(self._tx, name)
+        if own is None and cls.__dictoffset__ != 0:
+            own = self._of_existing(owner, name)
         if own is not None:
             return own
         if found is ABSENT:
@@ -63,6 +72,17 @@ class MadeAttributes(Lookup):
         if not hasattr(type(found), "__get__") and (name == "__doc__" or is_known(found)):
             return self._tx.known(found)
         raise owner.unsupported(f"reading the attribute {name!r}")
+
+    def _of_existing(self, owner: Value, name: str) -> Value | None:
+        """What an object that existed before the trace has in its ``__dict__``; guarded."""
+        real, source = getattr(owner, "real", None), owner.source
+        space = instance_dict_of(real) if real is not None and source is not None else None
+        if space is None or source is None:
+            return None
+        if name in space:
+            return self._tx.wrap(space[name], dict_item(source, name))
+        self._tx.guards.absent(InstanceDictSource(source), name)
+        return None
 
     def _of_struct_sequence(self, owner: TupleValue, name: str) -> Value:
         order = [n for n, d in vars(owner.cls).items() if isinstance(d, types.MemberDescriptorType)]

@@ -64,7 +64,7 @@ class WrittenAttributes(ModuleAttributes):
         self._tx.effects.attribute(obj, name)
 
     def _changed_by_descriptor(self, obj: Value, found: Any, special: str, given: list[Value]) -> bool:
-        """Have a descriptor of the class set or delete; one that can do the other only refuses. False: there is none."""
+        """Have a descriptor of the class set or delete; one that can only do the other refuses. False: none is there"""
         if isinstance(found, C_SLOTS) or not is_data_descriptor(found):
             return False
         tx, method = self._tx, self.in_class(type(found), special)

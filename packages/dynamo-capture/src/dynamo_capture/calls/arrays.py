@@ -18,7 +18,7 @@ from dynamo_capture import numpy_types
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.tensors.methods import method
-from dynamo_capture.values import BuiltinMethod, Const, TensorValue, TupleValue, Value, is_none
+from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none
 from dynamo_capture.values.array import ArrayValue
 
 if TYPE_CHECKING:

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING
 
 from dynamo_capture import floats
 from dynamo_capture.calls.registry import handles, pure
-from dynamo_capture.calls.slots import attribute_name
+from dynamo_capture.calls.slots import attribute_name, refuse
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.polyfills.sorting import sorted_by
 from dynamo_capture.torch_polyfills import substitute_for
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
@@ -216,6 +217,12 @@ def quotient_and_rest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) ->
         raise GraphBreak("CAP230", "divmod() of an object of the program")
     for arg in args:
         tx.tensors.check_special(tx.force(arg), "__divmod__", "__rdivmod__")
+    if not any(
+        hasattr(arg.python_type(), name)
+        for arg, name in zip(args, ("__divmod__", "__rdivmod__"), strict=True)
+    ):
+        kinds = " and ".join(repr(message_name(arg.python_type())) for arg in args)
+        raise tx.raises(TypeError, f"unsupported operand type(s) for divmod(): {kinds}")
     return tx.inliner.call_function(Const(substitute_for(divmod)), args, {})
 
 
@@ -223,7 +230,7 @@ def quotient_and_rest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) ->
 def rounded(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
         tx.tensors.check_special(args[0], "__round__")
-        return tx.tensors.call_method(args[0], "round", args[1:], kwargs)
+        raise refuse(tx, args[0].python_type(), "__round__")
     if isinstance(args[0], SymValue) and len(args) == 1:
         return args[0]
     if isinstance(args[0], ObjectValue):

@@ -356,4 +356,4 @@ def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
     kind = value.python_type()
     if not hasattr(kind, "__reversed__") and not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
         raise tx.raises(TypeError, f"{kind.__name__!r} object is not reversible")
-    return SequenceIterator(value.unpack(tx)[::-1])
+    return SequenceIterator(value.unpack(tx)[::-1], type(reversed([])) if kind is list else reversed)

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-from types import FunctionType
 from typing import TYPE_CHECKING
 
 import torch
 
 from dynamo_capture.calls.registry import handles
-from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
+from dynamo_capture.values import NONE, BuiltinMethod, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace

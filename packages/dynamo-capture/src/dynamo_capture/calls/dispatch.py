@@ -132,7 +132,7 @@ class Calls:
         if kind is types.MethodDescriptorType and args and not _is_receiver(args[0], function.__objclass__):
             raise GraphBreak("CAP230", f"{function.__qualname__} is called with {args[0].describe()}")
         if isinstance(function, type):
-            if substitute is not None:
+            if substitute is not None and not (self.is_pure(function) and self._all_known(args, kwargs)):
                 return tx.inliner.call_function(Const(substitute), args, kwargs)
             return construct(tx, owner, args, kwargs)
         if substitute is not None and is_torch_builtin(function):

@@ -28,10 +28,8 @@ from dynamo_capture.values import (
     MethodValue,
     ObjectValue,
     PartialValue,
-    TupleValue,
     Value,
     boolean,
-    is_none,
 )
 from dynamo_capture.values.proxy import ProxyValue
 from fx_interface.source import AttrSource

@@ -80,6 +80,9 @@ def call_builtin_method(
         return tx.inliner.call_function(Const(substitute), [owner, *args], kwargs)
     if name == "__call__":
         return owner.call(tx, args, kwargs)
+    if original in (object.__eq__, object.__ne__) and len(args) == 1:
+        is_same = tx.operators.same(owner, args[0])
+        return boolean(original is object.__eq__) if is_same else Const(NotImplemented)
     general = _GENERAL.get(name)
     if general is not None:
         if kwargs or len(args) != _OPERANDS.get(name, 1):
@@ -226,7 +229,7 @@ def list_reverse(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[st
 
 @method(list.__reversed__)
 def list_reversed(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return SequenceIterator(owner.items[::-1])
+    return SequenceIterator(owner.items[::-1], type(reversed([])))
 
 
 # Dictionaries.

@@ -110,7 +110,8 @@ def call_slot(
                 receiver.set_attr(tx, "__notes__", ListValue([]))
             return receiver.get_attr(tx, "__notes__").call_method(tx, "append", args, kwargs)
     if receiver.base is not None:
-        if name == "__getitem__" and tx.attributes.has_special(receiver, "__missing__"):
+        is_dict = isinstance(receiver.base, DictValue)
+        if name == "__getitem__" and is_dict and tx.attributes.has_special(receiver, "__missing__"):
             return _get_or_missing(tx, receiver, args[0])
         return receiver.base.call_method(tx, name, args, kwargs)
     if receiver.real is not None and receiver.source is not None:

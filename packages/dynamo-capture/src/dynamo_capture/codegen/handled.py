@@ -73,10 +73,15 @@ class HandlingStack:
     def _raise(self, name: str, caught: Handling) -> None:
         """Raise an exception and handle it; it keeps the traceback that it has."""
         to, emitter = self._to, self._to.emitter
+
+        def arguments() -> None:
+            emitter.load_fast(name)
+            emitter.load_fast(_TRACEBACK)
+
         to.call(runtime.traceback_of, lambda: emitter.load_fast(name))
         emitter.store_fast(_TRACEBACK)
         _raise(emitter, name, caught)
-        to.call(runtime.set_traceback, lambda: (emitter.load_fast(name), emitter.load_fast(_TRACEBACK)), 2)
+        to.call(runtime.set_traceback, arguments, 2)
         emitter.pop_top()
         emitter.delete_fast(_TRACEBACK)
 

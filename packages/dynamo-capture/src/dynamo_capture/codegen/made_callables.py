@@ -93,14 +93,21 @@ def super_(to: Reconstruction, value: SuperValue) -> None:
 def partial(to: Reconstruction, value: PartialValue) -> None:
     """``functools.partial``."""
 
-    def arguments() -> None:
+    def make() -> None:
+        to.emitter.begin_call()
+        to.emitter.load_const(functools.partial)
+        to.emitter.end_callable()
         to.push_all([value.function, *value.args, *value.kwargs.values()])
+        to.emitter.call(1 + len(value.args) + len(value.kwargs), tuple(value.kwargs))
 
-    to.emitter.begin_call()
-    to.emitter.load_const(functools.partial)
-    to.emitter.end_callable()
-    arguments()
-    to.emitter.call(1 + len(value.args) + len(value.kwargs), tuple(value.kwargs))
+    def with_attributes() -> None:
+        make()
+        to.push_dict([(Const(name), part) for name, part in value.attrs.items()])
+
+    if value.attrs:
+        to.call(runtime.with_attributes, with_attributes, 2)
+    else:
+        make()
 
 
 @makes(ContextFunction)

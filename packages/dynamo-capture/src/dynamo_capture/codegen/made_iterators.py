@@ -30,6 +30,11 @@ if TYPE_CHECKING:
     from dynamo_capture.codegen.reconstruct import Reconstruction
 
 
+_REVERSED: type = type(reversed([]))
+_OF_TUPLE = type(iter(()))
+_OF_TEXT = (type(iter("a")), type(iter("\u00e9")))
+
+
 @makes(DictIterator)
 def dict_iterator(to: Reconstruction, value: DictIterator) -> None:
     """An iterator over a dictionary, at its place."""
@@ -39,8 +44,16 @@ def dict_iterator(to: Reconstruction, value: DictIterator) -> None:
 
 @makes(SequenceIterator)
 def sequence_iterator(to: Reconstruction, value: SequenceIterator) -> None:
-    """An iterator over what is left of some items."""
-    to.push_list(value.items[value.position :])
+    """An iterator over what is left of some items: of its own class, where that does not need the whole container."""
+    left = value.items[value.position :]
+    if value.kind is _REVERSED:
+        to.call(reversed, lambda: to.push_list(left[::-1]))
+        return
+    if value.kind in _OF_TEXT:
+        to.emitter.load_const("".join(item.as_constant() for item in left))
+        to.emitter.get_iter()
+        return
+    (to.push_tuple if value.kind is _OF_TUPLE else to.push_list)(left)
     to.emitter.get_iter()
 
 

@@ -127,6 +127,9 @@ class TensorAttributes(Operations):
                     vars(owner.real)[name], ItemSource(InstanceDictSource(owner.source), name)
                 )
             self._tx.guards.absent(InstanceDictSource(owner.source), name)
+        fallback = self._tx.attributes.in_class(owner.meta.cls, "__getattr__")
+        if isinstance(fallback, types.FunctionType):
+            return self._tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
         raise self._tx.raises(AttributeError, f"{owner.meta.cls.__name__!r} object has no attribute {name!r}")
 
     def _grad(self, owner: TensorValue) -> Value:

@@ -10,9 +10,10 @@ import torch
 from dynamo_capture import floats, runtime
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import is_differentiable, with_grad
-from dynamo_capture.sources import AnswerSource, FollowedTensorSource
+from dynamo_capture.sources import AnswerSource, FollowedTensorSource, PlainTensorSource
 from dynamo_capture.tensors import data_numbers, positions
 from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
+from fx_interface.source import Source
 from fx_interface.tensor_spec import SPEC_KEY
 
 if TYPE_CHECKING:
@@ -100,12 +101,19 @@ def _requires_grad(
     declared = next((item for item in tx.output.inputs if item.node is owner.node), None)
     if declared is None or owner.node.users or not meta.is_leaf or not is_differentiable(meta.spec.dtype):
         raise GraphBreak("CAP208", "`requires_grad` of a tensor changes after the graph has used it")
-    declared.source = FollowedTensorSource(declared.source, wanted)
+    declared.source = _followed(declared.source, wanted)
     declared.spec = owner.node.meta[SPEC_KEY] = with_grad(meta.spec, wanted)
     declared.example = declared.example.detach().requires_grad_(wanted)
     tx.tensors.becomes(owner, TensorMeta.of(meta.spec, wanted, True, meta.cls, meta.is_inference))
     tx.effects.deferred(runtime.follow, [owner, Const(wanted)], {})
     return owner
+
+
+def _followed(source: Source, wanted: bool) -> Source:
+    """It is the tensor itself that is followed, not the plain view of it that the graph takes."""
+    if isinstance(source, PlainTensorSource):
+        return PlainTensorSource(FollowedTensorSource(source.parent, wanted))
+    return FollowedTensorSource(source, wanted)
 
 
 @method("detach_")

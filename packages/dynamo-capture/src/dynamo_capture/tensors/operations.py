@@ -174,7 +174,9 @@ class Operations(Results):
         is_users = is_allowed_in_graph(function)
         if not outcome.has_tensor and outcome.is_pure:
             if is_users:
-                raise GraphBreak("CAP231", f"{label_of(function)}, which is allowed in the graph, gives no tensor")
+                raise GraphBreak(
+                    "CAP231", f"{label_of(function)}, which is allowed in the graph, gives no tensor"
+                )
             return self.constant_result(outcome.result)
         self._note_effects(outcome, tensors)
         spec = self.spec_tree(outcome.result, tensors)

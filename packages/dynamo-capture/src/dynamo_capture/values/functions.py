@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -134,7 +135,10 @@ class BuiltinMethod(Value):
         self.source: Source | None = None
 
     def python_type(self) -> type:
-        return types.BuiltinMethodType
+        """Methods that Python gives a class for its slots are of a kind of their own."""
+        found = inspect.getattr_static(self.receiver.python_type(), self.name, None)
+        is_slot = isinstance(found, types.WrapperDescriptorType)
+        return types.MethodWrapperType if is_slot else types.BuiltinMethodType
 
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.receiver.call_method(tx, self.name, args, kwargs)
@@ -154,11 +158,17 @@ class BuiltinMethod(Value):
 class PartialValue(Value):
     """``functools.partial``."""
 
-    __slots__ = ("args", "attrs", "function", "kwargs", "source")
+    __slots__ = ("args", "attrs", "function", "kwargs", "real", "source")
 
     def __init__(
-        self, function: Value, args: list[Value], kwargs: dict[str, Value], source: Source | None = None
+        self,
+        function: Value,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        source: Source | None = None,
+        real: Any = None,
     ) -> None:
+        self.real = real
         self.function = function
         self.args = args
         self.kwargs = kwargs
@@ -187,6 +197,8 @@ class PartialValue(Value):
         return self.attrs.get(name)
 
     def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+        if self.source is not None or tx.attributes.in_class(functools.partial, name) is not guards.ABSENT:
+            raise self.unsupported(f"setting the attribute {name!r}")
         self.attrs[name] = value
 
 

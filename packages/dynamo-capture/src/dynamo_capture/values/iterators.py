@@ -14,17 +14,18 @@ if TYPE_CHECKING:
 
 
 class SequenceIterator(IteratorValue):
-    """Over items that nothing changes meanwhile."""
+    """Over items that nothing changes meanwhile. ``kind``: the class of such an iterator."""
 
-    __slots__ = ("items", "position", "source")
+    __slots__ = ("items", "kind", "position", "source")
 
-    def __init__(self, items: list[Value]) -> None:
+    def __init__(self, items: list[Value], kind: type = type(iter([]))) -> None:  # noqa: B008  # a class
         self.items = items
+        self.kind = kind
         self.position = 0
         self.source = None
 
     def python_type(self) -> type:
-        return type(iter([]))
+        return self.kind
 
     def next(self, tx: Trace) -> Value:
         position = self.position

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.polyfills.builtins import iterate_by_index
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values.base import IteratorValue, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.special_results import length_from, truth_from
@@ -67,7 +68,7 @@ class ObjectValue(Value):
         if not tx.attributes.has_special(self, "__iter__") and not tx.attributes.has_special(
             self, "__getitem__"
         ):
-            raise tx.raises(TypeError, f"argument of type {self.cls.__name__!r} is not iterable")
+            raise tx.raises(TypeError, f"argument of type {message_name(self.cls)!r} is not iterable")
         return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
 
     def length(self, tx: Trace) -> int:
@@ -89,10 +90,12 @@ class ObjectValue(Value):
                 substitute = tx.calls.call_known(Const(iterate_by_index), [self], {})
                 assert isinstance(substitute, IteratorValue)
                 return substitute
-            raise tx.raises(TypeError, f"{self.cls.__name__!r} object is not iterable")
+            raise tx.raises(TypeError, f"{message_name(self.cls)!r} object is not iterable")
         found = tx.calls.special(self, "__iter__", [])
         if isinstance(found, IteratorValue):
             return found
         if isinstance(found, ObjectValue) and tx.attributes.has_special(found, "__next__"):
             return ObjectIterator(found)
-        raise tx.raises(TypeError, f"iter() returned non-iterator of type {found.python_type().__name__!r}")
+        raise tx.raises(
+            TypeError, f"iter() returned non-iterator of type {message_name(found.python_type())!r}"
+        )

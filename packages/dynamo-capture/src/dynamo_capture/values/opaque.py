@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 import weakref
 from typing import TYPE_CHECKING, Any
 

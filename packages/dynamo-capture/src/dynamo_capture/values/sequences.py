@@ -81,6 +81,7 @@ class SequenceValue(Value):
         return tx.calls.call_builtin_method(self, name, args, kwargs)
 
 
+_DEQUE_ITERATOR: type = type(iter(collections.deque()))
 _TUPLE_METHODS = (
     "__add__", "__contains__", "__eq__", "__ge__", "__getattribute__", "__getitem__", "__gt__", "__hash__", "__iter__",
     "__le__", "__len__", "__lt__", "__mul__", "__ne__", "__rmul__", "__str__", "__bool__", "__getattr__", "__radd__",
@@ -122,7 +123,7 @@ class TupleValue(SequenceValue):
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import SequenceIterator
 
-        return SequenceIterator(self.items)
+        return SequenceIterator(self.items, type(iter(())))
 
 
 class ListValue(SequenceValue):
@@ -223,7 +224,7 @@ class ListValue(SequenceValue):
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import ListIterator, SequenceIterator
 
-        return ListIterator(self) if self.cls is list else SequenceIterator(self.items)
+        return ListIterator(self) if self.cls is list else SequenceIterator(self.items, _DEQUE_ITERATOR)
 
     def set_item(self, tx: Trace, key: Value, value: Value) -> None:
         index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)

@@ -49,5 +49,3 @@ class TracebackValue(Value):
 
     def truth(self, tx: Trace) -> bool:
         return True
-
-

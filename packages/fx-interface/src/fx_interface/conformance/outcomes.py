@@ -15,7 +15,6 @@ passes another comparison of values (``rounding``).
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import io
 import math
 import random
@@ -30,6 +29,8 @@ from typing import Any
 import torch
 
 _BY_IDENTITY: Any = object.__eq__
+_BY_ADDRESS: Any = object.__repr__
+_HEAP_TYPE = 1 << 9
 CompareValues = Callable[[torch.Tensor, torch.Tensor], str | None]
 
 
@@ -248,8 +249,8 @@ class _Describer:
             "dtype": tensor.dtype,
             "device": tensor.device,
             "layout": tensor.layout,
-            "shape": tuple(tensor.shape),
-            "strides": tensor.stride() if strided else None,
+            "shape": tuple(torch.Tensor.size(tensor)),
+            "strides": torch.Tensor.stride(tensor) if strided else None,
             "offset": tensor.storage_offset() if strided else None,
             "requires_grad": tensor.requires_grad,
             "is_leaf": tensor.is_leaf,
@@ -272,29 +273,54 @@ class _Describer:
 
 
 def _parts(value: Any) -> Iterable[tuple[str, Any]]:
-    if isinstance(value, (list, tuple, deque)):
-        yield from ((f"[{at}]", item) for at, item in enumerate(value))
-    elif isinstance(value, (dict, types.MappingProxyType)):
-        for at, (key, item) in enumerate(value.items()):
+    """What an object consists of, past what its class says of iterating, reading and printing it."""
+    kinds = type(value).__mro__
+    own = _own_attributes(value, kinds)
+    if torch.nn.Module in kinds:
+        own = {name: item for name, item in own.items() if name not in _HOOKS_OF_MODULES}
+    yield from sorted(own.items())
+    base: Any = next((kind for kind in kinds if kind in _CONTAINERS), None)
+    if base in (list, tuple, deque):
+        yield from ((f"[{at}]", item) for at, item in enumerate(base.__iter__(value)))
+    elif base in (dict, types.MappingProxyType):
+        for at, (key, item) in enumerate(base.items(value)):
             yield f"key {at}", key
             yield f"[{at}]", item
-    elif isinstance(value, (set, frozenset)):
-        yield from ((f"item {at}", item) for at, item in enumerate(sorted(value, key=repr)))
-    elif isinstance(value, BaseException):
+    elif base in (set, frozenset):
+        yield from ((f"item {at}", item) for at, item in enumerate(sorted(base.__iter__(value), key=repr)))
+    elif BaseException in kinds:
         yield "args", value.args
-    elif isinstance(value, torch.nn.Module):
-        yield from value.named_parameters()
-        yield from value.named_buffers()
-        yield "training", value.training
     elif isinstance(value, types.MethodType):
         yield "function", value.__func__
         yield "self", value.__self__
-    elif dataclasses.is_dataclass(value) or (
-        hasattr(value, "__dict__") and type(value).__eq__ is _BY_IDENTITY
-    ):
-        yield from sorted(vars(value).items())
-    elif type(value).__eq__ is not _BY_IDENTITY:
+    elif base is not None:
+        yield "value", base.__repr__(value)
+    elif not own and type(value).__eq__ is not _BY_IDENTITY and type(value).__repr__ is not _BY_ADDRESS:
         yield "text", repr(value)
+
+
+_CONTAINERS = (list, tuple, deque, dict, types.MappingProxyType, set, frozenset, int, float, str, bytes)
+_HOOKS_OF_MODULES = frozenset(vars(torch.nn.Module())) - {"_parameters", "_buffers", "_modules", "training"}
+
+
+def _own_attributes(value: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
+    """The instance's dictionary and slots."""
+    if torch.Tensor in kinds or not any(kind.__flags__ & _HEAP_TYPE for kind in kinds):
+        return {}
+    found: dict[str, Any] = {}
+    for kind in kinds:
+        for name, slot in vars(kind).items():
+            if (
+                isinstance(slot, types.MemberDescriptorType)
+                and name[:2] != "__"
+                and kind.__flags__ & _HEAP_TYPE
+            ):
+                with contextlib.suppress(AttributeError):
+                    found[name] = slot.__get__(value)
+    with contextlib.suppress(AttributeError, TypeError):
+        space = object.__getattribute__(value, "__dict__")
+        found.update(space if type(space) is dict else {})
+    return {str(name): item for name, item in found.items()}
 
 
 def _number_text(value: Any) -> str:

@@ -7,19 +7,15 @@ from typing import Any, cast
 
 from torch.fx import GraphModule
 
-from fx_interface import INTERFACE_VERSION, CompiledGraph
+from fx_interface import CompiledGraph
+from fxstack.foreign_backends import BySizes
 
 
-class StockInductor:
-    """Hands the captured graph to stock's AOT autograd and code generator. Sizes are taken as static."""
+def _compile(graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
+    """Stock's AOT autograd and code generator, which take the sizes of the examples as static."""
+    from torch._inductor.compile_fx import compile_fx
 
-    interface_version = INTERFACE_VERSION
-
-    def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
-        """Compile with stock; the result is called as any backend's is."""
-        from torch._inductor.compile_fx import compile_fx
-
-        return cast(CompiledGraph, compile_fx(graph_module, list(example_inputs)))
+    return cast(CompiledGraph, compile_fx(graph_module, list(example_inputs)))
 
 
-inductor_stock = StockInductor()
+inductor_stock = BySizes(_compile)

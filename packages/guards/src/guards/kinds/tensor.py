@@ -59,10 +59,12 @@ class TensorMatch(GuardRecord):
         for name, expected, actual in facts:
             if expected != actual:
                 return f"expected {name} {expected}, got {actual}"
-        if not _matches(self.sizes, tuple(tensor.shape)):
-            return f"expected sizes {_pattern(self.sizes)}, got {_pattern(tuple(tensor.shape))}"
-        if self.strides is not None and not _matches(self.strides, tensor.stride()):
-            return f"expected strides {_pattern(self.strides)}, got {_pattern(tensor.stride())}"
+        sizes = tuple(torch.Tensor.size(tensor))  # whatever a subclass has put in the place of ``shape``
+        if not _matches(self.sizes, sizes):
+            return f"expected sizes {_pattern(self.sizes)}, got {_pattern(sizes)}"
+        strides = None if self.strides is None else torch.Tensor.stride(tensor)
+        if self.strides is not None and strides is not None and not _matches(self.strides, strides):
+            return f"expected strides {_pattern(self.strides)}, got {_pattern(strides)}"
         keys = dispatch_keys(tensor)
         if keys != self.dispatch_keys:
             return f"expected dispatch keys {self.dispatch_keys:#x}, got {keys:#x} ({torch._C._dispatch_keys(tensor)})"
@@ -128,10 +130,13 @@ def tensor_match(
 
     A tensor without strides (sparse) gets a guard without them.
     """
-    sizes = tuple(None if d in dynamic_sizes else int(n) for d, n in enumerate(tensor.shape))
+    shape = torch.Tensor.size(tensor)  # whatever a subclass has put in the place of ``shape``
+    sizes = tuple(None if d in dynamic_sizes else int(n) for d, n in enumerate(shape))
     strides: tuple[int | None, ...] | None = None
     if tensor.layout is torch.strided:
-        strides = tuple(None if d in dynamic_strides else int(n) for d, n in enumerate(tensor.stride()))
+        strides = tuple(
+            None if d in dynamic_strides else int(n) for d, n in enumerate(torch.Tensor.stride(tensor))
+        )
     return TensorMatch(
         source,
         type(tensor),

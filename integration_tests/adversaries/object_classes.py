@@ -1,0 +1,321 @@
+"""Classes for programs about objects: each has some features drawn from the tables here."""
+
+# ruff: noqa: E501  # programs, as text
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from random import Random
+
+NUMBERS = ("0", "1", "-2", "3", "True", "2.5", "n")
+NAMES = ("a", "b", "c", "d", "p", "q", "missing")
+
+
+@dataclass
+class Shape:
+    """A class that a program has: its name, how an instance is made, and which attributes it may have."""
+
+    name: str
+    arguments: Sequence[str] = ()
+    names: list[str] = field(default_factory=lambda: list(NAMES))
+    methods: list[str] = field(default_factory=list)
+    base: str = "object"
+
+    def make(self, random: Random) -> str:
+        if self.base == "call":  # an expression, not a class
+            return self.name
+        return f"{self.name}({', '.join(self.arguments)})"
+
+    def prepared(self, random: Random) -> list[str]:
+        return (
+            [f"o.{random.choice(self.names)} = {random.choice(NUMBERS[:5])}"] if self.base == "object" else []
+        )
+
+
+def classes(random: Random) -> tuple[str, list[Shape]]:
+    """The text of some classes, and what objects of them look like."""
+    kind = random.random()
+    if kind < 0.6:
+        return _plain_classes(random)
+    text, shape = random.choice(READY)
+    return text, [shape]
+
+
+DESCRIPTOR_PARTS = {
+    "get": "    def __get__(self, obj, cls=None):\n        LOG.append('get')\n        return self if obj is None else ('got', obj.__dict__.get(self.k, self.k) if hasattr(obj, '__dict__') else 0)",
+    "get_error": "    def __get__(self, obj, cls=None):\n        raise AttributeError('no ' + self.k)",
+    "set": "    def __set__(self, obj, value):\n        LOG.append('set')\n        obj.__dict__[self.k] = value",
+    "delete": "    def __delete__(self, obj):\n        LOG.append('delete')\n        obj.__dict__.pop(self.k, None)",
+    "name": "    def __set_name__(self, owner, name):\n        self.k = name",
+}
+
+MEMBERS = {
+    "plain": "    {n} = {v}",
+    "tensor": "    {n} = torch.ones(2)",
+    "property": "    @property\n    def {n}(self):\n        return ('property', len(LOG))",
+    "full_property": (
+        "    @property\n    def {n}(self):\n        return getattr(self, '_{n}', 5)\n"
+        "    @{n}.setter\n    def {n}(self, value):\n        self._{n} = value\n"
+        "    @{n}.deleter\n    def {n}(self):\n        LOG.append('deleted')"
+    ),
+    "bad_property": "    @property\n    def {n}(self):\n        raise AttributeError('inner')",
+    "cached": "    @functools.cached_property\n    def {n}(self):\n        LOG.append('computed')\n        return 11",
+    "method": "    def {n}(self, *args, **kwargs):\n        return ('method', args, sorted(kwargs))",
+    "static": "    @staticmethod\n    def {n}(*args):\n        return ('static', args)",
+    "class_method": "    @classmethod\n    def {n}(cls, *args):\n        return (cls.__name__, args)",
+    "partial": "    {n} = functools.partial(max, 3)",
+    "partial_method": "    def _m_{n}(self, i, j=2):\n        return i + j\n    {n} = functools.partialmethod(_m_{n}, 4)",
+    "descriptor": "    {n} = D('{n}')",
+    "lambda": "    {n} = lambda self, v=1: v",
+    "builtin": "    {n} = len",
+    "class": "    class {n}:\n        z = 4",
+    "single": (
+        "    @functools.singledispatchmethod\n    def {n}(self, v):\n        return 'other'\n"
+        "    @{n}.register\n    def _(self, v: int):\n        return 'int'"
+    ),
+    "abstract": "    {n} = abc.abstractmethod(lambda self: 1)",
+}
+
+HOOKS = {
+    "getattr": "    def __getattr__(self, name):\n        if name.startswith('m'):\n            return 'dynamic ' + name\n        raise AttributeError(name)",
+    "getattribute": "    def __getattribute__(self, name):\n        if name == 'q':\n            return 'always'\n        return super().__getattribute__(name)",
+    "setattr": "    def __setattr__(self, name, value):\n        LOG.append(('setattr', name))\n        super().__setattr__(name, value)",
+    "delattr": "    def __delattr__(self, name):\n        LOG.append(('delattr', name))\n        super().__delattr__(name)",
+    "init": "    def __init__(self, a=1, *rest):\n        self.a0 = a",
+    "new": "    def __new__(cls, *args):\n        made = super().__new__(cls)\n        LOG.append('new')\n        return made",
+    "init_subclass": "    def __init_subclass__(cls, **kwargs):\n        super().__init_subclass__(**kwargs)\n        cls.made_by = 'init_subclass'",
+    "class_getitem": "    def __class_getitem__(cls, key):\n        return (cls.__name__, key)",
+    "dir": "    def __dir__(self):\n        return ['z', 'y']",
+}
+
+SPECIALS = {
+    "add": "(self, other):\n        return ('add', type(other).__name__)",
+    "radd": "(self, other):\n        return ('radd', type(other).__name__)",
+    "iadd": "(self, other):\n        LOG.append('iadd')\n        return self",
+    "sub": "(self, other):\n        return NotImplemented",
+    "rsub": "(self, other):\n        return ('rsub', other)",
+    "mul": "(self, other):\n        if isinstance(other, int):\n            return other * 2\n        return NotImplemented",
+    "matmul": "(self, other):\n        return 'matmul'",
+    "neg": "(self):\n        return 'neg'",
+    "abs": "(self):\n        return 3",
+    "invert": "(self):\n        return 8",
+    "eq": "(self, other):\n        LOG.append('eq')\n        return type(other) is int and other == 1",
+    "lt": "(self, other):\n        return NotImplemented",
+    "gt": "(self, other):\n        return 'gt'",
+    "le": "(self, other):\n        return True",
+    "hash": "(self):\n        return 17",
+    "len": "(self):\n        return 2",
+    "bad_len": "(self):\n        return -1",
+    "bool": "(self):\n        return False",
+    "bad_bool": "(self):\n        return 2",
+    "contains": "(self, item):\n        return item if item == 0 else 'yes'",
+    "iter": "(self):\n        return iter([1, 2])",
+    "gen_iter": "(self):\n        yield 5\n        yield 6",
+    "bad_iter": "(self):\n        return 3",
+    "next": "(self):\n        LOG.append('next')\n        if len(LOG) > 3:\n            raise StopIteration(9)\n        return len(LOG)",
+    "getitem": "(self, key):\n        if isinstance(key, int) and key > 2:\n            raise IndexError(key)\n        return ('item', key)",
+    "setitem": "(self, key, value):\n        LOG.append(('setitem', key))",
+    "delitem": "(self, key):\n        LOG.append(('delitem', key))",
+    "missing": "(self, key):\n        return ('missing', key)",
+    "call": "(self, *args, **kwargs):\n        return ('called', args, kwargs)",
+    "str": "(self):\n        return 'a str'",
+    "repr": "(self):\n        return 'a repr'",
+    "bad_repr": "(self):\n        return 3",
+    "format": "(self, spec):\n        return 'formatted ' + spec",
+    "index": "(self):\n        return 1",
+    "int": "(self):\n        return 41",
+    "float": "(self):\n        return 1.5",
+    "round": "(self, digits=None):\n        return ('round', digits)",
+    "divmod": "(self, other):\n        return ('divmod', other)",
+    "reversed": "(self):\n        return [3, 2]",
+    "enter": "(self):\n        LOG.append('enter')\n        return 12",
+    "exit": "(self, kind, value, trace):\n        LOG.append(('exit', kind is None, trace is None))\n        return kind is KeyError",
+    "instancecheck": "(self, other):\n        return other == 1",
+    "length_hint": "(self):\n        return 10",
+    "copy": "(self):\n        return 'copied'",
+    "bytes": "(self):\n        return b'bytes'",
+}
+
+BASES = (
+    "object",
+    "object",
+    "object",
+    "dict",
+    "list",
+    "tuple",
+    "int",
+    "str",
+    "Exception",
+    "abc.ABC",
+    "torch.nn.Module",
+    "set",
+    "float",
+)
+METAS = (
+    "class Meta(type):\n    def meta_method(cls):\n        return cls.__name__\n    @property\n    def p(cls):\n        return 'meta p'\n    q = 'meta q'",
+    "class Meta(type):\n    def __getattr__(cls, name):\n        if name == 'missing':\n            return 'by meta'\n        raise AttributeError(name)",
+    "class Meta(type):\n    def __instancecheck__(cls, other):\n        return isinstance(other, int)\n    def __call__(cls, *args):\n        LOG.append('meta call')\n        return super().__call__(*args)",
+    "class Meta(type):\n    def __len__(cls):\n        return 3\n    def __iter__(cls):\n        return iter('xy')\n    def __contains__(cls, item):\n        return item == 1\n    def __getitem__(cls, key):\n        return ('meta item', key)",
+    "class Meta(type):\n    def __getattribute__(cls, name):\n        if name == 'q':\n            return 'always q'\n        return super().__getattribute__(name)",
+)
+
+
+def _plain_classes(random: Random) -> tuple[str, list[Shape]]:
+    parts = random.sample(sorted(DESCRIPTOR_PARTS), random.randint(0, 3))
+    descriptor = "\n".join(
+        ["class D:", "    def __init__(self, k):\n        self.k = k", *(DESCRIPTOR_PARTS[p] for p in parts)]
+    )
+    meta = random.choice(METAS) if random.random() < 0.25 else ""
+    base = random.choice(BASES) if not meta else "object"
+    head = f"{base}, metaclass=Meta" if meta else base
+    body, names = _body(random, base)
+    texts = [descriptor, meta, "\n".join([f"class B({head}):", *body])]
+    last = "B"
+    for name in ("C", "E")[: random.choice([0, 0, 1, 1, 2])]:
+        body, more = _body(random, "object")
+        others = ", Mixin" if random.random() < 0.2 else ""
+        if others:
+            texts.append(
+                "class Mixin:\n    mixed = 'mixed'\n    def a(self):\n        return ('mixin', hasattr(super(), 'a'))"
+            )
+        texts.append("\n".join([f"class {name}({last}{others}):", *body]))
+        names += more
+        last = name
+    arguments = {
+        "int": ("4",),
+        "str": ("'text'",),
+        "dict": ("{1: 2}",),
+        "list": ("[1, 2]",),
+        "tuple": ("(1, 2)",),
+    }
+    shape = Shape(last, arguments.get(base, ()), [*NAMES, "a0", "made_by"], names, "object")
+    return "\n\n".join(text for text in texts if text) + "\n", [shape]
+
+
+def _body(random: Random, base: str) -> tuple[list[str], list[str]]:
+    lines, names = [], []
+    if base == "object" and random.random() < 0.15:
+        lines.append(f"    __slots__ = {tuple(random.sample(['a', 'b', 'c', '__dict__'], 2))}")
+    for name in random.sample(NAMES[:6], random.randint(1, 4)):
+        kind = random.choice(sorted(MEMBERS))
+        if lines and lines[0].lstrip().startswith("__slots__") and f"'{name}'" in lines[0]:
+            continue
+        lines.append(MEMBERS[kind].format(n=name, v=random.choice(NUMBERS[:6])))
+        names.append(name)
+    for kind in random.sample(sorted(HOOKS), random.choice([0, 0, 1, 2])):
+        if base in ("object", "abc.ABC", "list", "dict", "set") or kind not in ("init", "new"):
+            lines.append(HOOKS[kind])
+    for kind in random.sample(sorted(SPECIALS), random.choice([0, 1, 2, 3, 5])):
+        special = kind.removeprefix("bad_").removeprefix("gen_")
+        lines.append(f"    def __{special}__{SPECIALS[kind]}")
+    return lines, names
+
+
+_DATA = """\
+@dataclasses.dataclass{options}
+class B:
+    a: int = 1
+    b: object = None
+    c: list = dataclasses.field(default_factory=list)
+    d: typing.ClassVar[int] = 4
+    def __post_init__(self):
+        LOG.append('post')
+"""
+READY: list[tuple[str, Shape]] = [
+    *(
+        (_DATA.format(options=options), Shape("B", ("2", "x + 1" if False else "3")))
+        for options in (
+            "",
+            "(frozen=True)",
+            "(order=True)",
+            "(slots=True)",
+            "(eq=False)",
+            "(kw_only=False, unsafe_hash=True)",
+        )
+    ),
+    (
+        "class B(enum.Enum):\n    a = 1\n    b = 2\n    c = 1\n    @property\n    def p(self):\n        return self.value + 1\n    def q(self):\n        return self.name\n",
+        Shape("B.a", base="call"),
+    ),
+    ("class B(enum.IntFlag):\n    a = 1\n    b = 2\n    d = 4\n", Shape("(B.a | B.b)", base="call")),
+    ("B = collections.namedtuple('B', 'a b c', defaults=[3])\n", Shape("B", ("1", "2"))),
+    (
+        "class B(typing.NamedTuple):\n    a: int\n    b: int = 5\n    @property\n    def p(self):\n        return self.a + self.b\n",
+        Shape("B", ("1",)),
+    ),
+    (
+        "class B(enum.Enum):\n    a = 'x'\n    b = 'y'\n    @classmethod\n    def _missing_(cls, value):\n        return cls.b\n",
+        Shape("B('z')", base="call"),
+    ),
+    (
+        "def fn(a, b=2, *c, d=4):\n    'doc'\n    return (a, b, c, d)\nfn.a = 'attribute'\nB = functools.partial(fn, 1, d=5)\n",
+        Shape("functools.partial(fn, 1, d=5)", base="call"),
+    ),
+    (
+        "@functools.lru_cache\ndef fn(a=1, b=2):\n    LOG.append('run')\n    return (a, b)\n",
+        Shape("fn", base="call"),
+    ),
+    (
+        "@functools.singledispatch\ndef fn(a=1):\n    return 'other'\n@fn.register\ndef _(a: int):\n    return 'int'\n",
+        Shape("fn", base="call"),
+    ),
+    (
+        "def deco(f):\n    @functools.wraps(f)\n    def inner(*args, **kwargs):\n        LOG.append('inner')\n        return f(*args, **kwargs)\n    return inner\n@deco\ndef fn(a=1, *, q=2):\n    'the doc'\n    return a, q\n",
+        Shape("fn", base="call"),
+    ),
+    (
+        "class K:\n    def a(self, *args):\n        return args\n    @classmethod\n    def b(cls):\n        return cls\nk = K()\n",
+        Shape("k.a", base="call"),
+    ),
+    ("", Shape("iter([1, 2, 3])", base="call")),
+    ("", Shape("(i * i for i in range(3))", base="call")),
+    (
+        "def gen():\n    try:\n        got = yield 1\n        LOG.append(got)\n        yield 2\n    except KeyError as e:\n        LOG.append(where(e))\n        yield 3\n    finally:\n        LOG.append('closed')\n",
+        Shape("gen()", base="call"),
+    ),
+    (
+        "async def co():\n    return 3\n",
+        Shape("(lambda c: (c.close(), type(c).__name__, hasattr(c, 'send')))(co())", base="call"),
+    ),
+    ("def fn(self=None, a=1):\n    return a\n", Shape("staticmethod(fn)", base="call")),
+    ("def fn(self=None, a=1):\n    return a\n", Shape("classmethod(fn)", base="call")),
+    ("def fn(self=None, a=1):\n    'doc'\n    return a\n", Shape("property(fn)", base="call")),
+    ("def fn(self=None, a=1):\n    return a\n", Shape("fn", base="call")),
+    ("", Shape("(lambda a=1, *b: (a, b))", base="call")),
+    ("", Shape("{'a': 1, 2: 'b'}", base="call")),
+    ("", Shape("{1: 2}.keys()", base="call")),
+    ("", Shape("slice(1, 2)", base="call")),
+    ("", Shape("range(1, 7, 2)", base="call")),
+    ("", Shape("types.SimpleNamespace(a=1, b=2)", base="call")),
+    ("", Shape("collections.OrderedDict(a=1)", base="call")),
+    ("", Shape("collections.defaultdict(list)", base="call")),
+    ("", Shape("collections.deque([1, 2], 3)", base="call")),
+    ("", Shape("collections.Counter('aab')", base="call")),
+    ("", Shape("ValueError('a', 2)", base="call")),
+    ("", Shape("torch.ones(2)", base="call")),
+    ("", Shape("torch.nn.Parameter(torch.ones(2))", base="call")),
+    ("", Shape("torch.ones(3).numpy()", base="call")),
+    ("", Shape("torch.nn.Linear(2, 2)", base="call")),
+    ("", Shape("torch.float32", base="call")),
+    ("", Shape("torch.Size([1, 2])", base="call")),
+    ("", Shape("super", base="call")),
+    ("", Shape("3", base="call")),
+    ("", Shape("'text'", base="call")),
+    ("", Shape("b'bytes'", base="call")),
+    ("", Shape("frozenset([1])", base="call")),
+    ("", Shape("{1, 2}", base="call")),
+    ("", Shape("(1, 'a', 2.5)", base="call")),
+    ("", Shape("None", base="call")),
+    ("", Shape("len", base="call")),
+    ("", Shape("[].append", base="call")),
+    ("", Shape("torch.add", base="call")),
+    ("", Shape("types.MappingProxyType({'a': 1})", base="call")),
+    ("", Shape("operator.itemgetter(1)", base="call")),
+    ("", Shape("enumerate('ab')", base="call")),
+    ("", Shape("zip('ab', [1, 2])", base="call")),
+    ("", Shape("map(str, [1, 2])", base="call")),
+    ("", Shape("reversed([1, 2])", base="call")),
+    ("", Shape("iter('ab')", base="call")),
+    ("", Shape("typing.List[int]", base="call")),
+]
+"""Classes and objects that are not put together at random."""
