@@ -20,6 +20,20 @@ o = C()
 CALLS = [lambda: (torch.arange(6.) + 1,), lambda: (torch.arange(6.) * 2,), lambda: (torch.arange(4.) - 1,)]
 """
 
+GETTERS = """\
+import torch, operator
+class C:
+    def __init__(self, a): self.a = a
+    @property
+    def p(self): return self.a + 1
+    def m(self, k, *, z=1): return self.a * k + z
+G = operator.itemgetter(1)
+A = operator.attrgetter("p")
+M = operator.methodcaller("m", 3, z=5)
+def fn(): pass
+CALLS = [lambda: (torch.arange(6.) + 1,), lambda: (torch.arange(6.) * 2,), lambda: (torch.arange(4.) - 1,)]
+"""
+
 PROGRAMS = {
     "attributes of a partial function made inside": START
     + """\
@@ -234,6 +248,18 @@ def program(x):
 def program(x):
     try: return divmod(x, 2), 1
     except TypeError as e: return str(e), x + 1
+""",
+    "getters of operator": GETTERS
+    + """\
+def program(x):
+    c = C(x)
+    return G([1, x]), A(c), M(c), operator.attrgetter("a", "p")(c), operator.methodcaller("m", 2)(c), sorted([(2, x), (1, x)], key=operator.itemgetter(0)), x.nbytes
+""",
+    "a getter that finds nothing": GETTERS
+    + """\
+def program(x):
+    try: return operator.attrgetter("nope")(fn)
+    except AttributeError as e: return str(e), x + 1
 """,
 }
 

@@ -33,6 +33,7 @@ from dynamo_capture.calls.binding import by_position
 from dynamo_capture.calls.cached import call_cached
 from dynamo_capture.calls.construct import construct
 from dynamo_capture.calls.contexts import ContextValue
+from dynamo_capture.calls.getters import GETTERS, made_again
 from dynamo_capture.calls.methods import METHODS, call_builtin_method, check_arguments
 from dynamo_capture.calls.optimized import call_optimized
 from dynamo_capture.calls.participants import takes_part
@@ -63,6 +64,7 @@ from dynamo_capture.regions import (  # noqa: F401  # fill the table too
     vmap,
 )
 from dynamo_capture.tensors.function_modes import is_asked_about, looks_for_modes
+from dynamo_capture.tensors.operations import label_of
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
     BuiltinMethod,
@@ -126,6 +128,8 @@ class Calls:
         """Call what is not written in Python, or is an object with ``__call__``."""
         tx, function = self._tx, owner.value
         kind = type(function)
+        if kind in GETTERS:
+            return made_again(tx, function).call(tx, args, kwargs)
         substitute = substitute_for(function)
         if substitute is not None and not takes(function, len(args), tuple(kwargs)):
             raise _not_taken(owner)
@@ -269,14 +273,14 @@ class Calls:
         if getattr(function, "__module__", None) in PURE_MODULES and any(
             isinstance(a, Const) and isinstance(a.value, types.FunctionType) for a in args
         ):
-            raise GraphBreak("CAP230", f"{function.__qualname__} calls a function of the program")
+            raise GraphBreak("CAP230", f"{label_of(function)} calls a function of the program")
         try:
             real_args = [self.python_object(a) for a in args]
             real_kwargs = {name: self.python_object(v) for name, v in kwargs.items()}
         except NotConstant as unknown:
             culprit = unknown.args[0] if unknown.args else None
             what = culprit.describe() if isinstance(culprit, Value) else "a value"
-            name = getattr(function, "__qualname__", repr(function))
+            name = label_of(function)
             raise GraphBreak(
                 "CAP230", f"{name} is called with {what}, which is not known while tracing"
             ) from None

@@ -44,6 +44,10 @@ class TensorAttributes(Operations):
                 return Const(owner.meta.requires_grad)
             case "ndim":
                 return Const(len(spec.sizes))
+            case "nbytes":
+                return tx.operators.binary(
+                    "*", self.call_method(owner, "numel", [], {}), Const(spec.dtype.itemsize)
+                )
             case "is_leaf":
                 return Const(self._is_leaf(owner))
             case "__class__":

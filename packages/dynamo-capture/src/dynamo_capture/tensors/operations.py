@@ -64,6 +64,7 @@ _BLOCKED_METHODS = {
 _STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
 """What stands for the program's sizes and tensors: what torch misses in them, the program does not."""
 _AUTOGRAD = torch._C.DispatchKey.AutogradCPU
+_SYMBOLIC = "on tensor with symbolic sizes/strides"
 _NO_DATA = "data is not allocated yet"
 """What torch says when a kernel asks a tensor without data for it."""
 
@@ -348,6 +349,8 @@ class Operations(Results):
                 return GraphBreak("CAP206", f"{name}: {error.what}")
             case NotImplementedError():
                 return GraphBreak("CAP206", f"{name}: {error}")
+        if _SYMBOLIC in str(error):  # C++ code that takes plain sizes only
+            return GraphBreak("CAP217", f"{name}: {str(error).splitlines()[0]}")
         if _NO_DATA in str(error):
             return GraphBreak("CAP201", f"the content of a tensor is needed: {name} reads it")
         if isinstance(error, AttributeError) and isinstance(error.obj, _STAND_INS):
