@@ -323,6 +323,8 @@ class Trace:
             made.attrs[name] = self.known(value)
         if isinstance(error, (AttributeError, NameError, ImportError)):
             made.attrs["name"] = self.known(error.name)
+        if isinstance(error, AttributeError) and error.obj is not None and is_known(error.obj):
+            made.attrs["obj"] = self.known(error.obj)
         self.put_in_context(made)
         return made
 

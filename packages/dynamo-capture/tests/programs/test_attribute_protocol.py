@@ -34,6 +34,33 @@ def fn(): pass
 CALLS = [lambda: (torch.arange(6.) + 1,), lambda: (torch.arange(6.) * 2,), lambda: (torch.arange(4.) - 1,)]
 """
 
+SUPER = """\
+import torch, functools
+class D:
+    def __get__(self, obj, cls): return ("D", obj is None, cls.__name__)
+class A:
+    __slots__ = ("s", "__dict__")
+    d = D()
+    plain = [1]
+    @functools.cached_property
+    def c(self): return 3
+    def __init__(self): self.s = 4
+class B(A):
+    def go(self): return super().d, super().s, super().c, super().plain, super().__dict__, super().__class__.__name__
+    @classmethod
+    def kgo(cls): return super().d, super().plain, type(super().s).__name__
+class E(ValueError):
+    @property
+    def args(self): return ("own",) + super().args
+class T(torch.Tensor):
+    @property
+    def shape(self): return ("own", super().shape)
+    @property
+    def T(self): return super().T + 1
+b = B()
+CALLS = [lambda: (torch.arange(6.) + 1,), lambda: (torch.arange(6.) * 2,), lambda: (torch.arange(4.) - 1,)]
+"""
+
 PROGRAMS = {
     "attributes of a partial function made inside": START
     + """\
@@ -260,6 +287,23 @@ def program(x):
 def program(x):
     try: return operator.attrgetter("nope")(fn)
     except AttributeError as e: return str(e), x + 1
+""",
+    "super reads every kind": SUPER
+    + """\
+def program(x):
+    return b.go(), B.kgo(), B().go(), x + 1
+""",
+    "super reads an exception's arguments": SUPER
+    + """\
+def program(x):
+    try: raise E(1)
+    except E as e: return e.args, x + 1
+""",
+    "super reads a tensor's shape": SUPER
+    + """\
+def program(x):
+    return x.shape, x.T, (x + 1).shape
+CALLS = [lambda: (torch.Tensor._make_subclass(T, torch.ones(2, 3)),), lambda: (torch.Tensor._make_subclass(T, torch.ones(2, 4)),)]
 """,
 }
 

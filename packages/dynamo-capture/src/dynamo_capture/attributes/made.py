@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import collections
 import types
+from typing import Any
 
 import guards
 from dynamo_capture.attributes.lookup import (
     ABSENT,
     C_METHODS,
+    C_SLOTS,
     Lookup,
     dict_item,
     instance_dict_of,
     is_property,
 )
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.sources import known_object
 from dynamo_capture.type_names import message_name
@@ -24,7 +27,9 @@ from dynamo_capture.values import (
     DictValue,
     FunctionValue,
     MethodValue,
+    ObjectValue,
     SuperValue,
+    TensorValue,
     TupleValue,
     Value,
 )
@@ -90,6 +95,8 @@ class MadeAttributes(Lookup):
 
     def of_super(self, owner: SuperValue, name: str) -> Value:
         """``super().name``."""
+        if name == "__class__":
+            return Const(super)
         tx, receiver = self._tx, owner.receiver
         known = receiver.value if isinstance(receiver, Const) else None
         is_class = isinstance(known, type) and issubclass(known, owner.cls)
@@ -113,8 +120,36 @@ class MadeAttributes(Lookup):
                 return Const(found)
             if isinstance(found, C_METHODS):
                 return Const(getattr(base, name)) if is_class else MethodValue(Const(found), receiver)
-            return tx.wrap(found, AttrSource(known_object(base), name))
+            return self._through_super(found, owner, name, base, None if is_class else receiver)
         raise tx.raises(AttributeError, f"'super' object has no attribute {name!r}")
+
+    def _through_super(
+        self, found: Any, owner: SuperValue, name: str, base: type, receiver: Value | None
+    ) -> Value:
+        """What ``base`` has under a name, read through ``super()`` of an object (``receiver``) or of a class."""
+        tx = self._tx
+        getter = self.in_class(type(found), "__get__")
+        if isinstance(getter, types.FunctionType):
+            cls = owner.receiver if receiver is None else Const(receiver.python_type())
+            return tx.inliner.call_function(Const(getter), [tx.known(found), receiver or NONE, cls], {})
+        if receiver is not None and isinstance(found, C_SLOTS):
+            if isinstance(receiver, TensorValue):
+                return tx.tensors.torchs_attribute(receiver, name)
+            if isinstance(receiver, ObjectValue) and self.in_class(receiver.cls, name) is found:
+                return self.without_getattr(receiver, name)
+            if isinstance(receiver, ObjectValue) and issubclass(receiver.cls, BaseException):
+                return self.of_exception(receiver, name)
+        if receiver is not None and getter is not ABSENT and not isinstance(found, type):
+            raise GraphBreak("CAP214", f"the descriptor {type(found).__name__} of {base.__name__}.{name}")
+        return tx.wrap(found, AttrSource(known_object(base), name))
+
+    def without_getattr(self, obj: ObjectValue, name: str) -> Value:
+        """``object.__getattribute__(obj, name)``."""
+        raise NotImplementedError
+
+    def of_exception(self, obj: ObjectValue, name: str) -> Value:
+        """What every exception has in a place of its own."""
+        raise NotImplementedError
 
     def of_new_function(self, function: FunctionValue, name: str) -> Value | None:
         """What a function that the trace made has itself; None: no more than any function."""

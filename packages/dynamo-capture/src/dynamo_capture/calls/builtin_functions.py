@@ -7,6 +7,8 @@ import sys
 import types
 from typing import TYPE_CHECKING
 
+import torch
+
 from dynamo_capture import floats
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.calls.slots import attribute_name, refuse
@@ -187,7 +189,7 @@ def next_item(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
             tx.effects.advances(value)
             return value.next(tx)
         if not isinstance(value, ObjectValue):
-            raise tx.raises(TypeError, f"{value.python_type().__name__!r} object is not an iterator")
+            raise tx.raises(TypeError, f"{message_name(value.python_type())!r} object is not an iterator")
         return tx.calls.special(value, "__next__", [])
     except IteratorStop as stop:
         if len(args) > 1:
@@ -217,11 +219,12 @@ def quotient_and_rest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) ->
         raise GraphBreak("CAP230", "divmod() of an object of the program")
     for arg in args:
         tx.tensors.check_special(tx.force(arg), "__divmod__", "__rdivmod__")
-    if not any(
-        hasattr(arg.python_type(), name)
-        for arg, name in zip(args, ("__divmod__", "__rdivmod__"), strict=True)
+    kinds_of = [arg.python_type() for arg in args]
+    asked = zip(kinds_of, ("__divmod__", "__rdivmod__"), strict=True)
+    if any(issubclass(kind, torch.Tensor) for kind in kinds_of) or not any(
+        hasattr(k, name) for k, name in asked
     ):
-        kinds = " and ".join(repr(message_name(arg.python_type())) for arg in args)
+        kinds = " and ".join(repr(message_name(kind)) for kind in kinds_of)
         raise tx.raises(TypeError, f"unsupported operand type(s) for divmod(): {kinds}")
     return tx.inliner.call_function(Const(substitute_for(divmod)), args, {})
 

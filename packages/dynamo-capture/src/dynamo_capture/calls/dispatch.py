@@ -148,7 +148,7 @@ class Calls:
         if substitute is not None and not self._all_known(args, kwargs):
             return tx.inliner.call_function(Const(substitute), args, kwargs)
         if kind is types.MethodWrapperType and is_tensor_getter(function) and len(args) == 1:
-            return tx.tensors.get_attr(args[0], function.__self__.__name__)  # type: ignore[arg-type]
+            return tx.tensors.torchs_attribute(args[0], function.__self__.__name__)  # type: ignore[arg-type]
         if kind is functools._lru_cache_wrapper:
             return call_cached(tx, owner, args, kwargs)
         if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):

@@ -190,9 +190,15 @@ class OverriddenTensors(WrapperTensors):
             return super().get_attr(owner, name)
         if self.is_own(cls, name):
             return self.own_attribute(owner, name)
+        return self.torchs_attribute(owner, name)
+
+    def torchs_attribute(self, owner: TensorValue, name: str) -> Value:
+        """What torch gives each tensor under a name, or what the class makes of that being read."""
+        cls = owner.meta.cls
         found = getattr(torch.Tensor, name, None)
         if (
             not self.disabled
+            and overrides(cls)
             and isinstance(found, (property, types.GetSetDescriptorType))
             and name[:2] != "__"
         ):

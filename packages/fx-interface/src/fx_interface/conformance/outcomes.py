@@ -189,6 +189,8 @@ def _modes() -> dict[str, object]:
 def _exception(error: BaseException | None, lines_of: str | None) -> Form:
     if error is None:
         return LeafForm("none")
+    if isinstance(error, RecursionError):  # where the limit is met depends on what stands below
+        return LeafForm(type(error).__qualname__)
     lines = [
         f"{entry.name}:{entry.lineno}"
         for entry in traceback.extract_tb(error.__traceback__)
