@@ -191,17 +191,17 @@ class Operators:
     def _objects(self, row: BinaryOperator, lhs: Value, rhs: Value, symbol: str) -> Value:
         """Special methods, in Python's order."""
         tx = self._tx
-        attempts: list[tuple[Value, str, Value]] = [(lhs, row.left, rhs)]
         plain = BINARY[row.plain] if row.plain else row
+        attempts: list[tuple[Value, str, Value]] = [(lhs, plain.left, rhs)]
+        one, other_one = lhs.python_type(), rhs.python_type()
+        if plain.right is not None and one is not other_one:
+            in_class = tx.attributes.in_class
+            goes_first = issubclass(other_one, one) and in_class(other_one, plain.right) is not in_class(
+                one, plain.right
+            )
+            attempts.insert(0 if goes_first else 1, (rhs, plain.right, lhs))
         if row.plain:
-            attempts.append((lhs, plain.left, rhs))
-        if plain.right is not None:
-            attempts.append((rhs, plain.right, lhs))
-            if (
-                issubclass(rhs.python_type(), lhs.python_type())
-                and rhs.python_type() is not lhs.python_type()
-            ):
-                attempts.reverse()
+            attempts.insert(0, (lhs, row.left, rhs))
         for receiver, name, other in attempts:
             if isinstance(receiver, ObjectValue) and tx.attributes.has_special(receiver, name):
                 found = tx.calls.special(receiver, name, [other])

@@ -61,6 +61,22 @@ b = B()
 CALLS = [lambda: (torch.arange(6.) + 1,), lambda: (torch.arange(6.) * 2,), lambda: (torch.arange(4.) - 1,)]
 """
 
+OPERATORS = """\
+import torch
+class A:
+    def __radd__(self, o): return ("A.radd", type(o).__name__)
+    def __add__(self, o): return NotImplemented if isinstance(o, str) else ("A.add", type(o).__name__)
+class B(A): pass
+class C(A):
+    def __radd__(self, o): return ("C.radd", type(o).__name__)
+    def __iadd__(self, o): return ("C.iadd", type(o).__name__)
+class R:
+    def __radd__(self, o): return "R.radd"
+class I(A):
+    def __iadd__(self, o): return NotImplemented
+CALLS = [lambda: (torch.arange(6.) + 1,), lambda: (torch.arange(6.) * 2,), lambda: (torch.arange(4.) - 1,)]
+"""
+
 PROGRAMS = {
     "attributes of a partial function made inside": START
     + """\
@@ -304,6 +320,33 @@ def program(x):
 def program(x):
     return x.shape, x.T, (x + 1).shape
 CALLS = [lambda: (torch.Tensor._make_subclass(T, torch.ones(2, 3)),), lambda: (torch.Tensor._make_subclass(T, torch.ones(2, 4)),)]
+""",
+    "which operand is asked first": OPERATORS
+    + """\
+def told(f):
+    try: return f()
+    except TypeError as e: return str(e)
+def program(x):
+    a, b, c, r = A(), B(), C(), R()
+    d = C(); d += C()
+    e = A(); e += C()
+    f = C(); f += A()
+    g = I(); g += c
+    return a + b, a + c, b + a, c + a, told(lambda: r + r), a + r, told(lambda: a + "s"), "s" + a, d, e, f, g, x + 1
+""",
+    "modes are asked about bool, int and float": OPERATORS
+    + """\
+class M(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        r = func(*args, **(kwargs or {}))
+        LOG.append((func.__name__, type(r).__name__))
+        return r
+LOG = []
+def program(x):
+    with M():
+        a = bool(x.sum() > 0), int(x.sum()), float(x.sum())
+    return a, x + 1
+WATCHED = {"log": LOG}
 """,
 }
 

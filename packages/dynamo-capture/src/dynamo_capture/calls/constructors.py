@@ -44,6 +44,7 @@ from dynamo_capture.values import (
     make_slice,
 )
 from dynamo_capture.values.condition import DataCondition
+from dynamo_capture.values.special_results import truth_from
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -115,6 +116,9 @@ def make_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(value, SymValue) and len(args) == 1:
         return value
     if isinstance(value, TensorValue):
+        answer = tx.tensors.by_override(int, [value]) if len(args) == 1 else None
+        if answer is not None:
+            return answer
         args = [tx.tensors.number(value, "int() of a tensor reads its content"), *args[1:]]
         if isinstance(args[0], SymValue) and len(args) == 1:
             return args[0]
@@ -148,6 +152,9 @@ def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const(0.0)
     if isinstance(args[0], TensorValue):
+        answer = tx.tensors.by_override(float, [args[0]])
+        if answer is not None:
+            return answer
         args = [args[0].call_method(tx, "item", [], {})]
         if is_open(args[0]):
             return args[0]
@@ -190,7 +197,8 @@ def make_bool(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(value, DataCondition):
         return value
     if isinstance(value, TensorValue) and value.content is None:
-        known = truth_of(tx, value)
+        answer = tx.tensors.by_override(bool, [value])
+        known = truth_of(tx, value) if answer is None else boolean(truth_from(tx, answer))
         if known is not None:
             return known
     return boolean(tx.truth(value))
