@@ -123,6 +123,7 @@ def make_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if isinstance(args[0], SymValue) and len(args) == 1:
             return args[0]
     if isinstance(value, ObjectValue):
+        _refuse_text(value)
         for name in ("__int__", "__index__"):
             if tx.attributes.has_special(value, name):
                 return _number_of(tx, value, name, int)
@@ -147,6 +148,12 @@ def _number_of(tx: Trace, value: ObjectValue, name: str, kind: type) -> Value:
     return made
 
 
+def _refuse_text(value: ObjectValue) -> None:
+    """A number is read out of the content of an object whose class is made from ``str`` or ``bytes``."""
+    if issubclass(value.cls, (str, bytes, bytearray)):
+        raise GraphBreak("CAP230", f"a number is made of {value.describe()}")
+
+
 @handles(float)
 def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
@@ -159,6 +166,7 @@ def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if is_open(args[0]):
             return args[0]
     if isinstance(args[0], ObjectValue):
+        _refuse_text(args[0])
         if not tx.attributes.has_special(args[0], "__float__") and tx.attributes.has_special(
             args[0], "__index__"
         ):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture import tracebacks
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.opcodes.registry import opcode
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import NONE, Const, ObjectValue, Value, boolean
 
 if TYPE_CHECKING:
@@ -92,7 +93,7 @@ def _special(frame: Frame, manager: Value, name: str, missed: str) -> Value:
     """A method of a context manager, looked up on its class."""
     kind = manager.python_type()
     if not hasattr(kind, name):
-        text = f"{kind.__name__!r} object does not support the context manager protocol{missed}"
+        text = f"{message_name(kind)!r} object does not support the context manager protocol{missed}"
         raise frame.tx.raises(TypeError, text)
     return frame.tx.calls.bound_special(manager, name)
 

@@ -69,9 +69,7 @@ class Const(Value):
             found = tx.attributes.in_class(type(self.value), "__len__")
             if isinstance(found, types.FunctionType):
                 return int(tx.index(tx.inliner.call_function(Const(found), [self], {})))
-        if not hasattr(type(self.value), "__len__"):
-            raise tx.raises(TypeError, f"object of type {message_name(type(self.value))!r} has no len()")
-        return len(self.value)
+        return tx.fold(lambda: len(self.value))
 
     def truth(self, tx: Trace) -> bool:
         return bool(tx.fold(lambda: bool(self.value)))
