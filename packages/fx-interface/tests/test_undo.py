@@ -3,7 +3,13 @@
 import pytest
 import torch
 
-from fx_interface.undo import all_or_nothing, has_left_something, is_all_or_nothing, undoing
+from fx_interface.undo import (
+    all_or_nothing,
+    has_left_something,
+    is_all_or_nothing,
+    undoing,
+    undoing_if_shared,
+)
 
 
 def test_a_callable_says_so_of_itself():
@@ -55,14 +61,60 @@ def test_a_changed_history_is_told():
     assert has_left_something(caught.value)
 
 
-def test_a_changed_form_is_told():
+def test_a_changed_form_is_put_back():
     def run(x):
-        x.t_()
+        x.t_().mul_(2)
         raise ValueError("late")
 
+    x = torch.arange(6.0).view(2, 3)
     with pytest.raises(ValueError) as caught:
-        undoing(run, [0], draws=False)(torch.ones(2, 3))
+        undoing(run, [0], draws=False)(x)
+    assert not has_left_something(caught.value)
+    assert (x.shape, x.stride(), x._version) == ((2, 3), (3, 1), 0)
+    assert x.flatten().tolist() == [0, 1, 2, 3, 4, 5]
+
+
+def test_other_memory_is_told_and_nothing_is_put_back():
+    def run(x, y):
+        y.add_(1)
+        x.set_(torch.zeros(5))
+        raise ValueError("late")
+
+    y = torch.ones(2)
+    with pytest.raises(ValueError) as caught:
+        undoing(run, [0, 1], draws=False)(torch.ones(2), y)
     assert has_left_something(caught.value)
+    assert y.tolist() == [2, 2]
+
+
+def test_a_stretched_tensor_is_put_back():
+    def run(x):
+        x[0, :1] = 5
+        raise ValueError("late")
+
+    x = torch.zeros(1).expand(2, 3)
+    with pytest.raises(ValueError):
+        undoing(run, [0], draws=False)(x)
+    assert x.tolist() == [[0, 0, 0]] * 2
+
+
+def refused(x, y):
+    x.mul_(2)
+    raise RuntimeError("overlap")
+
+
+def test_writes_are_undone_only_where_inputs_share_memory():
+    run = undoing_if_shared(refused, [0], fixed_sizes=True)
+    base = torch.ones(4)
+    with pytest.raises(RuntimeError) as caught:
+        run(base[:3], base[1:])
+    assert not has_left_something(caught.value)
+    assert base.tolist() == [1, 1, 1, 1]
+    x = torch.ones(3)
+    with pytest.raises(RuntimeError) as caught:
+        run(x, torch.ones(3))
+    assert has_left_something(caught.value)
+    assert x.tolist() == [2, 2, 2]
 
 
 def test_results_pass():

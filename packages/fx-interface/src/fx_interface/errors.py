@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,3 +68,13 @@ class UnsupportedProgramError(StackError):
 
 class UnbackedSymbolError(UnsupportedProgramError):
     """A decision needs the value of a size that is only known when the program runs (code FXI401)."""
+
+
+OTHER_LAYOUT: Final = "[IND301]"
+"""How the message of a ValueError begins by which a compiled graph refuses a call: see ``refuses_layout``."""
+
+
+def refuses_layout(error: BaseException) -> bool:
+    """Whether a compiled graph has refused a call, before it did anything, because a tensor has other sizes or strides
+    than those it was compiled for. The caller then runs the program that the graph was compiled from."""
+    return isinstance(error, ValueError) and str(error).startswith(OTHER_LAYOUT)

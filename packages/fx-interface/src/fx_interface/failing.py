@@ -33,6 +33,8 @@ _DRAWING: Final = "multinomial poisson binomial"
 _MATRICES: Final = (
     "geqrf ormqr orgqr lu_unpack lu_solve triangular_solve lstsq slogdet logdet det pinverse matrix_exp"
 )
+_NAMING_PLACES: Final = "as_strided as_strided_scatter"
+"""Sizes do not tell how much memory there is."""
 _ON_VALUES: Final = frozenset(
     name
     for family in (
@@ -45,6 +47,7 @@ _ON_VALUES: Final = frozenset(
         _COUNTING,
         _DRAWING,
         _MATRICES,
+        _NAMING_PLACES,
     )
     for name in family.split()
 )

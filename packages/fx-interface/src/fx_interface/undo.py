@@ -7,6 +7,7 @@ price of copies of what it writes to.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
@@ -62,35 +63,106 @@ def undoing(run: CompiledGraph, written: Sequence[int], *, draws: bool) -> Compi
         except BaseException as error:
             if states:
                 set_random_states(states)
-            restored = [one.restore() for one in before]
-            if not all(restored):
+            if all(one.can_be_restored() for one in before):
+                for one in before:
+                    one.restore()
+            else:
                 setattr(error, _LEFT, True)
             raise
 
     return all_or_nothing(run_or_undo)
 
 
+def undoing_if_shared(run: CompiledGraph, written: Sequence[int], *, fixed_sizes: bool) -> CompiledGraph:
+    """As ``undoing`` in calls where torch may refuse a write: to memory that another input, or another element of the
+    same one, lies in, or to a view that autograd follows. Other calls are not expected to raise: an exception says
+    that something is left behind. ``fixed_sizes``: all calls' inputs have equal sizes and strides."""
+    careful = undoing(run, written, draws=False)
+    apart: list[list[int]] = [[]]
+
+    def run_or_undo(*inputs: Any) -> Sequence[Any]:
+        tensors = [x for x in inputs if isinstance(x, torch.Tensor)]
+        try:
+            starts = list(map(torch.Tensor.data_ptr, tensors))
+        except RuntimeError:  # tensors without addresses
+            starts = []
+        if starts != apart[0] or not starts:
+            if _may_be_refused([inputs[index] for index in written], tensors):
+                return careful(*inputs)
+            if fixed_sizes:
+                apart[0] = starts
+        try:
+            return run(*inputs)
+        except BaseException as error:
+            setattr(error, _LEFT, True)
+            raise
+
+    return all_or_nothing(run_or_undo)
+
+
+def _may_be_refused(written: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> bool:
+    if any(tensor.layout is not torch.strided for tensor in tensors):
+        return True
+    followed = torch.is_grad_enabled()
+    counts = Counter(tensor.untyped_storage()._cdata for tensor in tensors)
+    return any(
+        counts[tensor.untyped_storage()._cdata] > 1
+        or (tensor.requires_grad and (followed or tensor._is_view()))
+        or overlaps_itself(tensor)
+        for tensor in written
+    )
+
+
+def overlaps_itself(tensor: torch.Tensor) -> bool:
+    """Whether two elements may lie at one place: a dimension does not reach over those with smaller strides."""
+    reach = 0
+    for stride, size in sorted(zip(tensor.stride(), tensor.shape, strict=True)):
+        if size > 1:
+            if stride <= reach:
+                return True
+            reach += stride * (size - 1)
+    return False
+
+
 class _Before:
     """A tensor as it was."""
 
-    __slots__ = ("content", "form", "history", "tensor")
+    __slots__ = ("content", "form", "history", "tensor", "version")
 
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
         self.form = _form(tensor)
         self.history = (tensor.grad_fn, tensor.requires_grad)
-        self.content = tensor.detach().clone()
+        self.content = _memory(tensor).clone()
+        self.version = None if tensor.is_inference() else tensor._version
 
-    def restore(self) -> bool:
-        """Put the content back; whether the tensor is what it was."""
+    def can_be_restored(self) -> bool:
+        """Whether autograd has noted nothing of the tensor since, and it has kept its memory."""
         tensor = self.tensor
         if tensor.requires_grad and not self.history[1] and not tensor._is_view():
             tensor.detach_()
-        if _form(tensor) != self.form or (tensor.grad_fn, tensor.requires_grad) != self.history:
+        if (tensor.grad_fn, tensor.requires_grad) != self.history:
             return False
+        form = _form(tensor)
+        return form == self.form or (form[-1] == self.form[-1] and not tensor.requires_grad)
+
+    def restore(self) -> None:
+        """Put form, content and version back."""
+        tensor = self.tensor
         with torch.inference_mode(tensor.is_inference()), torch.no_grad():
-            tensor.copy_(self.content)
-        return True
+            if _form(tensor) != self.form:
+                tensor.as_strided_(*self.form[:3])
+            _memory(tensor).copy_(self.content)
+        if self.version is not None:
+            torch._C._autograd._unsafe_set_version_counter((tensor,), (self.version,))
+
+
+def _memory(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor, or all memory that it spans where several elements lie at one place."""
+    if tensor.layout is not torch.strided or not overlaps_itself(tensor):
+        return tensor.detach()
+    spanned = 1 + sum((size - 1) * stride for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+    return tensor.detach().as_strided((spanned,), (1,))
 
 
 def _form(tensor: torch.Tensor) -> tuple[Any, ...]:

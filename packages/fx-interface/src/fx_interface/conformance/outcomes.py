@@ -7,7 +7,8 @@ arguments, the random state and torch's modes. ``differences`` lists where two s
     actual = observe(compiled, *arguments())
     assert not differences(expected, actual)
 
-Tensors are compared by type, dtype, device, shape, strides, offset, version, history and to the bit; which tensors
+Tensors are compared by type, dtype, device, shape, strides, offset, version (``own version``, where a
+call has made the memory), history and to the bit; which tensors
 share memory and which objects are one object is part of the outcome. A backend whose arithmetic may round otherwise
 passes another comparison of values (``rounding``).
 """
@@ -22,7 +23,7 @@ import traceback
 import types
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -83,6 +84,7 @@ def observe(
     call may change (a module, a log), described afterwards by these names. ``lines_of``: a file whose lines in the
     traceback of an exception are part of the outcome.
     """
+    given = _memories((args, also))
     torch.manual_seed(0)
     random.seed(0)
     out = io.StringIO()
@@ -95,19 +97,21 @@ def observe(
             error = raised
     drawn = torch.get_rng_state().tolist(), random.getstate()
     modes = _modes()
-    described = _Describer()
+    described = _Describer(given)
     seen: dict[str, object] = {"result": result, "arguments": args, **(also or {})}
     before = {name: described.form(value) for name, value in seen.items()}
     forms: dict[str, Form] = {**before, "exception": _exception(error, lines_of)}
     forms["output"] = LeafForm(out.getvalue())
-    forms["warnings"] = LeafForm(repr([(w.category.__name__, str(w.message)) for w in heard]))
+    texts = [(w.category.__name__, str(w.message)) for w in heard]
+    forms["warnings"] = LeafForm(repr(list(dict.fromkeys(texts))))
+    forms["all warnings"] = LeafForm(repr(texts))
     forms["random state"] = LeafForm(str(hash(str(drawn))))
     forms["modes"] = LeafForm(repr(modes))
     if error is not None:
         traceback.clear_frames(error.__traceback__)
     if backward:
         forms["backward"] = _exception(_differentiate(result), None)
-        after = _Describer()
+        after = _Describer(given)
         forms.update({f"{name} after backward": after.form(value) for name, value in seen.items()})
     return Outcome(forms)
 
@@ -211,7 +215,8 @@ def _exception(error: BaseException | None, lines_of: str | None) -> Form:
 class _Describer:
     """Turns objects into forms; numbers objects and memories in the order in which it meets them."""
 
-    def __init__(self) -> None:
+    def __init__(self, given: Container[int]) -> None:
+        self._given = given
         self._objects: dict[int, tuple[int, object]] = {}
         self._storages: dict[int, int] = {}
         self._inside: set[int] = set()
@@ -252,7 +257,8 @@ class _Describer:
             "device": tensor.device,
             "layout": tensor.layout,
             "shape": tuple(torch.Tensor.size(tensor)),
-            "strides": torch.Tensor.stride(tensor) if strided else None,
+            "strides": _telling_strides(tensor) if strided else None,
+            "all strides": torch.Tensor.stride(tensor) if strided else None,
             "offset": tensor.storage_offset() if strided else None,
             "requires_grad": tensor.requires_grad,
             "is_leaf": tensor.is_leaf,
@@ -260,13 +266,14 @@ class _Describer:
             "is inference": tensor.is_inference(),
             "conj": tensor.is_conj(),
             "neg": tensor.is_neg(),
-            "version": None if tensor.is_inference() else tensor._version,
         }
-        storage = None
+        storage, counter = None, "version"
         if strided and tensor.device.type != "meta":
             memory = tensor.untyped_storage()
             storage = self._storages.setdefault(memory._cdata, len(self._storages))
             self._objects.setdefault(id(memory), (-1, memory))
+            counter = "version" if memory._cdata in self._given else "own version"
+        facts[counter] = None if tensor.is_inference() else tensor._version
         content = tensor.detach().as_subclass(torch.Tensor).resolve_conj().resolve_neg().clone()
         grad = None
         if tensor.is_leaf and tensor.grad is not None and not seen:
@@ -360,9 +367,9 @@ class _Comparison:
 
     def _tensors(self, where: str, one: TensorForm, two: TensorForm) -> list[str]:
         found = [
-            f"{where}: {name} {fact} is {two.facts[name]}"
+            f"{where}: {name} {fact} is {two.facts.get(name)}"
             for name, fact in one.facts.items()
-            if fact != two.facts[name] and name not in self._left_out and not _no_strides(name, one)
+            if fact != two.facts.get(name) and name not in self._left_out and not _no_strides(name, one)
         ]
         if one.storage != two.storage and "storage" not in self._left_out:
             found.append(f"{where}: memory number {one.storage} is number {two.storage}")
@@ -372,9 +379,25 @@ class _Comparison:
         return found + ([] if "grad" in self._left_out else self(f"{where}.grad", one.grad, two.grad))
 
 
+def _memories(values: Any) -> frozenset[int]:
+    """What identifies the memories of tensors, and of tensors in lists and dicts."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return frozenset(
+            t.untyped_storage()._cdata
+            for t in _tensors(values)
+            if t.layout == torch.strided and not hasattr(type(t), "__tensor_flatten__")
+        )
+
+
+def _telling_strides(tensor: torch.Tensor) -> tuple[int | None, ...]:
+    """The strides of dimensions of more than one item; those of others are among ``all strides`` only."""
+    pairs = zip(torch.Tensor.stride(tensor), torch.Tensor.size(tensor), strict=True)
+    return tuple(None if size == 1 else stride for stride, size in pairs)
+
+
 def _no_strides(name: str, form: TensorForm) -> bool:
     """Strides of tensors without items say nothing."""
-    return name == "strides" and 0 in form.content.shape
+    return name in ("strides", "all strides") and 0 in form.content.shape
 
 
 def _equal_bits(one: torch.Tensor, two: torch.Tensor) -> bool:
