@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from aot_autograd.twins import functional_twin, is_writing
+from aot_autograd.twins import functional_twin
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.functional_overloads import is_writing
 
 aten = torch.ops.aten
 

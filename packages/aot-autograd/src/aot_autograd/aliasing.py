@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 import torch
@@ -79,6 +80,11 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
             for tensor in outputs
             if isinstance(tensor, TracedTensor) and _is_differentiable_view(tensor)
         )
+    sharing.update(
+        id(tensor.storage_record)
+        for tensor in outputs
+        if isinstance(tensor, TracedTensor) and _reaches_into_itself(tensor)
+    )
     for position, output in enumerate(outputs):
         if isinstance(output, torch.Tensor) and id(output) in seen:
             found.recipes.append(SameAs(seen[id(output)]))
@@ -160,6 +166,20 @@ def _recipe(
     if output is None or isinstance(output, bool | int | float | str):
         return Constant(output)
     raise UnsupportedProgramError("AOT113", f"the program returns a {type(output).__name__}")
+
+
+def _reaches_into_itself(tensor: TracedTensor) -> bool:
+    """Whether the tensor is a view (``unfold``) in which one step along a dimension leads into the next row: who
+    computes it would give each element a place of its own."""
+    if tensor.view_step is None:
+        return False
+    spec, reach = tensor.value.spec, 0
+    steps = [(stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if stride != 0]
+    for stride, size in sorted((s for s in steps if isinstance(s[0], int)), key=itemgetter(0)):
+        if size != 1 and stride <= reach:
+            return True
+        reach += stride * (size - 1 if isinstance(size, int) else 1)
+    return False
 
 
 def _is_differentiable_view(tensor: TracedTensor) -> bool:

@@ -17,9 +17,9 @@ from aot_autograd.irregular import IRREGULAR_OPERATORS
 from aot_autograd.memory import read
 from aot_autograd.storage import ViewStep
 from aot_autograd.trace import Trace, TracedTensor
-from aot_autograd.twins import is_writing
 from aot_autograd.views import IDENTITIES, is_view
 from aot_autograd.writes import write_by_twin
+from fx_interface.functional_overloads import is_writing
 
 aten = torch.ops.aten
 

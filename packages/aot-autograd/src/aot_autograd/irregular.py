@@ -13,10 +13,11 @@ from aot_autograd.forms import FORM_OPERATORS
 from aot_autograd.forward_derivatives import FORWARD_DERIVATIVES
 from aot_autograd.known_content import answer
 from aot_autograd.memory import conform, read, write
+from aot_autograd.overlaps import refuse_overlaps
 from aot_autograd.record import Value
 from aot_autograd.runtime.recurrent import LSTM_LAYER
 from aot_autograd.trace import Trace, TracedTensor
-from aot_autograd.writes import refuse_overlaps, write_by_twin
+from aot_autograd.writes import write_by_twin
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Relation
 from fx_interface.tensor_spec import TensorSpec
@@ -68,7 +69,7 @@ def _copy_into(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     target, source = args[0], values_of(trace, args[1])
     if type(target) is TracedTensor and not isinstance(source, Value):
         return _fill(trace, op, (target, source), {})
-    refuse_overlaps(op, args, [target])
+    refuse_overlaps(trace, op, args[1:], [target])
     write(trace, op, target, source)
     return target
 

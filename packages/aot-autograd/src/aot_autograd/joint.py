@@ -16,6 +16,7 @@ from aot_autograd.functionalize import handle, handle_backward
 from aot_autograd.graphs import random_calls
 from aot_autograd.plan import FormOfInput, MutatedInput, Tangent
 from aot_autograd.questions import OpenQuestion, Questions
+from aot_autograd.reach import check_reach, places_named
 from aot_autograd.record import Recorder, Value
 from aot_autograd.runtime.recorded import without_autocast
 from aot_autograd.storage import Storage
@@ -45,7 +46,7 @@ _SECOND_TIME: Final = "Trying to backward through the graph a second time"
 @dataclass(slots=True)
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``decomposed``: with a
-    table of decompositions; ``placed``: inputs that must begin at these elements of their memory; ``between``,
+    table of decompositions; ``placed`` is the plan's; ``between``,
     ``leaves`` and ``cut`` are the backward plan's."""
 
     trace: Trace
@@ -57,7 +58,7 @@ class Joint:
     mutated: list[MutatedInput]
     forms: list[FormOfInput]
     decomposed: bool = False
-    placed: tuple[tuple[int, int], ...] = ()
+    placed: tuple[tuple[int, int, int], ...] = ()
     between: tuple[tuple[int, tuple[int, ...]], ...] = ()
     leaves: tuple[int, ...] = ()
     cut: tuple[int, ...] = ()
@@ -106,8 +107,8 @@ def trace_program(
         else:
             _check_inference(joint)
         _check_random_numbers(joint)
-        _check_reach(joint, arguments)
-        joint.placed = tuple((i, arguments.storages[i].begin) for i in sorted(trace.placed))
+        check_reach(trace, arguments.storages, {index for index, _ in joint.gradients})
+        joint.placed = places_named(trace, arguments.storages)
         return joint
     except (StackError, OpenQuestion):
         raise
@@ -129,22 +130,6 @@ def trace_program(
 def _without_cpp_frames(message: str) -> str:
     """Some of torch's messages end with the frames of its C++ code, which say nothing to the user."""
     return message.partition("\nException raised from ")[0]
-
-
-def _check_reach(joint: Joint, arguments: _Arguments) -> None:
-    """AOT121 for strided views of inputs that reach further than the input itself.
-
-    That only matters where a value takes the input's place: when it was written, or for its gradient.
-    """
-    gradients = {index for index, _ in joint.gradients}
-    for index in sorted(joint.trace.shown_beyond):
-        storage = arguments.storages[index]
-        if storage.value is not storage.first or index in gradients:
-            raise UnsupportedProgramError(
-                "AOT121",
-                "a strided view shows memory outside of the input that it is taken of",
-                action="pass the whole memory as an argument",
-            )
 
 
 def _make_inputs(

@@ -9,7 +9,7 @@ import torch
 from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 
-from aot_autograd.memory import read, write
+from aot_autograd.memory import write
 from aot_autograd.record import Value
 from aot_autograd.trace import Trace, TracedTensor
 from fx_interface.errors import UnsupportedProgramError
@@ -36,7 +36,7 @@ def give_out(trace: Trace, op: OpOverload, target: Any, new: Value) -> None:
         )
     if same_sizes:
         write(trace, op, target, new)
-    elif made.dtype is spec.dtype and spec.numel == 0 and _is_ours(target):
+    elif spec.numel == 0 and _is_ours(target):
         _take(trace, target, new)
     else:
         raise UnsupportedProgramError(
@@ -58,13 +58,15 @@ def _is_ours(target: TracedTensor) -> bool:
 
 
 def _take(trace: Trace, target: TracedTensor, new: Value) -> None:
-    storage = target.storage_record
-    read(trace.recorder, target)
-    storage.value = target.value = new
-    storage.generation += 1
-    target.generation = storage.generation
-    trace.owners.setdefault(new.number, storage)
-    form = trace.tensor(storage, None, new)
+    """``target`` gets memory of its own with the result in it; what shares its old memory has no elements."""
+    recorder, dtype = trace.recorder, target.value.spec.dtype
+    if new.spec.dtype is not dtype:
+        new = recorder.call(aten._to_copy.default, (new,), {"dtype": dtype})
+    target.storage_record.base = trace.tensor(target.storage_record, None, target.storage_record.value)
+    form = trace.fresh(new)
+    storage = form.storage_record
+    storage.base, storage.generation = target, 1
+    target.storage_record, target.value, target.generation = storage, new, 1
     with torch._C._DisableTorchDispatch():
         target.data = form
 

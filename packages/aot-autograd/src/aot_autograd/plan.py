@@ -181,10 +181,11 @@ class JointPlan:
     result depends on them differentiably, so that the graph runs with gradients off. ``owned``: inputs that are a
     module's parameters and buffers. ``repeat``: for second derivatives. ``opens_grad``: called with gradients off, the
     program turns them on by itself. ``forms``: inputs whose own sizes or strides change. ``placed``: inputs that
-    must begin at these elements of their memory. ``marked``: inputs that are conjugated or negated without being
-    computed. ``functional_forms``: operators that write, whose functional forms (``custom.py``) the graphs call.
-    ``may_fail``: an operator of the forward may raise because of what is in its tensors; ``ignored`` counts results at
-    the end of the forward graph that nobody reads, which are there because what makes them may raise.
+    must begin at this element of their memory (anywhere, if negative), which must hold so many elements from there.
+    ``marked``: inputs that are conjugated or negated without being computed. ``functional_forms``: operators that
+    write, whose functional forms (``custom.py``) the graphs call. ``may_fail``: an operator of the forward may raise
+    because of what is in its tensors; ``ignored`` counts results at the end of the forward graph that nobody reads,
+    which are there because what makes them may raise.
     """
 
     inputs: int
@@ -201,7 +202,7 @@ class JointPlan:
     repeat: Repeat
     opens_grad: bool
     forms: tuple[FormOfInput, ...]
-    placed: tuple[tuple[int, int], ...]
+    placed: tuple[tuple[int, int, int], ...]
     marked: tuple[int, ...]
     functional_forms: tuple[str, ...]
     may_fail: bool

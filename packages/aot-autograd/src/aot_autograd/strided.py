@@ -9,6 +9,7 @@ value that is viewed, and never names a place:
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,34 +17,47 @@ import torch
 from torch._ops import OpOverload
 
 from aot_autograd.calls import compute, values_of, view
+from aot_autograd.memory import LARGEST_TOLD_APART
 from aot_autograd.trace import Trace, TracedTensor
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.symbols import Expr, IntLike, minimum
+from fx_interface.symbols import Expr, IntLike, Relation, minimum
 from fx_interface.tensor_spec import TensorSpec
 
 aten = torch.ops.aten
 
 
 def as_strided(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
-    """A view of the source, if its own elements hold what is shown, else of its base."""
+    """A view of the source, if its own elements are what is shown, else of its base."""
     source, sizes, strides, offset = _arguments(trace, args, kwargs)
     if type(source) is not TracedTensor:
         return view(trace, op, args, kwargs)
     ahead = _ahead(trace, source, offset)
-    if ahead is None or not _within(source.value.spec, sizes, strides, ahead):
+    if ahead is None or not _within(trace, source.value.spec, sizes, strides, ahead):
         base = source.storage_record.base
         if source.view_step is not None and base.dtype is source.dtype:
             source, ahead = base, _plain(trace, source.offset if offset is None else offset, base.offset)
-    if ahead is None:
-        raise _refused(trace, "a strided view begins before the tensor that it is taken of")
-    storage = source.storage_record
-    if storage.input_index is not None and _reaches_out(source.value.spec, sizes, strides, ahead):
-        trace.shown_beyond.add(storage.input_index)
+        if ahead is None:
+            raise _refused(trace, "a strided view begins before the tensor that it is taken of")
+        if not _within(trace, source.value.spec, sizes, strides, ahead):
+            _note_beyond(trace, source, sizes, strides, ahead)
     if ahead == 0 and _is_diagonal(source.value.spec, sizes, strides):
         return view(trace, aten.diagonal.default, (source,), {})
     if ahead != 0:
         source = _from(trace, _flat(trace, source, sizes, strides, ahead), ahead)
     return view(trace, aten.as_strided.default, (source, *args[1:3]), {})
+
+
+def _note_beyond(trace: Trace, source: TracedTensor, sizes: Any, strides: Any, ahead: IntLike) -> None:
+    """The view shows memory that is not the source's own. AOT121 unless it is a caller's, and known how much."""
+    spec, storage = source.value.spec, source.storage_record
+    if not _is_static(spec, sizes, strides, ahead):
+        raise _refused(trace, "a strided view may show memory outside of the tensor that it is taken of")
+    needed = ahead + _extent(sizes, strides)
+    if storage.input_index is not None and source is storage.base:
+        known = trace.shown_beyond.get(storage.input_index, 0)
+        trace.shown_beyond[storage.input_index] = max(known, needed)
+    elif storage.input_index is not None or needed > _extent(spec.sizes, spec.strides):
+        raise _refused(trace, "a strided view shows memory behind the tensor that it is taken of")
 
 
 def as_strided_scatter(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
@@ -85,19 +99,33 @@ def _plain(trace: Trace, offset: IntLike, start: IntLike) -> IntLike | None:
     return ahead if isinstance(ahead, Expr) or ahead >= 0 else None
 
 
-def _within(spec: TensorSpec, sizes: Any, strides: Any, ahead: IntLike) -> bool:
-    """Whether a value of this layout surely holds each element that the view shows."""
-    return _is_static(spec, sizes, strides, ahead) and (
-        _extent(spec.sizes, spec.strides) == spec.numel
-        and ahead + _extent(sizes, strides) <= _extent(spec.sizes, spec.strides)
-    )
+def _within(trace: Trace, spec: TensorSpec, sizes: Any, strides: Any, ahead: IntLike) -> bool:
+    """Whether each element that the view shows is one of a value of this layout; sizes that are open are guarded."""
+    if not _is_static(spec, sizes, strides, ahead):
+        env = trace.env
+        if not spec.is_contiguous or any(isinstance(n, int) and n < 0 for n in (*strides, ahead)):
+            return False
+        needed = ahead + _extent(sizes, strides)
+        return env.known(Relation("<=", 1, spec.numel)) is True and env.decide(
+            Relation("<=", needed, spec.numel)
+        )
+    shown = 0 if 0 in sizes else ahead + _extent(sizes, strides)
+    if shown > _extent(spec.sizes, spec.strides):
+        return False
+    if _extent(spec.sizes, spec.strides) == spec.numel:
+        return True
+    counts = math.prod(sizes), spec.numel
+    return max(counts) <= LARGEST_TOLD_APART and {
+        ahead + place for place in _places(sizes, strides)
+    } <= _places(spec.sizes, spec.strides)
 
 
-def _reaches_out(spec: TensorSpec, sizes: Any, strides: Any, ahead: IntLike) -> bool:
-    """Whether a strided view of a tensor needs more memory than the tensor spans, as far as the sizes are known."""
-    return _is_static(spec, sizes, strides, ahead) and (
-        ahead + _extent(sizes, strides) > _extent(spec.sizes, spec.strides)
-    )
+def _places(sizes: Any, strides: Any) -> set[int]:
+    """Where the elements of a tensor lie, counted from its first."""
+    places = {0} if 0 not in sizes else set()
+    for size, stride in zip(sizes, strides, strict=True):
+        places = {at + stride * step for at in places for step in range(size)}
+    return places
 
 
 def _is_diagonal(spec: TensorSpec, sizes: Any, strides: Any) -> bool:

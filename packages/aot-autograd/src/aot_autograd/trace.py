@@ -56,8 +56,8 @@ class Trace:
     ``unsure_copies`` are storages (by identity) of which, or as which, a copy was made that eager does not make where a
     size that only data tell is 0 or 1.
     ``placed``: inputs in whose memory the program names places by number; ``shown_beyond``: inputs that have views
-    which show more memory than they do; ``functional_forms``: operators whose functional forms were made;
-    ``questions``: what was asked about tensors' content.
+    which show memory that is not their own, and up to which element from their first; ``functional_forms``: operators
+    whose functional forms were made; ``questions``: what was asked about tensors' content.
     """
 
     def __init__(self, operators: OperatorLibrary, env: ShapeEnv, questions: Questions | None = None) -> None:
@@ -71,7 +71,7 @@ class Trace:
         self.adopting: Storage | None = None
         self.unsure_copies: set[int] = set()
         self.placed: set[int] = set()
-        self.shown_beyond: set[int] = set()
+        self.shown_beyond: dict[int, int] = {}
         self.functional_forms: set[str] = set()
 
     def tensor(

@@ -15,6 +15,12 @@ from torch._ops import OpOverload
 
 from aot_autograd.custom import functional_form
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.functional_overloads import (
+    FACTORY_OPTIONS,
+    argument_names,
+    functional_overload,
+    is_factory,
+)
 
 aten = torch.ops.aten
 
@@ -47,11 +53,6 @@ IRREGULAR: Final[dict[OpOverload, OpOverload]] = {
 """Twins under other names. Their arguments correspond in order."""
 
 
-def is_writing(op: OpOverload) -> bool:
-    """Whether the schema declares that an argument is written."""
-    return any(arg.alias_info is not None and arg.alias_info.is_write for arg in op._schema.arguments)
-
-
 @cache
 def functional_twin(op: OpOverload) -> Twin:
     """The twin of a writing operator; UnsupportedProgramError (AOT105) where there is none."""
@@ -68,9 +69,7 @@ def functional_twin(op: OpOverload) -> Twin:
     written = [*outs, *(key for key in written if key not in outs)]  # as twins return them
     returns_written = any(ret.alias_info is not None for ret in op._schema.returns)
     plain = 0 if returns_written else len(op._schema.returns)
-    found = IRREGULAR.get(op) or _search(
-        op, frozenset(arguments[k].name if isinstance(k, int) else k for k in outs)
-    )
+    found = IRREGULAR.get(op) or functional_overload(op)
     form = functional_form(op) if found is None else None
     if form is not None:
         return Twin(form, tuple(written), frozenset(), plain, returns_written, ())
@@ -82,7 +81,7 @@ def functional_twin(op: OpOverload) -> Twin:
     returned = len(found._schema.returns)
     if returned != expected and not (plain == 0 and returned == 1):
         raise UnsupportedProgramError("AOT105", f"the results of {found} do not match what {op} writes")
-    makes = len(outs) == 1 and _names(found) >= _OPTIONS and not _OPTIONS & _names(op)
+    makes = len(outs) == 1 and is_factory(found) and not FACTORY_OPTIONS & argument_names(op)
     return Twin(found, tuple(written), frozenset(outs), plain, returns_written, _defaults(op, found), makes)
 
 
@@ -91,33 +90,3 @@ def _defaults(op: OpOverload, twin: OpOverload) -> tuple[Any, ...]:
     if all(a.has_default_value() for a in twin._schema.arguments if not a.kwarg_only and a.name != "self"):
         return ()
     return tuple(a.default_value for a in op._schema.arguments if not a.kwarg_only)
-
-
-def _search(op: OpOverload, dropped: frozenset[str]) -> OpOverload | None:
-    namespace, name = op._schema.name.split("::")
-    signature = _signature(op, dropped)
-    bare = name.removesuffix("_") if not name.startswith("__") else name
-    if name.startswith("__i"):
-        bare = "__" + name[3:]
-    for candidate in (bare, f"{name}_functional", f"{bare}_functional", name.removesuffix("_out")):
-        packet = getattr(getattr(torch.ops, namespace), candidate, None)
-        if packet is None:
-            continue
-        for overload in packet.overloads():
-            twin: OpOverload = getattr(packet, overload)
-            options = _OPTIONS - _names(op) if dropped and _names(twin) >= _OPTIONS else frozenset()
-            if not is_writing(twin) and _signature(twin, options) == signature:
-                return twin
-    return None
-
-
-_OPTIONS: Final = frozenset({"dtype", "layout", "device", "pin_memory"})
-"""What a tensor that is made of no other is told, and one that is given knows."""
-
-
-def _names(op: OpOverload) -> frozenset[str]:
-    return frozenset(a.name for a in op._schema.arguments)
-
-
-def _signature(op: OpOverload, dropped: frozenset[str]) -> list[tuple[str, str]]:
-    return [(a.name, str(a.type)) for a in op._schema.arguments if a.name not in dropped]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,8 +11,9 @@ from torch._ops import OpOverload
 from aot_autograd.calls import values_of
 from aot_autograd.memory import write
 from aot_autograd.out_arguments import give_out, spec_of_target
+from aot_autograd.overlaps import refuse_overlaps
 from aot_autograd.record import Value
-from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.trace import Trace
 from aot_autograd.twins import Twin, functional_twin
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import TensorSpec
@@ -27,8 +27,8 @@ def write_by_twin(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: M
     if len(args) < len(twin.defaults):
         args = (*args, *twin.defaults[len(args) :])
     targets = [_target(op, args, kwargs, key) for key in twin.written]
-    if torch.Tag.pointwise in op.tags:
-        refuse_overlaps(op, args, targets)
+    passed = [*enumerate(args), *kwargs.items()]
+    refuse_overlaps(trace, op, [arg for key, arg in passed if key not in twin.written], targets)
     given = {name: values_of(trace, arg) for name, arg in kwargs.items() if name not in twin.dropped}
     value = trace.recorder.call(
         twin.op,
@@ -82,41 +82,3 @@ def _assign(trace: Trace, op: OpOverload, target: Any, new: Value) -> None:
         if not torch.can_cast(new.spec.dtype, target.dtype):
             raise TypeError(f"the results of {op}, {new.spec.dtype}, cannot be written to {target.dtype}")
         write(trace, op, target, new)
-
-
-def refuse_overlaps(op: OpOverload, args: tuple[Any, ...], targets: list[Any]) -> None:
-    """Eager refuses to write, element by element, over a part of what it reads: the exception is left to it."""
-    for target in targets:
-        for arg in args:
-            if type(arg) is TracedTensor and type(target) is TracedTensor and _overlap_in_part(arg, target):
-                raise RuntimeError(f"{op} writes over a part of what it reads")
-
-
-def _overlap_in_part(one: TracedTensor, other: TracedTensor) -> bool:
-    """As torch defines it: for tensors without gaps, in other cases it is not looked for."""
-    if one.storage_record is not other.storage_record:
-        return False
-    if not (isinstance(one.offset, int) and isinstance(other.offset, int)):
-        return False
-    first, second = one.value.spec, other.value.spec
-    if not (_is_dense(first) and _is_dense(second)):
-        return False
-    begins = one.offset, other.offset
-    ends = one.offset + math.prod(first.sizes), other.offset + math.prod(second.sizes)
-    if begins[0] == begins[1] and ends[0] == ends[1]:
-        return bool(first.strides != second.strides)
-    return bool(max(begins) < min(ends))
-
-
-def _is_dense(spec: TensorSpec) -> bool:
-    """Whether the elements surely lie side by side, in whatever order of the dimensions."""
-    axes = zip(spec.strides, spec.sizes, strict=True)
-    known = sorted((a, b) for a, b in axes if isinstance(a, int) and isinstance(b, int))
-    if len(known) != len(spec.sizes) or 0 in spec.sizes:
-        return False
-    expected = 1
-    for stride, size in known:
-        if size != 1 and stride != expected:
-            return False
-        expected *= size
-    return True

@@ -15,7 +15,7 @@ from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
 from aot_autograd.runtime.write_back import write_back
 from fx_interface.backend import CompiledGraph
-from fx_interface.errors import StackError
+from fx_interface.errors import StackError, refuses_layout
 from fx_interface.undo import all_or_nothing, undoing
 
 
@@ -57,6 +57,8 @@ def finish(
         run = _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, as_written)
     if plan.placed:
         run = _placed(plan.placed, run, as_written)
+    if run is not forward and as_written is not None:
+        run = _or_as_written(run, as_written)
     if run is not forward and (plan.may_fail or not draws):
         run = all_or_nothing(run)
     return run
@@ -127,19 +129,42 @@ def _checked(
     return checked
 
 
+def _or_as_written(run: CompiledGraph, as_written: CompiledGraph) -> CompiledGraph:
+    """Calls whose tensors have other layouts than the graph was compiled for run the program as it was written."""
+
+    def run_or_fall_back(*inputs: Any) -> Sequence[Any]:
+        try:
+            return run(*inputs)
+        except ValueError as error:
+            if not refuses_layout(error):
+                raise
+        return as_written(*inputs)
+
+    return run_or_fall_back
+
+
 def _placed(
-    places: Sequence[tuple[int, int]], run: CompiledGraph, fallback: Callable[..., Sequence[Any]] | None
+    places: Sequence[tuple[int, int, int]], run: CompiledGraph, fallback: Callable[..., Sequence[Any]] | None
 ) -> CompiledGraph:
-    """Calls with an input that begins elsewhere in its memory take the fallback, where the program names places."""
+    """Calls with an input that begins elsewhere in its memory, or whose memory ends too early for a view that the
+    program takes of it by numbers, take the fallback."""
 
     def checked(*inputs: Any) -> Sequence[Any]:
-        for index, begin in places:
-            if inputs[index].storage_offset() != begin:
+        for index, begin, least in places:
+            if begin >= 0 and inputs[index].storage_offset() != begin:
                 why = f"input {index} begins at another element of its memory, in which the program names places"
+                return _instead(why, inputs, fallback)
+            if least and _elements_from(inputs[index]) < least:
+                why = f"the memory of input {index} ends before a strided view that the program takes of it"
                 return _instead(why, inputs, fallback)
         return run(*inputs)
 
     return checked
+
+
+def _elements_from(tensor: torch.Tensor) -> int:
+    """How many elements a tensor's memory holds from its first one on."""
+    return tensor.untyped_storage().nbytes() // tensor.element_size() - int(tensor.storage_offset())
 
 
 def _instead(why: str, inputs: Sequence[Any], fallback: Callable[..., Sequence[Any]] | None) -> Sequence[Any]:

@@ -10,7 +10,7 @@ differentiating *them* raises AOT301: never a wrong or missing second derivative
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -83,8 +83,11 @@ class Repetition:
             random_states() if self.draws else (),
         )
 
-    def inputs(self, remembered: Remembered, saved: Sequence[Any]) -> list[Any] | str:
-        """The forward's inputs, or why the program cannot be repeated on them."""
+    def inputs(self, remembered: Remembered, saved: Sequence[Any] | Mapping[int, Any]) -> list[Any] | str:
+        """The forward's inputs, or why the program cannot be repeated on them.
+
+        Of what was ``saved``, those in ``slots`` are read.
+        """
         if self.why_not:
             return self.why_not
         made: list[Any] = [None] * self.count

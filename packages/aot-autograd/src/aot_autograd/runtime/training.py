@@ -19,6 +19,7 @@ from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.second import Program, Repetition, refuse
 from aot_autograd.runtime.write_back import write_back
 from fx_interface.backend import CompiledGraph
+from fx_interface.errors import refuses_layout
 from fx_interface.symbols import Expr, Symbol, evaluate
 
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
@@ -192,7 +193,16 @@ def _backward_method(
             return twice(ctx, saved, grads)
         doubtful = bool(singular) and is_doubtful([grads[position] is None for position, _ in tangents])
         given = repetition.inputs(ctx.remembered, saved) if doubtful else ""
-        gradients = tuple(once(ctx, saved, grads, last))
+        kept = {slot: saved[slot] for slot in repetition.slots}
+        try:
+            gradients = tuple(once(ctx, saved, grads, last))
+        except ValueError as error:
+            if not refuses_layout(error):
+                raise
+            given = repetition.inputs(ctx.remembered, kept)
+            if isinstance(given, str):
+                raise
+            return again(ctx, given, grads)
         if not isinstance(given, str) and _has_nan(gradients):
             return again(ctx, given, grads)
         return gradients
