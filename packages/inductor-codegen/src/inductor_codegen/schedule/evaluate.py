@@ -9,9 +9,10 @@ from collections.abc import Sequence
 import torch
 
 from fx_interface.symbols import IntLike, ShapeEnv
-from inductor_codegen.ir.index import Index, Loaded, as_index, flatten
+from inductor_codegen.ir.index import Index, Loaded, as_index, at_least, flatten
 from inductor_codegen.ir.kernel import Accumulate
 from inductor_codegen.ir.scalar import Apply, Guard, Scalar, ScalarBuilder, Total, converted_number
+from inductor_codegen.ir.traverse import postorder
 from inductor_codegen.lower.values import (
     Argument,
     Cat,
@@ -176,6 +177,8 @@ class Evaluator:
     def _gather(self, gather: Gather, point: Point) -> Scalar:
         where = tuple(point[dim] for dim in gather.index_dims)
         target: list[Index] = []
+        checks: list[Scalar] = []
+        filled: list[Guard] = []
         for index, rest, size in zip(gather.indices, gather.rest, gather.operand.sizes, strict=True):
             if index is None:
                 assert rest is not None
@@ -189,5 +192,22 @@ class Evaluator:
             extent = self._make.index_value(Index(size), torch.int64)
             check = "wrap_index" if gather.wraps else "check_index"
             checked = self._make.apply(check, (chosen, extent), torch.int64)
+            checks.append(checked)
+            if not at_least(self._env, size, 1):  # an index that is out of range becomes 0, which may be, too
+                filled.append(Guard(Index(size), 1, None))
             target.append(as_index(Loaded(checked)))
-        return self._operand(gather.operand, tuple(target))
+        found = self._operand(gather.operand, tuple(target))
+        inside = frozenset(postorder([found])) if checks and not filled else frozenset()
+        if filled:
+            nothing = self._make.constant(0, found.dtype)
+            is_empty = any(guard.index.const == 0 and not guard.index.terms for guard in filled)
+            found = nothing if is_empty else self._make.guarded(tuple(filled), found, nothing)
+        return self._with_checks(found, [check for check in checks if check not in inside])
+
+    def _with_checks(self, found: Scalar, checks: list[Scalar]) -> Scalar:
+        """``found``, computed where all ``checks`` are: a fill, or what is expanded, is read without its index."""
+        guards = tuple(Guard(as_index(Loaded(check)), 0, None) for check in checks)
+        other = self._make.constant(0, found.dtype)
+        return self._make.guarded(
+            guards, found, self._make.constant(1, found.dtype) if other is found else other
+        )
