@@ -25,7 +25,7 @@ from fx_interface.signature import (
     OutputKind,
     Signature,
 )
-from fx_interface.undo import is_all_or_nothing, undoing
+from fx_interface.undo import is_all_or_nothing, undoing, undoing_if_shared
 
 
 class BackendCall:
@@ -93,11 +93,13 @@ class BackendCall:
         """The compiled graph, which leaves nothing behind where it raises, if that can be had (``fails_whole``)."""
         output = self._tx.output
         output.fails_whole = output.is_repeatable or is_all_or_nothing(compiled)
-        if not output.fails_whole and output.may_fail:
-            written = output.changed_inputs()
-            if written is not None:
+        written = None if output.fails_whole else output.changed_inputs()
+        if written is not None:
+            if output.may_fail:
                 compiled = undoing(compiled, written, draws=output.draws)
-                output.fails_whole = True
+            else:
+                compiled = undoing_if_shared(compiled, written, fixed_sizes=not self._tx.env.symbols)
+            output.fails_whole = True
         if output.assumes and not output.fails_whole:
             raise UnsupportedProgramError(
                 "CAP217", "a number from data decides in a graph that cannot be undone"

@@ -13,6 +13,7 @@ import torch
 from torch._ops import OpOverload
 
 from dynamo_capture.errors import DataDependent
+from dynamo_capture.shapes.in_place import check_write
 from dynamo_capture.shapes.irregular import (
     IRREGULAR,
     LEAVE_OPEN,
@@ -22,10 +23,12 @@ from dynamo_capture.shapes.irregular import (
     written_argument,
     written_by,
 )
+from dynamo_capture.shapes.out_arguments import take_sizes
 from fx_interface.composites import COMPOSITES
 from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.failing import may_fail
+from fx_interface.functional_overloads import out_names
 from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
@@ -54,11 +57,11 @@ class SpecTensor(torch.Tensor):
 class Inference:
     """Runs torch functions on ``SpecTensor``s for one compilation. ``wrote`` and ``drew``: whether an operator of the
     last run changes its arguments, and whether one takes random numbers. ``written`` are the tensors that were
-    changed; ``memory`` gives for a view (by identity) the tensor that it was taken of; ``read`` are tensors whose
-    known content was asked for; ``left_open``: whether memory without content was made; ``may_fail``: whether an
-    operator was called that may raise because of what is in its tensors; ``by_data``: whether a
-    result's size is one that only data can tell. ``counts``: how many elements of a tensor are not zero. ``apart``:
-    takes the operators of a function in place of their inference."""
+    changed, ``resized`` those that were given as ``out=`` and have other sizes since; ``memory`` gives for a view (by
+    identity) the tensor that it was taken of; ``read`` are tensors whose known content was asked for; ``left_open``:
+    whether memory without content was made; ``may_fail``: whether an operator was called that may raise because of
+    what is in its tensors; ``by_data``: whether a result's size is one that only data can tell. ``counts``: how many
+    elements of a tensor are not zero. ``apart``: takes the operators of a function in place of their inference."""
 
     def __init__(self, library: OperatorLibrary, env: ShapeEnv, follows_data: bool = True) -> None:
         self.follows_data = follows_data
@@ -68,6 +71,7 @@ class Inference:
         self.wrote = False
         self.drew = False
         self.written: list[SpecTensor] = []
+        self.resized: list[SpecTensor] = []
         self.memory: dict[int, tuple[SpecTensor, SpecTensor]] = {}
         self.left_open = False
         self.may_fail = False
@@ -110,6 +114,7 @@ class Inference:
         self.wrote = self.drew = self.left_open = self.by_data = self.may_fail = False
         self.read = []
         self.written.clear()
+        self.resized.clear()
         self.memory.clear()
         function = COMPOSITES.get(function, function)
         if not self.env.symbols:
@@ -141,6 +146,13 @@ class Inference:
 
     def _written(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """An operator that writes into its arguments, and returns those that its schema names, or new tensors."""
+        for target, spec in take_sizes(self, func, args, kwargs):
+            with torch._C._DisableTorchDispatch():
+                target.data = self._wrap(spec)
+            target.spec = spec
+            self.resized.append(target)
+        if not out_names(func):
+            check_write(self, func, args, kwargs)
         for tensor in written_by(func, args, kwargs):
             if isinstance(tensor, SpecTensor):
                 tensor.content = None
@@ -157,9 +169,7 @@ class Inference:
     def infer(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """New tensors for an operator's results."""
         created = self.env.created
-        spec = self.library.infer(
-            func, [self._plain(a) for a in args], {k: self._plain(v) for k, v in kwargs.items()}, self.env
-        )
+        spec = self.spec_of(func, args, kwargs)
         if self.env.created != created:
             follow(self, func)
         if is_view(func) and torch.is_inference_mode_enabled() and not args[0].is_inference():
@@ -171,6 +181,12 @@ class Inference:
             for view in (made,) if isinstance(made, SpecTensor) else made:
                 self.memory[id(view)] = (view, args[0])
         return made
+
+    def spec_of(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        """The spec of an operator's result."""
+        return self.library.infer(
+            func, [self._plain(a) for a in args], {k: self._plain(v) for k, v in kwargs.items()}, self.env
+        )
 
     def owner(self, tensor: SpecTensor) -> SpecTensor:
         """The tensor whose memory ``tensor`` shows, as far as the last run knows."""

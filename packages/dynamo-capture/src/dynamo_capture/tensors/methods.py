@@ -64,6 +64,8 @@ for _name in ("_is_view", "is_shared", "is_pinned"):
         tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value], name: str = _name
     ) -> Value | None:
         """Of an existing tensor: what stands for it while it is traced knows nothing of its memory."""
+        if name == "_is_view" and owner.root is not owner:
+            return TRUE
         return None if args or kwargs else _answer(tx, owner, name)
 
     method(_name)(_of_memory)

@@ -31,9 +31,10 @@ from dynamo_capture.tensors import (
 from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.heard import listening
 from dynamo_capture.tensors.methods import METHODS
-from dynamo_capture.tensors.outcome import NewTensor, Outcome, ResultSequence
+from dynamo_capture.tensors.outcome import Outcome, new_tensors
 from dynamo_capture.tensors.results import Results
 from dynamo_capture.tensors.state import State
+from dynamo_capture.tensors.writes import is_new_memory, may_be_refused
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
 from dynamo_capture.values.dice import DiceValue
@@ -205,6 +206,10 @@ class Operations(Results):
     def _note_effects(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """What an operation does besides computing its results."""
         tx = self._tx
+        if not all(is_new_memory(tensors[index]) for index in outcome.resized):
+            raise GraphBreak(
+                "CAP206", "a tensor from outside of the graph, or a view, is given as out= and resized"
+            )
         self._note_leaves(outcome, tensors)
         if outcome.draws:
             tx.output.draw()
@@ -212,7 +217,7 @@ class Operations(Results):
             tx.output.write([tensors[index] for index in outcome.written], self._lasting(outcome, tensors))
             contents.forget(tensors)
             tx.inference.counts.clear()
-        if outcome.may_fail:
+        if outcome.may_fail or may_be_refused([tensors[index] for index in outcome.written], tensors):
             tx.output.may_fail = True
 
     def _outcome(
@@ -243,7 +248,7 @@ class Operations(Results):
 
     def _note_leaves(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """The program may ask for gradients of a tensor that it makes here, which not every backend can hand on."""
-        made = [part.meta for part in _new_tensors(outcome.result)]
+        made = [part.meta for part in new_tensors(outcome.result)]
         made += [meta for index, meta in outcome.updates if not tensors[index].meta.requires_grad]
         if any(meta.requires_grad and meta.is_leaf for meta in made):
             if self._tx.policy.leaves_apart:
@@ -384,19 +389,13 @@ class Operations(Results):
             leaves_open=run.left_open,
             reads=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.read)),
             written=written,
+            resized=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.resized)),
         )
 
 
 def makers() -> Any:
     """The functions that make tensors on the default device."""
     return _device._device_constructors()
-
-
-def _new_tensors(described: Any) -> list[NewTensor]:
-    """The tensors in a remembered result."""
-    if type(described) is ResultSequence:
-        return [made for item in described.items for made in _new_tensors(item)]
-    return [described] if type(described) is NewTensor else []
 
 
 def _is_none(value: Value | None) -> bool:

@@ -33,7 +33,8 @@ class Outcome:
     ``written``: by position, the tensor arguments whose content changed; ``draws``: a random generator moved on;
     ``may_fail``: an operator may raise because of what is in its tensors;
     ``reads``: by position, the tensor arguments whose content decided about the result; ``is_determined``: the
-    result's content follows from the arguments'; ``warns``: the operation has given a warning."""
+    result's content follows from the arguments'; ``warns``: the operation has given a warning; ``resized``: by
+    position, the tensors that were given as ``out=`` and that have other sizes since."""
 
     __slots__ = (
         "draws",
@@ -41,6 +42,7 @@ class Outcome:
         "is_determined",
         "may_fail",
         "reads",
+        "resized",
         "result",
         "updates",
         "warns",
@@ -60,7 +62,9 @@ class Outcome:
         leaves_open: bool = False,
         reads: tuple[int, ...] = (),
         written: tuple[int, ...] = (),
+        resized: tuple[int, ...] = (),
     ) -> None:
+        self.resized = resized
         self.written = written
         self.result = result
         self.reads = reads
@@ -91,3 +95,10 @@ def _is_new(result: Any) -> bool:
     if type(result) is ResultSequence:
         return bool(result.items) and all(type(item) is NewTensor for item in result.items)
     return type(result) is NewTensor
+
+
+def new_tensors(described: Any) -> list[NewTensor]:
+    """The tensors in a remembered result."""
+    if type(described) is ResultSequence:
+        return [made for item in described.items for made in new_tensors(item)]
+    return [described] if type(described) is NewTensor else []

@@ -1,0 +1,52 @@
+"""Operators in place: what they refuse is found out while they are captured, as for operators that make new tensors.
+
+    x.clamp_(0, 1)    of a bool ``x``, ``x.add_(1.5)`` of integers, ``x.add_(y)`` where ``y`` has more elements
+
+A graph that fails there when it runs would have done other effects of the program before, or left them out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+from torch._ops import OpOverload
+
+from dynamo_capture.errors import DataDependent
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.functional_overloads import functional_overload
+from fx_interface.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from dynamo_capture.shapes.spec_tensor import Inference
+
+_NAMES: Final = {
+    torch.bool: "Bool", torch.uint8: "Byte", torch.int8: "Char", torch.int16: "Short", torch.int32: "Int",
+    torch.int64: "Long", torch.float16: "Half", torch.bfloat16: "BFloat16", torch.float32: "Float",
+    torch.float64: "Double", torch.complex64: "ComplexFloat", torch.complex128: "ComplexDouble",
+}  # fmt: skip
+"""What torch's errors call dtypes."""
+
+
+def check_write(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
+    """Raises what ``func`` raises for arguments of these forms, as far as its functional counterpart tells."""
+    functional = functional_overload(func)
+    if functional is None or not isinstance(getattr(args[0], "spec", None), TensorSpec):
+        return
+    try:
+        made = inference.spec_of(functional, args, kwargs)
+    except (UnsupportedProgramError, DataDependent, NotImplementedError):
+        return
+    if torch.Tag.pointwise not in func.tags or not isinstance(made, TensorSpec):
+        return
+    target: TensorSpec = args[0].spec
+    if not torch.can_cast(made.dtype, target.dtype):
+        names = (_NAMES.get(dtype, str(dtype)) for dtype in (made.dtype, target.dtype))
+        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+    if target.is_static and made.is_static and made.sizes != target.sizes:
+        raise RuntimeError(
+            f"output with shape {list(target.sizes)} doesn't match the broadcast shape {list(made.sizes)}"
+        )

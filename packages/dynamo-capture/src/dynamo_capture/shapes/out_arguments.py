@@ -1,0 +1,124 @@
+"""``out=``: an operator's result goes to a tensor that is given, and that takes the result's sizes.
+
+A tensor without elements is resized; where another one is, eager warns, so the graph ends before the call. What form
+the tensor takes is asked of torch's own kernel, which runs on tensors without data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch._ops import OpOverload
+
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.functional_overloads import (
+    FACTORY_OPTIONS,
+    argument_names,
+    functional_overload,
+    is_factory,
+    out_names,
+)
+from fx_interface.sym_nodes import AllOf, decide
+from fx_interface.symbols import Expr, Relation, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+
+if TYPE_CHECKING:
+    from dynamo_capture.shapes.spec_tensor import Inference
+
+
+def take_sizes(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[tuple[Any, TensorSpec]]:
+    """The ``out=`` tensors that an operator resizes, each with the form that it takes. Raises what the operator raises.
+
+    UnsupportedProgramError CAP403 for what eager does with a warning, or with an exception that only it knows.
+    """
+    targets: list[Any] = [kwargs.get(name) for name in out_names(func)]
+    if not targets:
+        return []
+    if not all(hasattr(target, "spec") for target in targets):
+        raise UnsupportedProgramError(
+            "CAP403", f"{func} writes to an out= that is no single tensor of the graph"
+        )
+    results = _results(inference, func, args, kwargs, targets[0])
+    for target, spec in zip(targets, results, strict=True):
+        _check_dtype(func, target.spec.dtype, spec.dtype)
+    resized = [
+        (target, spec)
+        for target, spec in zip(targets, results, strict=True)
+        if not _same_sizes(target.spec, spec, inference.env)
+    ]
+    if not resized:
+        return []
+    if any(inference.env.specialize(target.spec.numel) != 0 for target, _ in resized):
+        raise UnsupportedProgramError("CAP403", f"{func} resizes the tensor that it is given as out=")
+    tried = dict(zip(map(id, targets), _tried(inference, func, args, kwargs), strict=True))
+    return [(target, _form(func, spec, tried[id(target)], inference.env)) for target, spec in resized]
+
+
+def _results(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: Any
+) -> Sequence[TensorSpec]:
+    functional = functional_overload(func)
+    if functional is None:
+        raise UnsupportedProgramError("CAP403", f"what sizes {func} gives to its out= is not known")
+    outs = out_names(func)
+    options = {name: value for name, value in kwargs.items() if name not in outs}
+    if is_factory(functional) and not FACTORY_OPTIONS & argument_names(func):
+        options |= {"dtype": target.dtype, "device": target.device}
+    spec = inference.spec_of(functional, args, options)
+    found = (spec,) if isinstance(spec, TensorSpec) else spec
+    if len(found) != len(outs) or not all(isinstance(one, TensorSpec) for one in found):
+        raise UnsupportedProgramError("CAP403", f"the results of {functional} are not what {func} writes")
+    return found
+
+
+def _check_dtype(func: OpOverload, given: torch.dtype, made: torch.dtype) -> None:
+    """Kernels cast to the dtype of ``out=``, compute in it, or refuse it, each as it likes."""
+    if made is not given:
+        raise UnsupportedProgramError("CAP403", f"{func} gives {made} to an out= of {given}")
+
+
+def _same_sizes(one: TensorSpec, other: TensorSpec, env: ShapeEnv) -> bool:
+    if len(one.sizes) != len(other.sizes):
+        return False
+    return decide(
+        AllOf(tuple(Relation("==", a, b) for a, b in zip(one.sizes, other.sizes, strict=True))), env
+    )
+
+
+def _tried(
+    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> list[torch.Tensor]:
+    """The ``out=`` tensors after a call on tensors of these sizes that have no data."""
+    env = inference.env
+
+    def without_data(value: Any) -> Any:
+        spec = getattr(value, "spec", None)
+        if isinstance(spec, TensorSpec):
+            sizes, strides = [env.hint(n) for n in spec.sizes], [env.hint(n) for n in spec.strides]
+            return torch.empty_strided(sizes, strides, dtype=spec.dtype, device="meta")
+        if isinstance(value, (list, tuple)):
+            return type(value)(map(without_data, value))
+        return env.hint(value.node.value) if isinstance(value, torch.SymInt) else value
+
+    ready = {name: without_data(value) for name, value in kwargs.items()}
+    try:
+        with torch._C._DisableTorchDispatch(), torch.no_grad():
+            func(*map(without_data, args), **ready)
+    except NotImplementedError as error:
+        raise UnsupportedProgramError("CAP403", f"{func} gives its out= a form that is not known") from error
+    return [ready[name] for name in out_names(func)]
+
+
+def _form(func: OpOverload, spec: TensorSpec, tried: torch.Tensor, env: ShapeEnv) -> TensorSpec:
+    """The result's sizes with the strides that the kernel has chosen: the result's own, or rows one after another."""
+    sizes = tuple(map(env.simplify, spec.sizes))
+    for strides in (spec.strides, contiguous_strides(sizes)):
+        given = tuple(env.hint(n) if isinstance(n, Expr) else n for n in strides)
+        if given == tried.stride() and tuple(env.hint(n) for n in sizes) == tuple(tried.shape):
+            return replace(spec, sizes=sizes, strides=strides, dtype=tried.dtype)
+    raise UnsupportedProgramError("CAP403", f"{func} gives its out= the strides {tried.stride()}")

@@ -1,0 +1,25 @@
+"""What is known of the memory that an operation writes to: whose it is, and whether torch may refuse the write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynamo_capture.values import TensorValue
+
+
+def may_be_refused(written: Sequence[TensorValue], tensors: Sequence[TensorValue]) -> bool:
+    """Whether torch may refuse a write: several elements lie at one place, or another argument lies there."""
+    return any(
+        any(one is not tensor and one.memory is tensor.memory for one in tensors)
+        or any(
+            stride == 0 and size != 1
+            for stride, size in zip(tensor.meta.spec.strides, tensor.meta.spec.sizes, strict=True)
+        )
+        or (tensor.memory is not tensor and not tensor.meta.spec.is_contiguous)
+        for tensor in written
+    )
+
+
+def is_new_memory(tensor: TensorValue) -> bool:
+    """Whether the graph has made a tensor and its memory."""
+    return tensor.source is None and tensor.root is tensor and tensor.memory is tensor

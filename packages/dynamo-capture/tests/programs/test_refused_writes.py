@@ -1,0 +1,93 @@
+"""Writes that torch refuses: the effects before them are the program's, each once, and the exception is raised at its line."""
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+from fx_interface.conformance.outcomes import differences, observe
+
+X = torch.ones(2, 2)
+
+
+def as_it_is(graph_module, example_inputs):
+    return graph_module.forward
+
+
+def over_a_part(x, log):
+    x.mul_(2)
+    log.append(1)
+    torch.mul(x, 2, out=x.t())
+
+
+def expanded(x, log):
+    x.mul_(2)
+    log.append(1)
+    x[0, 0].expand(3).add_(1)
+
+
+def of_another_dtype(x, log):
+    x.mul_(2)
+    log.append(1)
+    (x > 0).clamp_(0, 1)
+
+
+def fractions_to_integers(x, log):
+    x.mul_(2)
+    log.append(1)
+    x.long().add_(1.5)
+
+
+def of_more_elements(x, log):
+    x.mul_(2)
+    log.append(1)
+    x[0].add_(x)
+
+
+def after_another_form(x, log):
+    x.t_()
+    log.append(1)
+    x[torch.tensor([5])] = 0
+
+
+PROGRAMS = (
+    over_a_part,
+    expanded,
+    of_another_dtype,
+    fractions_to_integers,
+    of_more_elements,
+    after_another_form,
+)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_effects_before_a_refused_write(program):
+    expected = observe(program, X.clone(), [], lines_of=__file__)
+    actual = observe(optimize(as_it_is)(program), X.clone(), [], lines_of=__file__)
+    assert not differences(expected, actual)
+
+
+def test_an_input_that_shares_memory_with_another():
+    def f(x, y, log):
+        x.mul_(2)
+        log.append(1)
+        y.add_(x)
+
+    run = optimize(as_it_is)(f)
+    for parts in ((slice(0, 2), slice(2, 4)), (slice(0, 3), slice(1, 4))):
+        outcomes = []
+        for function in (f, run):
+            base = torch.arange(4.0)
+            outcomes.append(observe(function, *(base[part] for part in parts), [], lines_of=__file__))
+        assert not differences(*outcomes)
+
+
+def test_a_view_of_a_leaf():
+    def f(x, log):
+        y = x.view(-1)
+        log.append(1)
+        y.zero_()
+
+    run = optimize(as_it_is)(f)
+    for trained in (False, True):
+        outcomes = [observe(g, X.clone().requires_grad_(trained), [], lines_of=__file__) for g in (f, run)]
+        assert not differences(*outcomes)
