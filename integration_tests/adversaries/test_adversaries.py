@@ -7,7 +7,13 @@ from __future__ import annotations
 
 import pytest
 
-RUNS: tuple[tuple[str, int, str], ...] = (("accuracy", 40, "inductor"), ("objects", 400, "eager"))
+RUNS: tuple[tuple[str, int, str], ...] = (
+    ("accuracy", 40, "inductor"),
+    ("objects", 400, "eager"),
+    ("tensors", 1000, "eager"),
+    ("tensors", 1000, "aot_eager"),
+    ("tensors", 60, "inductor"),
+)
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
