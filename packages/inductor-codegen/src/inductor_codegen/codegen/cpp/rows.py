@@ -268,7 +268,9 @@ class RowWriter(Writer):
         """The loop over most of a part, four points at a turn, where that is better; what is left begins there."""
         nodes = postorder([root for statement in step.points for root in roots_of(statement)])
         count = length(*bounds)
-        if (isinstance(count, int) and count < LONG) or not may_stream(accumulators, nodes):
+        rows_of_any_length = bool(self.kernel.outer) and not isinstance(self.kernel.inner[-1].extent, int)
+        short = rows_of_any_length or (isinstance(count, int) and count < LONG)
+        if short or not may_stream(accumulators, nodes):
             return bounds[0]
         turns = self._turns(bounds, count)
         clauses = [clause for a in accumulators for clause in a.clauses(names[a.item.accumulator])]

@@ -20,7 +20,7 @@ from inductor_codegen.ir.scalar import Apply, Guarded, Scalar
 
 STREAMS = 4
 """Points of a turn."""
-MOST_OPERATIONS = 8
+MOST_OPERATIONS = 4
 """Operations at a point from which on there are no streams."""
 
 
