@@ -38,6 +38,7 @@ _OF_TEXT = (type(iter("a")), type(iter("\u00e9")))
 @makes(DictIterator)
 def dict_iterator(to: Reconstruction, value: DictIterator) -> None:
     """An iterator over a dictionary, at its place."""
+    to.settle(value.owner)
     view = DictView(value.owner, value.kind)
     to.call(runtime.dict_iterator, lambda: to.push_all([view, Const(value.position)]), 2)
 
@@ -64,6 +65,7 @@ def list_iterator(to: Reconstruction, value: ListIterator) -> None:
         to.emitter.load_const(())
         to.emitter.get_iter()
         return
+    to.settle(value.owner)
     to.call(runtime.list_iterator, lambda: to.push_all([value.owner, Const(value.position)]), 2)
 
 

@@ -20,6 +20,7 @@ from dynamo_capture.codegen import (  # noqa: F401  # they fill the table
 from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.components import kept_attributes
 from dynamo_capture.codegen.makers import MAKERS
+from dynamo_capture.codegen.replay import replay_content
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.tensors.overrides import overrides
 from dynamo_capture.values import (
@@ -65,6 +66,7 @@ class Reconstruction:
         self._temps: dict[int, str] = {}
         self._stored: dict[str, None] = {}
         self._building: set[int] = set()
+        self._settled: set[int] = set()
 
     def _is_plain_local(self, source: Source) -> bool:
         return isinstance(source, LocalSource) and source.name in self._locals
@@ -120,6 +122,18 @@ class Reconstruction:
         self._building.discard(id(value))
         if id(value) in self.collector.shared:
             self._remember(value)
+
+    def settle(self, owner: Value) -> None:
+        """Emit, once, the change of a container of before the trace. What is made out of its content, such as an
+        iterator at a position, has to be made after that; what only refers to it need not."""
+        if not self.tx.effects.has_changed(owner) or id(owner) in self._settled:
+            return
+        if id(owner) in self._building:
+            raise GraphBreak("CAP240", f"{owner.describe()} holds an iterator over itself")
+        self._building.add(id(owner))
+        replay_content(owner, self)
+        self._building.discard(id(owner))
+        self._settled.add(id(owner))
 
     def _push_unread(self, value: SourcedConst | RuntimeFloat) -> None:
         if value.source is not None:

@@ -55,7 +55,7 @@ def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
     for entry in effects.log.values():
         match entry:
             case ("content", owner):
-                _replay_content(tx, owner, to)
+                to.settle(owner)
             case ("attr" | "tensor_attr", owner, name):
                 _replay_attribute(owner, name, to)
             case ("iterator", iterator):
@@ -78,7 +78,8 @@ def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
                 to.emitter.pop_top()
 
 
-def _replay_content(tx: Trace, owner: Any, to: Reconstruction) -> None:
+def replay_content(owner: Any, to: Reconstruction) -> None:
+    """Give a changed container of before the trace what it holds now."""
     content: Value
     if isinstance(owner, DictValue):
         pairs: list[Value] = [TupleValue(pair) for pair in _entries(owner)]
