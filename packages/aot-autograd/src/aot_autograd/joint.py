@@ -166,11 +166,21 @@ def _tensor_input(
         made.requires_grad_()
         arguments.leaves[index] = made
         if not example.is_leaf:
-            trace.adopting = storage
-            made = made.clone()  # type: ignore[assignment]  # the handler answers with the storage's own tensor
-            trace.adopting = None
+            made = _with_history(trace, made)
         storage.initial_grad_fn = made.grad_fn
     return made
+
+
+def _with_history(trace: Trace, leaf: TracedTensor) -> TracedTensor:
+    """The tensor as the result of an operation, as its example is. The example got its history in other modes than
+    those in which the program begins: gradients may be off there, and turned on inside."""
+    trace.adopting = leaf.storage_record
+    try:
+        with torch.enable_grad():
+            made: Any = leaf.clone()  # the handler answers with the storage's own tensor
+    finally:
+        trace.adopting = None
+    return made  # type: ignore[no-any-return]
 
 
 def _is_ordinary(tensor: torch.Tensor) -> bool:

@@ -33,7 +33,8 @@ def example_of(spec: Any, requires_grad: bool, symbols: Mapping[Symbol, int]) ->
         device=spec.device,
     )
     if requires_grad:
-        made = _Computed.apply(made, torch.empty((), requires_grad=True))  # type: ignore[no-untyped-call]
+        with torch.enable_grad():  # a part before this one may turn gradients off, and this one on
+            made = _Computed.apply(made, torch.empty((), requires_grad=True))  # type: ignore[no-untyped-call]
     return made
 
 

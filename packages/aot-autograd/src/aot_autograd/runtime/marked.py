@@ -22,11 +22,15 @@ def is_marked(value: Any) -> bool:
 
 
 def without_mark(tensor: torch.Tensor) -> torch.Tensor:
-    """A copy with the same sizes and strides whose memory holds the content; autograd follows it."""
+    """A copy with the same sizes and strides whose memory holds the content.
+
+    Autograd follows it also where gradients are off: the program may turn them on by itself.
+    """
     if any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)):
         raise UnsupportedProgramError("AOT102", "an input is marked as conjugated and repeats its elements")
     made = torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device=tensor.device)
-    return made.copy_(tensor)
+    with torch.enable_grad():
+        return made.copy_(tensor)
 
 
 def check_marked(plan: JointPlan) -> None:
