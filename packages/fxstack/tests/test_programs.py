@@ -10,8 +10,8 @@ import torch
 from torch.fx import GraphModule
 
 import fxstack
-from fxstack.options import Options
-from fxstack.programs import load_program, program_key
+from fxstack.program_keys import program_key
+from fxstack.programs import load_program
 from inductor_codegen.cache import ArtifactStore
 
 
@@ -26,62 +26,6 @@ def _captured(function: Any, *args: Any, dynamic: bool | None = None) -> tuple[G
     fxstack.reset()
     (pair,) = kept
     return pair
-
-
-def test_a_key_is_the_programs_not_the_names() -> None:
-    def one(x: torch.Tensor) -> torch.Tensor:
-        first = x.sin()
-        return first + 1.0
-
-    def other(argument: torch.Tensor) -> torch.Tensor:
-        return argument.sin() + 1.0
-
-    def third(x: torch.Tensor) -> torch.Tensor:
-        return x.sin() + 2.0
-
-    x = torch.ones(3)
-    keys = [program_key(*_captured(function, x)) for function in (one, other, third)]
-    assert keys[0] is not None
-    assert keys[0] == keys[1] != keys[2]
-
-
-@pytest.mark.parametrize(
-    "other",
-    [
-        pytest.param(torch.ones(4), id="size"),
-        pytest.param(torch.ones(3, dtype=torch.float64), id="dtype"),
-        pytest.param(torch.ones(3).requires_grad_(), id="requires_grad"),
-        pytest.param(torch.ones(6)[::2], id="stride"),
-    ],
-)
-def test_a_key_depends_on_the_inputs(other: torch.Tensor) -> None:
-    def function(x: torch.Tensor) -> torch.Tensor:
-        return x.sin()
-
-    assert program_key(*_captured(function, torch.ones(3))) != program_key(*_captured(function, other))
-
-
-def test_a_key_depends_on_torchs_state() -> None:
-    def function(x: torch.Tensor) -> torch.Tensor:
-        return x.sin()
-
-    graph_module, inputs = _captured(function, torch.ones(3))
-    before = program_key(graph_module, inputs)
-    with torch.no_grad():
-        assert program_key(graph_module, inputs) != before
-    with torch.autocast("cpu", dtype=torch.bfloat16):
-        assert program_key(graph_module, inputs) != before
-    assert program_key(graph_module, inputs) == before
-
-
-def test_a_key_depends_on_what_the_user_chose() -> None:
-    captured = _captured(lambda x: x.sin(), torch.ones(3))
-    chosen = (
-        None,
-        *(Options(**o) for o in ({"mode": "strict"}, {"rng": "counter"}, {"activation_budget": 1.0})),
-    )
-    assert len({program_key(*captured, options) for options in chosen}) == 4
-    assert program_key(*captured) == program_key(*captured, Options(verify=True))
 
 
 def test_a_program_with_missing_parts_is_compiled_again(

@@ -1,10 +1,10 @@
 """The canonical hash of a graph: equal for graphs that compute the same thing in the same way, in every process.
 
-It depends on call targets, arguments, specs, kinds of inputs and outputs, ranges of symbols and the relations between
-them that were recorded so far (so take it before a backend adds to them). It does not depend on names of nodes, symbols
-and attributes, on object identities, the order of dicts, hints, sources or the user's lines. Symbols and alias sets are
-numbered in order of appearance. Whoever reuses what was compiled for an equal hash must still check the shape guards
-that its compilation recorded, since those were answered from that compilation's hints.
+It depends on call targets, arguments, specs, kinds of inputs and outputs, ranges of symbols and what else is known of
+them so far: recorded relations and learned facts (so take it before a backend adds to them). It does not depend on
+names of nodes, symbols and attributes, on object identities, the order of dicts, hints, sources or the user's lines.
+Symbols and alias sets are numbered in order of appearance. Whoever reuses what was compiled for an equal hash must
+still check the shape guards that its compilation recorded, since those were answered from that compilation's hints.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from fx_interface.tensor_spec import (
     ValueSpec,
 )
 
-HASH_VERSION = 1
+HASH_VERSION = 2
 """Part of every hash; changes when the canonical form does."""
 
 
@@ -68,7 +68,10 @@ class _Writer:
     def relations(self) -> list[str]:
         guards = [] if self.env is None else self.env.guards
         facts = [guard.relation for guard in guards]
-        return sorted(f"{self.integer(fact.lhs)} {fact.op} {self.integer(fact.rhs)}" for fact in facts)
+        lines = [f"{self.integer(fact.lhs)} {fact.op} {self.integer(fact.rhs)}" for fact in facts]
+        if self.env is not None:
+            lines += [f"{self.integer(value)} {what}" for value, what in self.env.learned()]
+        return sorted(lines)
 
     def graph(self, graph: Graph, owner: GraphModule) -> list[str]:
         numbers: dict[Node, int] = {}

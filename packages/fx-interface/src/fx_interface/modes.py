@@ -12,6 +12,8 @@ from typing import Any, Final
 import torch
 from torch.autograd import grad_mode
 
+from fx_interface import torch_state
+
 enter_autocast: Final[Any] = getattr(torch.amp, "_enter_autocast")  # noqa: B009
 exit_autocast: Final[Any] = getattr(torch.amp, "_exit_autocast")  # noqa: B009
 enter_inference_mode: Final[Any] = getattr(grad_mode, "_enter_inference_mode")  # noqa: B009
@@ -38,19 +40,7 @@ BLOCKS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
 """Functions that enter a block and give back what the one beside them is called with to leave it."""
 
 SWITCHES: Final[Mapping[Callable[..., Any], Callable[[], Any]]] = {
-    torch._C._set_grad_enabled: torch.is_grad_enabled,
-    torch._C._set_multithreading_enabled: torch._C._is_multithreading_enabled,
-    torch._C._set_sdp_use_flash: torch._C._get_flash_sdp_enabled,
-    torch._C._set_sdp_use_math: torch._C._get_math_sdp_enabled,
-    torch._C._set_sdp_use_mem_efficient: torch._C._get_mem_efficient_sdp_enabled,
-    torch._C._set_sdp_use_cudnn: torch._C._get_cudnn_sdp_enabled,
-    torch._C._set_sdp_use_overrideable: torch._C._get_overrideable_sdp_enabled,
-    torch._C._set_sdp_priority_order: torch._C._get_sdp_priority_order,
-    torch._C._set_cudnn_enabled: torch._C._get_cudnn_enabled,
-    torch._C._set_cudnn_benchmark: torch._C._get_cudnn_benchmark,
-    torch._C._set_cudnn_deterministic: torch._C._get_cudnn_deterministic,
-    torch._C._set_mkldnn_enabled: torch._C._get_mkldnn_enabled,
-    torch._C._set_mkldnn_deterministic: torch._C._get_mkldnn_deterministic,
+    fact.setter: fact.read for fact in torch_state.FACTS if fact.setter is not None
 }
 """Functions that set a mode, with what reads it."""
 

@@ -24,7 +24,8 @@ from aot_autograd.plan import JointPlan
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
 from fxstack.counter_random import COUNTER
 from fxstack.options import Options
-from fxstack.programs import StoredProgram, load_program, program_key, store_program
+from fxstack.program_keys import program_key
+from fxstack.programs import StoredProgram, load_program, store_program
 from inductor_codegen import CodegenOptions, compile_graph
 from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.native_errors import MissingCompilerError

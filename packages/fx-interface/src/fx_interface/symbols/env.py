@@ -464,6 +464,12 @@ class ShapeEnv:
             for other in value.symbols
         )
 
+    def learned(self) -> Iterator[tuple[IntLike, str]]:
+        """What ``decide`` and ``simplify`` know beside ranges and recorded relations, in an order of its own."""
+        yield from ((fact, "<= 0") for fact in sorted(self._at_most_zero, key=str))
+        yield from ((fact, "== 0") for fact in sorted(self._zero, key=str))
+        yield from ((symbol(atom.name) - value, "is 0") for atom, value in self.replacements.items())
+
     def unbacked(self) -> Iterator[Symbol]:
         """Symbols whose value comes from data."""
         return (atom for atom, info in self.symbols.items() if info.hint is None)
