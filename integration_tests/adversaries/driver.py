@@ -12,7 +12,7 @@ them in processes of some hundred programs (a crash or a hang ends one process, 
 was running) and exits with 1 if an outcome differs.
 
     python integration_tests/adversaries/statements.py 2000 --seed 1 --jobs 2 --backend eager
-    python integration_tests/adversaries/statements.py --only 17 --seed 1 --show
+    python integration_tests/adversaries/statements.py --only 17 --seed 1 --shrink
 """
 
 from __future__ import annotations
@@ -33,6 +33,8 @@ from pathlib import Path
 from random import Random
 from types import ModuleType
 from typing import Any
+
+from shrinking import shrunk
 
 BATCH = 200
 PROGRAM_SECONDS = 60.0
@@ -74,6 +76,9 @@ def main(draw: Draw, comparing: Comparing | None = None, compare: Compare | None
     parser.add_argument("--backend", default="eager", help="a backend's name, or several with commas")
     parser.add_argument("--only", type=int, help="the number of one program, run in this process")
     parser.add_argument("--from", dest="first", type=int, help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--shrink", action="store_true", help="print failing programs without what they do not need"
+    )
     parser.add_argument("--show", action="store_true", help="print each program before it runs")
     options = parser.parse_args()
     numbers = _numbers(options)
@@ -104,10 +109,18 @@ def _run_here(draw: Draw, judge: Compare, numbers: range, options: argparse.Name
             found = judge(source, f"<adversary {options.seed} {number}>", backend)
             if found:
                 failed += 1
+                if options.shrink:
+                    name = f"<adversary {options.seed} {number}>"
+                    source = shrunk(source, partial(_judged, judge, name, backend))
+                    found = judge(source, name, backend)
                 print(f"# program {number} of seed {options.seed} differs under {backend}", flush=True)
                 print(source, *(f"    {line}" for line in found), sep="\n", flush=True)
     print(f"{len(numbers)} programs, {failed} failed", flush=True)
     return failed
+
+
+def _judged(judge: Compare, name: str, backend: str, source: str) -> list[str]:
+    return list(judge(source, name, backend))
 
 
 def _run_batches(options: argparse.Namespace) -> int:

@@ -111,8 +111,14 @@ def in_place(scope: Scope, block: Block) -> list[str]:
     t, u = scope.pick(*scope.tensors), scope.pick(*scope.tensors)
     return [
         scope.pick(
-            f"{t} += 1", f"{t} = {t}.clone().mul_(2)", f"B.add_({t}.detach().sum(0))", f"{t} = {t}.clone(); {t}[0] = 1.0",
-            f"with torch.no_grad(): W.mul_(0.5)", f"{t} = {t} + 0; {t}.add_({u})", f"B.zero_()", f"{t}[:1].detach().mul_(2)",
+            f"{t} += 1",
+            f"{t} = {t}.clone().mul_(2)",
+            f"B.add_({t}.detach().sum(0))",
+            f"{t} = {t}.clone(); {t}[0] = 1.0",
+            "with torch.no_grad(): W.mul_(0.5)",
+            f"{t} = {t} + 0; {t}.add_({u})",
+            "B.zero_()",
+            f"{t}[:1].detach().mul_(2)",
             f"{t}.detach().copy_({u}.detach())",
         )  # fmt: skip
     ]
@@ -122,9 +128,15 @@ def breaking(scope: Scope, block: Block) -> list[str]:
     t = scope.pick(*scope.tensors)
     return [
         scope.pick(
-            'print(end="")', f'print("sum", {t}.shape, {t}.requires_grad)', "brk()", f"print({t}.sum().item() > 0)",
-            f"{t} = brk({t})", f"LOG.append(brk({scope.number()}))", "brk(), tick(), brk()",
-            f"BOX.n = brk(BOX.n) + {scope.number()} % 3", f"{t} = {t} * brk(2) + brk({t})",
+            'print(end="")',
+            f'print("sum", {t}.shape, {t}.requires_grad)',
+            "brk()",
+            f"print({t}.sum().item() > 0)",
+            f"{t} = brk({t})",
+            f"LOG.append(brk({scope.number()}))",
+            "brk(), tick(), brk()",
+            f"BOX.n = brk(BOX.n) + {scope.number()} % 3",
+            f"{t} = {t} * brk(2) + brk({t})",
         )  # fmt: skip
     ]
 
@@ -160,15 +172,40 @@ def effect(scope: Scope, block: Block) -> list[str]:
     own = scope.pick(*scope.lists) if scope.lists else "QUEUE.copy()"
     return [
         scope.pick(
-            f"LOG.append({n})", f"LOG.append(({t}).shape)", f"LOG.extend({items})", f"LOG[:0] = {items}[:2]", "LOG and LOG.pop()",
-            f"TABLE[{n}] = {m}", f"TABLE.setdefault({n}, []) if {n} not in TABLE else TABLE.pop({n}, None)",
-            f"TABLE.update({{{n}: {m}, 'a': {n}}})", f"MEMBERS.add({n})", f"MEMBERS.discard({n})", f"BOX.n += {n}",
-            f"BOX.grow({n})", f"BOX.items.append({n})", f"BOX.items = BOX.items + [{n}]", f"setattr(BOX, 'a' + str({n} % 2), {m})",
-            f"TOTAL = TOTAL + {n}", "TOTAL += 1", f"COUNTS[{n}] += 1", f"COUNTS.update({items})", f"QUEUE.append({n})",
-            f"LOG.append(next(IT, None))", f"LOG.append(next(COUNTING))", f"{own}.append({n})", f"{own}.insert(0, {n})",
-            f"{own} and {own}.pop()", f"BOX.last = ({t}).detach()", f"LOG.append(TABLE.copy())", f"del LOG[:2]",
-            f"TABLE[1] = {items}", f"LOG.append(list(map(lambda p: p + TOTAL, {items})))", f"MEMBERS.update({items})",
-            f"BOX.__dict__.setdefault('extra', []).append({n})", f"LOG.append(BOX.grow)", f"QUEUE.extendleft({items})",
+            f"LOG.append({n})",
+            f"LOG.append(({t}).shape)",
+            f"LOG.extend({items})",
+            f"LOG[:0] = {items}[:2]",
+            "LOG and LOG.pop()",
+            f"TABLE[{n}] = {m}",
+            f"TABLE.setdefault({n}, []) if {n} not in TABLE else TABLE.pop({n}, None)",
+            f"TABLE.update({{{n}: {m}, 'a': {n}}})",
+            f"MEMBERS.add({n})",
+            f"MEMBERS.discard({n})",
+            f"BOX.n += {n}",
+            f"BOX.grow({n})",
+            f"BOX.items.append({n})",
+            f"BOX.items = BOX.items + [{n}]",
+            f"setattr(BOX, 'a' + str({n} % 2), {m})",
+            f"TOTAL = TOTAL + {n}",
+            "TOTAL += 1",
+            f"COUNTS[{n}] += 1",
+            f"COUNTS.update({items})",
+            f"QUEUE.append({n})",
+            "LOG.append(next(IT, None))",
+            "LOG.append(next(COUNTING))",
+            f"{own}.append({n})",
+            f"{own}.insert(0, {n})",
+            f"{own} and {own}.pop()",
+            f"BOX.last = ({t}).detach()",
+            "LOG.append(TABLE.copy())",
+            "del LOG[:2]",
+            f"TABLE[1] = {items}",
+            f"LOG.append(list(map(lambda p: p + TOTAL, {items})))",
+            f"MEMBERS.update({items})",
+            f"BOX.__dict__.setdefault('extra', []).append({n})",
+            "LOG.append(BOX.grow)",
+            f"QUEUE.extendleft({items})",
         )  # fmt: skip
     ]
 
@@ -216,7 +253,12 @@ def while_(scope: Scope, block: Block) -> list[str]:
     name = scope.new("n")
     inner = scope.inside(loop=True)
     inner.numbers.append(name)
-    lines = [f"{name} = {scope.number()}", f"while {name} > 0:", f"    {name} -= 1; tick()", *_indented(block(inner))]
+    lines = [
+        f"{name} = {scope.number()}",
+        f"while {name} > 0:",
+        f"    {name} -= 1; tick()",
+        *_indented(block(inner)),
+    ]
     if scope.random.random() < 0.4:
         it = scope.new("it")
         lines[0:0] = [f"{it} = iter({scope.items()})"]

@@ -109,7 +109,9 @@ def _function(random: Random, name: str, functions: list[str], generators: list[
     scope.tensors, scope.numbers, scope.indices = ["t"], ["k"], ["q"]
     body = [*_global(random), *_block(scope)]
     body.append(f"return {scope.tensor()}")
-    head = random.choice(["", "", "", "@torch.no_grad()\n", "@torch.enable_grad()\n", "@torch.inference_mode(False)\n"])
+    head = random.choice(
+        ["", "", "", "@torch.no_grad()\n", "@torch.enable_grad()\n", "@torch.inference_mode(False)\n"]
+    )
     return head + _text(f"def {name}(t, k, q):", body)
 
 

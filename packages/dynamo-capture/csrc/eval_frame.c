@@ -452,6 +452,8 @@ static PyMethodDef methods[] = {
      "call_rest(function, *args): call, and go on for as long as the result is a rest."},
     {"traceback_frame", fxs_traceback_frame, METH_VARARGS,
      "traceback_frame(code, globals, offset, line): a frame that stands at an instruction and never runs."},
+    {"call_suspended", (PyCFunction)(void (*)(void))fxs_call_suspended, METH_FASTCALL,
+     "call_suspended(function, *args): the same for the rest of a frame that the caller has called."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -83,10 +83,10 @@ void fxs_leave_traceback(void)
     PyErr_Restore(type, value, traceback);
 }
 
-PyObject *fxs_call_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+static PyObject *go_on(PyObject *const *args, Py_ssize_t count)
 {
     if (count < 1) {
-        PyErr_SetString(PyExc_TypeError, "call_rest(function, *args)");
+        PyErr_SetString(PyExc_TypeError, "a function is called, with its arguments");
         return NULL;
     }
     PyObject *result = PyObject_Vectorcall(args[0], args + 1, (size_t)(count - 1), NULL);
@@ -95,8 +95,23 @@ PyObject *fxs_call_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
         result = PyObject_Vectorcall(rest->call[0], rest->call + 1, (size_t)(Py_SIZE(rest) - 1), NULL);
         Py_DECREF(rest);
     }
+    return result;
+}
+
+PyObject *fxs_call_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *result = go_on(args, count);
     if (result == NULL) {
         note_traceback();
+    }
+    return result;
+}
+
+PyObject *fxs_call_suspended(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
+{
+    PyObject *result = go_on(args, count);
+    if (result == NULL) {
+        fxs_thread.rest_traceback = NULL;
     }
     return result;
 }

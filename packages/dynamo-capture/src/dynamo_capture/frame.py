@@ -165,6 +165,7 @@ class Frame:
         "made",
         "next",
         "operands",
+        "raised",
         "stack",
         "steps",
         "tx",
@@ -185,6 +186,7 @@ class Frame:
         self.exceptions: list[Value] = []
         self.handling: list[Handling] = []
         self.caught = Handling(0, False, None)
+        self.raised: tuple[tuple[Value, int | None], ...] = ()
         self.kw_names: tuple[str, ...] = ()
         self.is_generator = prepared.body.is_generator
         self.callee: Value | None = None
@@ -240,11 +242,21 @@ class Frame:
             raise raised
         raised.__traceback__ = None  # whose frames may hold the exception, and values of the program
         del self.stack[step.depth :]
-        self.caught = Handling(step.depth, step.lasti, step.line)
+        self.caught = Handling(step.depth, step.lasti, self._line_of(step, raised.value))
         if step.lasti:
             self.stack.append(Const(step.index))
         self.stack.append(raised.value)
         self.next = step.handler
+
+    def _line_of(self, step: Step, raised: Value) -> int | None:
+        """The line in this frame that an exception's traceback shows: raising it again, as the end of a ``finally`` or
+        ``with`` block does, leaves that as it was."""
+        if step.opname == "RERAISE" or (step.opname == "RAISE_VARARGS" and step.arg == 0):
+            for value, line in reversed(self.raised):
+                if value is raised:
+                    return line
+        self.raised = (*self.raised, (raised, step.line))
+        return step.line
 
     def end_delegation(self, send: Step, value: Value) -> None:
         """Go on after a ``yield from`` whose SEND is ``send``; ``value`` is its result."""

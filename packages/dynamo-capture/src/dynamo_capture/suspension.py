@@ -25,7 +25,7 @@ class Suspended:
 
     def __call__(self) -> Any:
         try:
-            return _eval_frame.call_rest(self.function, *self.args)
+            return _eval_frame.call_suspended(self.function, *self.args)
         except BaseException as error:
             leave(error)
             raise

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
-from torch.utils._device import DeviceContext
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +31,9 @@ def _autocast(device: str) -> torch.dtype | None:
 
 def _mode_key(mode: Any) -> Any:
     """Two device contexts of one device are one mode; any other mode is itself."""
-    return (DeviceContext, str(mode.device)) if type(mode) is DeviceContext else mode
+    kind = type(mode)
+    is_device = kind.__name__ == "DeviceContext" and kind.__module__ == "torch.utils._device"
+    return (kind, str(mode.device)) if is_device else mode
 
 
 def _function_modes() -> tuple[Any, ...]:

@@ -46,7 +46,8 @@ def turn(tx: Trace, setter: Callable[..., Any], value: Any) -> None:
     """Set a switch from here on."""
     if set_switch(tx, setter, value):
         return
-    if read(tx, SWITCHES[setter]) == value:
+    known = read(tx, SWITCHES[setter])
+    if type(known) is type(value) and known == value:
         return
     tx.fold(lambda: setter(value))
     tx.output.call("call_function", setter, (value,), {}, None, tx.where(), pure=False)
@@ -123,7 +124,10 @@ def enable_grad(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 @handles(torch.set_grad_enabled)
 def set_grad_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return _SetGradEnabled(tx, tx.truth(args[0] if args else kwargs["mode"]))
+    given = args[0] if args else kwargs["mode"]
+    if given.python_type() is not bool:
+        raise GraphBreak("CAP214", f"set_grad_enabled({given.describe()})")
+    return _SetGradEnabled(tx, tx.truth(given))
 
 
 class _SetGradEnabled(ContextValue):
@@ -167,13 +171,14 @@ class Block(ContextValue):
         raise NotImplementedError
 
     def enter(self, tx: Trace) -> Value:
-        assert self.starts is not None
+        starts = self.starts
+        assert starts is not None
         self.around = switches()
         settings = self.settings()
         with warnings.catch_warnings():  # the graph gives them
             warnings.simplefilter("ignore")
-            token = self.starts(*settings)
-        node = tx.output.call("call_function", self.starts, settings, {}, None, tx.where(), pure=False)
+            token = tx.fold(lambda: starts(*settings))
+        node = tx.output.call("call_function", starts, settings, {}, None, tx.where(), pure=False)
         self.entered.append((token, node))
         self.inside = switches()
         tx.blocks.append(self)
