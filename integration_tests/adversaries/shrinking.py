@@ -1,4 +1,4 @@
-"""Makes a failing program small: statements are left out, one after the other, for as long as it fails in the same way."""
+"""Makes a failing program small: statements are left out, one by one, for as long as it fails in the same way."""
 
 from __future__ import annotations
 

@@ -3,91 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from random import Random
 
-
-class Scope:
-    """The names that a block may use: tensors of the shape of ``x``, ``indices`` (tensors of integers), Python
-    ``numbers`` and ``lists``. ``budget``: how many statements are left to draw. A block inside has a scope of its own."""
-
-    def __init__(
-        self,
-        random: Random,
-        functions: list[str],
-        generators: list[str],
-        depth: int,
-        budget: int,
-        parent: Scope | None = None,
-    ) -> None:
-        self.random = random
-        self.functions = functions
-        self.generators = generators
-        self.depth = depth
-        self.budget = budget
-        self.tensors: list[str] = list(parent.tensors) if parent else []
-        self.indices: list[str] = list(parent.indices) if parent else []
-        self.numbers: list[str] = list(parent.numbers) if parent else []
-        self.lists: list[str] = list(parent.lists) if parent else []
-        self.in_loop = bool(parent and parent.in_loop)
-        self._count = parent._count if parent else [0]
-
-    def named(self, tensor: str) -> Scope:
-        """This scope, with one more tensor."""
-        self.tensors.append(tensor)
-        return self
-
-    def inside(self, loop: bool = False) -> Scope:
-        """The scope of a block inside, with a part of the budget."""
-        share = min(self.budget, self.random.randint(1, 4))
-        self.budget -= share
-        made = Scope(self.random, self.functions, self.generators, self.depth + 1, share, self)
-        made.in_loop = self.in_loop or loop
-        return made
-
-    def new(self, prefix: str) -> str:
-        self._count[0] += 1
-        return f"{prefix}{self._count[0]}"
-
-    def pick(self, *choices: str) -> str:
-        return self.random.choice(choices)
-
-    def tensor(self) -> str:
-        """An expression for a tensor of the shape of ``x``."""
-        t, u = self.pick(*self.tensors), self.pick(*self.tensors)
-        return self.pick(
-            t, t, f"{t}.sin()", f"({t} * 2 - 1)", f"({t} + {u})", f"torch.relu({t} @ W)", f"{t}.detach()", f"({t} + B)",
-            f"({t} * {self.number()})", f"{t}.clone()", f"torch.where({u} > 0, {t}, {u})", f"torch.full_like({t}, 0.5)",
-            f"({t} * torch.ones(3))", f"{t}.cumsum(0)",
-        )  # fmt: skip
-
-    def number(self) -> str:
-        """An expression for a small integer."""
-        index = self.pick(*self.indices)
-        t = self.pick(*self.tensors)
-        return self.pick(
-            *(self.numbers or ["2"]), str(self.random.randint(0, 3)), f"int({index}.sum()) % 4", f"len({index})",
-            f"{index}.max().item()", f"int(({t} > 0).sum())", f"{t}.shape[0]", f"({index} > 0).sum().item()",
-            "BOX.n % 3", "len(LOG) % 4", "TOTAL % 3",
-        )  # fmt: skip
-
-    def items(self) -> str:
-        """An expression for a list of integers."""
-        index, t = self.pick(*self.indices), self.pick(*self.tensors)
-        number = self.number()
-        return self.pick(
-            *(self.lists or ["[1, 2]"]), f"{index}.tolist()", f"{index}[{index} > 0].tolist()",
-            f"torch.nonzero({index}).flatten().tolist()", f"({t}[:, 0] > 0).tolist()", f"list(range({number}))",
-            f"[len(p) for p in torch.split({index}, 2)]", f"[int(p) for p in {index}]", f"[brk(p) for p in {index}.tolist()]",
-            f"[p for p in range({number}) if brk(p) or p]", f"sorted({index}.tolist(), key=lambda p: -p)",
-        )  # fmt: skip
-
-    def condition(self) -> str:
-        t = self.pick(*self.tensors)
-        return self.pick(
-            f"{self.number()} > 1", f"{t}.sum() > 0", f"bool(({t} > 1).any())", f"{self.number()} % 2", "brk(BOX.n) % 2",
-            f"{t}.requires_grad", "torch.is_grad_enabled()", f"len({self.items()}) > 2",
-        )  # fmt: skip
-
+from statement_loops import COUNTS_ON, HEADS
+from statement_scope import Scope
 
 Block = Callable[[Scope], list[str]]
 
@@ -120,7 +38,7 @@ def in_place(scope: Scope, block: Block) -> list[str]:
             "B.zero_()",
             f"{t}[:1].detach().mul_(2)",
             f"{t}.detach().copy_({u}.detach())",
-        )  # fmt: skip
+        )
     ]
 
 
@@ -137,7 +55,7 @@ def breaking(scope: Scope, block: Block) -> list[str]:
             "brk(), tick(), brk()",
             f"BOX.n = brk(BOX.n) + {scope.number()} % 3",
             f"{t} = {t} * brk(2) + brk({t})",
-        )  # fmt: skip
+        )
     ]
 
 
@@ -157,9 +75,15 @@ def from_data(scope: Scope, block: Block) -> list[str]:
         index = scope.pick(*scope.indices)
         lines = [
             f"{name} = "
-            + scope.pick(f"{index}[{index} >= 1]", f"torch.nonzero({index}).flatten()", f"torch.arange({scope.number()} + 1)",
-                         f"torch.cat([{index}, torch.ones(1, dtype=torch.long)])", f"{index}.unique()", f"{index} + 1")
-        ]  # fmt: skip
+            + scope.pick(
+                f"{index}[{index} >= 1]",
+                f"torch.nonzero({index}).flatten()",
+                f"torch.arange({scope.number()} + 1)",
+                f"torch.cat([{index}, torch.ones(1, dtype=torch.long)])",
+                f"{index}.unique()",
+                f"{index} + 1",
+            )
+        ]
     if kind == 2:
         scope.indices.append(name)
         lines.append(f"if not len({name}): {name} = torch.ones(1, dtype=torch.long)")
@@ -206,40 +130,31 @@ def effect(scope: Scope, block: Block) -> list[str]:
             f"BOX.__dict__.setdefault('extra', []).append({n})",
             "LOG.append(BOX.grow)",
             f"QUEUE.extendleft({items})",
-        )  # fmt: skip
+        )
     ]
-
-
-_SOURCES = (
-    "for {i} in {items}:", "for {i} in range({n}):", "for {i}, {j} in enumerate({items}):", "for {i} in {q}:",
-    "for {j}, {i} in enumerate({q}):", "for {i}, {j} in zip({items}, {items2}):", "for {i}, {j} in zip({q}, {items}):",
-    "for {i}, {j} in itertools.groupby({items}):", "for {i}, {j} in itertools.groupby(enumerate({items}), lambda p: p[1]):",
-    "for {i} in itertools.chain({items}, {items2}):", "for {i} in itertools.islice({items}, 1, 3):",
-    "for {i} in itertools.accumulate({items}):", "for {i}, {j} in itertools.product({items}[:2], range(2)):",
-    "for {i}, {j} in itertools.pairwise({items}):", "for {i} in map(lambda p: p * 2, {items}):",
-    "for {i} in filter(None, {items}):", "for {i} in filter(lambda p: brk(p) != 1, {items}):", "for {i} in reversed({items}):",
-    "for {i}, {j} in sorted(COUNTS.items(), key=repr):", "for {i}, {j} in list(TABLE.items()):", "for {i} in itertools.takewhile(lambda p: p < 2, {items}):",
-    "for {i} in (p + 1 for p in {items}):", "for {i} in (brk(p) for p in {items}):", "for {i}, {j} in itertools.zip_longest({items}, {items2}, fillvalue=0):",
-    "for {i} in map(brk, {items}):", "for {i} in iter({items}):", "for {i} in {t}.unbind(0):", "for {i} in {q}.split(2):",
-    "for {i} in dict.fromkeys({items}):", "for {i} in {{*{items}}}:", "for {i}, *{j} in zip({items}, {items2}, {items}):",
-)  # fmt: skip
 
 
 def loop(scope: Scope, block: Block) -> list[str]:
     i, j = scope.new("i"), scope.new("j")
-    source = scope.pick(*_SOURCES).format(
-        i=i, j=j, n=scope.number(), items=scope.items(), items2=scope.items(), q=scope.pick(*scope.indices),
+    source = scope.pick(*HEADS).format(
+        i=i,
+        j=j,
+        n=scope.number(),
+        items=scope.items(),
+        items2=scope.items(),
+        q=scope.pick(*scope.indices),
         t=scope.pick(*scope.tensors),
-    )  # fmt: skip
+    )
     inner = scope.inside(loop=True)
     first = "tick()"
     if scope.generators and scope.random.random() < 0.3:
-        source = f"for {i}, {j} in {scope.pick(*scope.generators)}({scope.tensor()}, {scope.number()}, {scope.pick(*scope.indices)}):"
+        made = f"{scope.pick(*scope.generators)}({scope.tensor()}, {scope.number()}, {scope.pick(*scope.indices)})"
+        source = f"for {i}, {j} in {made}:"
         inner.numbers.append(i)
         inner.tensors.append(j)
     elif "groupby" in source and scope.random.random() < 0.7:
         first = f"tick(); {j} = list({j}); LOG.append((len({j}), {j}[0]))"
-    elif any(word in source for word in (" in range", "reversed", "islice")):
+    elif any(word in source for word in COUNTS_ON):
         inner.numbers.append(i)
     else:
         first = f"tick(); LOG.append(int({i})) if not isinstance({i}, (tuple, torch.Tensor)) else None"
@@ -281,12 +196,25 @@ def if_(scope: Scope, block: Block) -> list[str]:
 
 def with_(scope: Scope, block: Block) -> list[str]:
     manager = scope.pick(
-        "torch.no_grad()", "torch.no_grad()", "torch.enable_grad()", "torch.set_grad_enabled(False)",
-        "torch.set_grad_enabled(True)", f"torch.set_grad_enabled({scope.condition()})", "torch.inference_mode(False)",
-        "torch.autocast('cpu', dtype=torch.bfloat16)", "torch.autocast('cpu', enabled=False)", "torch.device('cpu')",
-        "noted('block')", "contextlib.nullcontext()", "Swallows(ValueError)", "Swallows(Own, ZeroDivisionError)",
-        "contextlib.suppress(Own)", "noted('a'), torch.no_grad()", "contextlib.ExitStack()", "torch.inference_mode()",
-    )  # fmt: skip
+        "torch.no_grad()",
+        "torch.no_grad()",
+        "torch.enable_grad()",
+        "torch.set_grad_enabled(False)",
+        "torch.set_grad_enabled(True)",
+        f"torch.set_grad_enabled({scope.condition()})",
+        "torch.inference_mode(False)",
+        "torch.autocast('cpu', dtype=torch.bfloat16)",
+        "torch.autocast('cpu', enabled=False)",
+        "torch.device('cpu')",
+        "noted('block')",
+        "contextlib.nullcontext()",
+        "Swallows(ValueError)",
+        "Swallows(Own, ZeroDivisionError)",
+        "contextlib.suppress(Own)",
+        "noted('a'), torch.no_grad()",
+        "contextlib.ExitStack()",
+        "torch.inference_mode()",
+    )
     return [f"with {manager}:", *_indented(block(scope.inside()))]
 
 
@@ -303,8 +231,14 @@ def switched(scope: Scope, block: Block) -> list[str]:
 
 
 def try_(scope: Scope, block: Block) -> list[str]:
-    raised = scope.pick(f"if {scope.condition()}: raise Own({scope.number()})", f"{scope.items()}[{scope.number()}]",
-                        f"1 / ({scope.number()} - 1)", "raise ValueError('always')", "assert BOX.n % 2, BOX.n", "pass")  # fmt: skip
+    raised = scope.pick(
+        f"if {scope.condition()}: raise Own({scope.number()})",
+        f"{scope.items()}[{scope.number()}]",
+        f"1 / ({scope.number()} - 1)",
+        "raise ValueError('always')",
+        "assert BOX.n % 2, BOX.n",
+        "pass",
+    )
     lines = ["try:", *_indented([*block(scope.inside()), raised])]
     if scope.random.random() < 0.7:
         caught = scope.new("e")
@@ -322,10 +256,16 @@ def call(scope: Scope, block: Block) -> list[str]:
         return closure(scope, block)
     name = scope.new("t")
     function = scope.pick(*scope.functions)
-    form = scope.pick("{f}({t}, {k}, {q})", "{f}({t}, {k}, {q})", "functools.partial({f}, {t})({k}, {q})",
-                      "[{f}({t}, p, {q}) for p in range({k} % 3 + 1)][-1]", "(lambda p: {f}({t}, p, {q}))({k})",
-                      "next(map(lambda p: {f}({t}, p, {q}), [{k}]))", "{f}(*[{t}, {k}, {q}])",
-                      "max([{f}({t}, {k}, {q})], key=lambda p: brk(1))")  # fmt: skip
+    form = scope.pick(
+        "{f}({t}, {k}, {q})",
+        "{f}({t}, {k}, {q})",
+        "functools.partial({f}, {t})({k}, {q})",
+        "[{f}({t}, p, {q}) for p in range({k} % 3 + 1)][-1]",
+        "(lambda p: {f}({t}, p, {q}))({k})",
+        "next(map(lambda p: {f}({t}, p, {q}), [{k}]))",
+        "{f}(*[{t}, {k}, {q}])",
+        "max([{f}({t}, {k}, {q})], key=lambda p: brk(1))",
+    )
     text = form.format(f=function, t=scope.tensor(), k=scope.number(), q=scope.pick(*scope.indices))
     scope.tensors.append(name)
     return [f"{name} = {text}"]
@@ -336,14 +276,31 @@ def closure(scope: Scope, block: Block) -> list[str]:
     seen, inner = scope.new("n"), scope.new("f")
     lines = [f"{seen} = {scope.number()}", f"def {inner}(p):", f"    nonlocal {seen}", f"    {seen} += p"]
     lines += [f"    {scope.pick('brk()', 'LOG.append(' + seen + ')', 'pass')}", f"    return {seen}"]
-    uses = [f"{inner}({scope.number()})", f"[{inner}(p) for p in {scope.items()}]", f"LOG.extend(map({inner}, {scope.items()}))",
-            f"LOG.append(sum({inner}(p) for p in {scope.items()}))", f"BOX.items.append({inner}(1) and {seen})"]  # fmt: skip
+    uses = [
+        f"{inner}({scope.number()})",
+        f"[{inner}(p) for p in {scope.items()}]",
+        f"LOG.extend(map({inner}, {scope.items()}))",
+        f"LOG.append(sum({inner}(p) for p in {scope.items()}))",
+        f"BOX.items.append({inner}(1) and {seen})",
+    ]
     lines += scope.random.sample(uses, 2)
     scope.numbers.append(seen)
     return lines
 
 
 STATEMENTS: list[tuple[Callable[[Scope, Block], list[str]], int]] = [
-    (assign, 10), (in_place, 3), (breaking, 8), (from_data, 7), (effect, 10), (loop, 9), (while_, 3), (jump, 3), (if_, 3),
-    (with_, 7), (switched, 3), (try_, 4), (call, 6), (closure, 3),
-]  # fmt: skip
+    (assign, 10),
+    (in_place, 3),
+    (breaking, 8),
+    (from_data, 7),
+    (effect, 10),
+    (loop, 9),
+    (while_, 3),
+    (jump, 3),
+    (if_, 3),
+    (with_, 7),
+    (switched, 3),
+    (try_, 4),
+    (call, 6),
+    (closure, 3),
+]

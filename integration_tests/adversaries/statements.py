@@ -1,8 +1,8 @@
 """Statements: loops over data, graph breaks at every kind of place, modes switched around them, effects of every kind.
 
 A program has a few functions that call each other (plain ones, generators, closures, methods, decorated ones) made of
-statements that ``statement_kinds`` draws. What they do to Python's objects is kept in ``WATCHED`` and compared after each
-of three calls, which have other sizes and values.
+statements that ``statement_kinds`` draws. What they do to Python's objects is kept in ``WATCHED`` and compared after
+each of three calls, which have other sizes and values.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from __future__ import annotations
 from random import Random
 
 from driver import Comparing, main
-from statement_kinds import STATEMENTS, Scope
+from statement_kinds import STATEMENTS
+from statement_scope import Scope
 
 _HEADER = """\
 import collections, contextlib, functools, itertools
@@ -153,7 +154,7 @@ def _text(head: str, body: list[str]) -> str:
 
 
 _VERSIONS = frozenset({"version"})
-"""A graph that is compiled ahead of time computes what an operator wrote into a new tensor, and writes once into others;
+"""A graph that is compiled ahead of time makes a new tensor with what was written into it, and writes once into others;
 gradients are added up before they are accumulated."""
 
 
