@@ -13,6 +13,9 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("tensors", 1000, "eager"),
     ("tensors", 1000, "aot_eager"),
     ("tensors", 60, "inductor"),
+    ("statements", 400, "eager"),
+    ("statements", 150, "aot_eager"),
+    ("statements", 25, "inductor"),
 )
 """An adversary, how many of its programs run in CI, and the backends."""
 
