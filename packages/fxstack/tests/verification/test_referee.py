@@ -48,9 +48,21 @@ def test_random_numbers_are_eagers() -> None:
     made, referee = refereed(lambda: torch.rand(5) * 2)
     torch.manual_seed(3)
     assert torch.equal(referee.exact(made), torch.rand(5).double() * 2)
+    made, referee = refereed(lambda: torch.rand(5, generator=torch.Generator().manual_seed(1)))
+    assert torch.equal(referee.exact(made), made.double())
 
 
 def test_integers_are_not_doubled() -> None:
     made, referee = refereed(lambda: torch.tensor([3.0, 1.0]).argsort())
     assert referee.exact(made) is not None
     assert referee.exact(made).dtype == torch.int64
+
+
+def test_operators_that_may_draw_and_do_not_run_in_float64() -> None:
+    attention = torch.nn.functional.scaled_dot_product_attention
+    q = torch.randn(1, 2, 6, 8, requires_grad=True)
+    twin = q.detach().double().requires_grad_()
+    made, referee = refereed(lambda: torch.autograd.grad(attention(q, q, q).sum(), q)[0])
+    (exact,) = torch.autograd.grad(attention(twin, twin, twin).sum(), twin)
+    assert torch.allclose(referee.exact(made), exact, rtol=1e-12, atol=1e-13)
+    assert not torch.equal(referee.exact(made), made.double())

@@ -16,6 +16,7 @@ from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
 from fx_interface.dispatch_mode import DispatchMode
+from fx_interface.undo import random_states
 
 _EXACT = {True: torch.complex128, False: torch.float64}
 """The dtype that stands in for a complex and for a real one."""
@@ -43,12 +44,17 @@ class Referee(DispatchMode):
     def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """Run ``func`` as it is, and on the doubles."""
         doubles = pytree.tree_map_only(Tensor, self.exact, (args, kwargs))
+        may_draw = torch.Tag.nondeterministic_seeded in func.tags
+        before = random_states() if may_draw else ()
         result = func(*args, **kwargs)
+        # attention, say, draws only where it drops something
+        has_generator = any(isinstance(x, torch.Generator) for x in pytree.tree_leaves((args, kwargs)))
+        draws = may_draw and (has_generator or not all(map(torch.equal, before, random_states())))
         tensors = [t for t in pytree.tree_leaves(result) if isinstance(t, Tensor)]
         written = [t for t in pytree.tree_leaves(_written(func, args, kwargs)) if isinstance(t, Tensor)]
         if not any(_rounds(t) for t in (*tensors, *written)):
             return result
-        exact = None if torch.Tag.nondeterministic_seeded in func.tags else self._run(func, doubles)
+        exact = None if draws else self._run(func, doubles)
         if exact is None:
             for tensor in written:
                 self._adopt(tensor, tensor)
