@@ -81,6 +81,6 @@ def test_capture_layer_alone(clean_environment: Path, wheels: Path, tmp_path: Pa
 def test_another_codegen_package(clean_environment: Path, wheels: Path, tmp_path: Path) -> None:
     packages = "fx-interface guards dynamo-capture aot-autograd primtorch-decomps inductor-codegen fxstack"
     _install(clean_environment, wheels, packages + " example-backend")
-    small = [str(clean_environment), "-m", "pip", "install", "--quiet", "platformdirs", "rich", "filelock"]
+    small = [str(clean_environment), "-m", "pip", "install", "--quiet", "platformdirs", "rich"]
     subprocess.run(small, check=True)
     assert "def compiled(" in _run(clean_environment, EXAMPLE_BACKEND, tmp_path)

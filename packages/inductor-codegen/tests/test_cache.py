@@ -16,7 +16,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inductor_codegen.cache import ArtifactStore, content_key
+from inductor_codegen.cache import ArtifactStore, content_key, process_store, temporary_store
+from inductor_codegen.native_errors import CompilationError
+from inductor_codegen.trusted import Folder
 
 KEY = content_key("k")
 
@@ -40,12 +42,6 @@ def test_puts_and_gets(store: ArtifactStore) -> None:
     assert store.get(KEY) is None
     store.remove(KEY)
     assert sorted(path.name for path in store.folder.iterdir()) == [KEY[:2]]
-
-
-def test_a_file_may_be_given_as_a_path(store: ArtifactStore, tmp_path: Path) -> None:
-    source = tmp_path / "made.so"
-    source.write_bytes(b"library")
-    assert store.put(KEY, None, {"graph.so": source}).files["graph.so"].read_bytes() == b"library"
 
 
 LEAVES = st.none() | st.booleans() | st.integers(-(2**60), 2**60) | st.text()
@@ -131,11 +127,11 @@ def test_a_folder_that_cannot_be_made_is_no_obstacle(
     (tmp_path / "file").write_text("in the way")
     store = ArtifactStore(tmp_path / "file" / "store")
 
-    def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
-        (folder / "a.so").write_bytes(b"a")
-        return 7, {"a.so": folder / "a.so"}
+    def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
+        folder.write("a.so", b"a")
+        return 7, {"a.so": folder.read("a.so")}
 
-    made = store.get_or_create(KEY, create)
+    made = store.get_or_create(content_key("in the way"), create)
     assert (made.metadata, made.files["a.so"].read_bytes()) == (7, b"a")
     assert "cannot be used" in caplog.text
 
@@ -170,7 +166,7 @@ def test_the_least_recently_used_go_first(tmp_path: Path) -> None:
 def test_makers_in_threads_make_once(store: ArtifactStore) -> None:
     made: list[int] = []
 
-    def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
+    def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
         made.append(1)
         return 1, {}
 
@@ -205,10 +201,64 @@ def test_makers_in_processes_make_once(store: ArtifactStore, tmp_path: Path) -> 
 
 
 def test_a_failing_maker_leaves_nothing(store: ArtifactStore) -> None:
-    def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
+    def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
         store.get_or_create(KEY, create)
     assert store.get(KEY) is None
     assert not [path for path in store.folder.iterdir() if path.name.startswith(".new")]
+
+
+def test_a_folder_without_room_is_no_obstacle(
+    store: ArtifactStore, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
+        if store.folder in folder.path.parents:
+            raise OSError(28, "No space left on device", str(folder.path))
+        return 1, {"a.so": b"a"}
+
+    made = store.get_or_create(content_key("no room"), create)
+    assert process_store().folder in made.files["a.so"].parents
+    assert "No space left" in caplog.text
+    monkeypatch.setattr("inductor_codegen.temporary.places", lambda: ["/nowhere"])
+    with pytest.raises(CompilationError, match="IND115"), temporary_store():
+        pytest.fail("there is no place")
+
+
+def test_all_entries_can_be_dropped(store: ArtifactStore) -> None:
+    for name in ("a", "b"):
+        store.put(content_key(name), None, {"f": b"x" * 100})
+    assert store.size() > 200
+    store.clear()
+    assert (store.keys(), store.size()) == ([], 0)
+
+
+_KILLED = """
+import os, signal, sys
+from pathlib import Path
+from inductor_codegen.cache import ArtifactStore, process_store
+def create(scratch):
+    scratch.write("half", b"written")
+    print(process_store().folder, flush=True)
+    os.kill(os.getpid(), signal.SIGKILL)
+ArtifactStore(Path(sys.argv[1])).get_or_create(sys.argv[2], create)
+"""
+
+
+def test_what_a_killed_process_left_is_removed(
+    store: ArtifactStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    command = [sys.executable, "-c", _KILLED, str(store.folder), KEY]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    left = Path(done.stdout.strip())
+    assert left.parent == tmp_path
+    assert left.exists()
+    assert [name for name in os.listdir(store.folder) if name.startswith(".new-")]
+    with temporary_store() as held:
+        store.put(KEY, 1)
+        assert held.folder.exists()
+    assert not left.exists()
+    assert not [name for name in os.listdir(store.folder) if name.startswith(".new-")]

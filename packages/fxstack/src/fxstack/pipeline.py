@@ -10,10 +10,8 @@ the callable without tracing, lowering or compiling anything.
 from __future__ import annotations
 
 import logging
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from torch.fx import GraphModule
@@ -27,7 +25,7 @@ from fxstack.options import Options
 from fxstack.program_keys import program_key
 from fxstack.programs import StoredProgram, load_program, store_program
 from inductor_codegen import CodegenOptions, compile_graph
-from inductor_codegen.cache import ArtifactStore
+from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.native_errors import MissingCompilerError
 from primtorch_decomps import DECOMPOSITIONS, LIBRARY, STRICT, decompose
 
@@ -74,8 +72,8 @@ def _load_or_compile(
     graph_module: GraphModule, example_inputs: Sequence[Any], options: Options
 ) -> _Compiled | StoredProgram:
     if not options.cache:
-        with tempfile.TemporaryDirectory(prefix="fxstack-") as folder:  # a loaded library outlives its file
-            return _compile(graph_module, example_inputs, options, ArtifactStore(Path(folder)))
+        with temporary_store() as passing:
+            return _compile(graph_module, example_inputs, options, passing)
     assert options.cache_dir is not None
     store = ArtifactStore(options.cache_dir)
     key = program_key(graph_module, example_inputs, options)

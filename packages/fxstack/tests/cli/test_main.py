@@ -5,18 +5,18 @@ from pathlib import Path
 import pytest
 
 from fxstack.cli import main
+from inductor_codegen.cache import ArtifactStore
 
 
 def test_cache_says_where_and_how_much_and_clears(
     cache_dir: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cache_dir.mkdir()
-    (cache_dir / "artifact").write_bytes(b"x" * 2**20)
+    ArtifactStore(cache_dir).put("ab", None, {"library": b"x" * 2**20})
     assert main(["cache"]) == 0
-    assert "1 files, 1.0 MiB" in " ".join(capsys.readouterr().out.split())
+    assert "1 artifacts, 1.0 MiB" in " ".join(capsys.readouterr().out.split())
     assert main(["cache", "--clear"]) == 0
-    assert "0 files" in capsys.readouterr().out
-    assert not cache_dir.exists()
+    assert "0 artifacts" in capsys.readouterr().out
+    assert not list(cache_dir.rglob("library"))
 
 
 def test_doctor_succeeds_where_a_compiler_is_and_fails_where_none(

@@ -2,30 +2,35 @@
 
 An entry is a folder ``<first two characters>/<key>`` with ``entry.json`` and the entry's files. It appears by one
 rename, so nobody sees half of it, and everything in it is hashed: what does not fit its hash is logged, removed and
-made again. The store's folder must belong to the user and be writable by nobody else: libraries are loaded out of it.
+made again. Libraries are loaded out of the store, so that nothing is read from or written to a folder that others can
+change (``trusted``): what would be kept there is made in a temporary folder of this process.
 """
 
 from __future__ import annotations
 
+import atexit
 import contextlib
+import errno
+import functools
 import hashlib
 import json
 import logging
 import os
-import shutil
-import stat
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
-from filelock import FileLock
 from platformdirs import user_cache_path
+
+from inductor_codegen.native_errors import CompilationError
+from inductor_codegen.temporary import sweep_once, temporary_folder
+from inductor_codegen.trusted import Folder, open_folder
 
 _LOG = logging.getLogger("inductor_codegen")
 _FORMAT = 1
 _ENTRY = "entry.json"
+_NEW = ".new-"
 DEFAULT_MAX_BYTES = 4 << 30
 """Entries beyond this many bytes are dropped, least recently used first."""
 
@@ -54,6 +59,10 @@ class Artifact:
     files: Mapping[str, Path]
 
 
+Create: TypeAlias = Callable[[Folder], tuple[Any, Mapping[str, bytes]]]
+"""Makes an entry's metadata and files, in a scratch folder."""
+
+
 class ArtifactStore:
     """A folder of artifacts. Safe to use from several threads and processes at once."""
 
@@ -61,143 +70,200 @@ class ArtifactStore:
         self.folder = default_folder() if folder is None else folder
         self.max_bytes = max_bytes
         self._written = 0
-        self._usable: bool | None = None
 
     def get(self, key: str) -> Artifact | None:
         """The entry under ``key``, or None. A damaged entry is logged and removed, and counts as none."""
-        path = self._path(key)
-        if not self._trusted():
-            return None
+        name, path = _shelf(key), self._path(key)
         try:
-            text = (path / _ENTRY).read_bytes()
+            with open_folder(self.folder) as top, top.folder(name) as shelf, shelf.folder(key) as entry:
+                text = entry.read(_ENTRY)
+                try:
+                    found = _check(key, entry, text)
+                except (OSError, ValueError, KeyError, TypeError) as error:
+                    _LOG.warning("cache entry %s is damaged (%s); removed, compiling again", path, error)
+                else:
+                    with contextlib.suppress(OSError):
+                        entry.touch(_ENTRY)
+                    return found
         except (FileNotFoundError, NotADirectoryError):
             return None
         except OSError as error:
-            _LOG.warning("cache entry %s cannot be read (%s); compiling again", path, error)
+            _warn_once(f"the cache folder {self.folder} is not used: {_reason(error)}")
             return None
-        try:
-            found = _check(key, path, text)
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            _LOG.warning("cache entry %s is damaged (%s); removed, compiling again", path, error)
-            self.remove(key)
-            return None
-        with contextlib.suppress(OSError):
-            os.utime(path / _ENTRY)
-        return found
+        self.remove(key)
+        return None
 
-    def put(self, key: str, metadata: Any, files: Mapping[str, bytes | Path] | None = None) -> Artifact:
-        """Store an entry and return it; one that is there already is replaced. A file given as a path is copied.
+    def put(self, key: str, metadata: Any, files: Mapping[str, bytes] | None = None) -> Artifact:
+        """Store an entry and return it; one that is there already is replaced.
 
-        OSError if the folder cannot be written.
+        OSError if the folder cannot be written, UntrustedError (one of them) if another user could.
         """
-        target = self._path(key)
-        self._prepare()
-        staging = Path(tempfile.mkdtemp(prefix=".new-", dir=self.folder))
-        try:
-            listing = {name: _copy(content, staging / name) for name, content in (files or {}).items()}
-            body = _canonical(metadata)
-            seal = _seal(key, body, listing)
-            entry = {"format": _FORMAT, "key": key, "metadata": metadata, "files": listing, "seal": seal}
-            (staging / _ENTRY).write_text(json.dumps(entry, separators=(",", ":")))
-            self._written += sum(item["size"] for item in listing.values()) + len(body)
-            target.parent.mkdir(exist_ok=True)
-            self._swap(staging, target)
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
+        body = _canonical(metadata)
+        with self._opened() as top, top.folder(_shelf(key), create=True) as shelf:
+            with top.scratch(_NEW) as staging:
+                listing = {name: _keep(data, name, staging) for name, data in (files or {}).items()}
+                seal = _seal(key, body, listing)
+                entry = {"format": _FORMAT, "key": key, "metadata": metadata, "files": listing, "seal": seal}
+                staging.write(_ENTRY, json.dumps(entry, separators=(",", ":")).encode())
+                self._swap(top, staging.path.name, shelf, key)
+            target = shelf.path / key
+        self._written += sum(item["size"] for item in listing.values()) + len(body)
         if self._written > self.max_bytes // 16:
             self._written = 0
             self.trim()
         return Artifact(key, json.loads(body), {name: target / name for name in listing})
 
-    def get_or_create(
-        self, key: str, create: Callable[[Path], tuple[Any, Mapping[str, bytes | Path]]]
-    ) -> Artifact:
+    def get_or_create(self, key: str, create: Create) -> Artifact:
         """The entry under ``key``; if there is none, ``create(scratch folder)`` makes its metadata and files.
 
-        Under a lock, so that processes that want the same entry at the same time make it once. Where the folder
-        cannot be used, the entry is made in a temporary folder of this process instead, and a warning says so.
+        Under a lock, so that processes that want the same entry at the same time make it once. Where the folder cannot
+        be used, or has no room, the entry is made in a temporary folder of this process, and a warning says so.
+        CompilationError IND115 where there is no such folder either.
         """
         found = self.get(key)
         if found is not None:
             return found
         try:
-            self._prepare()
+            return self._create(key, create)
         except OSError as error:
-            _LOG.warning("the cache folder %s cannot be used (%s); nothing is kept", self.folder, error)
-            return _make_unkept(key, create)
-        with FileLock(self.folder / f".lock-{key[:2]}"):
+            _warn_once(f"the cache folder {self.folder} cannot be used ({_reason(error)}); nothing is kept")
+        try:
+            return process_store()._create(key, create)
+        except OSError as error:
+            raise no_room(error) from error
+
+    def _create(self, key: str, create: Create) -> Artifact:
+        with self._opened() as top, top.locked(f".lock-{_shelf(key)}"):
             found = self.get(key)
             if found is not None:
                 return found
-            with tempfile.TemporaryDirectory(prefix="fxstack-") as scratch:
-                metadata, files = create(Path(scratch))
+            with top.scratch(_NEW) as scratch:
+                metadata, files = create(scratch)
                 return self.put(key, metadata, files)
 
     def remove(self, key: str) -> None:
         """Drop an entry if it is there. A library of it that is loaded stays usable."""
-        if not self._path(key).exists():
-            return
         with (
             contextlib.suppress(OSError),
-            tempfile.TemporaryDirectory(prefix=".old-", dir=self.folder) as doomed,
+            open_folder(self.folder) as top,
+            top.folder(_shelf(key)) as shelf,
+            top.scratch(_NEW) as doomed,
         ):
-            os.replace(self._path(key), Path(doomed) / "entry")
+            shelf.move(key, doomed, "entry")
+
+    def clear(self) -> None:
+        """Drop every entry."""
+        for key in self.keys():
+            self.remove(key)
+
+    def size(self) -> int:
+        """The bytes that all entries take."""
+        return sum(size for _, size, _ in self._entries())
 
     def keys(self) -> list[str]:
         """Every key, most recently used first."""
-        return [path.parent.name for _, _, path in sorted(self._entries(), reverse=True)]
+        return [key for _, _, key in sorted(self._entries(), reverse=True)]
 
     def trim(self) -> int:
         """Drop the least recently used entries until the rest fit ``max_bytes``; returns the bytes that remain."""
         total = 0
-        for _, size, path in sorted(self._entries(), reverse=True):
+        for _, size, key in sorted(self._entries(), reverse=True):
             total += size
             if total > self.max_bytes:
-                self.remove(path.parent.name)
+                self.remove(key)
                 total -= size
         return total
 
-    def _entries(self) -> Iterator[tuple[float, int, Path]]:
-        for path in self.folder.glob(f"[0-9a-f][0-9a-f]/*/{_ENTRY}"):
-            with contextlib.suppress(OSError):
-                size = sum(item.stat().st_size for item in path.parent.iterdir())
-                yield path.stat().st_mtime, size, path
+    def _entries(self) -> Iterator[tuple[float, int, str]]:
+        with contextlib.suppress(OSError), open_folder(self.folder) as top:
+            for shelf_name in [name for name in top.names() if _is_key(name)]:
+                with contextlib.suppress(OSError), top.folder(shelf_name) as shelf:
+                    for key in filter(_is_key, shelf.names()):
+                        with contextlib.suppress(OSError), shelf.folder(key) as entry:
+                            size = sum(entry.status(name).st_size for name in entry.names())
+                            yield entry.status(_ENTRY).st_mtime, size, key
 
     def _path(self, key: str) -> Path:
-        if not key or not all(c in "0123456789abcdef" for c in key):
-            raise ValueError(f"a key consists of hexadecimal digits, got {key!r}")
-        return self.folder / key[:2] / key
+        return self.folder / _shelf(key) / key
 
-    def _prepare(self) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        self._usable = None
-        if not self._trusted():
-            raise PermissionError(f"{self.folder} belongs to or may be changed by another user")
+    def _opened(self) -> Folder:
+        """The folder, made if it is missing; what killed processes left there is removed the first time."""
+        top = open_folder(self.folder, create=True)
+        sweep_once(top, _NEW)
+        return top
 
-    def _trusted(self) -> bool:
-        if self._usable is None:
-            try:
-                status = self.folder.stat()
-            except OSError:
-                return False
-            foreign = hasattr(os, "getuid") and status.st_uid != os.getuid()
-            shared = bool(status.st_mode & (stat.S_IWGRP | stat.S_IWOTH))
-            self._usable = not foreign and not shared
-            if not self._usable:
-                _LOG.warning(
-                    "the cache folder %s may be changed by another user and is not used", self.folder
-                )
-        return self._usable
-
-    def _swap(self, staging: Path, target: Path) -> None:
-        """Rename ``staging`` to ``target``; whoever comes second wins, and the loser's open files stay valid."""
+    def _swap(self, top: Folder, staging: str, shelf: Folder, key: str) -> None:
+        """Rename ``staging`` to the entry; whoever comes second wins, and the loser's open files stay valid."""
         for _ in range(8):
             try:
-                os.replace(staging, target)
+                top.move(staging, shelf, key)
                 return
-            except OSError:
-                self.remove(target.name)
-        raise OSError(f"cannot write the cache entry {target}")
+            except OSError as error:
+                if error.errno not in (errno.ENOTEMPTY, errno.EEXIST, errno.ENOTDIR):
+                    raise
+                self.remove(key)
+        raise OSError(errno.EBUSY, f"cannot write the cache entry {self._path(key)}")
+
+
+@contextlib.contextmanager
+def temporary_store() -> Iterator[ArtifactStore]:
+    """A store in a temporary folder, removed at the end: a loaded library outlives its file.
+
+    CompilationError IND115 where no temporary folder can be used.
+    """
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(temporary_folder())
+        except OSError as error:
+            raise no_room(error) from error
+        yield ArtifactStore(folder.path)
+
+
+def process_store() -> ArtifactStore:
+    """The store of this process alone, in a temporary folder that is removed when it ends."""
+    return _process_store(os.getpid())
+
+
+@functools.cache
+def _process_store(process: int) -> ArtifactStore:
+    stack = contextlib.ExitStack()
+    folder = stack.enter_context(temporary_folder())
+
+    def remove() -> None:
+        if os.getpid() == process:  # not in a child that was forked
+            stack.close()
+
+    atexit.register(remove)
+    return ArtifactStore(folder.path)
+
+
+@functools.cache
+def _warn_once(text: str) -> None:
+    _LOG.warning("%s", text)
+
+
+def no_room(error: OSError) -> CompilationError:
+    """IND115: there is no folder to compile in."""
+    return CompilationError(
+        "IND115",
+        f"no folder can be written to compile in: {_reason(error)}",
+        action="free some space, or name a folder of your own in $TMPDIR; the graph runs eagerly",
+    )
+
+
+def _reason(error: OSError) -> str:
+    place = "" if error.filename is None else f"{error.filename}: "
+    return f"{place}{error.strerror or error}"
+
+
+def _shelf(key: str) -> str:
+    if not _is_key(key):
+        raise ValueError(f"a key consists of hexadecimal digits, got {key!r}")
+    return key[:2]
+
+
+def _is_key(name: str) -> bool:
+    return bool(name) and all(c in "0123456789abcdef" for c in name)
 
 
 def _canonical(metadata: Any) -> str:
@@ -212,13 +278,12 @@ def _digest(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=20).hexdigest()
 
 
-def _copy(content: bytes | Path, target: Path) -> dict[str, Any]:
-    data = content.read_bytes() if isinstance(content, Path) else content
-    target.write_bytes(data)
+def _keep(data: bytes, name: str, folder: Folder) -> dict[str, Any]:
+    folder.write(name, data)
     return {"size": len(data), "digest": _digest(data)}
 
 
-def _check(key: str, path: Path, text: bytes) -> Artifact:
+def _check(key: str, folder: Folder, text: bytes) -> Artifact:
     entry = json.loads(text)
     if entry["format"] != _FORMAT or entry["key"] != key:
         raise ValueError("it is of another format or key")
@@ -226,16 +291,7 @@ def _check(key: str, path: Path, text: bytes) -> Artifact:
     if entry["seal"] != _seal(key, _canonical(metadata), listing):
         raise ValueError("its record was changed")
     for name, wanted in listing.items():
-        data = (path / name).read_bytes()
+        data = folder.read(name)
         if len(data) != wanted["size"] or _digest(data) != wanted["digest"]:
             raise ValueError(f"{name} was changed")
-    return Artifact(key, metadata, {name: path / name for name in listing})
-
-
-def _make_unkept(key: str, create: Callable[[Path], tuple[Any, Mapping[str, bytes | Path]]]) -> Artifact:
-    folder = Path(tempfile.mkdtemp(prefix="fxstack-"))
-    metadata, files = create(folder)
-    for name, content in files.items():
-        if content != folder / name:
-            _copy(content, folder / name)
-    return Artifact(key, metadata, {name: folder / name for name in files})
+    return Artifact(key, metadata, {name: folder.path / name for name in listing})

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
 import torch
 from torch.fx import GraphModule
 
-from inductor_codegen.cache import ArtifactStore
+from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Program, RunKernel
@@ -35,8 +32,8 @@ def compile_graph(
     program = plan(graph_module)
     if store is not None or options.cache:
         return _build(program, store or ArtifactStore(options.cache_dir), options)
-    with tempfile.TemporaryDirectory(prefix="fxstack-") as folder:  # what is loaded outlives its file
-        return _build(program, ArtifactStore(Path(folder)), options)
+    with temporary_store() as passing:
+        return _build(program, passing, options)
 
 
 def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> CompiledGraph:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
-from inductor_codegen.cache import Artifact, ArtifactStore, content_key
+from inductor_codegen.building import build_library
+from inductor_codegen.cache import Artifact, ArtifactStore, Create, content_key
 from inductor_codegen.codegen.wrapper import EntrySource
-from inductor_codegen.native_errors import ArtifactLoadError
+from inductor_codegen.native_errors import ArtifactLoadError, CompilationError
 from inductor_codegen.runtime import ENTRY_ABI, CompiledGraph, GraphRecord, load
 from inductor_codegen.toolchain import (
     ENTRY_FLAGS,
@@ -18,13 +18,16 @@ from inductor_codegen.toolchain import (
     LARGE_ENTRY_FLAGS,
     Compiler,
     Unit,
-    build_library,
     find_compiler,
 )
+from inductor_codegen.trusted import Folder
 
 LIBRARY = "graph.so"
 """The file of a graph's library in its artifact."""
+_FORMAT = "2"  # libraries that were looked at when they were made, and name their key
 _LARGE_ENTRY = 16384  # characters; the time to optimise more is longer than what it saves in calls
+_EXPORTED = ("fx_abi", "fx_entry", "fx_bind")
+_MARK = '\nextern "C" __attribute__((visibility("default"))) const char {name};\nconst char {name} = 1;\n'
 
 
 def build_graph(
@@ -37,32 +40,53 @@ def build_graph(
 
     ``kernels`` are C++ files that together hold every kernel once; they are compiled at the same time.
 
-    MissingCompilerError IND111 without a compiler; CompilationError IND112 when the text is rejected.
+    MissingCompilerError IND111 without a compiler; CompilationError IND112 when the text is rejected, IND113 to IND115
+    when the compiler cannot do its work.
     """
     compiler = find_compiler(compiler_command, memo=store.folder)
     key = graph_key(entry, kernels, compiler)
 
-    def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
+    def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
         library, record = build_entry(entry, kernels, key, compiler, folder)
         return record.to_data(), {LIBRARY: library}
 
     try:
         return _load(store.get_or_create(key, create))
     except ArtifactLoadError:
-        store.remove(
-            key
-        )  # evicted between look-up and loading, or of another machine: once more, from the text
-        return _load(store.get_or_create(key, create))
+        return load_again(key, create, store, _load)
+
+
+def load_again(
+    key: str, create: Create, store: ArtifactStore, load_it: Callable[[Artifact], CompiledGraph]
+) -> CompiledGraph:
+    """Once more, from the text, what was evicted between look-up and loading, or cannot be loaded.
+
+    CompilationError IND114 if what was just made cannot be loaded either.
+    """
+    store.remove(key)
+    try:
+        return load_it(store.get_or_create(key, create))
+    except ArtifactLoadError as error:
+        store.remove(key)
+        raise CompilationError(
+            "IND114",
+            f"a library that was just made cannot be loaded: {error.what}",
+            action="check the compiler",
+        ) from error
 
 
 def build_entry(
-    entry: EntrySource, kernels: Sequence[str], key: str, compiler: Compiler, folder: Path
-) -> tuple[Path, GraphRecord]:
-    """The library, made in ``folder``, and the record of a graph."""
+    entry: EntrySource, kernels: Sequence[str], key: str, compiler: Compiler, folder: Folder
+) -> tuple[bytes, GraphRecord]:
+    """The content of the library, made in ``folder``, and the record of a graph.
+
+    The library exports a symbol that names its key, so that another graph's is not taken for it.
+    """
     large = len(entry.text) > _LARGE_ENTRY
     units = [Unit(f"kernels{i}", text, KERNEL_FLAGS) for i, text in enumerate(kernels)]
-    units.append(Unit("entry", entry.text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS))
-    library = build_library(compiler, units, folder, LIBRARY)
+    text = entry.text + _MARK.format(name=_mark_of(key))
+    units.append(Unit("entry", text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS))
+    library = build_library(compiler, units, folder, LIBRARY, (*_EXPORTED, _mark_of(key)))
     record = GraphRecord(key, entry.input_kinds, entry.output_kinds, entry.operators, entry.release_gil)
     return library, record
 
@@ -88,8 +112,20 @@ def graph_key(entry: EntrySource, kernels: Sequence[str], compiler: Compiler) ->
     operators = [str(call.to_data()) for call in entry.operators]
     kinds = f"{entry.input_kinds} {entry.output_kinds} {entry.release_gil}"
     return content_key(
-        "graph", str(ENTRY_ABI), torch.__version__, compiler.identity, kinds, entry.text, *kernels, *operators
+        "graph",
+        _FORMAT,
+        str(ENTRY_ABI),
+        torch.__version__,
+        compiler.identity,
+        kinds,
+        entry.text,
+        *kernels,
+        *operators,
     )
+
+
+def _mark_of(key: str) -> str:
+    return f"fx_graph_{key}"
 
 
 def _load(artifact: Artifact) -> CompiledGraph:

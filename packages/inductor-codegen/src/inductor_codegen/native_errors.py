@@ -5,6 +5,8 @@
 | IND111 | no C++ compiler was found |
 | IND112 | the C++ compiler rejected generated code |
 | IND113 | the compiler could not be run, or ran too long |
+| IND114 | what the compiler made is not a usable library |
+| IND115 | there is no folder to compile in |
 | IND301 | a compiled graph was called with a tensor of another size, stride or type (raised as ValueError) |
 | IND302 | an operator returned a tensor of another size or type than the compiler expected (raised as RuntimeError) |
 | IND303 | an operator returned another number of results than its schema says (raised as RuntimeError) |
@@ -21,7 +23,8 @@ class MissingCompilerError(StackError):
 
 
 class CompilationError(UnsupportedProgramError):
-    """The C++ compiler failed on generated code (IND112), or could not be run (IND113)."""
+    """The C++ compiler rejected generated code (IND112), could not be run (IND113), or made no library (IND114), or
+    there was no room for its work (IND115)."""
 
 
 class ArtifactLoadError(StackError):

@@ -10,9 +10,7 @@ import ctypes
 import functools
 import operator
 import struct
-import tempfile
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -21,6 +19,7 @@ from torch.fx import GraphModule, Node
 from fx_interface.builder import GraphBuilder
 from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
+from inductor_codegen.building import build_library
 from inductor_codegen.codegen.cpp.emit import emit_source
 from inductor_codegen.codegen.cpp.sharing import Sharing, sharing_of
 from inductor_codegen.ir.interpret import interpret
@@ -43,7 +42,8 @@ from inductor_codegen.ir.program import (
     View,
 )
 from inductor_codegen.ir.verify import verify_kernel
-from inductor_codegen.toolchain import KERNEL_FLAGS, Unit, build_library, find_compiler
+from inductor_codegen.temporary import temporary_folder
+from inductor_codegen.toolchain import KERNEL_FLAGS, Unit, find_compiler
 
 
 class ExampleGraph:
@@ -117,10 +117,10 @@ def load_kernels(kernels: Sequence[Kernel]) -> dict[str, Any]:
     """Compile kernels and return them as ctypes functions by name."""
     if not kernels:
         return {}
-    folder = Path(tempfile.mkdtemp(prefix="inductor_codegen_test_"))
     flags = (*KERNEL_FLAGS, "-fvisibility=default")
-    path = build_library(find_compiler(), [Unit("kernels", emit_source(kernels), flags)], folder)
-    library = ctypes.CDLL(str(path))
+    with temporary_folder() as folder:
+        build_library(find_compiler(), [Unit("kernels", emit_source(kernels), flags)], folder, "kernels.so")
+        library = ctypes.CDLL(str(folder.path / "kernels.so"))
     found = {}
     for kernel in kernels:
         function = getattr(library, kernel.name)

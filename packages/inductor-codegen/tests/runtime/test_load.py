@@ -11,10 +11,12 @@ from pathlib import Path
 import pytest
 import torch
 
+from inductor_codegen.building import build_library
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.runtime import CompiledGraph, GraphRecord, OperatorCall, Slot, SlotKind, load
 from inductor_codegen.runtime.binding import calibrate, exports
-from inductor_codegen.toolchain import ENTRY_FLAGS, Unit, build_library, find_compiler
+from inductor_codegen.toolchain import ENTRY_FLAGS, Unit, find_compiler
+from inductor_codegen.trusted import open_folder
 
 PROLOGUE = """
 #include <stdint.h>
@@ -91,7 +93,8 @@ def make(
     unit = Unit("entry", PROLOGUE + body + EPILOGUE, ENTRY_FLAGS)
     folder = Path(tempfile.mkdtemp(dir=folder))
     record = GraphRecord("ab", inputs, outputs, operators, release_gil, scratch_limit)
-    return load(record, build_library(find_compiler(), [unit], folder))
+    build_library(find_compiler(), [unit], open_folder(folder))
+    return load(record, folder / "graph.so")
 
 
 @pytest.fixture(params=[True, False], ids=["slot", "attribute"])
@@ -267,6 +270,6 @@ def test_a_library_that_is_none_of_ours_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ArtifactLoadError, match="IND401"):
         load(GraphRecord("ab", "", ""), tmp_path / "absent.so")
     unit = Unit("other", "int unrelated;\n", ENTRY_FLAGS)
-    library = build_library(find_compiler(), [unit], tmp_path)
+    build_library(find_compiler(), [unit], open_folder(tmp_path))
     with pytest.raises(ArtifactLoadError, match="not a compiled graph of this version"):
-        load(GraphRecord("ab", "", ""), library)
+        load(GraphRecord("ab", "", ""), tmp_path / "graph.so")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import shutil
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -11,6 +10,7 @@ from rich.table import Table
 
 from fxstack.cli.doctor import checks
 from fxstack.options import default_cache_dir
+from inductor_codegen.cache import ArtifactStore
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -35,10 +35,8 @@ def _doctor() -> int:
 
 
 def _cache(*, clear: bool) -> int:
-    folder = default_cache_dir()
+    store = ArtifactStore(default_cache_dir())
     if clear:
-        shutil.rmtree(folder, ignore_errors=True)
-    files = [path for path in folder.rglob("*") if path.is_file()] if folder.exists() else []
-    size = sum(path.stat().st_size for path in files)
-    Console().print(f"{folder}: {len(files)} files, {size / 2**20:.1f} MiB")
+        store.clear()
+    Console().print(f"{store.folder}: {len(store.keys())} artifacts, {store.size() / 2**20:.1f} MiB")
     return 0

@@ -18,6 +18,7 @@ from inductor_codegen.native import build_entry
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph
 from inductor_codegen.toolchain import find_compiler
+from inductor_codegen.trusted import open_folder
 
 GOLDEN = Path(__file__).parent / "golden"
 GPU = torch.device("cuda", 0)
@@ -60,8 +61,10 @@ def test_the_text_is_what_it_was(program: Program) -> None:
 
 
 def test_the_text_compiles(program: Program, tmp_path: Path) -> None:
-    library, record = build_entry(write_entry(program, GPU), (), "key", find_compiler(), tmp_path)
-    assert library.exists()
+    library, record = build_entry(
+        write_entry(program, GPU), (), "key", find_compiler(), open_folder(tmp_path)
+    )
+    assert library.startswith(b"\x7fELF")
     assert (record.input_kinds, record.output_kinds) == ("it", "tt")
 
 

@@ -7,9 +7,11 @@ import ctypes
 import pytest
 
 from fx_interface.symbols import IntLike, Symbol, evaluate, floordiv, maximum, minimum, mod, symbol
+from inductor_codegen.building import build_library
 from inductor_codegen.codegen.wrapper.integers import integer, integers, is_static
 from inductor_codegen.codegen.wrapper.preamble import BASE_FUNCTIONS, HELPERS, TYPES, CFunction, declarations
-from inductor_codegen.toolchain import ENTRY_FLAGS, Unit, build_library, find_compiler
+from inductor_codegen.toolchain import ENTRY_FLAGS, Unit, find_compiler
+from inductor_codegen.trusted import open_folder
 
 A, B = symbol("a"), symbol("b")
 EXPRESSIONS: list[IntLike] = [
@@ -39,7 +41,9 @@ def functions(tmp_path_factory: pytest.TempPathFactory) -> list[ctypes._CFuncPtr
         for i, value in enumerate(EXPRESSIONS)
     )
     unit = Unit("integers", TYPES + "#define FX_DEVICE 0, -1\n" + declared + HELPERS + bodies, ENTRY_FLAGS)
-    library = ctypes.CDLL(str(build_library(find_compiler(), [unit], tmp_path_factory.mktemp("lib"))))
+    folder = tmp_path_factory.mktemp("lib")
+    build_library(find_compiler(), [unit], open_folder(folder))
+    library = ctypes.CDLL(str(folder / "graph.so"))
     found = [getattr(library, f"e{i}") for i in range(len(EXPRESSIONS))]
     for function in found:
         function.argtypes, function.restype = (ctypes.c_int64, ctypes.c_int64), ctypes.c_int64

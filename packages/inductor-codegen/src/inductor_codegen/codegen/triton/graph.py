@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.metadata
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -16,10 +15,11 @@ from inductor_codegen.codegen.triton.prepare import KernelLoader, KernelRecord
 from inductor_codegen.codegen.triton.wrapper import kernels_source
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.ir.program import Program
-from inductor_codegen.native import LIBRARY, build_entry, graph_key
+from inductor_codegen.native import LIBRARY, build_entry, graph_key, load_again
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.runtime import CompiledGraph, GraphRecord, load
 from inductor_codegen.toolchain import find_compiler
+from inductor_codegen.trusted import Folder
 
 _MODULE = "kernels.py"
 
@@ -39,7 +39,7 @@ def build_triton_graph(
     key = content_key(graph_key(entry, versions, compiler))
     records = [KernelRecord.of(kernel).to_data() for kernel in program.kernels]
 
-    def create(folder: Path) -> tuple[Any, Mapping[str, bytes | Path]]:
+    def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
         library, record = build_entry(entry, (), key, compiler, folder)
         metadata = {
             "kind": "triton",
@@ -52,10 +52,7 @@ def build_triton_graph(
     try:
         return load_triton_graph(store.get_or_create(key, create))
     except ArtifactLoadError:
-        store.remove(
-            key
-        )  # evicted between look-up and loading, or of another machine: once more, from the text
-        return load_triton_graph(store.get_or_create(key, create))
+        return load_again(key, create, store, load_triton_graph)
 
 
 def load_triton_graph(artifact: Artifact) -> CompiledGraph:
