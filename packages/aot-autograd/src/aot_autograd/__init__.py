@@ -1,5 +1,6 @@
 """Forward and backward graphs ahead of time: tracing, functionalization, partitioning and their runtime."""
 
+import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
 from aot_autograd.__about__ import __version__
 from aot_autograd.decompositions import Decompositions
 from aot_autograd.functions import aot_function, aot_module

@@ -75,6 +75,7 @@ def __getattr__(name: str) -> Any:
     module = _EXPORTS.get(name)
     if module is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    importlib.import_module("fx_interface")  # first: modules that follow get builtins of their own
     value = getattr(importlib.import_module(module), name)
     globals()[name] = value
     return value

@@ -294,6 +294,12 @@ _ENTRIES = (
         "give the graph the tensors that are trained, or turn gradients off (torch.no_grad()); keep autocast, random"
         " numbers and transforms of torch.func away from these tensors",
     ),
+    BreakKind(
+        "CAP254",
+        "a builtin function has been replaced",
+        "torch and the standard library, which the compiler calls, compute with it too",
+        "put the name into the module that uses it instead of into builtins",
+    ),
 )
 
 KINDS: dict[str, BreakKind] = {kind.code: kind for kind in _ENTRIES}

@@ -57,6 +57,7 @@ from dynamo_capture.values import CellValue, Lazy, Value
 from dynamo_capture.varying import history_of, note
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError, UserLocation
 from fx_interface.modes import restored
+from fx_interface.own_builtins import replaced
 from fx_interface.source import ClosureSource, LocalSource, Scope
 
 _log = logging.getLogger("dynamo_capture")
@@ -170,7 +171,12 @@ class FrameCompiler:
             return SKIP_RECURSIVELY if is_closed(view.code, view.globals) else SKIP
         foreign = foreign_interpreter()
         if foreign is not None:
-            return self._leave_to(foreign, view)
+            return self._leave_as_written(
+                view, f"{foreign} is at work, which has to see each operator", "CAP239"
+            )
+        other = replaced()
+        if other is not None:
+            return self._leave_as_written(view, f"builtins.{other} has been replaced", "CAP254")
         if session.refusals.makes_pointless(view.code):
             return SKIP
         stance = current_stance()
@@ -184,18 +190,16 @@ class FrameCompiler:
         finally:
             lock.release()
 
-    def _leave_to(self, foreign: str, view: FrameView) -> Any:
-        """This call runs as it is, and so does all that it calls: each operator is for ``foreign`` to see."""
-        reason = f"{foreign} is at work, which has to see each operator"
+    def _leave_as_written(self, view: FrameView, reason: str, code: str) -> Any:
+        """This call runs as it is, and so does all that it calls."""
         if self._session.fullgraph and id(view.code) in self._session.targets:
             raise propagate(
-                CaptureError(
-                    "CAP239", reason, where=location_of_code(view.code), action=KINDS["CAP239"].advice
-                )
+                CaptureError(code, reason, where=location_of_code(view.code), action=KINDS[code].advice)
             )
         if (view.code, reason) not in self._session.report.eager:
-            _log.info("%s runs uncompiled: [CAP239] %s", view.code.co_qualname, reason)
             self._session.report.eager.append((view.code, reason))
+            with contextlib.suppress(Exception):  # logging may use what was replaced
+                _log.info("%s runs uncompiled: [%s] %s", view.code.co_qualname, code, reason)
         return AS_WRITTEN
 
     def _answer(self, view: FrameView, count: int, stance: Stance) -> Any:
@@ -374,7 +378,9 @@ class FrameCompiler:
         tx.guards.add(guards.global_state())
         tx.guards.add(forward_level_guard())
         with _modes_restored(tx):
-            frame = _RootFrame(tx, prepared, tx.inliner.root_scope(view.globals), _variables(tx, view))
+            frame = _RootFrame(
+                tx, prepared, tx.inliner.root_scope(view.globals, view.builtins), _variables(tx, view)
+            )
             frames: list[Frame] = [frame]
             done = None
             if broken is not None and broken.stop is not None:

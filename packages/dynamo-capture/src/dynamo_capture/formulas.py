@@ -6,7 +6,6 @@ integers and floats. ``FUNCTIONS`` says which functions there are; the text of a
 
 from __future__ import annotations
 
-import builtins
 import ctypes
 import math
 import operator
@@ -15,6 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
+from fx_interface.own_builtins import OWN_BUILTINS
 from fx_interface.source import Source
 
 NUMBERS = (int, float)
@@ -126,7 +126,7 @@ FUNCTIONS: dict[str, Function] = {
 NAMES: dict[Any, str] = {call: name for name, call in {**_NOT_TOTAL, **_TOTAL}.items()}
 """The names of the functions that a program calls by name."""
 SPACE: dict[str, Any] = {
-    "__builtins__": vars(builtins), "math": math, "same": same, "single": single, "small": small, "outcome": outcome,
+    "__builtins__": OWN_BUILTINS, "math": math, "same": same, "single": single, "small": small, "outcome": outcome,
     "made": made, "holding": holding, "ran": ran, "dtype": dtype_of,
 }  # fmt: skip
 """The names in the text of a formula."""

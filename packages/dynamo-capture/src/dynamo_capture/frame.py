@@ -23,6 +23,7 @@ from dynamo_capture.values import (
     Value,
 )
 from fx_interface.errors import UnbackedSymbolError
+from fx_interface.own_builtins import OWN_BUILTINS
 from fx_interface.source import (
     BuiltinSource,
     GlobalSource,
@@ -38,16 +39,20 @@ if TYPE_CHECKING:
 """The argument of the RESUME that follows the yield of a ``yield from``."""
 
 _BUILTINS = vars(sys.modules["builtins"])
+"""The builtins of most programs, which they may change at any time."""
 
 
 class GlobalsScope:
     """One module's global namespace: what was read and written of it."""
 
-    __slots__ = ("_source", "_tx", "known", "real", "written")
+    __slots__ = ("_builtins", "_source", "_tx", "known", "real", "written")
 
-    def __init__(self, tx: Trace, real: dict[str, Any], source: Source | None) -> None:
+    def __init__(
+        self, tx: Trace, real: dict[str, Any], source: Source | None, builtins: dict[str, Any] | None = None
+    ) -> None:
         self._tx = tx
         self.real = real
+        self._builtins = _builtins_of(real) if builtins is None else builtins
         self._source = source
         self.known: dict[str, Value] = {}
         self.written: dict[str, Value | None] = {}
@@ -69,19 +74,26 @@ class GlobalsScope:
         tx = self._tx
         if name in self.real and self.written.get(name, True) is not None:
             made = tx.wrap(self.real[name], self.source_of(name))
-        elif name in _BUILTINS:
-            real = _BUILTINS[name]
-            self._guard_builtin(name, real)
-            made = tx.wrap(real, BuiltinSource(name)) if _is_replaced(real) else Const(real)
+        elif name in self._builtins:
+            made = self._builtin(name, self._builtins[name])
         else:
             raise tx.undefined(name, f"name {name!r} is not defined")
         self.known[name] = made
         return made
 
-    def _guard_builtin(self, name: str, real: Any) -> None:
+    def _builtin(self, name: str, real: Any) -> Value:
+        """A builtin that a program may replace is guarded; those of the stack's own modules never change."""
+        if self._builtins is OWN_BUILTINS:
+            return Const(real)
+        in_root = self._builtins is self._tx.inliner.root_builtins
+        source = BuiltinSource(name) if in_root else ItemSource(known_object(self._builtins), name)
+        self._guard_builtin(name, real, source)
+        return Const(real) if OWN_BUILTINS.get(name) is real else self._tx.wrap(real, source)
+
+    def _guard_builtin(self, name: str, real: Any, source: Source) -> None:
         """A builtin is what it was, and this module has no global of that name."""
         log = self._tx.guards
-        log.is_object(BuiltinSource(name), real)
+        log.is_object(source, real)
         if name in self.written:
             return
         if self._source is None:
@@ -109,8 +121,10 @@ class GlobalsScope:
         self._tx.effects.global_(self, name)
 
 
-def _is_replaced(real: Any) -> bool:
-    return getattr(real, "__module__", "builtins") != "builtins"
+def _builtins_of(real: dict[str, Any]) -> dict[str, Any]:
+    """The builtins of functions that are made in a namespace."""
+    found = real.get("__builtins__", _BUILTINS)
+    return found if isinstance(found, dict) else vars(found)
 
 
 def scope_source(real: dict[str, Any]) -> Source:

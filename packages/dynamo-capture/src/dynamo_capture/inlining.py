@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ class Inliner:
         self._tx = tx
         self._scopes: dict[int, GlobalsScope] = {}
         self._guarded: dict[int, FunctionType] = {}
+        self.root_builtins = vars(builtins)
 
     def scope(self, real: dict[str, Any]) -> GlobalsScope:
         """The namespace of a module, one object per namespace."""
@@ -39,9 +41,10 @@ class Inliner:
             found = self._scopes[id(real)] = GlobalsScope(self._tx, real, scope_source(real))
         return found
 
-    def root_scope(self, real: dict[str, Any]) -> GlobalsScope:
-        """The namespace of the compiled frame itself."""
-        found = self._scopes[id(real)] = GlobalsScope(self._tx, real, None)
+    def root_scope(self, real: dict[str, Any], own: dict[str, Any]) -> GlobalsScope:
+        """The namespace of the compiled frame itself, and the builtins that it was made with."""
+        self.root_builtins = own
+        found = self._scopes[id(real)] = GlobalsScope(self._tx, real, None, own)
         return found
 
     def call_function(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:

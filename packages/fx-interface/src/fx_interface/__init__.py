@@ -1,5 +1,6 @@
 """The contract between the parts of the fxstack compiler: graphs, specs, symbols, sources, guards and backends."""
 
+from fx_interface import own_builtins  # noqa: F401  (first: modules that follow get builtins of their own)
 from fx_interface.__about__ import __version__
 from fx_interface.backend import ENTRY_POINT_GROUP, INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.builder import GraphBuilder

@@ -7,26 +7,16 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from torch.fx import GraphModule
 
+from fx_interface.own_builtins import STACK_PACKAGES
+
+__all__ = ["ENTRY_POINT_GROUP", "INTERFACE_VERSION", "STACK_PACKAGES", "Backend", "CompiledGraph"]
+
 INTERFACE_VERSION: tuple[int, int] = (0, 1)
 """Major and minor version of the graph interface. A plug-in for (M, m) works with (M, n) where n >= m; before 1.0 a
 change of the minor number may break."""
 
 ENTRY_POINT_GROUP = "fx_interface.backends"
 """Entry-point group in which backends register: ``name = "module:object"``."""
-
-STACK_PACKAGES = frozenset(
-    (
-        "fx_interface",
-        "guards",
-        "dynamo_capture",
-        "aot_autograd",
-        "primtorch_decomps",
-        "inductor_codegen",
-        "fxstack",
-    )
-)
-"""Import names of the stack's own packages. Their frames are never the user's program, so capture leaves them alone: a
-compiled graph may call Python functions of its own while the user's frames are being captured."""
 
 CompiledGraph: TypeAlias = Callable[..., Sequence[Any]]
 """What a backend returns: called with the graph's inputs, positionally, it returns the outputs as a tuple or list."""

@@ -1,5 +1,6 @@
 """A compiler for PyTorch programs: ``fxstack.compile(model)``."""
 
+import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
 from dynamo_capture import (
     allow_in_graph,
     assume_constant_result,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any
 
+import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
 from guards.build import SKIPS_BY_DICT_VERSION, build, build_fetcher
 from guards.errors import GuardError
 from guards.explain import Failure, failures, first_failure

@@ -8,6 +8,7 @@ from typing import Any
 from torch._ops import OpOverload
 from torch.fx import GraphModule
 
+import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
 from primtorch_decomps import decomps as _families
 from primtorch_decomps.__about__ import __version__
 from primtorch_decomps.decompose import decompose_with

@@ -1,0 +1,79 @@
+"""The builtins that the stack's own code uses: a copy, taken at import, that a user's program cannot change.
+
+    builtins.len = lambda value: 3        # the user's functions see this one, the compiler's go on with the real one
+
+A function takes its builtins from the entry ``__builtins__`` of its module's globals when it is made. A finder in front
+of the others gives each module of the stack that entry before the module's code runs. Every package imports
+``fx_interface`` first, so that all of its modules but the first are under it.
+
+The standard library and torch, which the compiler calls, read the builtins that everybody does. ``replaced`` says which
+of those are not what they were; while one is that such code computes with, nothing is compiled.
+"""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from types import ModuleType
+from typing import Any
+
+STACK_PACKAGES = frozenset(
+    (
+        "fx_interface",
+        "guards",
+        "dynamo_capture",
+        "aot_autograd",
+        "primtorch_decomps",
+        "inductor_codegen",
+        "fxstack",
+    )
+)
+"""Import names of the stack's own packages. Their frames are never the user's program, so capture leaves them alone: a
+compiled graph may call Python functions of its own while the user's frames are being captured."""
+
+OWN_BUILTINS: dict[str, Any] = dict(vars(builtins))
+"""What a name of the builtins means in the stack's own modules. Nobody writes to it."""
+_CURRENT = vars(builtins)
+_UNUSED_BY_LIBRARIES = frozenset(
+    (
+        *("print", "input", "open", "breakpoint", "help", "exit", "quit", "copyright", "credits", "license", "_"),
+        *("__import__", "exec", "eval", "compile"),
+        *(name for name in OWN_BUILTINS if name.startswith("__") and name.endswith("__")),
+    )
+)
+"""Names that programs replace by something that does the same and more, or that no computation depends on."""
+_WATCHED = tuple((name, OWN_BUILTINS[name]) for name in OWN_BUILTINS if name not in _UNUSED_BY_LIBRARIES)
+
+
+def replaced() -> str | None:
+    """A builtin that is not what it was at import, and that libraries compute with; None: all are."""
+    for name, value in _WATCHED:
+        if _CURRENT.get(name) is not value:
+            return name
+    return None
+
+
+class _OwnSource(SourceFileLoader):
+    """Runs a module's code with builtins of our own."""
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__dict__["__builtins__"] = OWN_BUILTINS
+        super().exec_module(module)
+
+
+class _OwnFinder(MetaPathFinder):
+    """Finds the stack's modules where they are, and has them run by ``_OwnSource``."""
+
+    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name.partition(".")[0] not in STACK_PACKAGES:
+            return None
+        spec = PathFinder.find_spec(name, path, target)
+        loader: Loader | None = None if spec is None else spec.loader
+        if spec is not None and type(loader) is SourceFileLoader:
+            spec.loader = _OwnSource(loader.name, loader.path)
+        return spec
+
+
+sys.meta_path.insert(0, _OwnFinder())
