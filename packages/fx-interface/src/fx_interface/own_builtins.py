@@ -38,7 +38,19 @@ OWN_BUILTINS: dict[str, Any] = dict(vars(builtins))
 _CURRENT = vars(builtins)
 _UNUSED_BY_LIBRARIES = frozenset(
     (
-        *("print", "input", "open", "breakpoint", "help", "exit", "quit", "copyright", "credits", "license", "_"),
+        *(
+            "print",
+            "input",
+            "open",
+            "breakpoint",
+            "help",
+            "exit",
+            "quit",
+            "copyright",
+            "credits",
+            "license",
+            "_",
+        ),
         *("__import__", "exec", "eval", "compile"),
         *(name for name in OWN_BUILTINS if name.startswith("__") and name.endswith("__")),
     )
