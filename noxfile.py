@@ -163,6 +163,13 @@ def fuzz(session: nox.Session) -> None:
         session.error(f"failed: {', '.join(failed)}")
 
 
+@nox.session
+def soak(session: nox.Session) -> None:
+    """Compiles and drops 10,000 functions on 8 threads; fails if memory grows. `-- --functions 1000` for fewer."""
+    install_stack(session)
+    session.run("python", "integration_tests/sweeps/soak.py", *session.posargs, env=ONE_THREAD)
+
+
 def _fuzz_tests(session: nox.Session, folder: str, environment: dict[str, str]) -> None:
     session.run("python", "-m", "pytest", "-q", "-s", "--timeout=0", folder, env=environment)
 

@@ -5,6 +5,8 @@ An adversary is a module beside this one with a function ``draw(random) -> str``
     def program(...): ...           what is compiled
     CALLS = [lambda: (...), ...]    the arguments of each call, made afresh for each way of running the program
     WATCHED = {...}                 optional: objects that the program may change, described after each call
+    CHANGES = [lambda: undo, ...]   optional: for each call what is changed before it (None: nothing); the function that
+                                    a change returns, if it returns one, undoes it right after the call
 
 The text is executed once for each way of running it, so that no state is shared. All calls go to the same compiled
 function, so that later ones meet versions that earlier ones made. ``main`` draws ``count`` programs from a seed, runs
@@ -197,14 +199,34 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
             torch.manual_seed(1)
             second = two()
             with _restored():
-                expected = observe(plain.program, *first, also=watched[0], lines_of=name)
+                expected = observe(
+                    _after(plain, number, plain.program), *first, also=watched[0], lines_of=name
+                )
             with _restored():
-                actual = observe(compiled, *second, also=watched[1], lines_of=name)
+                actual = observe(_after(fast, number, compiled), *second, also=watched[1], lines_of=name)
             found += [
                 f"call {number}: {line}"
                 for line in differences(expected, actual, values=values, ignore=ignored)
             ]
     return found + mistakes
+
+
+def _after(module: Any, number: int, program: Callable[..., Any]) -> Callable[..., Any]:
+    """The program, called after the change that belongs to the call of this number."""
+    changes = getattr(module, "CHANGES", None)
+    change = None if changes is None else changes[number]
+    if change is None:
+        return program
+
+    def call(*args: Any) -> Any:
+        undo = change()
+        try:
+            return program(*args)
+        finally:
+            if undo is not None:
+                undo()
+
+    return call
 
 
 def module_of(source: str, name: str) -> Any:

@@ -221,7 +221,7 @@ def test_a_folder_without_room_is_no_obstacle(
     made = store.get_or_create(content_key("no room"), create)
     assert process_store().folder in made.files["a.so"].parents
     assert "No space left" in caplog.text
-    monkeypatch.setattr("inductor_codegen.temporary.places", lambda: ["/nowhere"])
+    monkeypatch.setattr("inductor_codegen.temporary.places", lambda: [str(store.folder / "absent")])
     with pytest.raises(CompilationError, match="IND115"), temporary_store():
         pytest.fail("there is no place")
 

@@ -35,6 +35,7 @@ import functools
 import logging
 import os
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import CodeType
@@ -112,15 +113,14 @@ def propagate(error: _E) -> _E:
 class FrameCallback:
     """A callback whose mistakes never hurt the program, and whose compilations stay within a cache's limits."""
 
-    __slots__ = ("_callback", "cache")
+    __slots__ = ("__weakref__", "_callback", "cache")
 
     def __init__(self, callback: Callback, cache: CodeCache | None = None) -> None:
         self._callback = callback
         self.cache = CodeCache() if cache is None else cache
-
-    def __del__(self, is_finalizing: Callable[[], bool] = sys.is_finalizing) -> None:
-        if not is_finalizing():  # then modules are half gone, and no frame comes here any more
-            self.cache.reset()  # entries know their callback by its address, so they must not outlive it
+        # Entries know their callback by its address, so they must not outlive it. A ``__del__`` would be too late where
+        # the callback dies in a cycle: the cache's weak references to code are cleared before it runs.
+        weakref.finalize(self, _drop_entries, self.cache, sys.is_finalizing).atexit = False
 
     def __call__(self, frame: FrameView, entry_count: int) -> Any:
         if not self.cache.may_compile(frame.code):
@@ -155,6 +155,11 @@ class FrameCallback:
             self.cache.skip(frame.code, self)
             return SKIP
         return answer
+
+
+def _drop_entries(cache: CodeCache, is_finalizing: Callable[[], bool]) -> None:
+    if not is_finalizing():  # then modules are half gone, and no frame comes here any more
+        cache.reset()
 
 
 def _where(code: CodeType) -> str:

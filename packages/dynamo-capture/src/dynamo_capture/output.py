@@ -13,6 +13,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.sources import FloatTensorSource
 from fx_interface.errors import UserLocation
 from fx_interface.graph import LOCATION_KEY, materialize
+from fx_interface.graph_source import release_source
 from fx_interface.modes import CHANGING
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
@@ -255,6 +256,7 @@ class GraphOutput:
             if part is not made:
                 # A backward may run it in the middle of a compiled program: this frame is not the program's.
                 type(part).forward.__globals__["__name__"] = __name__
+        release_source(made)
         return made
 
     def _assemble(self) -> GraphModule:

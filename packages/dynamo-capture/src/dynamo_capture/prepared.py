@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from types import CodeType
 from typing import Any
@@ -59,17 +60,31 @@ class PreparedCode:
         self.steps = steps
 
 
-_PREPARED: dict[int, PreparedCode] = {}
+_PREPARED: dict[int, tuple[weakref.ref[CodeType], CodeBody, list[Step]]] = {}
+"""By the identity of a code object: what was made of it, as long as it is alive."""
 
 
 def prepare(code: CodeType) -> PreparedCode:
-    """The steps of ``code``; remembered."""
-    found = _PREPARED.get(id(code))
-    if found is not None and found.code is code:
-        return found
+    """The steps of ``code``; remembered as long as it is alive."""
+    key = id(code)
+    found = _PREPARED.get(key)
+    if found is not None and found[0]() is code:
+        return PreparedCode(code, found[1], found[2])
+    body = decode(code)
+    steps = _steps(body)
+
+    def forget(dead: weakref.ref[CodeType]) -> None:
+        known = _PREPARED.get(key)
+        if known is not None and known[0] is dead:
+            del _PREPARED[key]
+
+    _PREPARED[key] = (weakref.ref(code, forget), body, steps)
+    return PreparedCode(code, body, steps)
+
+
+def _steps(body: CodeBody) -> list[Step]:
     from dynamo_capture.opcodes.families import OPCODES
 
-    body = decode(code)
     places = {instruction: index for index, instruction in enumerate(body.instructions)}
     steps = []
     for index, instruction in enumerate(body.instructions):
@@ -86,8 +101,4 @@ def prepare(code: CodeType) -> PreparedCode:
             step.depth = instruction.handler.depth
             step.lasti = instruction.handler.push_lasti
         steps.append(step)
-    made = PreparedCode(code, body, steps)
-    if len(_PREPARED) > 5000:
-        _PREPARED.clear()
-    _PREPARED[id(code)] = made
-    return made
+    return steps

@@ -3,7 +3,6 @@ class's own ``__getitem__``."""
 
 from __future__ import annotations
 
-import functools
 import gc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ import torch
 
 from dynamo_capture.formulas import SPACE, Formula, Text, leaves_of
 from dynamo_capture.hook import RegionFunction
+from dynamo_capture.per_class import once_per_class
 from dynamo_capture.upcoming import owner_of, upcoming
 from dynamo_capture.wrapper_parts import gradient_parts
 from fx_interface.source import ItemSource, LocalSource, Scope, Source
@@ -412,7 +412,7 @@ class GradientPartsSource(Source):
         return f"gradient_parts({self.parent.expression})"
 
 
-@functools.cache
+@once_per_class
 def _has_own_items(cls: type) -> bool:
     found = next(
         (base.__dict__["__getitem__"] for base in cls.__mro__ if "__getitem__" in base.__dict__), None

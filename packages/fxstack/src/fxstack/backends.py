@@ -10,6 +10,7 @@ from torch.fx import GraphModule
 
 from aot_autograd import compile_joint
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
+from fx_interface.graph_source import release_source
 from fx_interface.plugins import load_backend
 from fxstack.foreign_backends import by_sizes
 from fxstack.internal_errors import default_policy, refused
@@ -20,6 +21,12 @@ from primtorch_decomps import LIBRARY
 
 def _run_as_is(graph_module: GraphModule) -> CompiledGraph:
     forward: CompiledGraph = graph_module.forward
+    return forward
+
+
+def _run_traced(graph_module: GraphModule) -> CompiledGraph:
+    forward: CompiledGraph = graph_module.forward
+    release_source(graph_module)
     return forward
 
 
@@ -47,9 +54,9 @@ class AotEager:
                 graph_module,
                 example_inputs,
                 operators=LIBRARY,
-                forward_compiler=_run_as_is,
-                backward_compiler=_run_as_is,
-                inference_compiler=_run_as_is,
+                forward_compiler=_run_traced,
+                backward_compiler=_run_traced,
+                inference_compiler=_run_traced,
             )
 
 

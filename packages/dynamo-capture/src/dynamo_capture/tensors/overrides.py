@@ -10,7 +10,6 @@ import operator
 import types
 from collections.abc import Callable
 from contextlib import nullcontext
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,6 +18,7 @@ from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.per_class import once_per_class
 from dynamo_capture.sources import TensorAttributeSource
 from dynamo_capture.tensors.function_modes import (
     FunctionModes,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 _DISABLED = torch._C._disabled_torch_function_impl
 
 
-@cache
+@once_per_class
 def overrides(cls: type) -> bool:
     """Whether a class of tensors takes over the operations on its instances."""
     return cls is not torch.Tensor and cls.__torch_function__ is not _DISABLED  # type: ignore[attr-defined]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import functools
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.errors import NotConstant
+from dynamo_capture.per_class import once_per_class
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
@@ -89,7 +89,7 @@ _TUPLE_METHODS = (
 )  # fmt: skip
 
 
-@functools.cache
+@once_per_class
 def keeps_tuple_methods(cls: type) -> bool:
     """Whether instances of a subclass of tuple behave as tuples: named tuples, torch's result types."""
     known = (tuple, object)
