@@ -51,6 +51,7 @@ from dynamo_capture.prepared import PreparedCode, prepare
 from dynamo_capture.regions.declared import register_loaded
 from dynamo_capture.report import Replacement
 from dynamo_capture.session import Session
+from dynamo_capture.special_methods import replaced_method
 from dynamo_capture.surroundings import set_aside
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
@@ -177,6 +178,9 @@ class FrameCompiler:
         other = replaced()
         if other is not None:
             return self._leave_as_written(view, f"builtins.{other} has been replaced", "CAP254")
+        method = replaced_method()
+        if method is not None:
+            return self._leave_as_written(view, f"torch.Tensor.{method} has been replaced", "CAP254")
         if session.refusals.makes_pointless(view.code):
             return SKIP
         stance = current_stance()

@@ -15,6 +15,7 @@ from dynamo_capture.calls.slots import attribute_name, refuse
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.polyfills.sorting import sorted_by
+from dynamo_capture.special_methods import rely_on
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
@@ -62,6 +63,7 @@ pure(
 def length(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, TensorValue) and value.meta.spec.sizes:
+        rely_on(tx, "__len__")
         answer = tx.tensors.by_override(len, [value])
         if answer is not None:
             return answer if isinstance(answer, SymValue) else Const(length_from(tx, answer))
@@ -205,6 +207,7 @@ def next_item(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def absolute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, TensorValue):
+        rely_on(tx, "__abs__")
         tx.tensors.check_special(value, "__abs__")
         return tx.tensors.call_method(value, "abs", [], {})
     if isinstance(value, ObjectValue):

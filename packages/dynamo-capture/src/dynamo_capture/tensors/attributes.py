@@ -32,6 +32,7 @@ class TensorAttributes(Operations):
         tx = self._tx
         if owner.attrs is not None and name in owner.attrs:
             return owner.attrs[name]
+        tx.attributes.in_class(torch.Tensor, name)
         spec = owner.meta.spec
         match name:
             case "shape":

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import torch
 
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.special_methods import rely_on
 from dynamo_capture.values.base import IteratorValue, Value
 from dynamo_capture.values.number import SymValue
 from dynamo_capture.values.special_results import length_from, truth_from
@@ -112,6 +113,7 @@ class TensorValue(Value):
         raise GraphBreak("CAP201", "`in` on a tensor compares its content")
 
     def length(self, tx: Trace) -> int:
+        rely_on(tx, "__len__")
         answer = tx.tensors.by_override(len, [self])
         if answer is not None:
             return length_from(tx, answer)
@@ -122,6 +124,7 @@ class TensorValue(Value):
         return tx.env.specialize(size) if isinstance(size, Expr) else size
 
     def truth(self, tx: Trace) -> bool:
+        rely_on(tx, "__bool__")
         answer = tx.tensors.by_override(bool, [self])
         if answer is not None:
             return truth_from(tx, answer)
@@ -135,6 +138,7 @@ class TensorValue(Value):
         from dynamo_capture.values.constant import Const
         from dynamo_capture.values.iterators import SequenceIterator
 
+        rely_on(tx, "__iter__")
         tx.tensors.check_special(self, "__iter__")
         if tx.tensors.modes or (not tx.tensors.disabled and tx.tensors.overriding([self])):
             return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
