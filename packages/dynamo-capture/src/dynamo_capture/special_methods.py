@@ -9,7 +9,7 @@ compiled programs use operators on tensors themselves.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -19,24 +19,24 @@ from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
+    from dynamo_capture.values import Value
 
 
-def _table() -> dict[Callable[..., Any], tuple[str, ...]]:
-    table: dict[Callable[..., Any], tuple[str, ...]] = {
-        operator.getitem: ("__getitem__",),
-        operator.setitem: ("__setitem__",),
-        operator.contains: ("__contains__",),
+def _table() -> dict[Callable[..., Any], tuple[str, str]]:
+    table: dict[Callable[..., Any], tuple[str, str]] = {
+        operator.getitem: ("__getitem__", ""),
+        operator.setitem: ("__setitem__", ""),
+        operator.contains: ("__contains__", ""),
     }
     for row in BINARY.values():
-        names = [row.left, row.right] if row.plain is None else [row.left, BINARY[row.plain].left]
-        table[row.function] = tuple(name for name in names if name is not None)
+        table[row.function] = row.left, (row if row.plain is None else BINARY[row.plain]).right or ""
     table |= {function: (left, right) for function, left, right in COMPARE.values()}
-    table |= {function: (name,) for function, name in UNARY.values()}
+    table |= {function: (name, "") for function, name in UNARY.values()}
     return table
 
 
-METHODS_OF = _table()
-"""By operator function: the special methods that it calls on tensors."""
+_METHODS_OF = _table()
+"""By operator function: the special method of its first operand, and that of its second if only that is a tensor."""
 _OTHERS = (
     "__len__",
     "__iter__",
@@ -63,7 +63,9 @@ _READ = (
 _OWN = vars(torch.Tensor)
 _WATCHED = tuple(
     (name, _OWN.get(name, guards.ABSENT))
-    for name in sorted({*_OTHERS, *_READ, *(name for names in METHODS_OF.values() for name in names)})
+    for name in sorted(
+        {*_OTHERS, *_READ, *(name for names in _METHODS_OF.values() for name in names if name)}
+    )
 )
 """What the class itself holds under these names at import; most are inherited."""
 
@@ -77,7 +79,15 @@ def replaced_method() -> str | None:
     return None
 
 
-def rely_on(tx: Trace, *names: str) -> None:
-    """The trace goes on as torch's own special methods of these names do."""
-    for name in names:
-        tx.attributes.in_class(torch.Tensor, name)
+def rely_on(tx: Trace, name: str) -> None:
+    """The trace goes on as torch's own special method of this name does."""
+    tx.attributes.in_class(torch.Tensor, name)
+
+
+def rely_on_operator(tx: Trace, function: Callable[..., Any], args: Sequence[Value]) -> None:
+    """As ``rely_on``, for the method that answers an operator; other functions have none."""
+    names = _METHODS_OF.get(function)
+    if names is not None and args:
+        tx.attributes.in_class(
+            torch.Tensor, names[bool(names[1]) and not issubclass(args[0].python_type(), torch.Tensor)]
+        )

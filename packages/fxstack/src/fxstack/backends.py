@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from torch.fx import GraphModule
+from torch.fx._lazy_graph_module import _LazyGraphModule
 
 from aot_autograd import compile_joint
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
@@ -25,6 +26,8 @@ def _run_as_is(graph_module: GraphModule) -> CompiledGraph:
 
 
 def _run_traced(graph_module: GraphModule) -> CompiledGraph:
+    if isinstance(graph_module, _LazyGraphModule):
+        graph_module.real_recompile()  # else the first call goes through nn.Module.__call__, which is the user's
     forward: CompiledGraph = graph_module.forward
     release_source(graph_module)
     return forward

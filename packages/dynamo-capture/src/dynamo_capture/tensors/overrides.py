@@ -20,7 +20,7 @@ from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.per_class import once_per_class
 from dynamo_capture.sources import TensorAttributeSource
-from dynamo_capture.special_methods import METHODS_OF, rely_on
+from dynamo_capture.special_methods import rely_on_operator
 from dynamo_capture.tensors.function_modes import (
     FunctionModes,
     Spread,
@@ -139,7 +139,7 @@ class OverriddenTensors(WrapperTensors):
     ) -> Value:
         """One operation, or what the program makes of it."""
         if op == "call_function":
-            rely_on(self._tx, *METHODS_OF.get(function, ()))
+            rely_on_operator(self._tx, function, args)
         answer = self.by_mode(function, args, kwargs)
         if answer is not None:
             return answer
