@@ -160,6 +160,15 @@ def _tell_no(place: Place | None, code: CodeType) -> None:
         raise _RaisesOnlyCompiled(place) from None
 
 
+def _replaced_name() -> str | None:
+    """What the compiler and its libraries compute with, and the program has put something else in place of."""
+    builtin = replaced()
+    if builtin is not None:
+        return f"builtins.{builtin}"
+    method = replaced_method()
+    return None if method is None else f"torch.Tensor.{method}"
+
+
 class FrameCompiler:
     """The hook's callback."""
 
@@ -168,6 +177,9 @@ class FrameCompiler:
 
     def __call__(self, view: FrameView, count: int) -> Any:
         session = self._session
+        other = _replaced_name()
+        if other is not None:
+            return self._leave_as_written(view, f"{other} has been replaced", "CAP254")
         if not (id(view.code) in session.targets or is_worth_capturing(view.code, view.globals)):
             return SKIP_RECURSIVELY if is_closed(view.code, view.globals) else SKIP
         foreign = foreign_interpreter()
@@ -175,12 +187,6 @@ class FrameCompiler:
             return self._leave_as_written(
                 view, f"{foreign} is at work, which has to see each operator", "CAP239"
             )
-        other = replaced()
-        if other is not None:
-            return self._leave_as_written(view, f"builtins.{other} has been replaced", "CAP254")
-        method = replaced_method()
-        if method is not None:
-            return self._leave_as_written(view, f"torch.Tensor.{method} has been replaced", "CAP254")
         if session.refusals.makes_pointless(view.code):
             return SKIP
         stance = current_stance()

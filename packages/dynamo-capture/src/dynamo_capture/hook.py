@@ -37,7 +37,7 @@ import os
 import sys
 import weakref
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import CodeType
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
@@ -151,8 +151,9 @@ class FrameCallback:
         except Exception as error:
             if getattr(error, _MARK, False):
                 raise
-            _log.exception("%s runs uncompiled: compiling it failed", _where(frame.code))
             self.cache.skip(frame.code, self)
+            with suppress(Exception):  # logging may use what the program has replaced
+                _log.exception("%s runs uncompiled: compiling it failed", _where(frame.code))
             return SKIP
         return answer
 
