@@ -7,6 +7,8 @@ An adversary is a module beside this one with a function ``draw(random) -> str``
     WATCHED = {...}                 optional: objects that the program may change, described after each call
     CHANGES = [lambda: undo, ...]   optional: for each call what is changed before it (None: nothing); the function that
                                     a change returns, if it returns one, undoes it right after the call
+    def after(result, *arguments):  optional: runs uncompiled on what a call returned, in place of the plain backward;
+                                    what it returns, raises and prints is compared too
 
 The text is executed once for each way of running it, so that no state is shared. All calls go to the same compiled
 function, so that later ones meet versions that earlier ones made. ``main`` draws ``count`` programs from a seed, runs
@@ -46,10 +48,15 @@ Draw = Callable[[Random], str]
 
 @dataclass(frozen=True, slots=True)
 class Comparing:
-    """How an adversary's outcomes are compared: what does not count, by backend, and how near values must be."""
+    """How an adversary's outcomes are compared: what does not count, by backend, and how near values must be.
+
+    ``reported``: parts of the messages of exceptions that say that something cannot be compiled; from there on a
+    program is not compared.
+    """
 
     ignored: Mapping[str, frozenset[str]]
     tolerances: Mapping[str, tuple[float, float]]
+    reported: tuple[str, ...] = ()
 
     @classmethod
     def exactly(cls) -> Comparing:
@@ -181,7 +188,7 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
     import torch
 
     import fxstack
-    from fx_interface.conformance.outcomes import differences, observe, rounding
+    from fx_interface.conformance.outcomes import differences, rounding
 
     tolerance = comparing.tolerances.get(backend)
     values = None if tolerance is None else rounding(*tolerance)
@@ -193,22 +200,42 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
     found: list[str] = []
     with _mistakes() as mistakes:
         for number, (one, two) in enumerate(zip(plain.CALLS, fast.CALLS, strict=True)):
-            watched = getattr(plain, "WATCHED", None), getattr(fast, "WATCHED", None)
-            torch.manual_seed(1)
-            first = one()
-            torch.manual_seed(1)
-            second = two()
-            with _restored():
-                expected = observe(
-                    _after(plain, number, plain.program), *first, also=watched[0], lines_of=name
-                )
-            with _restored():
-                actual = observe(_after(fast, number, compiled), *second, also=watched[1], lines_of=name)
-            found += [
-                f"call {number}: {line}"
-                for line in differences(expected, actual, values=values, ignore=ignored)
-            ]
+            expected = _outcomes(plain, _after(plain, number, plain.program), one, name)
+            actual = _outcomes(fast, _after(fast, number, compiled), two, name)
+            if any(text in str(outcome.forms["exception"]) for text in comparing.reported for outcome in actual):
+                break
+            for before, after in zip(expected, actual, strict=False):
+                found += [
+                    f"call {number}: {line}"
+                    for line in differences(before, after, values=values, ignore=ignored)
+                ]
     return found + mistakes
+
+
+def _outcomes(
+    module: Any, program: Callable[..., Any], make: Callable[[], tuple[Any, ...]], name: str
+) -> list[Any]:
+    """The outcome of one call, and that of ``after``, if the program's text has one."""
+    import torch
+
+    from fx_interface.conformance.outcomes import observe
+
+    torch.manual_seed(1)
+    arguments = make()
+    after = getattr(module, "after", None)
+    watched = getattr(module, "WATCHED", None)
+    results: list[Any] = []
+
+    def call(*given: Any) -> Any:
+        results.append(program(*given))
+        return results[0]
+
+    with _restored():
+        outcomes = [observe(call, *arguments, backward=after is None, also=watched, lines_of=name)]
+    if after is not None and results:
+        with _restored():
+            outcomes.append(observe(after, *results, *arguments, backward=False, also=watched, lines_of=name))
+    return outcomes
 
 
 def _after(module: Any, number: int, program: Callable[..., Any]) -> Callable[..., Any]:

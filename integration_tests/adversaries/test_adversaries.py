@@ -19,6 +19,9 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("statements", 400, "eager"),
     ("statements", 150, "aot_eager"),
     ("statements", 25, "inductor"),
+    ("gradients", 300, "eager"),
+    ("gradient_nodes", 300, "eager"),
+    ("gradient_values", 500, "aot_eager"),
 )
 """An adversary, how many of its programs run in CI, and the backends."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 from torch import nn
 
@@ -51,3 +52,55 @@ def test_slices_are_constants(compiled: Any) -> None:
     x = torch.arange(5.0)
     assert run(x, slice(1, None)).equal(x[1:])
     assert run(x, slice(2, None)).equal(x[2:])
+
+
+def test_one_tensor_passed_twice(compiled: Any) -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, bool]:
+        x.t_()
+        y.unsqueeze_(0)
+        y.add_(1)
+        return x * 2, x is y
+
+    run = compiled(program)
+    x, one, two = torch.zeros(2, 3), torch.zeros(2, 3), torch.zeros(2, 3)
+    result, same = run(x, x)
+    assert same
+    assert result.shape == x.shape == (1, 3, 2)
+    assert result.eq(2).all()
+    result, same = run(one, two)
+    assert not same
+    assert one.shape == (3, 2)
+    assert two.shape == (1, 2, 3)
+
+
+def test_gradients_are_turned_on_inside(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        with torch.enable_grad():
+            return x * 2, (x * 3).detach()
+
+    x = torch.ones(2, requires_grad=True)
+    with torch.no_grad():
+        one, other = compiled(program)(x)
+    assert one.requires_grad
+    assert not other.requires_grad
+    one.sum().backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+@pytest.mark.parametrize("trained", [False, True])
+@pytest.mark.parametrize("writes", [1, 3])
+def test_versions_count_the_writes(compiled: Any, trained: bool, writes: int) -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        made = x * 1
+        for _ in range(writes):
+            x.add_(1)
+            made.mul_(2)
+        return made
+
+    for function in (program, compiled(program)):
+        x = torch.ones(2, requires_grad=trained) * 1
+        result = function(x)
+        assert (x._version, result._version) == (writes, writes)
+        if trained:
+            result.sum().backward()

@@ -15,6 +15,7 @@ from torch._ops import OpOverload
 from aot_autograd.calls import Treatment, compute, marked, traced, view
 from aot_autograd.irregular import IRREGULAR_OPERATORS
 from aot_autograd.memory import read
+from aot_autograd.plain_formulas import as_for_plain_tensors
 from aot_autograd.storage import ViewStep
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.views import IDENTITIES, is_view
@@ -36,8 +37,10 @@ def handle(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[
 
 def handle_backward(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """As ``handle``, for what torch's derivative formulas call: it belongs to the line whose derivative it is."""
-    trace.recorder.at_line_of(torch._C._current_autograd_node())
-    return handle(trace, op, args, kwargs)
+    node = torch._C._current_autograd_node()
+    trace.recorder.at_line_of(node)
+    plain = as_for_plain_tensors(handle, trace, node, args) if op is aten.mul.Tensor else None
+    return handle(trace, op, args, kwargs) if plain is None else plain
 
 
 def _treatment(op: OpOverload) -> Treatment:

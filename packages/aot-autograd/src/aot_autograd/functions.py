@@ -26,9 +26,6 @@ from fx_interface.source import LocalSource
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import spec_of
 
-_TENSOR = object()
-"""Stands for a tensor among constants: a compilation does not keep the tensors it was made from."""
-
 
 def aot_function(
     function: Callable[..., Any],
@@ -52,14 +49,31 @@ def aot_function(
 
     def call(*args: Any, **kwargs: Any) -> Any:
         leaves, structure = pytree.tree_flatten((args, kwargs))
-        key = (structure, torch.is_grad_enabled(), tuple(map(_kind, leaves)))
+        tensors, places = _distinct(leaves)
+        key = (structure, torch.is_grad_enabled(), places, tuple(map(_kind, leaves)))
         found = compiled.get(key)
         if found is None:
             found = compiled[key] = _compile(function, leaves, structure, parts)
         run, rebuild = found
-        return rebuild(run(*[leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]))
+        return rebuild(run(*tensors))
 
     return call
+
+
+def _distinct(leaves: Sequence[Any]) -> tuple[list[torch.Tensor], tuple[int | None, ...]]:
+    """The tensors among the leaves, each once, and for each leaf which of them it is."""
+    found: dict[int, int] = {}
+    tensors: list[torch.Tensor] = []
+    places: list[int | None] = []
+    for leaf in leaves:
+        if not isinstance(leaf, torch.Tensor):
+            places.append(None)
+            continue
+        place = found.setdefault(id(leaf), len(tensors))
+        if place == len(tensors):
+            tensors.append(leaf)
+        places.append(place)
+    return tensors, tuple(places)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,16 +90,18 @@ def _compile(
     function: Callable[..., Any], leaves: list[Any], structure: Any, parts: _Parts
 ) -> tuple[CompiledGraph, Callable[[Sequence[Any]], Any]]:
     """``function`` for one kind of arguments: a graph of their tensors, and what makes the result of the graph's."""
-    tensors = [leaf for leaf in leaves if isinstance(leaf, torch.Tensor)]
+    tensors, places = _distinct(leaves)
     for tensor in tensors:
         if tensor.layout is not torch.strided:
             raise UnsupportedProgramError("AOT102", f"an argument is a tensor of layout {tensor.layout}")
     shape: list[Any] = []
-    template = [_TENSOR if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
+    # of tensors only the places: a compilation does not keep the tensors it was made from
+    template = [None if isinstance(leaf, torch.Tensor) else leaf for leaf in leaves]
 
     def program(recorder: Recorder | None, inputs: Sequence[Any]) -> list[Any]:
-        given = iter(inputs)
-        filled = [next(given) if leaf is _TENSOR else leaf for leaf in template]
+        filled = [
+            leaf if place is None else inputs[place] for leaf, place in zip(template, places, strict=True)
+        ]
         args, kwargs = pytree.tree_unflatten(filled, structure)
         results, tree = pytree.tree_flatten(_called(function, args, kwargs, traced=recorder is not None))
         shape[:] = [tree]
@@ -102,6 +118,7 @@ def _compile(
         operators=parts.operators,
         env=ShapeEnv(),
         partition=parts.partition,
+        opens_grad=True,
         decompositions=parts.decompositions,
     )
     run = compile_traced(

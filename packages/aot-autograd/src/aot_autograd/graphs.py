@@ -13,7 +13,7 @@ from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
-from aot_autograd.record import Value, is_random
+from aot_autograd.record import Value, is_random, is_unknown
 from fx_interface.dialects.aten_rules import is_factory
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.failing import may_fail
@@ -301,11 +301,14 @@ def calls_that_may_fail(values: Iterable[Value]) -> list[Value]:
 
 
 def calls_for_effect(values: Iterable[Value], backward: bool) -> list[Value]:
-    """The calls of one half of the trace that must run even if nothing uses them: they draw random numbers, or return
-    nothing and raise where something is wrong (``_linalg_check_errors``, ``_assert_async``)."""
+    """The calls of one half of the trace that must run even if nothing uses them: they draw random numbers, return
+    nothing and raise where something is wrong (``_linalg_check_errors``, ``_assert_async``), or are of operators that
+    nothing is known of, in the backward. (In the forward these are among the calls that may fail.)"""
     silent = [
         v
         for v in values
-        if v.backward is backward and isinstance(v.op, OpOverload) and not v.op._schema.returns
+        if v.backward is backward
+        and isinstance(v.op, OpOverload)
+        and (not v.op._schema.returns or (backward and is_unknown(v.op)))
     ]
     return [*random_calls(values, backward), *silent]

@@ -10,6 +10,7 @@ import torch
 
 from aot_autograd.aliasing import Results, add_mutation, classify, replay_of, separate
 from aot_autograd.ancestry import ancestry
+from aot_autograd.backward_effects import without_writes
 from aot_autograd.calls import values_of
 from aot_autograd.decompositions import NOTHING, Decompositions, decomposing
 from aot_autograd.functionalize import handle, handle_backward
@@ -211,7 +212,7 @@ def _finish_forward(
         )
         graph_index = add_mutation(trace, results, storage, firsts)
         passed = arguments.passed[index]
-        counted = passed.is_inference() or passed._version > 0
+        counted = 1 if passed.is_inference() else passed._version
         mutated.append(MutatedInput(index, graph_index, differentiable, counted))
     inputs = [arguments.storages[i].first if i in arguments.storages else None for i in range(len(declared))]
     forms = [form for index in arguments.storages if (form := _form(arguments, index, written)) is not None]
@@ -259,6 +260,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
         TraceMode(trace, handler),
         torch.autograd.set_multithreading_enabled(False),
         without_autocast(),
+        without_writes(trace),
     ):
         gradients, released = _differentiate(outputs, tuple(leaf for _, leaf in leaves))
     joint.released = tuple(output.declared.graph_index for output in released)

@@ -77,12 +77,12 @@ Recipe: TypeAlias = FromGraph | FromInput | SameAs | Constant | ViewOf | AsInfer
 @dataclass(frozen=True, slots=True)
 class MutatedInput:
     """Input ``input_index`` gets the graph result ``graph_index``. ``differentiable``: autograd follows the write;
-    ``counted``: the input's version tells of it (writes to ``x.data`` alone have a version of their own)."""
+    ``counted``: how many writes the input's version tells of (those to ``x.data`` have a version of their own)."""
 
     input_index: int
     graph_index: int
     differentiable: bool
-    counted: bool = True
+    counted: int = 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ class BackwardPlan:
     with the earlier ones that it is computed from; ``leaves``: graph results that the program made leaves; ``cut``:
     inputs that require grad and get none, so that no backward may lead to them; ``released``: graph results that the
     program has differentiated itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a
-    set arrives.
+    set arrives; ``effects``: sets of tangents of which one must arrive for operators to run of which nothing is known.
     """
 
     symbols: tuple[int, ...]
@@ -156,6 +156,7 @@ class BackwardPlan:
     cut: tuple[int, ...] = ()
     released: tuple[int, ...] = ()
     singular: tuple[tuple[int, ...], ...] = ()
+    effects: tuple[tuple[int, ...], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +187,7 @@ class JointPlan:
     write, whose functional forms (``custom.py``) the graphs call. ``may_fail``: an operator of the forward may raise
     because of what is in its tensors; ``ignored`` counts results at the end of the forward graph that nobody reads,
     which are there because what makes them may raise.
+    ``versions``: results that the program has written to since it made them, and how often.
     """
 
     inputs: int
@@ -207,6 +209,7 @@ class JointPlan:
     functional_forms: tuple[str, ...]
     may_fail: bool
     ignored: int
+    versions: tuple[tuple[int, int], ...]
     backward: BackwardPlan | None
 
     @property
@@ -220,5 +223,6 @@ class JointPlan:
             and not self.forms
             and not self.marked
             and not self.ignored
+            and not self.versions
             and all(recipe == FromGraph(index) for index, recipe in enumerate(self.recipes))
         )

@@ -20,6 +20,7 @@ from aot_autograd.custom import form_spec, is_form
 from aot_autograd.runtime.recurrent import LSTM_LAYER, layer_spec
 from aot_autograd.simplify import SIMPLIFICATIONS
 from fx_interface.errors import UnsupportedProgramError, UserLocation
+from fx_interface.failing import is_opaque
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, Symbol, indicator, substitute
 from fx_interface.tensor_spec import SymSpec, ValueSpec
@@ -177,7 +178,8 @@ class Recorder:
             self._note_births(made, created)
         if self._is_random(op):
             return self._kept_draw(made) if made.recomputed else made
-        self._calls[key] = made
+        if not is_unknown(op):
+            self._calls[key] = made
         return made
 
     def _note_births(self, made: Value, created: int) -> None:
@@ -312,6 +314,16 @@ def is_random(op: OpOverload) -> bool:
     return torch.Tag.nondeterministic_seeded in op.tags and not any(
         argument.name in _GIVEN_SEEDS for argument in op._schema.arguments
     )
+
+
+def runs_once(op: Any) -> bool:
+    """Whether a call is never merged with an equal one, nor computed again: it draws, or nothing is known of it."""
+    return isinstance(op, OpOverload) and (is_random(op) or is_unknown(op))
+
+
+def is_unknown(op: Any) -> bool:
+    """Whether ``op`` is an operator of somebody else, of which nothing is known but its schema."""
+    return isinstance(op, OpOverload) and op is not LSTM_LAYER and is_opaque(op)
 
 
 def _move_to_forward(value: Value) -> None:

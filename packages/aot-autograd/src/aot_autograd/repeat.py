@@ -27,17 +27,24 @@ def _why_not(joint: Joint, draws: list[Value]) -> str:
         return "its random numbers are not torch's"
     if any(isinstance(arg, torch.Generator) for value in draws for arg in value.kwargs.values()):
         return "it draws from a generator of its own"
+    if written := _lost_inputs(joint):
+        return written
+    recipes = joint.results.recipes
+    made = {recipe.index for recipe in recipes if isinstance(recipe, FromGraph)}
+    made |= {r.base.index for r in recipes if isinstance(r, ViewOf) and isinstance(r.base, FromGraph)}
+    wanted = {i for i, r in enumerate(joint.results.graph) if r.tensor is not None and r.tensor.requires_grad}
+    return "" if wanted <= made else "a result is made of others in a way that cannot be undone"
+
+
+def _lost_inputs(joint: Joint) -> str:
+    """Why the inputs that results depend on are not there any more after a run; nothing if they are."""
     if any(m.differentiable for m in joint.mutated):
         return "it writes to its inputs"
     if joint.forms:
         return "it changes the shape of an input in place"
     if _reads_what_it_writes(joint):
         return "its results depend on an input that it writes to"
-    recipes = joint.results.recipes
-    made = {recipe.index for recipe in recipes if isinstance(recipe, FromGraph)}
-    made |= {r.base.index for r in recipes if isinstance(r, ViewOf) and isinstance(r.base, FromGraph)}
-    wanted = {i for i, r in enumerate(joint.results.graph) if r.tensor is not None and r.tensor.requires_grad}
-    return "" if wanted <= made else "a result is made of others in a way that cannot be undone"
+    return ""
 
 
 def _reads_what_it_writes(joint: Joint) -> bool:

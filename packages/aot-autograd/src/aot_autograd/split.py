@@ -10,6 +10,7 @@ import torch
 from torch.fx import GraphModule
 
 from aot_autograd.aliasing import memory_root
+from aot_autograd.backward_effects import opaque_sets
 from aot_autograd.graphs import (
     Births,
     GraphInput,
@@ -99,9 +100,20 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         functional_forms=tuple(sorted(joint.trace.functional_forms)),
         may_fail=bool(failing),
         ignored=ignored,
+        versions=_versions(joint),
         backward=backward_plan,
     )
     return TracedProgram(plan, forward, backward_graph)
+
+
+def _versions(joint: Joint) -> tuple[tuple[int, int], ...]:
+    """The results that the program has written to after it made them, with their versions."""
+    results = joint.results.graph[: joint.user_results]
+    return tuple(
+        (index, result.tensor._version)
+        for index, result in enumerate(results)
+        if result.tensor is not None and not result.tensor.is_inference() and result.tensor._version
+    )
 
 
 class Born:
@@ -232,6 +244,7 @@ def _backward(
         cut=joint.cut,
         released=joint.released,
         singular=singular(live, under, len(tangents)),
+        effects=opaque_sets(live, under) if len(tangents) > 1 else (),
     )
     return graph, plan, extra
 

@@ -7,6 +7,7 @@ when it raises: ``y = x[i]`` with ``i`` out of range, a matrix that has no Chole
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, Final
 
 import torch
@@ -78,6 +79,13 @@ _DISTRIBUTIONS: Final[Mapping[str, Callable[..., bool]]] = {
     "uniform": lambda low=0.0, high=1.0: low <= high,
 }
 """Random operators whose parameters are numbers, and which numbers they take: shape rules do not look at them."""
+
+
+@cache
+def is_opaque(op: OpOverload) -> bool:
+    """Whether nothing is known of an operator but its schema: a call may do anything besides, and runs as in eager,
+    exactly once, whoever uses its results."""
+    return op.namespace not in _NAMESPACES
 
 
 def may_fail(op: OpOverload, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None) -> bool:

@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 from fx_interface.collector import collector_paused
 from fx_interface.dialects.prims import PrimOp
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.failing import is_opaque
 from fx_interface.signature import SHAPE_ENV_KEY
 from fx_interface.symbols import Expr, Relation, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
@@ -190,12 +191,14 @@ class _Interpreter:
         return all(a is b or known(Relation("==", a, b)) is True for a, b in zip(one, other, strict=True))
 
     def is_pure(self, op: OpOverload) -> bool:
-        """Whether equal calls may be one, and unused ones dropped: not for random numbers and assertions, and not where
-        data tell a size or number, which has a symbol for each call."""
+        """Whether equal calls may be one, and unused ones dropped: not for random numbers and assertions, nor
+        operators that nothing is known of, nor where data tell a size or number, which has a symbol for each call."""
         found = self._pure.get(op)
         if found is None:
             found = bool(op._schema.returns) and torch.Tag.nondeterministic_seeded not in op.tags
-            found = self._pure[op] = found and not is_by_data(op) and not op._schema.is_mutable
+            found = self._pure[op] = (
+                found and not is_by_data(op) and not op._schema.is_mutable and not is_opaque(op)
+            )
         return found
 
 

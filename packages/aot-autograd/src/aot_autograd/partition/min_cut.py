@@ -19,7 +19,7 @@ from torch._ops import OpOverload
 from aot_autograd.aliasing import memory_root
 from aot_autograd.graphs import operands
 from aot_autograd.partition.save_everything import Partitioner, save_everything
-from aot_autograd.record import Value, is_random
+from aot_autograd.record import Value, runs_once
 from aot_autograd.views import is_view
 from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import ShapeEnv
@@ -172,7 +172,7 @@ def _ancestors(values: Sequence[Value]) -> list[Value]:
 
 
 def _may_repeat(value: Value) -> bool:
-    return not isinstance(value.op, OpOverload) or not is_random(value.op)
+    return not runs_once(value.op)
 
 
 def _is_free(value: Value) -> bool:
@@ -185,7 +185,7 @@ def _is_cheap(value: Value) -> bool:
     op = value.op
     if op is getitem:
         return True
-    if not isinstance(op, OpOverload) or is_random(op):
+    if not isinstance(op, OpOverload) or runs_once(op):
         return False
     if is_view(op) or not operands(value):
         return True

@@ -14,7 +14,7 @@ from torch._ops import OpOverload
 
 from aot_autograd.aliasing import memory_root
 from aot_autograd.graphs import operands
-from aot_autograd.record import Value, is_random
+from aot_autograd.record import Value, runs_once
 from aot_autograd.views import is_view
 from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import ShapeEnv
@@ -46,7 +46,7 @@ def _is_cheap(value: Value, env: ShapeEnv) -> bool:
     op = value.op
     if op is getitem:
         return is_view(value.args[0].op) and _views_little(value, env)
-    if not isinstance(op, OpOverload) or is_random(op):
+    if not isinstance(op, OpOverload) or runs_once(op):
         return False
     if is_view(op):
         return not isinstance(value.spec, TensorSpec) or _views_little(value, env)

@@ -57,8 +57,14 @@ class Given:
             for index, place in places.items():
                 known = self.gradients.pop(index, None)
                 if known is not None and rest[place] is not None:
-                    rest[place] = rest[place] - known
+                    rest[place] = _difference(rest[place], known)
         return rest
+
+
+def _difference(total: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
+    """``total - known``. Where an infinity is known already it is all there is: what is added to it changes nothing."""
+    rest = total - known
+    return rest.where(known.isfinite() | total.isnan(), 0)
 
 
 class _Link:
@@ -154,18 +160,16 @@ def _leads_on(node: Any) -> bool:
 
 def linking(
     plan: JointPlan, backward_plan: BackwardPlan, repetition: Repetition, read: Callable[[Any], list[Any]]
-) -> Callable[[Sequence[Any]], None]:
+) -> Callable[[Sequence[Any], Any], None]:
     """What puts the nodes between the graph's results, where they belong, into autograd's graph; ``read`` gives what
     the compiled function's node has saved."""
     leaves = backward_plan.leaves
     links = [(i, parts, _Link(repetition, read, i, parts, leaves)) for i, parts in backward_plan.between]
     apply: Callable[..., Any] = super(torch.autograd.Function, _Between).apply
-    first = plan.differentiable[0]
 
-    def link(results: Sequence[Any]) -> None:
+    def link(results: Sequence[Any], node: Any) -> None:
         for index in leaves:
             results[index].requires_grad_()
-        node = results[first].grad_fn
         for index, indices, made in links:
             result = results[index]
             version = result._version

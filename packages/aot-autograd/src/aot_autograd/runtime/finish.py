@@ -13,7 +13,7 @@ from aot_autograd.runtime.marked import unmarking
 from aot_autograd.runtime.overlap import OverlapCheck
 from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
-from aot_autograd.runtime.write_back import write_back
+from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import StackError, refuses_layout
 from fx_interface.undo import all_or_nothing, undoing
@@ -89,16 +89,19 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
     constants = plan.constants
     mutated = plan.mutated
     returned = plan.returned
+    versions = plan.versions
 
     def run(*inputs: Any) -> Sequence[Any]:
         results = forward(*inputs, *constants)
         write_back(inputs, results, mutated)
+        count_writes(results, versions)
         return results[:returned] if make is None else make(inputs, results)
 
     def run_without_gradients(*inputs: Any) -> Sequence[Any]:
         with torch.no_grad():
             results = forward(*inputs, *constants)
             write_back(inputs, results, mutated)
+            count_writes(results, versions)
         return results[:returned] if make is None else make(inputs, results)
 
     return run_without_gradients if plan.no_grad else run

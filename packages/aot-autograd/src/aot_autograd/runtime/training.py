@@ -6,6 +6,7 @@ go of each piece when it has read it, as eager's graph does node by node; a back
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -13,23 +14,32 @@ from typing import Any, TypeAlias
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, Tangent
+from aot_autograd.runtime.absent import guard_hooks
 from aot_autograd.runtime.arriving import are_plain, dense, resolved
 from aot_autograd.runtime.between import Given, linking
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.second import Program, Repetition, refuse
-from aot_autograd.runtime.write_back import write_back
+from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import refuses_layout
 from fx_interface.symbols import Expr, Symbol, evaluate
 
+_log = logging.getLogger(__name__)
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 _Collector: TypeAlias = Callable[[Any, Sequence[Any]], tuple[list[Any], bool]]
 _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
+_node_of_its_own = torch.ops.aten.lift.default
+"""The identity, in place, as a node between the tensor and its history: where other results are differentiated and no
+gradient arrives here, autograd does not reach the node, and calls no hook of the tensor with None."""
 _RELEASED = (
     "Trying to backward through a compiled graph a second time, after what it had kept for that was freed: specify\n"
     "  retain_graph=True in the first backward"
 )
 
+_DOUBTFUL = (
+    "gradients of some results of a compiled function are NaN, which may come of the results that have no gradient; "
+    "the function cannot be run again to tell: %s"
+)
 _WRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation since an earlier\n"
     "  backward of other results of the same compiled function"
@@ -60,7 +70,9 @@ def training_function(
         else None
     )
     cut = backward_plan.cut
-    if make is None and not dirty and link is None and not cut:
+    first = plan.differentiable[0] if plan.differentiable else 0
+    apart = plan.differentiable if len(backward_plan.tangents) > 1 else ()
+    if make is None and not dirty and link is None and not cut and not apart:
 
         def run(*inputs: Any) -> Sequence[Any]:
             results: Sequence[Any] = apply(*inputs)
@@ -71,8 +83,12 @@ def training_function(
     def run_and_make(*inputs: Any) -> Sequence[Any]:
         followed = inputs if not cut else [x.detach() if i in cut else x for i, x in enumerate(inputs)]
         results = apply(*followed)[dirty:]
+        node = results[first].grad_fn if link is not None else None
+        for index in apart:
+            if not results[index].is_complex():  # of which torch does not differentiate it
+                _node_of_its_own(results[index])
         if link is not None:
-            link(results)
+            link(results, node)
         return results if make is None else make(inputs, results)
 
     return run_and_make
@@ -90,6 +106,7 @@ def _forward_method(
     constant = sorted(set(range(returned)) - set(plan.differentiable))
     symbols = [position for _, position in plan.symbols]
     born = [index for _, index in plan.born]
+    versions = plan.versions
     remember = repetition.remember
     linked = _is_linked(backward_plan)
 
@@ -106,11 +123,13 @@ def _forward_method(
         if symbols or born:
             ctx.sizes = [*(inputs[position] for position in symbols), *(results[index] for index in born)]
         write_back(inputs, results, quiet)
+        if versions:
+            count_writes(results, versions)
         if constant:
             ctx.mark_non_differentiable(*[r for i in constant if isinstance(r := results[i], torch.Tensor)])
         if not dirty:
             return tuple(results[:returned])
-        write_back(inputs, results, dirty)
+        write_back(inputs, results, dirty, later=1)  # which mark_dirty counts
         ctx.mark_dirty(*[inputs[m.input_index] for m in dirty])
         return (*[inputs[m.input_index] for m in dirty], *results[:returned])
 
@@ -174,10 +193,14 @@ def _backward_method(
     released = [arrives[index] for index in backward_plan.released]
     singular = backward_plan.singular
 
-    def is_doubtful(missing: list[bool]) -> bool:
-        return any(all(missing[number] for number in numbers) for numbers in singular)
+    effects = backward_plan.effects
 
-    def method(ctx: Any, *grads: Any) -> Any:
+    def no_arrival(sets: Sequence[Sequence[int]], grads: Sequence[Any]) -> bool:
+        """Whether of one of these sets of tangents none arrives."""
+        missing = [grads[position] is None for position, _ in tangents]
+        return any(all(missing[number] for number in numbers) for numbers in sets)
+
+    def compute(ctx: Any, grads: Sequence[Any]) -> Any:
         if released and any(grads[position] is not None for position in released):
             raise RuntimeError(_RELEASED)
         plain = are_plain(grads)
@@ -191,8 +214,11 @@ def _backward_method(
         saved, last = collect(ctx, grads)
         if torch.is_grad_enabled() or not plain:
             return twice(ctx, saved, grads)
-        doubtful = bool(singular) and is_doubtful([grads[position] is None for position, _ in tangents])
+        without_effects = bool(effects) and no_arrival(effects, grads)
+        doubtful = without_effects or (bool(singular) and no_arrival(singular, grads))
         given = repetition.inputs(ctx.remembered, saved) if doubtful else ""
+        if without_effects and not isinstance(given, str):
+            return again(ctx, given, grads)
         kept = {slot: saved[slot] for slot in repetition.slots}
         try:
             gradients = tuple(once(ctx, saved, grads, last))
@@ -203,11 +229,30 @@ def _backward_method(
             if isinstance(given, str):
                 raise
             return again(ctx, given, grads)
-        if not isinstance(given, str) and _has_nan(gradients):
-            return again(ctx, given, grads)
+        if doubtful and _has_nan(gradients):
+            if not isinstance(given, str):
+                return again(ctx, given, grads)
+            _log.warning(_DOUBTFUL, given)
+        return gradients
+
+    def method(ctx: Any, *grads: Any) -> Any:
+        gradients = compute(ctx, grads)
+        if any(gradient is None for gradient in grads):
+            guard_hooks(ctx, gradients, _inputs_at_hand(ctx, grads))
         return gradients
 
     return method
+
+
+def _inputs_at_hand(ctx: Any, grads: Sequence[Any]) -> list[Any]:
+    """What there still is of the forward's inputs, and other tensors; what hooks have packed is left alone."""
+    alive: list[Any] = ctx.remembered.alive()
+    later: _Kept | None = getattr(ctx, "later", None)
+    if later is not None:
+        return [*alive, *later.saved]
+    if ctx.kept is None or all(gradient is None for gradient in grads):
+        return alive
+    return [*alive, *ctx.saved_tensors]
 
 
 def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:

@@ -10,6 +10,7 @@ import torch
 import guards
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.sources import TensorAttributeSource
+from dynamo_capture.tensors.not_operations import check_is_known
 from dynamo_capture.tensors.operations import Operations
 from dynamo_capture.values import (
     NONE,
@@ -57,7 +58,11 @@ class TensorAttributes(Operations):
                 return self._grad(owner)
             case "grad_fn" | "_grad_fn" if not owner.meta.requires_grad or self._is_leaf(owner):
                 return NONE
-            case "grad_fn" | "_grad_fn" | "_version" | "_base" | "output_nr":
+            case "grad_fn" | "_grad_fn" | "output_nr":  # of the operation, not of a graph that holds it
+                raise GraphBreak(
+                    "CAP208", f"the autograd state {name!r} of a tensor is asked for", as_written=True
+                )
+            case "_version" | "_base":
                 raise GraphBreak("CAP208", f"the autograd state {name!r} of a tensor is asked for")
             case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
                 source = _fact(owner, name)
@@ -70,6 +75,7 @@ class TensorAttributes(Operations):
         if found is None:
             return self._instance_attribute(owner, name)
         if isinstance(found, (property, types.GetSetDescriptorType)):
+            check_is_known(name)
             return self.operation("call_function", getattr, getattr, [owner, Const(name)], {})
         return tx.known(getattr(torch.Tensor, name))
 

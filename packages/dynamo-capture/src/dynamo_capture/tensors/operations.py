@@ -31,6 +31,7 @@ from dynamo_capture.tensors import (
 from dynamo_capture.tensors.followed import Followed
 from dynamo_capture.tensors.heard import listening
 from dynamo_capture.tensors.methods import METHODS
+from dynamo_capture.tensors.not_operations import check_is_operation
 from dynamo_capture.tensors.outcome import Outcome, new_tensors
 from dynamo_capture.tensors.results import Results
 from dynamo_capture.tensors.state import State
@@ -48,19 +49,6 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
     from dynamo_capture.trace import Trace
-
-_BLOCKED_METHODS = {
-    "backward": ("CAP203", "`backward()` runs the autograd engine"),
-    "__array__": ("CAP201", "a conversion to numpy reads the tensor's content"),
-    "data_ptr": ("CAP204", "the address of a tensor is asked for"),
-    "retain_grad": ("CAP208", "the gradient of an intermediate tensor is to be kept"),
-    "register_hook": ("CAP205", "a hook is registered on a tensor"),
-    "is_conj": ("CAP204", "the layout of a tensor's memory is asked for"),
-    "is_neg": ("CAP204", "the layout of a tensor's memory is asked for"),
-    "untyped_storage": ("CAP204", "the storage of a tensor is asked for"),
-    "storage": ("CAP204", "the storage of a tensor is asked for"),
-}
-
 
 _STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
 """What stands for the program's sizes and tensors: what torch misses in them, the program does not."""
@@ -110,9 +98,7 @@ class Operations(Results):
         if isinstance(dice, DiceValue):
             kept = {key: value for key, value in kwargs.items() if key != "generator"}
             return self._tx.draws.by_filling(self._tx, owner, name, dice, args, kept)
-        blocked = _BLOCKED_METHODS.get(name)
-        if blocked is not None:
-            raise GraphBreak(*blocked)
+        check_is_operation(name, args, kwargs)
         special = METHODS.get(name)
         if special is not None:
             answer = special(self._tx, owner, args, kwargs)

@@ -17,6 +17,7 @@ from fx_interface.dialects.dialect import (
     check_size_arithmetic,
     is_size_arithmetic,
 )
+from fx_interface.failing import is_opaque
 
 
 def check_functional_call(node: Node, context: Context) -> None:
@@ -53,9 +54,9 @@ def is_factory(op: OpOverload) -> bool:
 
 @cache
 def is_pure_overload(op: OpOverload) -> bool:
-    """Whether a call may be dropped when unused: no mutation, no random numbers drawn, some result."""
+    """Whether a call may be dropped when unused: a known operator with a result, no mutation, no random numbers."""
     seeded = torch.Tag.nondeterministic_seeded in op.tags
-    return not op._schema.is_mutable and not seeded and bool(op._schema.returns)
+    return not op._schema.is_mutable and not seeded and bool(op._schema.returns) and not is_opaque(op)
 
 
 def is_pure_functional(node: Node) -> bool:

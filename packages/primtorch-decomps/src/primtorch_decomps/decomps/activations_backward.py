@@ -1,4 +1,8 @@
-"""Gradients of activation functions, as autograd's formulas call them."""
+"""Gradients of activation functions, as autograd's formulas call them.
+
+What NaN makes of a comparison decides whether it is let through. Where eager's kernels disagree about that, in vectors
+and in the elements after the last whole vector, these formulas do what the vectors do.
+"""
 
 from __future__ import annotations
 
@@ -95,12 +99,12 @@ def elu_backward(
         negative = grad * input_scale * (x + alpha * scale)
     else:
         negative = grad * (input_scale * alpha * scale) * ops.exp(x * input_scale)
-    return ops.where(ops.le(x, 0.0), negative, grad * scale)
+    return ops.where(ops.gt(x, 0.0), grad * scale, negative)
 
 
 @pointwise("aten.hardtanh_backward.default", operands=2)
 def hardtanh_backward(grad: PrimTensor, x: PrimTensor, min_val: Any, max_val: Any) -> PrimTensor:
-    return ops.where(ops.le(x, min_val) | ops.ge(x, max_val), 0.0, grad)
+    return ops.where(ops.gt(x, min_val) & ops.lt(x, max_val), grad, 0.0)
 
 
 _SIXTH = torch.tensor(1 / 6, dtype=torch.float32).item()
@@ -115,7 +119,7 @@ def hardsigmoid_backward(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
 @pointwise("aten.hardswish_backward.default", operands=2)
 def hardswish_backward(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
     inner = grad * (x / 3.0 + 0.5)
-    return ops.where(ops.le(x, -3.0), 0.0, ops.where(ops.lt(x, 3.0), inner, grad))
+    return ops.where(ops.le(x, -3.0), 0.0, ops.where(ops.ge(x, 3.0), grad, inner))
 
 
 @pointwise("aten.softplus_backward.default", operands=2)
@@ -133,7 +137,7 @@ def mish_backward(grad: PrimTensor, x: PrimTensor) -> PrimTensor:
 
 @pointwise("aten.hardshrink_backward.default", "aten.softshrink_backward.default", operands=2)
 def shrink_backward(grad: PrimTensor, x: PrimTensor, lambd: float) -> PrimTensor:
-    return ops.where(ops.ge(x, -lambd) & ops.le(x, lambd), 0.0, grad)
+    return ops.where(ops.lt(x, -lambd) | ops.gt(x, lambd), grad, 0.0)
 
 
 @pointwise("aten.logit_backward.default", operands=2)
@@ -142,7 +146,7 @@ def logit_backward(grad: PrimTensor, x: PrimTensor, eps: float | None = None) ->
     if eps is None:
         outside = ops.lt(x, 0.0) | ops.gt(x, 1.0)
         return ops.where(outside, math.nan, slope)
-    return ops.where(ops.lt(x, eps) | ops.gt(x, 1.0 - eps), 0.0, slope)
+    return ops.where(ops.ge(x, eps) & ops.le(x, 1.0 - eps), slope, 0.0)
 
 
 @pointwise("aten.log_sigmoid_backward.default", operands=2, layout=as_first)

@@ -117,9 +117,11 @@ def smooth_l1_loss_backward(
 ) -> PrimTensor:
     difference = wide(x) - wide(target)
     slope = per_element(grad, x, reduction)
-    direction = ops.sign(difference)
-    if beta != 0:
-        direction = ops.where(ops.lt(ops.abs(difference), beta), difference / beta, direction)
+    if beta != 0:  # the order of the cases lets NaN through
+        inside = ops.where(ops.ge(difference, beta), 1.0, difference / beta)
+        direction = ops.where(ops.le(difference, -beta), -1.0, inside)
+    else:
+        direction = ops.where(ops.ne(difference, difference), difference, ops.sign(difference))
     return ops.convert_dtype(direction * slope, x.dtype)
 
 

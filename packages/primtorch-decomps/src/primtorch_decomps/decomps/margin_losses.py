@@ -24,9 +24,11 @@ def soft_margin_loss(x: PrimTensor, target: PrimTensor, reduction: int = MEAN) -
 def soft_margin_loss_backward(
     grad: PrimTensor, x: PrimTensor, target: PrimTensor, reduction: int
 ) -> PrimTensor:
+    """Where the exponential overflows the result is NaN, as eager's is."""
     sign = wide(target)
     slope = per_element(grad, x, reduction)
-    return ops.convert_dtype(-sign * ops.sigmoid(-sign * wide(x)) * slope, x.dtype)
+    grown = ops.exp(-sign * wide(x))
+    return ops.convert_dtype(-sign * grown * slope / (grown + 1.0), x.dtype)
 
 
 def _margins(

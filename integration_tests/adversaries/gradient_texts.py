@@ -1,0 +1,247 @@
+"""What programs about gradients consist of: what stands before them, and what is done with their results."""
+
+from __future__ import annotations
+
+HEAD = '''
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+class Log:
+    pass
+
+
+LOG, ORDER = Log(), []
+WATCHED = {"log": LOG, "order": ORDER}
+
+
+def say(name, what):
+    LOG.__dict__.setdefault(name, []).append(what)
+    ORDER.append(name)
+
+
+def plain(value):
+    """A gradient without its layout, which a compiled backward chooses."""
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return value.contiguous().clone() if isinstance(value, torch.Tensor) else value
+
+
+def total(value):
+    return None if value is None else [float(f"{float(part):.3g}") + 0.0 for part in value.detach().reshape(-1)[:4]]
+
+
+def noting(name):
+    def hook(grad):
+        say(name, total(grad))
+    return hook
+
+
+def scaling(name, factor):
+    def hook(grad):
+        say(name, tuple(grad.shape))
+        return grad * factor
+    return hook
+
+
+def node_hook(name):
+    def hook(inputs, outputs):
+        say(name, ([total(part) for part in inputs], [total(part) for part in outputs]))
+    return hook
+
+
+def node_prehook(name, factor):
+    def hook(outputs):
+        say(name, [total(part) for part in outputs])
+        return tuple(None if part is None else part * factor for part in outputs)
+    return hook
+
+
+def accumulated(name):
+    def hook(tensor):
+        say(name, total(tensor.grad))
+    return hook
+
+
+def multi(name):
+    def hook(grads):
+        say(name, [total(part) for part in grads] if isinstance(grads, (list, tuple)) else total(grads))
+    return hook
+
+
+def packed(tensor):
+    return tensor * 1
+
+
+def unpacked(tensor):
+    return tensor
+
+
+class Plain(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * b, grad * a
+
+
+class Partial(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.set_materialize_grads(False)
+        return a.clone(), b.clone()
+
+    @staticmethod
+    def backward(ctx, one, two):
+        return None if one is None else one * 2, None if two is None else two * 3
+
+
+class Noting(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a + 1
+
+    @staticmethod
+    def backward(ctx, grad):
+        say("Noting", total(grad))
+        return grad * 2
+
+
+class Counting(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, seen):
+        ctx.seen = seen
+        return a * 2
+
+    @staticmethod
+    def backward(ctx, grad):
+        ctx.seen.add_(1)
+        return grad * 2, None
+
+
+class Writing(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.mark_dirty(a)
+        a.mul_(2)
+        return a
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 2
+
+
+class Two(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a):
+        order = a.argsort(-1)
+        ctx.mark_non_differentiable(order)
+        ctx.save_for_backward(a)
+        return a.exp(), order
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, grad, _):
+        return grad * ctx.saved_tensors[0].exp()
+
+
+class Hooked(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor([0.5, -1.5, 2.0]))
+        self.register_buffer("seen", torch.zeros(()))
+
+    def forward(self, x):
+        return x * self.weight
+
+
+MODULE = Hooked()
+WATCHED["module"] = MODULE
+SEEN = torch.zeros(())
+WATCHED["seen"] = SEEN
+'''
+
+WANTED = """
+def tensors(value):
+    if isinstance(value, torch.Tensor):
+        return [value] if value.requires_grad else []
+    if isinstance(value, (list, tuple)):
+        return [t for v in value for t in tensors(v)]
+    return []
+
+
+def attempt(function):
+    try:
+        return function()
+    except RuntimeError as error:
+        return type(error).__name__
+
+
+"""
+
+AFTERS = (
+    """
+def after(result, *args):
+    for t in tensors(result):
+        attempt(lambda: t.sum().backward(retain_graph=True))
+    return plain([t.grad for t in args])
+""",
+    """
+def after(result, *args):
+    found = tensors(result)
+    if found:
+        sum(t.sum() for t in found).backward()
+    return plain([t.grad for t in args])
+""",
+    """
+def after(result, *args):
+    found = tensors(result)
+    if found:
+        attempt(lambda: found[0].sum().backward(retain_graph=True))
+        attempt(lambda: found[-1].sum().backward(retain_graph=True))
+    return plain([t.grad for t in args])
+""",
+    """
+def after(result, *args):
+    found, wanted = tensors(result), [t for t in args if t.requires_grad]
+    if found and wanted:
+        return plain(attempt(lambda: torch.autograd.grad(sum(t.sum() for t in found), wanted, allow_unused=True)))
+""",
+    """
+def after(result, *args):
+    found, wanted = tensors(result), [t for t in args if t.requires_grad]
+    if found and wanted:
+        first = torch.autograd.grad(sum((t * t).sum() for t in found), wanted, create_graph=True, allow_unused=True)
+        second = [g for g in first if g is not None and g.requires_grad]
+        if second:
+            return plain((first, torch.autograd.grad(sum((g * g).sum() for g in second), wanted, allow_unused=True)))
+        return plain(first)
+""",
+    """
+def after(result, *args):
+    found = tensors(result)
+    for number, t in enumerate(found):
+        t.register_hook(noting(f"result {number}"))
+        if t.grad_fn is not None and number == 0:
+            t.retain_grad()
+    for number, t in enumerate(args):
+        if t.requires_grad:
+            t.register_hook(scaling(f"argument {number}", 2))
+    if found:
+        sum(t.sum() for t in found).backward()
+    return plain([t.grad for t in found if t.is_leaf or t.retains_grad])
+""",
+    """
+def after(result, *args):
+    found = tensors(result)
+    say('results', [t.grad_fn is None for t in found])
+    if found:
+        loss = sum(t.sum() for t in found)
+        loss.backward(retain_graph=True)
+        loss.backward()
+""",
+)

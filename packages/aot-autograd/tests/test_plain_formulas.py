@@ -1,0 +1,42 @@
+"""Derivatives that torch computes otherwise for traced tensors than for plain ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+INFINITE, TINY = float("inf"), 1e-30
+PROGRAMS: list[Callable[[torch.Tensor], torch.Tensor]] = [
+    lambda x: x.prod(),
+    lambda x: x.prod(0),
+    lambda x: x.prod(1, keepdim=True),
+    lambda x: x.max(),
+    lambda x: x.min(),
+    lambda x: x.median(),
+]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize(
+    "rows",
+    [
+        [[1.0, 2.0, 3.0], [4.0, 5.0, -6.0]],
+        [[0.0, 2.0, 2.0], [4.0, 0.0, 1.0]],
+        [[0.0, 2.0, 3.0], [4.0, 5.0, 6.0]],
+        [[INFINITE, TINY, 1.0], [2.0, TINY, 1e30]],
+        [[0.0, INFINITE, 1.0], [2.0, TINY, 1e30]],
+        [[float("nan"), 2.0, 1.0], [2.0, 2.0, 1.0]],
+    ],
+)
+@pytest.mark.parametrize("arriving", [1.0, INFINITE])
+def test_agree(compiled: Any, program: Any, rows: Any, arriving: float) -> None:
+    found = []
+    for function in (program, compiled(program)):
+        x = torch.tensor(rows, requires_grad=True)
+        result = function(x)
+        result.backward(torch.full_like(result, arriving))
+        found.append(x.grad)
+    torch.testing.assert_close(found[1], found[0], equal_nan=True)
