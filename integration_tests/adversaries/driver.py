@@ -185,7 +185,6 @@ def _text(output: Any) -> str:
 
 def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -> list[str]:
     """Run one program's text eagerly and compiled; where the outcomes of its calls differ."""
-    import torch
 
     import fxstack
     from fx_interface.conformance.outcomes import differences, rounding
