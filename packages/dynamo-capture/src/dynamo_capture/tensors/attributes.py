@@ -58,12 +58,12 @@ class TensorAttributes(Operations):
                 return self._grad(owner)
             case "grad_fn" | "_grad_fn" if not owner.meta.requires_grad or self._is_leaf(owner):
                 return NONE
-            case "grad_fn" | "_grad_fn" | "output_nr":  # of the operation, not of a graph that holds it
+            case "grad_fn" | "_grad_fn" | "_version" | "_base" | "output_nr":
+                # The node is to be the operation's, not that of a graph that holds it.
+                made_here = owner.real is None and name in ("grad_fn", "_grad_fn", "output_nr")
                 raise GraphBreak(
-                    "CAP208", f"the autograd state {name!r} of a tensor is asked for", as_written=True
+                    "CAP208", f"the autograd state {name!r} of a tensor is asked for", as_written=made_here
                 )
-            case "_version" | "_base":
-                raise GraphBreak("CAP208", f"the autograd state {name!r} of a tensor is asked for")
             case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
                 source = _fact(owner, name)
                 return tx.wrap(source.step(owner.real), source)
