@@ -201,7 +201,9 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
         for number, (one, two) in enumerate(zip(plain.CALLS, fast.CALLS, strict=True)):
             expected = _outcomes(plain, _after(plain, number, plain.program), one, name)
             actual = _outcomes(fast, _after(fast, number, compiled), two, name)
-            if any(text in str(outcome.forms["exception"]) for text in comparing.reported for outcome in actual):
+            if any(
+                text in str(outcome.forms["exception"]) for text in comparing.reported for outcome in actual
+            ):
                 break
             for before, after in zip(expected, actual, strict=False):
                 found += [

@@ -105,7 +105,7 @@ def _rows(random: Random, count: int) -> str:
 
 
 if __name__ == "__main__":
-    ignored = frozenset({"grad version", "version"})
+    ignored = frozenset({"grad version", "version", "own version"})
     main(
         draw,
         Comparing(

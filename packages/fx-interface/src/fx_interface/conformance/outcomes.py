@@ -369,7 +369,7 @@ class _Comparison:
     def _tensors(self, where: str, one: TensorForm, two: TensorForm) -> list[str]:
         left_out = self._left_out
         if where.endswith(".grad") and "grad version" in left_out:
-            left_out |= {"version"}
+            left_out |= {"version", "own version"}
         found = [
             f"{where}: {name} {fact} is {two.facts.get(name)}"
             for name, fact in one.facts.items()
