@@ -28,6 +28,7 @@ MEDIA = (
 )
 KINDS = {"image": 1, "video": 2, "audio": 3}
 """Kinds of tokens in a prompt, and their numbers among the types of tokens; text is 0."""
+_KIND_OF = {"pixel_values": "image", "flattened_patches": "image", "pixel_values_videos": "video"}
 MOST_FEATURES = 256
 """Tokens of one prompt."""
 
@@ -80,6 +81,8 @@ def _of_images(value: torch.Tensor, made: Inputs) -> Inputs:
         "pixel_mask": mask,
         "high_res_pixel_values": value * 0.5,
     }
+    if value.ndim == 5:
+        found["num_frames_per_video"] = torch.full((batch,), several[1])
     if value.ndim == 5 and "input_ids" in made:
         found["image_attention_mask"] = torch.ones(*made["input_ids"].shape, several[1], dtype=torch.int64)
     if value.ndim == 6:
@@ -97,13 +100,14 @@ def _of_sounds(name: str, value: torch.Tensor, setting: Setting) -> Inputs:
     return {f"{name}_mask": mask, "feature_attention_mask": mask, "padding_mask": mask.bool()}
 
 
-def placed(made: Inputs, model: nn.Module, accepted: Any, setting: Setting) -> Inputs:
-    """``made`` with a token in the prompt for each feature that the model makes of its media."""
+def placed(made: Inputs, model: nn.Module, accepted: Any, setting: Setting, least: int = 0) -> Inputs:
+    """``made`` with a token in the prompt for each feature that the model makes of its media; ``least`` tokens for a
+    medium of which the model does not say how many there are."""
     ids = made["input_ids"]
     types = torch.zeros_like(ids)
     for kind, number in KINDS.items():
         token = setting(f"{kind}_token_id", f"{kind}_token_index")
-        count = 0 if token is None else _features(made, model, kind) // ids.shape[0]
+        count = 0 if token is None else _features(made, model, kind, least * ids.shape[0]) // ids.shape[0]
         if not 0 < count <= MOST_FEATURES:
             continue
         begin, end = _around(setting, kind)
@@ -133,11 +137,13 @@ def _around(setting: Setting, kind: str) -> tuple[list[int], list[int]]:
     return [x for x in [begin] if isinstance(x, int)], [x for x in [end] if isinstance(x, int)]
 
 
-def _features(made: Inputs, model: nn.Module, kind: str) -> int:
-    """How many features there are of the media of that kind; 0 if there are none, or the model does not say."""
+def _features(made: Inputs, model: nn.Module, kind: str, unknown: int) -> int:
+    """How many features there are of the media of that kind; ``unknown`` if the model does not say."""
+    if not any(kind == _KIND_OF.get(name, "audio") for name in MEDIA if name in made):
+        return 0
     method = getattr(model, f"get_{kind}_features", None)
     if method is None:
-        return 0
+        return unknown
     taken = inspect.signature(method).parameters
     given = {name: value for name, value in made.items() if name in taken and name != "input_ids"}
     if not any(name in given for name in MEDIA):
@@ -146,8 +152,10 @@ def _features(made: Inputs, model: nn.Module, kind: str) -> int:
         with torch.no_grad():
             found = method(**given)
     except Exception:
-        return 0
-    return sum(t.numel() // t.shape[-1] for t in _tensors(getattr(found, "pooler_output", found)) if t.ndim)
+        return unknown
+    results = (getattr(found, name, None) for name in ("pooler_output", "last_hidden_state"))
+    features = next((one for one in results if one is not None), found)
+    return sum(t.numel() // t.shape[-1] for t in _tensors(features) if t.ndim)
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

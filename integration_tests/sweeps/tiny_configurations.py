@@ -53,27 +53,65 @@ _WHERE_NONE = {
     "prediction_length": 4,
     "num_key_value_heads": HEADS,
 }
+_INDICES = re.compile(r".*(block|layers?)_?(indexes|indices|ids)")
 _ROPE = re.compile(r"mrope_section|long_factor|short_factor")
 
 
-def rebuilt(config: Any, sections: bool = False) -> Any:
+def rebuilt(config: Any, sections: bool = False, whole: bool = False) -> Any:
     """A new configuration of the same class with small sizes; ``sections``: rotary widths for time, height and width,
-    which some models have by default."""
+    which some models have by default; ``whole``: with the parts that the default configuration leaves out."""
     accepted = inspect.signature(type(config).__init__).parameters
     layers, least = _layers(config)
     given: dict[str, Any] = {}
-    for name, value in settings(config):
+    for name, value in [*settings(config), *(_left_out(config) if whole else ())]:
         if name in accepted:
             small = (
-                rebuilt(value, sections) if is_configuration(value) else _smaller(name, value, layers, least)
+                rebuilt(value, sections, whole)
+                if is_configuration(value)
+                else _smaller(name, value, layers, least)
             )
             if small is not value:
                 given[name] = small
+    given |= _products(config, given)
     if getattr(config, "num_key_value_heads", 0) == getattr(config, "num_attention_heads", None):
         given["num_key_value_heads"] = given.get("num_attention_heads", config.num_attention_heads)
     if "rope_parameters" in accepted and config.rope_parameters is not None:
         given["rope_parameters"] = _fitting_rope(config.rope_parameters, given, sections)
     return type(config)(**{name: value for name, value in given.items() if name in accepted})
+
+
+def has_parts_left_out(config: Any) -> bool:
+    """Whether the configuration, or one inside it, leaves out parts that its class knows."""
+    inside = [value for _, value in settings(config) if is_configuration(value)]
+    return any(True for _ in _left_out(config)) or any(map(has_parts_left_out, inside))
+
+
+def _left_out(config: Any) -> Iterator[tuple[str, Any]]:
+    """Parts that the class knows and this configuration is without, by default."""
+    for name, spec in (getattr(type(config), "sub_configs_defaults", None) or {}).items():
+        if getattr(config, name, None) is None:
+            try:
+                yield name, spec.get_config_class(spec.model_type)(**spec.init_kwargs)
+            except Exception:  # one that cannot be made of defaults
+                continue
+
+
+def _products(config: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Widths that are the hidden width times a number of things that are put side by side: the neighbours that a
+    pixel shuffle joins, or the last layer and others whose results are used too."""
+    old, new = getattr(config, "hidden_size", None), given.get("hidden_size")
+    found: dict[str, Any] = {}
+    if type(old) is not int or type(new) is not int:
+        return found
+    for name, value in settings(config):
+        if name == "pixel_shuffle_ratio" and "intermediate_size" in given:
+            found["intermediate_size"] = round(new / value**2)
+        if isinstance(value, (list, tuple)) and _INDICES.fullmatch(name):
+            before, after = 1 + len(value), 1 + len(given.get(name, value))
+            found |= {
+                key: new * after for key, width in settings(config) if width == old * before and key in given
+            }
+    return found
 
 
 def shrink(config: Any) -> Any:
@@ -146,6 +184,8 @@ def _smaller(name: str, value: Any, layers: int, least: int) -> Any:
         return value
     if isinstance(value, (list, tuple)) and value:
         return _smaller_sequence(name, value, layers, least)
+    if name.endswith("patch_to_query_dict"):  # numbers of patches and of what is made of them
+        return {16: 4}
     if type(value) is not int:
         return value
     if re.search(r"_token(_id|_index)?$", name) and value >= VOCABULARY:
@@ -174,7 +214,7 @@ def _smaller_sequence(name: str, value: Any, layers: int, least: int) -> Any:
         return type(value)(min(item, 2**stage) for stage, item in enumerate(value))
     if re.fullmatch(r"image_size|img_size", name):
         return type(value)(min(item, 32) for item in value)
-    if re.fullmatch(r".*(block|layers?)_?(indexes|indices|ids)", name):
+    if _INDICES.fullmatch(name):
         return type(value)(item for item in value if item < least) or type(value)([least - 1])
     return value[:least] if len(value) == layers > least else value
 

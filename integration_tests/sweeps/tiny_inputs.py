@@ -60,13 +60,22 @@ class Maker:
                 made.update(option[number](generator))
             beside = companions(made, self._accepted, self._first)
             for more in [beside, {}] if beside else [{}]:
-                whole = {**made, **more}
-                if "input_ids" in made and len(made) > 1:
-                    whole = placed(whole, self._model, self._accepted, self._first)
-                key = (tuple(names), numbers, bool(more))
-                yield (*key, False), whole
-                if "use_cache" in self._accepted:
-                    yield (*key, True), {**whole, "use_cache": False}
+                for number, whole in enumerate(self._variants({**made, **more})):
+                    yield (tuple(names), numbers, bool(more), number), whole
+
+    def _variants(self, made: Inputs) -> Iterator[Inputs]:
+        """What may have to be said beside the inputs: the tokens of media, which tokens count, no cache."""
+        prompts = [made]
+        if "input_ids" in made and len(made) > 1:
+            prompts = [placed(made, self._model, self._accepted, self._first, least) for least in (0, 1)]
+        for position, prompt in enumerate(prompts):
+            if position and prompt["input_ids"].shape == prompts[0]["input_ids"].shape:
+                continue
+            yield prompt
+            if "use_cache" in self._accepted:
+                yield {**prompt, "use_cache": False}
+            if "attention_mask" in self._accepted and len(prompts) > 1:
+                yield {**prompt, "attention_mask": torch.ones_like(prompt["input_ids"])}
 
     def _makers(self, name: str) -> list[Callable[[torch.Generator], Inputs]]:
         """How an input may be made."""
@@ -75,7 +84,7 @@ class Maker:
             vocabulary = int(self._first("vocab_size") or VOCABULARY)
             return [lambda g: {name: torch.randint(3, max(4, vocabulary - 20), (batch, length), generator=g)}]
         if name in ("pixel_values", "pixel_values_videos") and self._takes_grid(name):
-            return [lambda g: self._patches(name, g)]
+            return [lambda g, rows=rows: self._patches(name, g, rows) for rows in (True, False)]
         shapes = self._shapes_of(name)
         if shapes:
             return [lambda g, shape=shape: {name: torch.randn(shape, generator=g)} for shape in shapes]
@@ -117,9 +126,13 @@ class Maker:
     def _takes_grid(self, name: str) -> bool:
         return ("video_grid_thw" if name.endswith("videos") else "image_grid_thw") in self._accepted
 
-    def _patches(self, name: str, generator: torch.Generator) -> Inputs:
+    def _patches(self, name: str, generator: torch.Generator, rows: bool) -> Inputs:
+        """The patches of all images, each a row of numbers or a small image."""
         grid = "video_grid_thw" if name.endswith("videos") else "image_grid_thw"
         patches = torch.randn((self.batch * 16, self._patch_width()), generator=generator)
+        if not rows:
+            side = self._first("patch_size") or 8
+            patches = patches.view(self.batch * 16, -1, side, side)
         return {name: patches, grid: torch.tensor([[1, 4, 4]] * self.batch)}
 
     def _patch_width(self) -> int:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from tiny_configurations import rebuilt, shrink
+from tiny_configurations import has_parts_left_out, rebuilt, shrink
 from tiny_inputs import BATCH, LENGTH, Maker
 from torch import nn
 
@@ -47,14 +47,20 @@ def architectures() -> list[str]:
 
 def build(model_type: str, training: bool = False) -> TinyModel:
     """A tiny model of that type that has run once in eager, also in training if asked for; NotFitting otherwise."""
-    first: NotFitting | None = None
-    for make in (rebuilt, functools.partial(rebuilt, sections=True), shrink):
+    failures: list[NotFitting] = []
+    for make in (_whole, rebuilt, functools.partial(rebuilt, sections=True), shrink):
         try:
             return _fitting(_model(model_type, make).train(training))
         except NotFitting as error:
-            first = first or error
-    assert first is not None
-    raise first
+            failures.append(error)
+    raise failures[1]  # that of the default configuration made small
+
+
+def _whole(config: Any) -> Any:
+    """The configuration made small, with the parts that the default one leaves out."""
+    if not has_parts_left_out(config):
+        raise ValueError("no parts left out")
+    return rebuilt(config, whole=True)
 
 
 def _fitting(model: nn.Module) -> TinyModel:
