@@ -118,6 +118,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--stock", action="store_true", help="stock's capture beside ours")
     parser.add_argument("--stack", action="store_true", help="the whole stack, with gradients, too")
     parser.add_argument("--train", action="store_true", help="training against float64, and nothing else")
+    parser.add_argument("--report", action="store_true", help="with --train: run none, report what is merged")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one architecture in one way")
     parser.add_argument("--output", type=Path, default=Path("sweep-results"))
@@ -132,10 +133,19 @@ def main(argv: Sequence[str]) -> int:
         work(arguments.names, arguments.ways.split(","), arguments.limit)
         return 0
     if arguments.train:
-        from training_report import sweep  # imports the whole stack
+        from training_report import Plan, sweep  # imports the whole stack
 
         chosen = (arguments.names or architectures())[arguments.offset :: arguments.every]
-        return sweep(chosen, arguments.limit, arguments.jobs, arguments.output, arguments.merge)
+        return sweep(
+            Plan(
+                [] if arguments.report else chosen,
+                arguments.limit,
+                arguments.jobs,
+                arguments.output,
+                arguments.merge,
+                arguments.page,
+            )
+        )
     records = [record for path in arguments.merge for record in json.loads(path.read_text())]
     found = list({(r["name"], r["capture"]): Outcome(**r) for r in records}.values())  # the later file counts
     if not arguments.merge:

@@ -31,8 +31,9 @@ _NUDGED = 3
 @dataclass(slots=True)
 class Trained:
     """One architecture. ``failure`` is empty where all was as good as eager, and begins with "left out" where eager
-    does not train it; ``details`` name each value that is not. ``inputs`` are those of the first size; ``uncompiled``
-    the functions that ran uncompiled, with the reason."""
+    does not train it; ``details`` name each value that is not. ``worst`` is the largest distance from float64 in
+    eager's, among values that are more than 32 roundings away. ``inputs`` are those of the first size; ``uncompiled``
+    the functions that ran uncompiled, with the reason; ``sources`` the commit and the date."""
 
     name: str
     failure: str = ""
@@ -41,6 +42,8 @@ class Trained:
     inputs: list[str] = field(default_factory=list)
     uncompiled: list[str] = field(default_factory=list)
     seconds: float = 0.0
+    worst: float = 0.0
+    sources: str = ""
 
 
 def trained(name: str) -> dict[str, Any]:
@@ -79,6 +82,7 @@ def _train(tiny: TinyModel, outcome: Trained) -> None:
         except Exception as error:
             outcome.failure = f"{at}: raised {_line(error)}"
             return
+        outcome.worst = max(outcome.worst, _worst(found, expected, exact))
         differing = _differ(found, expected, exact)
         if differing:
             others = [_distances(model, inputs, seed) for seed in range(_NUDGED)]
@@ -156,6 +160,18 @@ def _differ(found: dict[str, Any], expected: dict[str, Any], exact: dict[str, An
         for item in differing
         if item is not None and not (item.what.startswith("gradient") and item.compiled_error <= least)
     ]
+
+
+def _worst(found: dict[str, Any], expected: dict[str, Any], exact: dict[str, Any]) -> float:
+    """The largest distance from float64 in eager's, of values whose distance is more than rounding."""
+    ratios, least = [0.0], _rounding_of_gradients(expected)
+    for name, value in expected.items():
+        mine, eagers = distance(found.get(name), exact[name]), distance(value, exact[name])
+        if mine and mine > least and isinstance(value, torch.Tensor) and value.is_floating_point():
+            rounding = torch.finfo(value.dtype).eps * float(exact[name].abs().max())
+            if mine > BOUNDS.roundings * rounding:
+                ratios.append(mine / eagers if eagers else float("inf"))
+    return round(max(ratios), 2)
 
 
 def _distances(model: torch.nn.Module, inputs: dict[str, Any], seed: int) -> dict[str, float]:
