@@ -40,3 +40,13 @@ def test_what_is_not_finite_stays() -> None:
     assert _means(torch.tensor([1.0, float("nan"), 2.0])).isnan()
     check_operator("aten.var.correction", torch.tensor([1.0, float("inf"), 2.0]), None, correction=1)
     check_operator("aten.var.correction", torch.tensor([1e30, -1e30, 2e30]), None, correction=1)
+
+
+def test_the_correction_is_for_devices_that_can_skip_it() -> None:
+    def passes(device: str) -> int:
+        x = torch.empty(8, 8, device=device)
+        module, _ = aten_graph(torch.ops.aten.var.correction, (x, [1]), {"correction": 1})
+        return sum(str(node.target) == "prims.sum" for node in decompose(module).graph.nodes)
+
+    assert passes("cpu") == 3
+    assert passes("meta") == 2

@@ -32,18 +32,21 @@ def moments(
 
     ``m`` is off by some units in the last place, which counts only where it is far larger than the deviation. ``e`` is
     0 elsewhere: generated code skips the loop over a row that adds nothing but zeros. ``scaled`` makes the terms of the
-    first sum small enough that it cannot overflow where the mean does not.
+    first sum small enough that it cannot overflow where the mean does not. Other devices than a CPU, where a pass cannot
+    be skipped, take ``e`` for 0: torch's kernels there are off by more, since they add up in one pass and in float32.
     """
     number = count(x, dims)
     near = _scaled_mean(x, dims, number) if scaled else ops.div(reduce(ops.sum, x, dims, True), number)
     distance = x - near
     squares = reduce(ops.sum, distance * distance, dims, True)
+    freedom = max(number - correction, 0) if isinstance(number, int) else number - int(correction)
+    if x.device.type != "cpu":
+        return ops.div(squares, freedom), near
     limit = near * near * (number * _FAR) if isinstance(number, int) else near * near * _FAR * number
     far = ops.lt(squares, limit)
     error = reduce(ops.sum, ops.where(broadcast_to(far, x.sizes), distance, 0.0), dims, True)
     offset = error * (1.0 / number) if isinstance(number, int) and number else ops.div(error, number)
     corrected = ops.maximum(squares - error * offset, 0.0)
-    freedom = max(number - correction, 0) if isinstance(number, int) else number - int(correction)
     return ops.div(corrected, freedom), near + offset
 
 
