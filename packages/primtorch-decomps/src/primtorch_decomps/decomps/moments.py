@@ -32,8 +32,8 @@ def moments(
 
     ``m`` is off by some units in the last place, which counts only where it is far larger than the deviation. ``e`` is
     0 elsewhere: generated code skips the loop over a row that adds nothing but zeros. ``scaled`` makes the terms of the
-    first sum small enough that it cannot overflow where the mean does not. Other devices than a CPU, where a pass cannot
-    be skipped, take ``e`` for 0: torch's kernels there are off by more, since they add up in one pass and in float32.
+    first sum small enough that it cannot overflow where the mean does not. Other devices than a CPU, where a pass
+    cannot be skipped, take ``e`` for 0: torch's kernels there add up in one pass in float32, and are off by more.
     """
     number = count(x, dims)
     near = _scaled_mean(x, dims, number) if scaled else ops.div(reduce(ops.sum, x, dims, True), number)
