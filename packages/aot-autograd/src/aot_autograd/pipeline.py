@@ -26,6 +26,7 @@ from fx_interface.collector import collector_paused
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import placeholders
 from fx_interface.operators import OperatorLibrary
+from fx_interface.rehearsal import Rehearsal, rehearsal_of
 from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, InputKind, Signature, signature_of
 from fx_interface.symbols import ShapeEnv, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, spec_of
@@ -63,6 +64,7 @@ def compile_joint(
             backward_compiler=backward_compiler,
             inference_compiler=inference_compiler,
             fallback=part.forward,
+            rehearse=rehearsal_of(part),
         )
         return run, traced.plan
 
@@ -78,15 +80,16 @@ def compile_traced(
     backward_compiler: GraphCompiler | None = None,
     inference_compiler: GraphCompiler | None = None,
     fallback: Callable[..., Sequence[Any]] | None = None,
+    rehearse: Rehearsal | None = None,
 ) -> CompiledGraph:
-    """Compile the graphs of a traced program and join them; ``fallback`` as for ``finish``."""
+    """Compile the graphs of a traced program and join them; ``fallback`` and ``rehearse`` as for ``finish``."""
     backward: CompiledGraph | None = None
     if traced.backward is None:
         forward = as_recorded((inference_compiler or forward_compiler)(traced.forward))
     else:
         forward = as_recorded(forward_compiler(traced.forward))
         backward = as_recorded((backward_compiler or forward_compiler)(traced.backward))
-    return finish(traced.plan, forward, backward, fallback=fallback)
+    return finish(traced.plan, forward, backward, fallback=fallback, rehearse=rehearse)
 
 
 def trace_joint(

@@ -17,6 +17,7 @@ from dynamo_capture.session import Session
 from dynamo_capture.tensors.scalars import note_fixed
 from dynamo_capture.trace import Trace
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
+from fx_interface.rehearsal import rehearsing
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,
@@ -53,9 +54,9 @@ class BackendCall:
             module.meta[SHAPE_ENV_KEY] = self._tx.env
         self.graph_module = module
         relied = len(self._tx.env.guards)
-        self.compiled = self._failing_whole(
-            self._call_backend(module, [item.example for item in output.inputs])
-        )
+        shorter = output.rehearsal(module)
+        compiled = self._call_backend(module, [item.example for item in output.inputs])
+        self.compiled = self._failing_whole(compiled, shorter)
         note_fixed(self._tx, relied)
         if output.changes_modes:
             self.compiled = runtime.call_restoring_modes(self.compiled)
@@ -89,14 +90,16 @@ class BackendCall:
             )
         return compiled
 
-    def _failing_whole(self, compiled: Any) -> Any:
-        """The compiled graph, which leaves nothing behind where it raises, if that can be had (``fails_whole``)."""
+    def _failing_whole(self, compiled: Any, shorter: GraphModule | None) -> Any:
+        """The compiled graph, which leaves nothing behind where it raises, if that can be had (``fails_whole``):
+        content is put back, and ``shorter`` is run on copies before."""
         output = self._tx.output
         output.fails_whole = output.is_repeatable or is_all_or_nothing(compiled)
         written = None if output.fails_whole else output.changed_inputs()
         if written is not None:
             if output.may_fail:
-                compiled = undoing(compiled, written, draws=output.draws)
+                rehearse = None if shorter is None else rehearsing(shorter.forward)
+                compiled = undoing(compiled, written, draws=output.draws, rehearse=rehearse)
             else:
                 compiled = undoing_if_shared(compiled, written, fixed_sizes=not self._tx.env.symbols)
             output.fails_whole = True

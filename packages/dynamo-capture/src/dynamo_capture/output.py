@@ -15,6 +15,7 @@ from fx_interface.errors import UserLocation
 from fx_interface.graph import LOCATION_KEY, materialize
 from fx_interface.graph_source import release_source
 from fx_interface.modes import CHANGING
+from fx_interface.rehearsal import shortened
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, ShapeEnv, Symbol, symbol
@@ -41,8 +42,9 @@ class GraphOutput:
     make itself; ``written``: those of its inputs; ``overwritten``: all tensors that were written to; ``draws``:
     one takes random numbers; ``checks``: a tensor's content is checked after the graph has run. ``assumes``:
     the frame is to run again where a check in the graph fails; ``may_fail``: what is in tensors may make an
-    operator raise; ``lasts``: a tensor that it was given gets a history or another form, which only a backend
-    that promises it takes back; ``fails_whole``: the compiled graph leaves nothing behind where it raises;
+    operator raise, ``fails_last`` the last one behind what lasts; ``lasts``: a tensor that it was given gets a history
+    or another form, which only a backend that promises it takes back; ``fails_whole``: the compiled graph
+    leaves nothing behind where it raises;
     ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``: where the symbols that
     come from data are read, a tensor and its dimension; ``env``: what is known of sizes."""
 
@@ -57,6 +59,7 @@ class GraphOutput:
         self.leaves = False
         self.assumes = False
         self.may_fail = False
+        self.fails_last: Node | None = None
         self.lasts = False
         self.fails_whole = False
         self.makes_leaf = False
@@ -92,6 +95,17 @@ class GraphOutput:
         if self.lasts:
             raise GraphBreak("CAP217", f"{what} decides, after the graph has changed something for good")
         self.assumes = self.may_fail = True
+
+    def fail(self, node: Node, *, behind: bool) -> None:
+        """What is in tensors may make ``node`` raise, ``behind`` a change for good or not."""
+        self.may_fail = True
+        if behind:
+            self.fails_last = node
+
+    def rehearsal(self, module: GraphModule) -> GraphModule | None:
+        """What tells, run on copies, whether the graph is going to raise behind a change for good; None: nothing is to
+        be found out, or can be."""
+        return None if self.fails_last is None else shortened(module, self.fails_last, self._pure)
 
     def draw(self) -> None:
         """An operation takes random numbers."""

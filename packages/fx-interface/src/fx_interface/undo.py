@@ -14,6 +14,7 @@ from typing import Any, Final, TypeAlias, TypeVar
 import torch
 
 from fx_interface.backend import CompiledGraph
+from fx_interface.rehearsal import Rehearsal
 
 RandomStates: TypeAlias = tuple[torch.Tensor, ...]
 _C = TypeVar("_C", bound=Callable[..., Any])
@@ -51,12 +52,21 @@ def set_random_states(states: RandomStates) -> None:
         torch.cuda.set_rng_state(states[1])
 
 
-def undoing(run: CompiledGraph, written: Sequence[int], *, draws: bool) -> CompiledGraph:
+def undoing(
+    run: CompiledGraph, written: Sequence[int], *, draws: bool, rehearse: Rehearsal | None = None
+) -> CompiledGraph:
     """``run``; where it raises, the inputs at ``written`` have their content again, and, with ``draws``, the
-    generators their states. A history that autograd has given to a tensor stays: then the exception says so."""
+    generators their states. A history that autograd has given to a tensor stays: then the exception says so.
+    ``rehearse`` runs before, for graphs that raise after that."""
 
     def run_or_undo(*inputs: Any) -> Sequence[Any]:
         states = random_states() if draws else ()
+        if rehearse is not None:
+            try:
+                rehearse(inputs, written)
+            finally:
+                if states:
+                    set_random_states(states)
         before = [_Before(inputs[index]) for index in written]
         try:
             return run(*inputs)

@@ -20,6 +20,7 @@ from aot_autograd import compile_in_parts, finish, has_parts, trace_joint
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.plan import JointPlan
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
+from fx_interface.rehearsal import rehearsal_of
 from fxstack.counter_random import COUNTER
 from fxstack.options import Options
 from fxstack.program_keys import program_key
@@ -52,7 +53,10 @@ def compile_captured(
 
     def compile_part(part: GraphModule, examples: Sequence[Any]) -> tuple[CompiledGraph, JointPlan]:
         made = _load_or_compile(part, examples, options)
-        return finish(made.plan, made.forward, made.backward, fallback=part.forward), made.plan
+        run = finish(
+            made.plan, made.forward, made.backward, fallback=part.forward, rehearse=rehearsal_of(part)
+        )
+        return run, made.plan
 
     try:
         if has_parts(graph_module):

@@ -16,6 +16,7 @@ from aot_autograd.runtime.training import training_function
 from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import StackError, refuses_layout
+from fx_interface.rehearsal import Rehearsal
 from fx_interface.undo import all_or_nothing, undoing
 
 
@@ -25,11 +26,13 @@ def finish(
     backward: CompiledGraph | None = None,
     *,
     fallback: Callable[..., Sequence[Any]] | None = None,
+    rehearse: Rehearsal | None = None,
 ) -> CompiledGraph:
     """The callable that takes the program's inputs and returns its results, with gradients if the plan has a backward.
 
     Needs nothing of the trace, so a stored plan and stored compiled graphs suffice. ``fallback`` runs the program as it
-    was written: used for second derivatives, and in calls whose inputs overlap in a way that the plan excludes.
+    was written: used for second derivatives, and in calls whose inputs overlap in a way that the plan excludes;
+    ``rehearse`` runs it on copies before, where it changes an input for good.
     Where a call raises, nothing was written and no generator has moved (``fx_interface.undo``).
     """
     make = result_maker(plan)
@@ -52,7 +55,7 @@ def finish(
     if draws and plan.may_fail:
         run = undoing(run, (), draws=True)
     views = tuple(m.input_index for m in plan.mutated if m.differentiable)
-    as_written = _fallback(plan, fallback)
+    as_written = _fallback(plan, fallback, rehearse)
     if plan.apart.written or views:
         run = _checked(OverlapCheck(plan.apart, fixed_sizes=not plan.symbols), views, run, as_written)
     if plan.placed:
@@ -64,12 +67,15 @@ def finish(
     return run
 
 
-def _fallback(plan: JointPlan, fallback: Callable[..., Sequence[Any]] | None) -> CompiledGraph | None:
+def _fallback(
+    plan: JointPlan, fallback: Callable[..., Sequence[Any]] | None, rehearse: Rehearsal | None
+) -> CompiledGraph | None:
     """The program as it was written, which leaves nothing behind where it raises."""
     if fallback is None or not plan.may_fail:
         return fallback
     written = {m.input_index for m in plan.mutated} | {form.input_index for form in plan.forms}
-    return undoing(fallback, sorted(written), draws=plan.repeat.draws)
+    lasts = bool(plan.forms) or any(m.differentiable for m in plan.mutated)
+    return undoing(fallback, sorted(written), draws=plan.repeat.draws, rehearse=rehearse if lasts else None)
 
 
 def _with_gradients(run: CompiledGraph) -> CompiledGraph:

@@ -139,8 +139,8 @@ def state(tx: Trace, relation: Relation, message: str) -> None:
         raise GraphBreak("CAP217", f"{relation} is never true")
     check = torch.ops.aten._assert_scalar.default
     argument = tx.output.size(shown)
-    tx.output.call("call_function", check, (argument, message), {}, None, tx.where(), pure=False)
-    tx.output.may_fail = True
+    made = tx.output.call("call_function", check, (argument, message), {}, None, tx.where(), pure=False)
+    tx.output.fail(made, behind=tx.output.lasts)
     tx.env.learn(relation)
 
 

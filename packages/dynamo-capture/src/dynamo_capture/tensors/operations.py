@@ -166,6 +166,7 @@ class Operations(Results):
                     "CAP231", f"{label_of(function)}, which is allowed in the graph, gives no tensor"
                 )
             return self.constant_result(outcome.result)
+        lasts = tx.output.lasts
         self._note_effects(outcome, tensors)
         spec = self.spec_tree(outcome.result, tensors)
         node = tx.output.call(
@@ -177,7 +178,9 @@ class Operations(Results):
             tx.where(),
             pure=outcome.is_pure and not is_users,
         )
-        self._note_data(node, made)
+        failing = self._note_data(node, made) or outcome.may_fail
+        if failing or may_be_refused([tensors[index] for index in outcome.written], tensors):
+            tx.output.fail(node, behind=lasts)
         for index, meta in outcome.updates:
             self.becomes(tensors[index], meta)
         result = self.result_of(node, outcome.result, tensors)
@@ -203,8 +206,6 @@ class Operations(Results):
             tx.output.write([tensors[index] for index in outcome.written], self._lasting(outcome, tensors))
             contents.forget(tensors)
             tx.inference.counts.clear()
-        if outcome.may_fail or may_be_refused([tensors[index] for index in outcome.written], tensors):
-            tx.output.may_fail = True
 
     def _outcome(
         self,
@@ -248,16 +249,17 @@ class Operations(Results):
             changed += [tensors[index] for index in outcome.written if tensors[index].meta.requires_grad]
         return changed
 
-    def _note_data(self, node: Any, made: frozenset[Symbol]) -> None:
-        """What the operation relies on and only data can tell, and the one symbol that it made."""
+    def _note_data(self, node: Any, made: frozenset[Symbol]) -> bool:
+        """Whether the operation relies on what only data can tell; notes it, and the one symbol that it made."""
         env = self._tx.env
-        if env.expected:
-            node.meta[EXPECTED_KEY] = tuple(env.expected)
+        expected = tuple(env.expected)
+        if expected:
+            node.meta[EXPECTED_KEY] = expected
             env.expected.clear()
             self._tx.output.keep(node)
-            self._tx.output.may_fail = True
         if len(made) == 1:
             (node.meta[BORN_KEY],) = made
+        return bool(expected)
 
     def number(self, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
         """The only element of a tensor, where it is known; the graph break ``what`` otherwise."""
