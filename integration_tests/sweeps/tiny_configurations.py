@@ -37,6 +37,8 @@ _SIZES: tuple[tuple[str, int], ...] = (
     (r"hidden_size_per_.*", WIDTH // HEADS),
     (r"(max_)?(position_embeddings|seq_len(gth)?|n_positions|sequence_length)|n_positions|n_ctx", 64),
     (r"(num_|n_)(local_|routed_)?experts", 4),
+    (r"n_group|num_expert_groups?", 2),
+    (r"topk_group", 1),
     (r"num_experts_per_tok|moe_k|top_k", 2),
     (r"image_size|img_size|input_size", 32),
     (r"patch_size|spatial_patch_size", 8),

@@ -37,7 +37,9 @@ class Maker:
         text = [name for name in ("input_ids", "decoder_input_ids") if name in self._accepted]
         if not getattr(self._config, "is_encoder_decoder", False):
             text = text[:1]
+        seen_as = [name for name in self._accepted if name.startswith("visual_")]
         tries = [[one, *text] for one in media] + [text, media, media[:1]] if media else [text, []]
+        tries = [*tries, [*text, *seen_as]]
         seen: list[set[str]] = []
         for names in tries:
             chosen = {*names, *required}
@@ -83,15 +85,23 @@ class Maker:
         if name in ("input_ids", "decoder_input_ids"):
             vocabulary = int(self._first("vocab_size") or VOCABULARY)
             return [lambda g: {name: torch.randint(3, max(4, vocabulary - 20), (batch, length), generator=g)}]
-        if name in ("pixel_values", "pixel_values_videos") and self._takes_grid(name):
+        if name in ("pixel_values", "pixel_values_videos") and self._grid(name):
             return [lambda g, rows=rows: self._patches(name, g, rows) for rows in (True, False)]
+        if name.endswith("_mask") and name.removesuffix("_mask") in MEDIA:
+            return [lambda g: {}]  # made with its medium
         shapes = self._shapes_of(name)
+        if shapes and name.endswith("observed_mask"):
+            return [lambda g: {name: torch.ones(shapes[-1])}]
         if shapes:
             return [lambda g, shape=shape: {name: torch.randn(shape, generator=g)} for shape in shapes]
         if name == "bbox":
             return [lambda g: {name: torch.randint(0, 30, (batch, length, 4), generator=g).sort(-1).values}]
         if name == "grid_thw":
             return [lambda g: {name: torch.tensor([[1, 4, 4]] * batch)}]
+        if name == "merge_sizes":
+            return [lambda g: {name: torch.ones(batch, dtype=torch.int64)}]
+        if name == "freq":
+            return [lambda g: {name: torch.zeros(batch, 1, dtype=torch.int64)}]
         if name.endswith("attention_mask"):
             return [lambda g: {name: torch.ones(batch, length, dtype=torch.int64)}]
         return []
@@ -116,24 +126,44 @@ class Maker:
                 return [(batch, mel, 2 * length), (batch, 2 * length, mel), (batch, mel, positions)]
             case "hidden_states" if "grid_thw" in self._accepted:
                 return [(batch * 16, self._patch_width())]
-            case "hidden_states" | "inputs_embeds" | "encoder_hidden_states" | "query_embeds":
-                return [(batch, length, width)]
-            case "spectrogram" | "past_values" | "visual_feats" | "visual_pos":
+            case "spectrogram" | "visual_feats" | "visual_pos":
                 return [(batch, length, self._first(f"{name}_dim", "visual_feat_dim") or width)]
+            case "prompt_pixel_values" | "prompt_masks":
+                return [(batch, self._first("num_channels") or 3, *self._image())]
+            case "hidden_states":
+                return [(batch, length, width)]
+            case _ if name.endswith(("_embeds", "_hidden_states")):
+                return [(batch, length, width)]
+            case _ if name.startswith(("past_", "future_")):
+                return self._series(name, width)
             case _:
                 return []
 
-    def _takes_grid(self, name: str) -> bool:
-        return ("video_grid_thw" if name.endswith("videos") else "image_grid_thw") in self._accepted
+    def _series(self, name: str, width: int) -> list[tuple[int, ...]]:
+        """Values of a time series before and after now, and what is known of each moment."""
+        lags = self._first("lags_sequence") or [0]
+        steps = self._first("prediction_length") or 4
+        if name.startswith("past_"):
+            steps = (self._first("context_length") or self.length) + max(lags)
+        if name.endswith("_features"):
+            return [(self.batch, steps, self._first("num_time_features") or 0)]
+        if "past_time_features" in self._accepted:
+            return [(self.batch, steps)]
+        several = (self.batch, steps, self._first("num_input_channels") or 1)
+        return [(self.batch, self.length, width), several, (self.batch, steps)]
+
+    def _grid(self, name: str) -> str:
+        """The input that says how many patches each of the images or videos has, if the model takes one."""
+        names = ("video_grid_thw" if name.endswith("videos") else "image_grid_thw", "grid_thw")
+        return next((one for one in names if one in self._accepted), "")
 
     def _patches(self, name: str, generator: torch.Generator, rows: bool) -> Inputs:
         """The patches of all images, each a row of numbers or a small image."""
-        grid = "video_grid_thw" if name.endswith("videos") else "image_grid_thw"
         patches = torch.randn((self.batch * 16, self._patch_width()), generator=generator)
-        if not rows:
-            side = self._first("patch_size") or 8
+        side = self._first("patch_size")
+        if not rows and type(side) is int:
             patches = patches.view(self.batch * 16, -1, side, side)
-        return {name: patches, grid: torch.tensor([[1, 4, 4]] * self.batch)}
+        return {name: patches, self._grid(name): torch.tensor([[1, 4, 4]] * self.batch)}
 
     def _patch_width(self) -> int:
         channels = self._first("num_channels", "in_channels", "in_chans") or 3

@@ -56,3 +56,7 @@ def test_a_nudge_is_one_rounding() -> None:
     x = torch.ones(100)
     nudge_(x, torch.Generator().manual_seed(0))
     assert 0 < distance(x, torch.ones(100).double()) <= 1.2e-7
+
+
+def test_truth_values_are_not_apart() -> None:
+    assert distance(torch.tensor([True]), torch.tensor([False])) == 0.0

@@ -65,8 +65,10 @@ def difference(
 
 
 def distance(value: object, exact: object) -> float:
-    """How far a tensor is from its float64 counterpart, where both are finite; 0 of other things."""
+    """How far a tensor is from its float64 counterpart, where both are finite; 0 of other things, integers too."""
     if not isinstance(value, Tensor) or not isinstance(exact, Tensor) or value.shape != exact.shape:
+        return 0.0
+    if not (exact.is_floating_point() or exact.is_complex()):
         return 0.0
     apart = (value.detach().to(exact.dtype) - exact).abs()
     apart = apart[apart.isfinite()]
