@@ -234,6 +234,10 @@ class OverriddenTensors(WrapperTensors):
         meta = owner.meta
         if dispatches(cls):
             raise GraphBreak("CAP249", f"a tensor is made a {cls.__name__}, which dispatches in Python")
+        if meta.cls is cls:
+            alias = self.call_function(torch.ops.aten.alias.default, [owner], {})
+            assert isinstance(alias, TensorValue)
+            return alias
         made = TensorValue(
             owner.node,
             TensorMeta.of(meta.spec, meta.requires_grad, not meta.requires_grad, cls, meta.is_inference),

@@ -51,7 +51,17 @@ class Const(Value):
     def get_item(self, tx: Trace, key: Value) -> Value:
         return tx.calls.item_of_known(self, key)
 
+    def _followed(self, tx: Trace, special: str, args: list[Value]) -> Value | None:
+        """What a special method that is written in Python gives, as those of flags and of metaclasses are."""
+        found = tx.attributes.in_class(type(self.value), special)
+        if not isinstance(found, types.FunctionType):
+            return None
+        return tx.inliner.call_function(Const(found), [self, *args], {})
+
     def contains(self, tx: Trace, item: Value) -> bool:
+        answer = self._followed(tx, "__contains__", [item])
+        if answer is not None:
+            return tx.truth(answer)
         try:
             if tx.numbers.varies(item):
                 raise NotConstant(item)
@@ -65,13 +75,16 @@ class Const(Value):
         return bool(tx.fold(lambda: wanted in self.value))
 
     def length(self, tx: Trace) -> int:
-        if isinstance(self.value, type):
-            found = tx.attributes.in_class(type(self.value), "__len__")
-            if isinstance(found, types.FunctionType):
-                return int(tx.index(tx.inliner.call_function(Const(found), [self], {})))
+        answer = self._followed(tx, "__len__", [])
+        if answer is not None:
+            return int(tx.index(answer))
         return tx.fold(lambda: len(self.value))
 
     def truth(self, tx: Trace) -> bool:
+        if type(self.value) is not bool:
+            answer = self._followed(tx, "__bool__", [])
+            if answer is not None:
+                return tx.truth(answer)
         return bool(tx.fold(lambda: bool(self.value)))
 
     def iterate(self, tx: Trace) -> IteratorValue:
@@ -79,6 +92,9 @@ class Const(Value):
 
         if isinstance(self.value, range):
             return RangeIterator(self.value)
+        answer = self._followed(tx, "__iter__", [])
+        if answer is not None:
+            return answer.iterate(tx)
         if isinstance(self.value, (tuple, str, bytes, frozenset, types.MappingProxyType)) or (
             isinstance(self.value, type) and hasattr(type(self.value), "__iter__")
         ):

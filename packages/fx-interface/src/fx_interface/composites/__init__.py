@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from fx_interface.composites.arranging import block_diag, gradient, masked_select, take_along_dim
 from fx_interface.composites.cells import gru_cell, lstm_cell
+from fx_interface.composites.dropping import dropout, functional_dropout
 from fx_interface.composites.products import chain_matmul, kron, multi_dot
 from fx_interface.composites.ranges import hamming_window, hann_window, linspace
 from fx_interface.composites.recurrent import lstm
@@ -23,6 +24,8 @@ from fx_interface.composites.splitting import unsafe_chunk, unsafe_split, unsafe
 
 COMPOSITES: Final[Mapping[Any, Callable[..., Any]]] = {
     functional.interpolate: interpolate,
+    functional.dropout: functional_dropout,
+    torch.dropout: dropout,
     torch.lstm: lstm,
     torch.gru_cell: gru_cell,
     torch.lstm_cell: lstm_cell,
