@@ -186,7 +186,7 @@ class Wrapping:
         if isinstance(real, collections.defaultdict):
             raise GraphBreak("CAP213", f"{type(real).__name__} is a subclass of defaultdict")
         base = next((kind for kind in (dict, tuple, list) if isinstance(real, kind)), None)
-        if base is not None and _answers_itself(type(real), base):
+        if base is not None and _answers_itself(type(real)):
             raise GraphBreak(
                 "CAP213", f"{type(real).__name__} is a {base.__name__} that iterates in its own way"
             )
@@ -203,9 +203,11 @@ class Wrapping:
         return self.remember(real, made)
 
 
-def _answers_itself(cls: type, base: type) -> bool:
-    """Whether reading the content of an object would run what its class has for ``len`` or ``iter``."""
-    return any(getattr(cls, name) is not getattr(base, name) for name in ("__len__", "__iter__"))
+def _answers_itself(cls: type) -> bool:
+    """Whether reading the content of a container would run code of the program: its class's ``len`` or ``iter``."""
+    return any(
+        type(getattr(cls, name)) is not types.WrapperDescriptorType for name in ("__len__", "__iter__")
+    )
 
 
 def _of_numpy(tx: Trace, real: Any, source: Source) -> Value:

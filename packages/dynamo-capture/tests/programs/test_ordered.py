@@ -1,0 +1,32 @@
+"""Subclasses of ``OrderedDict``, as outputs of models are."""
+
+import collections
+
+import torch
+
+
+class Output(collections.OrderedDict):
+    @property
+    def hidden(self):
+        return self["hidden"]
+
+
+class Counted(collections.OrderedDict):
+    def __iter__(self):
+        self.times = vars(self).get("times", 0) + 1
+        return super().__iter__()
+
+
+def test_an_ordered_dictionary_of_the_program_is_read_in_the_graph(whole):
+    def f(output):
+        return output.hidden + 1, list(output), len(output)
+
+    whole(f, (Output(hidden=torch.ones(2), other=torch.zeros(3)),))
+
+
+def test_one_that_iterates_in_its_own_way_is_iterated_by_the_program_only(same):
+    def f(x, counted):
+        names = list(counted)
+        return x + 1, names, counted.times
+
+    same(f, (torch.ones(2), Counted(a=1, b=2)), (torch.ones(2), Counted(a=1)))
