@@ -12,8 +12,7 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -27,8 +26,7 @@ _TWICE = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Remembered:
+class Remembered(NamedTuple):
     """What the forward keeps so that it can be repeated, beside what it saves for the compiled backward.
 
     ``owned``: a module's tensors, with their ``versions``; ``loose``: other inputs, tensors by weak reference, so
@@ -43,6 +41,9 @@ class Remembered:
     def alive(self) -> list[Any]:
         """What there still is of it."""
         return [*self.owned, *(v() if isinstance(v, weakref.ref) else v for v, _ in self.loose)]
+
+
+_NOTHING = Remembered((), (), (), ())
 
 
 class Repetition:
@@ -75,6 +76,8 @@ class Repetition:
 
     def remember(self, inputs: Sequence[Any]) -> Remembered:
         """Called by the forward, before anything is changed."""
+        if not self.owned and not self.loose and not self.draws:
+            return _NOTHING
         owned = tuple([inputs[index] for index in self.owned])
         return Remembered(
             owned,

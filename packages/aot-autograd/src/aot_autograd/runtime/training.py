@@ -28,7 +28,7 @@ _log = logging.getLogger(__name__)
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 _Collector: TypeAlias = Callable[[Any, Sequence[Any]], tuple[list[Any], bool]]
 _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
-_node_of_its_own = torch.ops.aten.lift.default
+_node_of_its_own = torch.ops.aten.lift.default._op  # without the layer that serves tensor subclasses
 """The identity, in place, as a node between the tensor and its history: where other results are differentiated and no
 gradient arrives here, autograd does not reach the node, and calls no hook of the tensor with None."""
 _RELEASED = (
@@ -71,7 +71,7 @@ def training_function(
     )
     cut = backward_plan.cut
     first = plan.differentiable[0] if plan.differentiable else 0
-    apart = plan.differentiable if len(backward_plan.tangents) > 1 else ()
+    apart = _with_nodes(plan, backward_plan)
     if make is None and not dirty and link is None and not cut and not apart:
 
         def run(*inputs: Any) -> Sequence[Any]:
@@ -82,16 +82,25 @@ def training_function(
 
     def run_and_make(*inputs: Any) -> Sequence[Any]:
         followed = inputs if not cut else [x.detach() if i in cut else x for i, x in enumerate(inputs)]
-        results = apply(*followed)[dirty:]
+        results = apply(*followed)
+        if dirty:
+            results = results[dirty:]
         node = results[first].grad_fn if link is not None else None
         for index in apart:
-            if not results[index].is_complex():  # of which torch does not differentiate it
-                _node_of_its_own(results[index])
+            _node_of_its_own(results[index])
         if link is not None:
             link(results, node)
         return results if make is None else make(inputs, results)
 
     return run_and_make
+
+
+def _with_nodes(plan: JointPlan, backward_plan: BackwardPlan) -> tuple[int, ...]:
+    """Graph results that get a node of their own: of several the real ones, of which torch differentiates that node."""
+    if len(backward_plan.tangents) < 2:
+        return ()
+    numbers = {t.graph_index for t in backward_plan.tangents if t.spec.dtype.is_complex}
+    return tuple(index for index in plan.differentiable if index not in numbers)
 
 
 def _forward_method(
@@ -112,17 +121,19 @@ def _forward_method(
 
     def method(ctx: Any, *inputs: Any) -> tuple[Any, ...]:
         ctx.remembered = remember(inputs)
-        ctx.given = Given() if linked else None
-        results = forward(*inputs, *constants)
+        if linked:
+            ctx.given = Given()
         given = inputs + constants if constants else inputs
-        ctx.set_materialize_grads(False)
+        results = forward(*given)
+        ctx.materialize_grads = False  # as ``set_materialize_grads`` does, without the call
         hooked = _top_hooks(True) is not None  # then the user wants to see all that is saved
         ctx.kept = None if hooked else [results[i] for i in own_results]
         saved = everything if hooked else shared
-        ctx.save_for_backward(*[given[i] if is_input else results[i] for is_input, i in saved])
+        ctx.to_save = tuple([given[i] if is_input else results[i] for is_input, i in saved])
         if symbols or born:
             ctx.sizes = [*(inputs[position] for position in symbols), *(results[index] for index in born)]
-        write_back(inputs, results, quiet)
+        if quiet:
+            write_back(inputs, results, quiet)
         if versions:
             count_writes(results, versions)
         if constant:
