@@ -19,6 +19,10 @@ if TYPE_CHECKING:
     from aot_autograd.trace import Trace
 
 
+class WritingBackwardError(UnsupportedProgramError):
+    """A backward writes to a tensor that it did not make (code AOT126)."""
+
+
 @contextmanager
 def without_writes(trace: Trace) -> Iterator[None]:
     """AOT126 if what runs inside writes to a tensor that there is already."""
@@ -26,7 +30,7 @@ def without_writes(trace: Trace) -> Iterator[None]:
     yield
     for storage, generation in before:
         if storage.generation != generation:
-            raise UnsupportedProgramError(
+            raise WritingBackwardError(
                 "AOT126",
                 "a backward writes to a tensor that it did not make",
                 action="return the new value from the forward, or run the function without the compiler",

@@ -5,6 +5,7 @@ Calls are told apart by structure, tensor metadata and grad mode; each new combi
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -13,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
+from aot_autograd.backward_effects import WritingBackwardError
 from aot_autograd.decompositions import NOTHING, Decompositions
 from aot_autograd.out_arguments import WrittenOut
 from aot_autograd.partition import Partitioner, save_everything
@@ -25,6 +27,8 @@ from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import LocalSource
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import spec_of
+
+_log = logging.getLogger(__name__)
 
 
 def aot_function(
@@ -40,7 +44,8 @@ def aot_function(
     """``function`` of tensors (nested in tuples, lists, dicts), compiled for each kind of arguments it is called with.
 
     Everything but tensors is a constant of one compilation. The function must not read tensors from elsewhere that
-    require grad (AOT103), and what else it reads is read once, when it is traced.
+    require grad (AOT103), and what else it reads is read once, when it is traced. A function whose backward writes to
+    tensors that it did not make (AOT126) runs as it is written.
     """
     parts = _Parts(
         operators, forward_compiler, backward_compiler, inference_compiler, partition, decompositions
@@ -111,16 +116,23 @@ def _compile(
         InputDecl(f"arg_{i}", InputKind.USER, spec_of(tensor), LocalSource(f"arg_{i}"))
         for i, tensor in enumerate(tensors)
     ]
-    traced = trace(
-        program,
-        declared,
-        tensors,
-        operators=parts.operators,
-        env=ShapeEnv(),
-        partition=parts.partition,
-        opens_grad=True,
-        decompositions=parts.decompositions,
-    )
+    try:
+        traced = trace(
+            program,
+            declared,
+            tensors,
+            operators=parts.operators,
+            env=ShapeEnv(),
+            partition=parts.partition,
+            opens_grad=True,
+            decompositions=parts.decompositions,
+        )
+    except WritingBackwardError as error:
+        _log.warning("a function runs as it is written: %s", error)
+        return (
+            lambda *inputs: program(None, inputs),
+            lambda results: pytree.tree_unflatten(list(results), shape[0]),
+        )
     run = compile_traced(
         traced,
         forward_compiler=parts.forward_compiler,

@@ -76,6 +76,27 @@ def test_a_hook_changes_the_gradient(compiled: Any) -> None:
     _both(_hidden_states, compiled, use)
 
 
+def test_a_hook_of_a_result_that_is_gone(compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        earlier, later = results[0], results[-1].sum()
+        seen: list[Any] = []
+        earlier.register_hook(seen.append)
+        del earlier, results
+        later.backward()
+        return [x.grad, w.grad, *seen]
+
+    def program(x: torch.Tensor, w: torch.Tensor) -> Any:
+        first = x + w
+        return first, first * 2
+
+    def both(function: Any) -> Any:
+        x, w = torch.ones(3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True)
+        return use(list(function(x, w)), x, w)
+
+    expected, found = both(program), both(compiled(program))
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+
+
 def test_nobody_looks(compiled: Any) -> None:
     """The program must not run again: an input that has changed would make that impossible."""
     x, w = X.clone().requires_grad_(), W.detach().clone().requires_grad_()

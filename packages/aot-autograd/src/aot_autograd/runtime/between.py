@@ -15,6 +15,7 @@ torch's own operators to learn the gradient between the two; the compiled backwa
 from __future__ import annotations
 
 import weakref
+from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
@@ -67,6 +68,27 @@ def _difference(total: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
     return rest.where(known.isfinite() | total.isnan(), 0)
 
 
+class _Watched:
+    """An earlier result: its hooks, which may outlive it, and whether its gradient is kept."""
+
+    __slots__ = ("_hooks", "_tensor")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._hooks: OrderedDict[int, Any] = OrderedDict()
+        self._tensor = weakref.ref(tensor)
+
+    def begin(self) -> None:
+        """As the first ``register_hook`` does, which then finds the dictionary there. Its node is the last one."""
+        tensor = self._tensor()
+        if tensor is not None and tensor.grad_fn is not None and tensor._backward_hooks is None:
+            tensor._backward_hooks = self._hooks
+            tensor.grad_fn._register_hook_dict(tensor)
+
+    def is_looked_at(self) -> bool:
+        tensor = self._tensor()
+        return bool(self._hooks) or (tensor is not None and tensor.retains_grad)
+
+
 class _Link:
     """One result and the earlier ones that it is computed from; ``read`` gives what the compiled node has saved."""
 
@@ -86,14 +108,10 @@ class _Link:
         self._indices = indices
         self._leaves = not set(leaves).isdisjoint(indices)
 
-    def is_wanted(self, node: Any, earlier: Sequence[weakref.ref[torch.Tensor]]) -> bool:
+    def is_wanted(self, node: Any, earlier: Sequence[_Watched]) -> bool:
         """Whether anybody looks at the gradients of the earlier results in this backward."""
-        if self._leaves:
+        if self._leaves or any(watched.is_looked_at() for watched in earlier):
             return True
-        for ref in earlier:
-            tensor = ref()
-            if tensor is not None and (tensor._backward_hooks or tensor.retains_grad):
-                return True
         return not (_will_execute(_ELSEWHERE) or _is_needed(node))
 
     def gradients(self, node: Any, gradient: torch.Tensor) -> list[torch.Tensor | None]:
@@ -127,19 +145,19 @@ class _Between(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, link: _Link, node: Any, result: torch.Tensor, *earlier: torch.Tensor
+        ctx: Any, link: _Link, node: Any, seen: list[_Watched], result: torch.Tensor, *earlier: torch.Tensor
     ) -> torch.Tensor:
         ctx.set_materialize_grads(False)
         ctx.mark_dirty(result)
-        ctx.link = link, node, [weakref.ref(tensor) for tensor in earlier]
+        ctx.link = link, node, seen
         return result
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         link, node, earlier = ctx.link
         if gradients[0] is None or not link.is_wanted(node, earlier):
-            return (None, None, *gradients, *[None] * len(earlier))
-        return (None, None, *gradients, *link.gradients(node, gradients[0]))
+            return (None, None, None, *gradients, *[None] * len(earlier))
+        return (None, None, None, *gradients, *link.gradients(node, gradients[0]))
 
 
 _ELSEWHERE: Any = torch.ones(1, requires_grad=True).view(1).grad_fn
@@ -170,10 +188,16 @@ def linking(
     def link(results: Sequence[Any], node: Any) -> None:
         for index in leaves:
             results[index].requires_grad_()
+        watched: dict[int, _Watched] = {}
         for index, indices, made in links:
             result = results[index]
             version = result._version
-            apply(made, node, result, *[results[i] for i in indices])
+            for i in indices:
+                if i not in watched:
+                    watched[i] = _Watched(results[i])
+            apply(made, node, [watched[i] for i in indices], result, *[results[i] for i in indices])
             _set_versions((result,), (version,))
+        for each in watched.values():
+            each.begin()
 
     return link
