@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import collections
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import NotConstant
 from dynamo_capture.values import (
+    BuiltinMethod,
     Const,
     DictValue,
     DictView,
@@ -57,7 +59,19 @@ def equal(tx: Trace, lhs: Value, rhs: Value) -> bool:
     if isinstance(one, MethodValue) and isinstance(other, MethodValue):
         same = tx.operators.same
         return same(one.function, other.function) and same(one.receiver, other.receiver)
+    first, second = _builtin_method(tx, one), _builtin_method(tx, other)
+    if first is not None and second is not None:
+        return first.name == second.name and tx.operators.same(first.receiver, second.receiver)
     return tx.operators.same(lhs, rhs)
+
+
+def _builtin_method(tx: Trace, value: Value) -> BuiltinMethod | None:
+    """A bound method in C, known or made in the trace, by its receiver and its name."""
+    if isinstance(value, Const) and isinstance(
+        value.value, (types.BuiltinMethodType, types.MethodWrapperType)
+    ):
+        return BuiltinMethod(tx.known(value.value.__self__), value.value.__name__)
+    return value if isinstance(value, BuiltinMethod) else None
 
 
 def _equal_dicts(tx: Trace, one: DictValue, other: DictValue) -> bool:

@@ -46,3 +46,39 @@ def test_flags_are_iterated(whole):
         return x + 1, list(Colours.RED | Colours.BLUE), [one.name for one in ~Colours.RED], list(Colours)
 
     whole(f, (X,))
+
+
+def test_methods_of_builtin_objects_are_equal_where_receiver_and_name_are(same):
+    def f(x):
+        items = [1]
+        return (
+            x + 1,
+            torch.Tensor.ndim.__get__ == torch.Tensor.ndim.__get__,
+            torch.Tensor.ndim.__get__ == torch.Tensor.dtype.__get__,
+            items.append == items.append,
+            items.append == [1].append,
+            items.append != items.pop,
+            x.add == x.add,
+            f.__call__ == f.__call__,
+            (1).__add__ == (2).__add__,
+        )
+
+    same(f, (X,))
+
+
+class Flat(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return (
+            10 if func == torch.Tensor.ndim.__get__ else super().__torch_function__(func, types, args, kwargs)
+        )
+
+
+FLAT = torch.ones(2, 2).as_subclass(Flat)
+
+
+def test_an_attribute_of_a_tensor_is_recognized_by_its_getter(whole):
+    def f(x):
+        return FLAT.ndim + x
+
+    whole(f, (X,))
