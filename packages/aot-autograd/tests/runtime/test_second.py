@@ -264,3 +264,34 @@ def test_a_gradient_that_does_not_arrive_is_not_computed(compiled: Any) -> None:
     x.grad = None
     Nothing.apply(y).sum().backward()  # type: ignore[no-untyped-call]
     assert x.grad is None
+
+
+def test_inputs_that_are_gone_are_made_again_by_the_functions_that_made_them(compiled: Any) -> None:
+    steps = [lambda x: x.sin() * x, lambda x: x.exp() + x, lambda x: (x * x).cos()]
+    x = D(4)
+
+    def chain(functions: Any) -> Any:
+        def function(x: torch.Tensor) -> torch.Tensor:
+            for step in functions:
+                x = step(x)
+            return x
+
+        return function
+
+    expected = derivatives(chain(steps), x, 3)
+    for one, other in zip(
+        derivatives(chain([compiled(step) for step in steps]), x, 3), expected, strict=True
+    ):
+        torch.testing.assert_close(one, other)
+
+
+def test_an_input_that_was_written_to_and_is_gone_is_refused(compiled: Any) -> None:
+    x = D(4)
+    middle = compiled(lambda x: x.sin() + x)(x)
+    with torch.no_grad():
+        middle.mul_(2)
+    result = compiled(lambda x: (x + 1).exp())(middle)
+    del middle
+    (gradient,) = torch.autograd.grad(result.sum(), x, create_graph=True)
+    with pytest.raises(RuntimeError, match=REFUSED.format("gone")):
+        torch.autograd.grad(gradient.sum(), x)

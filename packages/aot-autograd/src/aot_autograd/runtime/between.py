@@ -117,7 +117,7 @@ class _Link:
     def gradients(self, node: Any, gradient: torch.Tensor) -> list[torch.Tensor | None]:
         """The part of each earlier result's gradient that comes from here, and not through another one of them."""
         repetition = self._repetition
-        inputs = repetition.inputs(node.remembered, self._read(node))
+        inputs = repetition.inputs(node, self._read(node))
         if isinstance(inputs, str):
             raise RuntimeError(_NOT_KNOWN.format(why=inputs))
         differentiated = torch.is_grad_enabled()

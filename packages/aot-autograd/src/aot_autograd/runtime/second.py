@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import torch
 
 from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput, ViewOf
+from aot_autograd.runtime.gone import made_again
 from fx_interface.undo import RandomStates, random_states, set_random_states
 
 Program = Callable[..., Sequence[Any]]
@@ -86,11 +87,12 @@ class Repetition:
             random_states() if self.draws else (),
         )
 
-    def inputs(self, remembered: Remembered, saved: Sequence[Any] | Mapping[int, Any]) -> list[Any] | str:
-        """The forward's inputs, or why the program cannot be repeated on them.
+    def inputs(self, node: Any, saved: Sequence[Any] | Mapping[int, Any]) -> list[Any] | str:
+        """The inputs that the forward of autograd's ``node`` had, or why the program cannot be repeated on them.
 
         Of what was ``saved``, those in ``slots`` are read.
         """
+        remembered: Remembered = node.remembered
         if self.why_not:
             return self.why_not
         made: list[Any] = [None] * self.count
@@ -104,8 +106,10 @@ class Repetition:
             made[index] = value() if isinstance(value, weakref.ref) else value
             if isinstance(value, weakref.ref):
                 if made[index] is None:
-                    return "one of its inputs is gone"
-                if made[index]._version != version and index not in self.written:
+                    made[index] = made_again(node, index, version)
+                    if made[index] is None:
+                        return "one of its inputs is gone"
+                elif made[index]._version != version and index not in self.written:
                     return "one of its inputs was changed in place since"
         for index in self.written:  # their old content does not matter, and they are not to be written again
             made[index] = made[index].detach().clone()
@@ -146,6 +150,16 @@ class Repetition:
         aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
         with _random_state_of(random), self._autocasting():
             return aliases, self.program(*aliases)
+
+    def result_again(self, node: Any, saved: Sequence[Any], index: int) -> torch.Tensor | None:
+        """Graph result ``index`` of ``node``'s call; None where the program cannot be repeated."""
+        if index not in self.place_of:
+            return None
+        inputs = self.inputs(node, saved)
+        if isinstance(inputs, str):
+            return None
+        _, results = self.run(inputs, node.remembered.random)
+        return self.result(results, index)
 
     def result(self, results: Sequence[Any], index: int) -> torch.Tensor:
         """Graph result ``index`` among the program's results, or behind them as what they are views of."""

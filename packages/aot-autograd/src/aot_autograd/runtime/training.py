@@ -8,16 +8,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, SavedOutput, Tangent
+from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
 from aot_autograd.runtime.absent import guard_hooks
 from aot_autograd.runtime.arriving import are_plain, dense, resolved
 from aot_autograd.runtime.between import Given, linking
 from aot_autograd.runtime.results import Maker
+from aot_autograd.runtime.saved import RELEASED, Kept, collector, collector_in_groups, owned, reader
 from aot_autograd.runtime.second import Program, Repetition, refuse
 from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
@@ -26,23 +26,12 @@ from fx_interface.symbols import Expr, Symbol, evaluate
 
 _log = logging.getLogger(__name__)
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
-_Collector: TypeAlias = Callable[[Any, Sequence[Any]], tuple[list[Any], bool]]
-_keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
 _node_of_its_own = torch.ops.aten.lift.default._op  # without the layer that serves tensor subclasses
 """The identity, in place, as a node between the tensor and its history: where other results are differentiated and no
 gradient arrives here, autograd does not reach the node, and calls no hook of the tensor with None."""
-_RELEASED = (
-    "Trying to backward through a compiled graph a second time, after what it had kept for that was freed: specify\n"
-    "  retain_graph=True in the first backward"
-)
-
 _DOUBTFUL = (
     "gradients of some results of a compiled function are NaN, which may come of the results that have no gradient; "
     "the function cannot be run again to tell: %s"
-)
-_WRITTEN = (
-    "one of the variables needed for gradient computation has been modified by an inplace operation since an earlier\n"
-    "  backward of other results of the same compiled function"
 )
 
 
@@ -56,19 +45,25 @@ def training_function(
 ) -> CompiledGraph:
     """The callable for a plan with a backward. ``program`` is run again where a gradient will be differentiated."""
     repetition = Repetition(plan, backward_plan, program)
+    dirty = sum(m.differentiable for m in plan.mutated)
+    read = reader(plan, backward_plan)
+
+    def result_again(node: Any, output: int) -> torch.Tensor | None:
+        try:
+            saved = read(node)
+        except RuntimeError:  # a backward has let go of it
+            return None
+        return None if output < dirty else repetition.result_again(node, saved, output - dirty)
+
     methods = {
+        "result_again": staticmethod(result_again),
         "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
         "backward": staticmethod(_backward_method(plan, backward_plan, backward, repetition)),
     }
     function: Any = type("CompiledFunction", (torch.autograd.Function,), methods)
     # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.
     apply = super(torch.autograd.Function, function).apply
-    dirty = sum(m.differentiable for m in plan.mutated)
-    link = (
-        linking(plan, backward_plan, repetition, _reader(plan, backward_plan))
-        if _is_linked(backward_plan)
-        else None
-    )
+    link = linking(plan, backward_plan, repetition, read) if _is_linked(backward_plan) else None
     cut = backward_plan.cut
     first = plan.differentiable[0] if plan.differentiable else 0
     apart = _with_nodes(plan, backward_plan)
@@ -108,8 +103,8 @@ def _forward_method(
 ) -> Callable[..., Any]:
     constants, returned = plan.constants, plan.returned
     everything = [(isinstance(source, SavedInput), source.index) for source in backward_plan.saved]
-    shared = [pair for pair, own in zip(everything, _owned(plan, backward_plan), strict=True) if not own]
-    own_results = [i for (_, i), own in zip(everything, _owned(plan, backward_plan), strict=True) if own]
+    shared = [pair for pair, own in zip(everything, owned(plan, backward_plan), strict=True) if not own]
+    own_results = [i for (_, i), own in zip(everything, owned(plan, backward_plan), strict=True) if own]
     quiet = [m for m in plan.mutated if not m.differentiable]
     dirty = [m for m in plan.mutated if m.differentiable]
     constant = sorted(set(range(returned)) - set(plan.differentiable))
@@ -154,12 +149,12 @@ def _backward_method(
     arrives = {index: position for position, index in enumerate([*dirty, *range(plan.returned)])}
     tangents = [(arrives[t.graph_index], _tangent_reader(plan, t)) for t in backward_plan.tangents]
     symbols = backward_plan.symbols
-    collect = _collector(plan, backward_plan)
+    collect = collector(plan, backward_plan)
     owning = getattr(backward, "call_owning", None)
     first = len(symbols)
     used_again = {-1 - place for place in backward_plan.gradient_from}
     passed = tuple(
-        first + i for i, own in enumerate(_owned(plan, backward_plan)) if own and first + i not in used_again
+        first + i for i, own in enumerate(owned(plan, backward_plan)) if own and first + i not in used_again
     )
     places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
     inputs, gradient_of = plan.inputs, backward_plan.gradient_of
@@ -188,14 +183,14 @@ def _backward_method(
         return tuple(found)
 
     def twice(ctx: Any, saved: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
-        given = repetition.inputs(ctx.remembered, saved)
+        given = repetition.inputs(ctx, saved)
         if not isinstance(given, str):
             return again(ctx, given, grads)
         with torch.no_grad():
             gradients = once(ctx, saved, dense(grads), False)
         return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
 
-    collect = _collector_in_groups(collect, backward_plan, [position for position, _ in tangents])
+    collect = collector_in_groups(collect, backward_plan, [position for position, _ in tangents])
 
     earlier = {
         index: arrives[index] for _, indices in backward_plan.between for index in indices if index in arrives
@@ -213,7 +208,7 @@ def _backward_method(
 
     def compute(ctx: Any, grads: Sequence[Any]) -> Any:
         if released and any(grads[position] is not None for position in released):
-            raise RuntimeError(_RELEASED)
+            raise RuntimeError(RELEASED)
         plain = are_plain(grads)
         if not plain:
             grads = tuple(resolved(grads))
@@ -227,7 +222,7 @@ def _backward_method(
             return twice(ctx, saved, grads)
         without_effects = bool(effects) and no_arrival(effects, grads)
         doubtful = without_effects or (bool(singular) and no_arrival(singular, grads))
-        given = repetition.inputs(ctx.remembered, saved) if doubtful else ""
+        given = repetition.inputs(ctx, saved) if doubtful else ""
         if without_effects and not isinstance(given, str):
             return again(ctx, given, grads)
         kept = {slot: saved[slot] for slot in repetition.slots}
@@ -236,7 +231,7 @@ def _backward_method(
         except ValueError as error:
             if not refuses_layout(error):
                 raise
-            given = repetition.inputs(ctx.remembered, kept)
+            given = repetition.inputs(ctx, kept)
             if isinstance(given, str):
                 raise
             return again(ctx, given, grads)
@@ -258,7 +253,7 @@ def _backward_method(
 def _inputs_at_hand(ctx: Any, grads: Sequence[Any]) -> list[Any]:
     """What there still is of the forward's inputs, and other tensors; what hooks have packed is left alone."""
     alive: list[Any] = ctx.remembered.alive()
-    later: _Kept | None = getattr(ctx, "later", None)
+    later: Kept | None = getattr(ctx, "later", None)
     if later is not None:
         return [*alive, *later.saved]
     if ctx.kept is None or all(gradient is None for gradient in grads):
@@ -272,107 +267,6 @@ def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:
 
 def _is_linked(backward_plan: BackwardPlan) -> bool:
     return bool(backward_plan.between or backward_plan.leaves)
-
-
-def _owned(plan: JointPlan, backward_plan: BackwardPlan) -> list[bool]:
-    """For each saved value, whether nobody but the backward gets it."""
-    visible = plan.returned + len(plan.mutated)
-    return [isinstance(source, SavedOutput) and source.index >= visible for source in backward_plan.saved]
-
-
-def _collector(plan: JointPlan, backward_plan: BackwardPlan) -> _Collector:
-    """What lists the saved values, in order, and tells whether they are needed no more."""
-    owned = _owned(plan, backward_plan)
-    order = [(own, owned[:i].count(own)) for i, own in enumerate(owned)]
-    count = sum(owned)
-
-    def collect(ctx: Any, grads: Sequence[Any]) -> tuple[list[Any], bool]:
-        stored, kept = ctx.saved_tensors, ctx.kept
-        if kept is None:
-            return list(stored), False
-        if len(kept) != count:
-            raise RuntimeError(_RELEASED)
-        saved = [kept[place] if own else stored[place] for own, place in order]
-        last = not _keeps_graph()
-        if last:
-            kept.clear()
-        return saved, last
-
-    return collect
-
-
-def _reader(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], list[Any]]:
-    """What lists the saved values, in order, before the backward that needs them."""
-    owned = _owned(plan, backward_plan)
-    order = [(own, owned[:i].count(own)) for i, own in enumerate(owned)]
-    count = sum(owned)
-
-    def read(ctx: Any) -> list[Any]:
-        later: _Kept | None = getattr(ctx, "later", None)
-        if later is not None:
-            return later.saved
-        stored, kept = ctx.saved_tensors, ctx.kept
-        if kept is None:
-            return list(stored)
-        if len(kept) != count:
-            raise RuntimeError(_RELEASED)
-        return [kept[place] if own else stored[place] for own, place in order]
-
-    return read
-
-
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What backwards of groups that have had none may need; ``done`` have had theirs."""
-
-    saved: list[Any]
-    versions: list[int]
-    done: frozenset[int]
-
-    @classmethod
-    def of(cls, saved: list[Any], done: frozenset[int]) -> _Kept:
-        """As the values are now."""
-        return cls(list(saved), [value._version for value in saved], done)
-
-    def check(self, arrived: set[int], needed_by: Sequence[Sequence[int]]) -> None:
-        """RuntimeError where a group has had its backward, or a value that it needs was written to since."""
-        if arrived & self.done:
-            raise RuntimeError(_RELEASED)
-        for value, version, groups in zip(self.saved, self.versions, needed_by, strict=True):
-            if value._version != version and arrived.intersection(groups):
-                raise RuntimeError(_WRITTEN)
-
-
-def _collector_in_groups(
-    collect: _Collector, backward_plan: BackwardPlan, positions: list[int]
-) -> _Collector:
-    """As ``collect``, where results may be differentiated in backwards of their own, one group after another.
-
-    Autograd's node is one for all results, and lets go of what it has saved after the first backward; what later ones
-    may need is kept until each group has had its backward, or the node itself is gone.
-    """
-    groups, needed_by = backward_plan.groups, backward_plan.needed_by
-    if not groups:
-        return collect
-    everything = frozenset(groups)
-
-    def collect_for_some(ctx: Any, grads: Sequence[Any]) -> tuple[list[Any], bool]:
-        arrived = {
-            group for group, position in zip(groups, positions, strict=True) if grads[position] is not None
-        }
-        kept: _Kept | None = getattr(ctx, "later", None)
-        if kept is None:
-            saved, last = collect(ctx, grads)
-            done: frozenset[int] = frozenset()
-        else:
-            saved, last, done = kept.saved, False, kept.done
-            kept.check(arrived, needed_by)
-        if not _keeps_graph():
-            done |= arrived
-            ctx.later = _Kept.of([] if done == everything else saved, done)
-        return list(saved), last and done == everything
-
-    return collect_for_some
 
 
 def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:
