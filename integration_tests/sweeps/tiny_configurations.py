@@ -56,6 +56,9 @@ _WHERE_NONE = {
     "num_key_value_heads": HEADS,
 }
 _INDICES = re.compile(r".*(block|layers?)_?(indexes|indices|ids)")
+_LENGTHS = re.compile(
+    rf"{_LAYERS}|depths|layer_depths|.*vocab_size.*|.*_token(_id|_index)?|.*(indexes|indices)"
+)
 _ROPE = re.compile(r"mrope_section|long_factor|short_factor")
 
 
@@ -80,6 +83,25 @@ def rebuilt(config: Any, sections: bool = False, whole: bool = False) -> Any:
     if "rope_parameters" in accepted and config.rope_parameters is not None:
         given["rope_parameters"] = _fitting_rope(config.rope_parameters, given, sections)
     return type(config)(**{name: value for name, value in given.items() if name in accepted})
+
+
+def shortened(config: Any) -> Any:
+    """A new configuration of the same class with few layers and a small vocabulary; widths, which may depend on each
+    other in ways that no rule knows, are kept. Tokens for padding and masks are named, which some need."""
+    accepted = inspect.signature(type(config).__init__).parameters
+    layers, least = _layers(config)
+    tokens = {"pad_token_id": 1, "mask_token_id": 2}
+    given: dict[str, Any] = {name: n for name, n in tokens.items() if getattr(config, name, n) is None}
+    for name, value in settings(config):
+        if is_configuration(value):
+            given[name] = shortened(value)
+        elif _LENGTHS.fullmatch(name) or _by_layer(value, layers):
+            given[name] = _smaller(name, value, layers, least)
+    return type(config)(**{name: value for name, value in given.items() if name in accepted})
+
+
+def _by_layer(value: Any, layers: int) -> bool:
+    return isinstance(value, (list, tuple)) and len(value) == layers > 0
 
 
 def has_parts_left_out(config: Any) -> bool:

@@ -18,6 +18,7 @@ from torch import nn
 
 BATCH, LENGTH = 2, 12
 MOST_TRIES = 40
+LARGEST_IMAGE = 256
 Inputs = dict[str, Any]
 
 
@@ -173,7 +174,8 @@ class Maker:
         size = self._first("image_size", "img_size") or 32
         if is_configuration(size) or isinstance(size, dict):
             size = 32
-        return (size[0], size[-1]) if isinstance(size, (list, tuple)) else (size, size)
+        height, width = (size[0], size[-1]) if isinstance(size, (list, tuple)) else (size, size)
+        return min(height, LARGEST_IMAGE), min(width, LARGEST_IMAGE)
 
     def _first(self, *names: str) -> Any:
         return _found(self._config, names)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
-from tiny_configurations import has_parts_left_out, rebuilt, shrink
+from tiny_configurations import has_parts_left_out, rebuilt, shortened, shrink
 from tiny_inputs import BATCH, LENGTH, Maker
 from torch import nn
 
@@ -48,7 +48,7 @@ def architectures() -> list[str]:
 def build(model_type: str, training: bool = False) -> TinyModel:
     """A tiny model of that type that has run once in eager, also in training if asked for; NotFitting otherwise."""
     failures: list[NotFitting] = []
-    for make in (_whole, rebuilt, functools.partial(rebuilt, sections=True), shrink):
+    for make in (_whole, rebuilt, functools.partial(rebuilt, sections=True), shrink, shortened):
         try:
             return _fitting(_model(model_type, make).train(training))
         except NotFitting as error:
