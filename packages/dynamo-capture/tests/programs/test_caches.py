@@ -4,7 +4,9 @@ import functools
 import logging
 import logging.handlers
 
+import pytest
 import torch
+from dynamo_capture import optimize
 
 X = torch.arange(6.0).reshape(2, 3) + 1
 
@@ -153,3 +155,26 @@ def test_a_notice_given_once_after_changes(whole):
         "of eager and of the compiled"
     )
     logging.getLogger("notices").removeHandler(handler)
+
+
+@pytest.mark.parametrize("size", [0, 1, 2])
+def test_a_function_whose_cache_is_full_runs_as_often_as_in_eager(size):
+    def program():
+        runs = []
+
+        @functools.lru_cache(maxsize=size)
+        def double(n):
+            runs.append(n)
+            return 2 * n
+
+        def f(x):
+            return x + double(0) + double(1) + double(2) + double(0)
+
+        return f, runs
+
+    plain, expected = program()
+    captured, runs = program()
+    compiled = optimize(lambda graph, inputs: graph)(captured)
+    for _ in range(3):
+        assert torch.equal(plain(X), compiled(X))
+        assert runs == expected

@@ -8,8 +8,9 @@ read like any other existing object, with the call itself as its source: guards 
 Where something that the trace has done is not visible yet, the cache is asked all the same if it has the answer, or if
 what is to be computed does not depend on that: the function, traced into, does nothing, and gives the same constant as
 without the cache now. One that gives None, and does nothing but what may be deferred (it logs, say), is called with
-the other effects, in its place among them. Else the graph ends. So what a program gets is always what its cache gives,
-however old that is.
+the other effects, in its place among them. Else the graph ends. It also ends where an entry would go for the new one:
+guards that call again would find it gone, and run the function more often than the program does. So what a program gets
+is always what its cache gives, however old that is. ``cache_info()`` counts the questions of guards as hits too.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ def call_cached(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Va
     if tx.effects or not tx.output.is_repeatable:
         return _after_changes(tx, owner, args, kwargs)
     source = _source(tx, function, args, kwargs)
+    if _is_full(function) and not _is_answered(function, source):
+        raise GraphBreak("CAP230", f"{owner.describe()} has a cache that is full: another entry would go")
     try:
         real = source.step(function)
     except Exception as error:  # the program's own: nothing of it is kept
@@ -97,6 +100,12 @@ def _traced(
         or first_outside(tx, changed, args, generators) is not None
     )
     return result, None if is_more else done
+
+
+def _is_full(function: Any) -> bool:
+    """Whether an entry that is added takes the place of another, or is not kept at all."""
+    info = function.cache_info()
+    return info.maxsize is not None and info.currsize >= info.maxsize
 
 
 def _is_answered(function: Any, source: CallSource) -> bool:
