@@ -6,6 +6,7 @@ import logging.handlers
 
 import pytest
 import torch
+
 from dynamo_capture import optimize
 
 X = torch.arange(6.0).reshape(2, 3) + 1
