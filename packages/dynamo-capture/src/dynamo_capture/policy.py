@@ -129,6 +129,11 @@ class Policy:
         self._integers: dict[Source, Expr] = {}
 
     @property
+    def is_fullgraph(self) -> bool:
+        """Whether the graph must not break."""
+        return self._fullgraph
+
+    @property
     def modes_apart(self) -> str | None:
         """Why a block of a TorchFunctionMode is left to Python, if it is."""
         return self._history.modes_apart

@@ -104,7 +104,7 @@ class Trace:
         self.draws = Draws()
         self.outside = Outside()
         self.running: list[RunningIterator] = []
-        self.inference = Inference(library, self.env, policy.follows_data)
+        self.inference = Inference(library, self.env, policy.follows_data, not policy.is_fullgraph)
         self.wrapping = Wrapping(self)
         self.attributes = Attributes(self)
         self.calls = Calls(self)

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from dynamo_capture.errors import DataDependent
+from dynamo_capture.errors import DataDependent, GraphBreak
 from dynamo_capture.shapes.in_place import check_write
 from dynamo_capture.shapes.irregular import (
     IRREGULAR,
@@ -33,6 +33,7 @@ from fx_interface.operators import OperatorLibrary
 from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, located
+from fx_interface.warned import warns
 
 
 class SpecTensor(torch.Tensor):
@@ -61,10 +62,18 @@ class Inference:
     identity) the tensor that it was taken of; ``read`` are tensors whose known content was asked for; ``left_open``:
     whether memory without content was made; ``may_fail``: whether an operator was called that may raise because of
     what is in its tensors; ``by_data``: whether a result's size is one that only data can tell. ``counts``: how many
-    elements of a tensor are not zero. ``apart``: takes the operators of a function in place of their inference."""
+    elements of a tensor are not zero. ``apart``: takes the operators of a function in place of their inference.
+    ``leaves_warnings``: an operator that warns in each call is Python's to run."""
 
-    def __init__(self, library: OperatorLibrary, env: ShapeEnv, follows_data: bool = True) -> None:
+    def __init__(
+        self,
+        library: OperatorLibrary,
+        env: ShapeEnv,
+        follows_data: bool = True,
+        leaves_warnings: bool = False,
+    ) -> None:
         self.follows_data = follows_data
+        self.leaves_warnings = leaves_warnings
         self.library = library
         self.env = env
         self.sizes = SizeTable(env)
@@ -129,6 +138,8 @@ class Inference:
             return self._wrap(self._grown)
         if self.apart is not None:
             return self.apart(func, args, kwargs)
+        if self.leaves_warnings and warns(func, args, kwargs):
+            raise GraphBreak("CAP236", f"{func} gives a warning")
         if writes(func, args):
             self.wrote = True
             self.written += written_by(func, args, kwargs)

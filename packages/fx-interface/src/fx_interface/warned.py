@@ -1,0 +1,53 @@
+"""Which ATen operators' kernels warn in each call with such arguments, so that a graph without the kernel is silent.
+
+What torch warns of once in a process is not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+import torch
+from torch._ops import OpOverload
+
+_ATEN: Final = torch.ops.aten
+
+
+def _has_few_elements(
+    tensor: Any, dim: int | Sequence[int] | None = None, *, correction: Any = None, **others: Any
+) -> bool:
+    """A variance: whether there are not more elements than are subtracted; not, where sizes are symbolic."""
+    sizes = tuple(tensor.shape)
+    chosen = (dim,) if isinstance(dim, int) else dim
+    reduced = [sizes[one] for one in chosen] if chosen and sizes else sizes
+    count = 1
+    for size in reduced:
+        if type(size) is not int:
+            return False
+        count *= size
+    return count <= (1 if correction is None else correction)
+
+
+def _has_byte_index(tensor: Any, indices: Sequence[Any], *others: Any, **options: Any) -> bool:
+    return any(index is not None and index.dtype is torch.uint8 for index in indices)
+
+
+def _has_byte_mask(tensor: Any, mask: Any, *others: Any, **options: Any) -> bool:
+    return mask.dtype is torch.uint8
+
+
+_CONDITIONS: Final[Mapping[OpOverload, Callable[..., bool]]] = {
+    **dict.fromkeys(
+        (_ATEN.std.correction, _ATEN.var.correction, _ATEN.std_mean.correction, _ATEN.var_mean.correction),
+        _has_few_elements,
+    ),
+    **dict.fromkeys((_ATEN.index.Tensor, _ATEN.index_put.default, _ATEN.index_put_.default), _has_byte_index),
+    **dict.fromkeys((_ATEN.masked_scatter.default, _ATEN.masked_scatter_.default), _has_byte_mask),
+}
+
+
+def warns(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> bool:
+    """Whether torch's kernel for ``op`` warns when it is called with these arguments."""
+    condition = _CONDITIONS.get(op)
+    return condition is not None and condition(*args, **kwargs)
