@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from fx_interface.symbols import IntLike
 from primtorch_decomps.decomps.reductions import Dims, count, reduce
 from primtorch_decomps.errors import RuleMismatchError
@@ -32,8 +34,9 @@ def moments(
 
     ``m`` is off by some units in the last place, which counts only where it is far larger than the deviation. ``e`` is
     0 elsewhere: generated code skips the loop over a row that adds nothing but zeros. ``scaled`` makes the terms of the
-    first sum small enough that it cannot overflow where the mean does not. Other devices than a CPU, where a pass
-    cannot be skipped, take ``e`` for 0: torch's kernels there add up in one pass in float32, and are off by more.
+    first sum small enough that it cannot overflow where the mean does not; of float16 it never does in float32. Other
+    devices than a CPU, where a pass cannot be skipped, take ``e`` for 0: torch's kernels there add up in one pass in
+    float32, and are off by more.
     """
     number = count(x, dims)
     near = _scaled_mean(x, dims, number) if scaled else ops.div(reduce(ops.sum, x, dims, True), number)
@@ -68,7 +71,7 @@ def _variance(x: PrimTensor, dims: Dims, correction: Any, keepdim: bool) -> tupl
     elif not isinstance(count(x, dims), int):
         raise RuleMismatchError("a fractional correction of a symbolic count")
     wide = ops.convert_dtype(x, compute_dtype(x.dtype))
-    variance, mean = moments(wide, dims, correction, scaled=True)
+    variance, mean = moments(wide, dims, correction, scaled=x.dtype != torch.float16)
     if not keepdim:
         axes = canonical_dims(dims, x.rank)
         sizes = tuple(size for axis, size in enumerate(x.sizes) if axis not in axes)

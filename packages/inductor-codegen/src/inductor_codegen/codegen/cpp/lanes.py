@@ -142,7 +142,7 @@ class LaneWriter(Writer):
         """The inner loops; float sums over many points are made of the sums of parts."""
         inner = self.kernel.inner
         nodes = postorder([root for statement in step.points for root in roots_of(statement)])
-        streams = bool(inner) and not _is_few(inner[-1]) and may_stream(accumulators, nodes)
+        streams = bool(inner) and not _is_few(inner[-1]) and may_stream(accumulators, nodes, along_row=False)
         part = _part_of(inner, PART if streams else SHORT_PART)
         parts = [a for a in accumulators if a.splits] if part else []
         names = {a.item.accumulator: a.partial for a in parts}

@@ -16,7 +16,7 @@ from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.sharing import Sharing
 from inductor_codegen.codegen.cpp.skipping import conditions_to_run
 from inductor_codegen.codegen.cpp.stored_bits import HALVES
-from inductor_codegen.codegen.cpp.streams import STREAMS, additions, declarations, may_stream, term
+from inductor_codegen.codegen.cpp.streams import STREAMS, additions, declarations, may_stream, term, turns
 from inductor_codegen.codegen.cpp.writer import Writer
 from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
@@ -26,9 +26,9 @@ from inductor_codegen.ir.traverse import postorder, roots_of
 BLOCK = 4096
 """Points of a kernel of one loop that one thread takes at a time."""
 PART = 1024
-"""Terms of a sum that are added up before their total joins the others."""
+"""Terms of a sum that are added up before their total joins the others, where each turn takes several."""
 LONG = 512
-"""Terms from which on a sum is made of several streams."""
+"""Terms from which on a sum is made of several streams; of a part where each turn takes one."""
 SHORT = 64
 """Terms up to which the lanes of a wide vector take longer to be joined than a narrow one takes to be filled."""
 STACK_ELEMENTS = 8192
@@ -221,14 +221,16 @@ class RowWriter(Writer):
         loop = self.kernel.inner[-1]
         begin, end = bounds or ("0", self.names.size(loop.extent))
         in_parts = any(accumulator.splits for accumulator in accumulators)
-        long = in_parts and not (isinstance(loop.extent, int) and loop.extent <= PART)
+        streams = not blocks and in_parts and self._may_stream(step, accumulators)
+        terms = PART if streams else LONG
+        long = in_parts and not (isinstance(loop.extent, int) and loop.extent <= terms)
         if long:
-            self.open(f"for (int64_t part = {begin}; part < {end}; part += {PART})")
-            begin, end = "part", self._part_end(loop, begin, end)
+            self.open(f"for (int64_t part = {begin}; part < {end}; part += {terms})")
+            begin, end = "part", self._part_end(loop, begin, end, terms)
         names = {a.item.accumulator: a.partial if in_parts else a.name for a in accumulators}
         if in_parts:
             self.add(*(f"{a.type} {a.partial} = {a.start};" for a in accumulators if a.splits))
-        if not blocks and in_parts:
+        if streams:
             begin = self._streams(step, points, accumulators, names, (begin, end))
         if blocks:
             begin, end = self._open_strip(loop, begin, end, blocks, points)
@@ -250,12 +252,22 @@ class RowWriter(Writer):
         if long:
             self.close()
 
-    def _part_end(self, loop: LoopVar, begin: str, end: str) -> str:
+    def _part_end(self, loop: LoopVar, begin: str, end: str, terms: int) -> str:
         """Where a part ends, as text."""
-        if begin == "0" and isinstance(loop.extent, int) and loop.extent % PART == 0:
-            return f"part + {PART}"
-        self.add(f"const int64_t part_end = {end} - part < {PART} ? {end} : part + {PART};")
+        if begin == "0" and isinstance(loop.extent, int) and loop.extent % terms == 0:
+            return f"part + {terms}"
+        self.add(f"const int64_t part_end = {end} - part < {terms} ? {end} : part + {terms};")
         return "part_end"
+
+    def _may_stream(self, step: Pass, accumulators: list[Accumulator]) -> bool:
+        """Whether a long pass over a row should take several points at a turn."""
+        extent = self.kernel.inner[-1].extent
+        if self.kernel.outer and not isinstance(extent, int):
+            return False
+        roots = [root for statement in step.points for root in roots_of(statement)]
+        few = isinstance(extent, int) and extent < LONG
+        moving = self._moving(roots, conditions(roots))
+        return not few and may_stream(accumulators, moving, along_row=True)
 
     def _streams(
         self,
@@ -266,21 +278,18 @@ class RowWriter(Writer):
         bounds: tuple[str, str],
     ) -> str:
         """The loop over most of a part, four points at a turn, where that is better; what is left begins there."""
-        nodes = postorder([root for statement in step.points for root in roots_of(statement)])
         count = length(*bounds)
-        rows_of_any_length = bool(self.kernel.outer) and not isinstance(self.kernel.inner[-1].extent, int)
-        short = rows_of_any_length or (isinstance(count, int) and count < LONG)
-        if short or not may_stream(accumulators, nodes):
-            return bounds[0]
-        turns = self._turns(bounds, count)
+        taken = "turns" if count is None else str(count // STREAMS)
+        if count is None:
+            self.add(turns(bounds[1] if bounds[0] == "0" else f"{bounds[1]} - {bounds[0]}", LONG))
         clauses = [clause for a in accumulators for clause in a.clauses(names[a.item.accumulator])]
         self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
-        self.open(f"for (int64_t turn = 0; turn < {turns}; ++turn)")
+        self.open(f"for (int64_t turn = 0; turn < {taken}; ++turn)")
         self.add(*declarations(accumulators))
         for stream in range(STREAMS):
             self.open("")
             begin = "turn" if bounds[0] == "0" else f"{bounds[0]} + turn"
-            offset = f" + {stream} * {turns}" if stream else ""
+            offset = f" + {stream} * {taken}" if stream else ""
             self.add(f"const int64_t {self.kernel.inner[-1].name} = {begin}{offset};", *points.lines)
             self.add(*self._statements(step.points, points, names, stream=stream))
             self.close()
@@ -289,15 +298,7 @@ class RowWriter(Writer):
         if isinstance(count, int):
             rest = count - count % STREAMS
             return bounds[1] if rest == count else f"{bounds[0]} + {rest}"
-        return f"{bounds[0]} + {STREAMS} * {turns}"
-
-    def _turns(self, bounds: tuple[str, str], count: int | None) -> str:
-        """The turns of a loop that takes several points at each, none where it has few."""
-        if isinstance(count, int):
-            return str(count // STREAMS)
-        size = bounds[1] if bounds[0] == "0" else f"{bounds[1]} - {bounds[0]}"
-        self.add(f"const int64_t turns = {size} < {LONG} ? 0 : ({size}) / {STREAMS};")
-        return "turns"
+        return f"{bounds[0]} + {STREAMS} * {taken}"
 
     def _open_strip(
         self, loop: LoopVar, begin: str, end: str, blocks: HalfBlocks, points: Scope

@@ -7,26 +7,30 @@
 A sum of n terms, one after the other, has an error that grows with n; the blocks of pairwise summation keep it small
 (N. J. Higham, The accuracy of floating point summation, 1993). Long sums are cut into parts whose totals are added in
 double; inside of a part the additions that follow each other in one lane of a vector are at most some 16 here, as in
-torch's own kernels. A loop whose points cost more gains nothing by streams and would compile four times as long: its
-parts are shorter instead.
+torch's own kernels. A loop whose points cost more, or that reads more than one row of memory, is slower by streams (it
+would need an address for each) and compiles four times as long: its parts are shorter instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from inductor_codegen.codegen.cpp.reductions import Accumulator
-from inductor_codegen.ir.scalar import Apply, Guarded, Scalar
+from inductor_codegen.ir.scalar import Apply, Guarded, Load, Scalar
 
 STREAMS = 4
 """Points of a turn."""
 MOST_OPERATIONS = 4
 """Operations at a point from which on there are no streams."""
+MOST_READS = 1
+"""Loads at a point of a row above which there are no streams: gcc keeps an address for each load of a turn."""
 
 
-def may_stream(accumulators: Sequence[Accumulator], nodes: Iterable[Scalar]) -> bool:
+def may_stream(accumulators: Sequence[Accumulator], nodes: Collection[Scalar], *, along_row: bool) -> bool:
     """Whether a loop that reduces should take several points at a turn; ``nodes`` are computed at each."""
     if not accumulators or not all(accumulator.rounds for accumulator in accumulators):
+        return False
+    if along_row and sum(isinstance(node, Load) for node in nodes) > MOST_READS:
         return False
     operations = 0
     for node in nodes:
@@ -34,6 +38,11 @@ def may_stream(accumulators: Sequence[Accumulator], nodes: Iterable[Scalar]) -> 
             return False
         operations += isinstance(node, Apply)
     return operations <= MOST_OPERATIONS
+
+
+def turns(size: str, least: int) -> str:
+    """The definition of the turns of a loop of ``size`` points, none where it has fewer than ``least``."""
+    return f"const int64_t turns = {size} < {least} ? 0 : ({size}) / {STREAMS};"
 
 
 def term(accumulator: Accumulator, stream: int) -> str:
