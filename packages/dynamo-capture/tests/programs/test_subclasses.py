@@ -284,3 +284,29 @@ def test_a_break_in_an_override(same):
             return result
 
     same(lambda x: torch.add(x.as_subclass(Reading), 1), (X,), (X + 1,))
+
+
+class Redispatching(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args, kwargs=None):
+        SEEN.append(func.__name__)
+        return torch.overrides.redispatch_function(func, types, args, kwargs or {})
+
+
+SEEN = []
+
+
+def overridable(a, b):
+    if torch.overrides.has_torch_function((a, b)):
+        return torch.overrides.handle_torch_function(overridable, (a, b), a, b)
+    return a * b + 1
+
+
+def test_a_class_that_redispatches_is_asked_as_often_as_in_eager(same):
+    x = torch.tensor([3.0]).as_subclass(Redispatching)
+
+    def f(y):
+        SEEN.clear()
+        return overridable(x, y).as_subclass(torch.Tensor), list(SEEN)
+
+    same(f, (torch.tensor([4.0]),), (torch.tensor([5.0]),))
