@@ -11,16 +11,15 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
-from torch.utils import _device
 
 from dynamo_capture import floats
-from dynamo_capture.calls.modes import default_device
 from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.tensors import (
     contents,
     data_numbers,
+    defaults,
     foreach,
     indexing,
     known_sizes,
@@ -82,9 +81,7 @@ class Operations(Results):
         if isinstance(dice, DiceValue):
             kept = {name: value for name, value in kwargs.items() if name != "generator"}
             return self._tx.draws.by_function(self._tx, function, dice, list(args), kept)
-        device = default_device(self._tx)
-        if device is not None and function in makers() and _is_none(kwargs.get("device")):
-            kwargs = {**kwargs, "device": Const(device)}
+        kwargs = defaults.with_default_device(self._tx, function, kwargs)
         return self.operation("call_function", function, function, list(args), kwargs)
 
     def call_method(
@@ -152,6 +149,7 @@ class Operations(Results):
         if tx.env.has_data and name in reshaping.NAMES and not kwargs:
             args = reshaping.with_all_sizes(tx, args)
         tensors: list[TensorValue] = []
+        kwargs = defaults.with_surrounding_device(function, kwargs)
         outcome, made = self._outcome(target, function, args, kwargs, tensors)
         if outcome.reads:
             chosen = [tensors[index] for index in outcome.reads]
@@ -169,6 +167,7 @@ class Operations(Results):
         lasts = tx.output.lasts
         self._note_effects(outcome, tensors)
         spec = self.spec_tree(outcome.result, tensors)
+        kwargs = defaults.with_dtype(function, kwargs, spec)
         node = tx.output.call(
             op,
             target,
@@ -379,15 +378,6 @@ class Operations(Results):
             written=written,
             resized=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.resized)),
         )
-
-
-def makers() -> Any:
-    """The functions that make tensors on the default device."""
-    return _device._device_constructors()
-
-
-def _is_none(value: Value | None) -> bool:
-    return value is None or (isinstance(value, Const) and value.value is None)
 
 
 def _in_terms_of_the_program(part: Any) -> Any:
