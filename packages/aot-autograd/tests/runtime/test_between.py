@@ -141,10 +141,25 @@ def test_what_cannot_run_again_says_so(compiled: Any) -> None:
 
     x = X.clone()
     first, last = compiled(program)(x, W.detach().clone().requires_grad_())
-    del x
+    x.add_(1)
     first.retain_grad()
     with pytest.raises(RuntimeError, match="AOT303"):
         last.backward()
+
+
+def test_inputs_that_nobody_else_holds_are_there_to_run_again(compiled: Any) -> None:
+    def program(x: torch.Tensor, w: torch.Tensor) -> Any:
+        hidden = (x + 1).sin()[:3, :2] * w
+        return hidden, hidden.exp().sum()
+
+    found = []
+    for function in (program, compiled(program)):
+        w = W.detach().clone().requires_grad_()
+        first, last = function(X.clone(), w)
+        first.retain_grad()
+        last.backward()
+        found.append((first.grad, w.grad))
+    torch.testing.assert_close(found[1], found[0])
 
 
 def test_no_backward_leads_to_an_input_without_a_gradient(compiled: Any) -> None:

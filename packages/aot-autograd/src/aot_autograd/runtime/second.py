@@ -31,7 +31,8 @@ class Remembered(NamedTuple):
     """What the forward keeps so that it can be repeated, beside what it saves for the compiled backward.
 
     ``owned``: a module's tensors, with their ``versions``; ``loose``: other inputs, tensors by weak reference, so
-    that memory is freed when eager would free it. ``random``: the generators' states, if the program draws.
+    that memory is freed when eager would free it (not where results are computed from each other). ``random``: the
+    generators' states, if the program draws.
     """
 
     owned: tuple[Any, ...]
@@ -71,6 +72,10 @@ class Repetition:
         }  # of a cut input the node has an alias that nobody else holds
         self.owned = [index for index in rest if index in held]
         self.loose = [index for index in rest if index not in held]
+        # Hooks of results that others are computed from need the program again in a plain backward.
+        # What was written to leads to the node itself, and is not kept by it.
+        linked = bool(backward_plan.between or backward_plan.leaves)
+        self.keep = [_as_it_is if linked and i not in self.written else _loosely for i in self.loose]
         self.count = plan.inputs
         self.wanted = backward_plan.gradient_of
         self.differentiable = plan.differentiable
@@ -83,7 +88,12 @@ class Repetition:
         return Remembered(
             owned,
             tuple([tensor._version for tensor in owned]),
-            tuple([_loosely(inputs[index]) for index in self.loose]),
+            tuple(
+                [
+                    (keep(value := inputs[i]), _version(value))
+                    for i, keep in zip(self.loose, self.keep, strict=True)
+                ]
+            ),
             random_states() if self.draws else (),
         )
 
@@ -104,13 +114,12 @@ class Repetition:
             made[index] = tensor
         for index, (value, version) in zip(self.loose, remembered.loose, strict=True):
             made[index] = value() if isinstance(value, weakref.ref) else value
-            if isinstance(value, weakref.ref):
+            if made[index] is None and isinstance(value, weakref.ref):
+                made[index] = made_again(node, index, version)
                 if made[index] is None:
-                    made[index] = made_again(node, index, version)
-                    if made[index] is None:
-                        return "one of its inputs is gone"
-                elif made[index]._version != version and index not in self.written:
-                    return "one of its inputs was changed in place since"
+                    return "one of its inputs is gone"
+            elif _version(made[index]) != version and index not in self.written:
+                return "one of its inputs was changed in place since"
         for index in self.written:  # their old content does not matter, and they are not to be written again
             made[index] = made[index].detach().clone()
         return made
@@ -230,5 +239,13 @@ def _random_state_of(states: RandomStates) -> Iterator[None]:
         set_random_states(now)
 
 
-def _loosely(value: Any) -> tuple[Any, int]:
-    return (weakref.ref(value), value._version) if isinstance(value, torch.Tensor) else (value, 0)
+def _loosely(value: Any) -> Any:
+    return weakref.ref(value) if isinstance(value, torch.Tensor) else value
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _version(value: Any) -> int:
+    return value._version if isinstance(value, torch.Tensor) else 0
