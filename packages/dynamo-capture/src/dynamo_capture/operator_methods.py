@@ -3,8 +3,14 @@
 from __future__ import annotations
 
 import operator
+import types
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dynamo_capture.errors import GraphBreak
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
 
 
 class BinaryOperator(NamedTuple):
@@ -60,3 +66,12 @@ def can_meet(one: type, two: type, method: str) -> bool:
     """Whether builtin containers of these classes can be compared with each other."""
     alike = issubclass(two, one) or issubclass(one, two) or one in (set, frozenset)
     return alike or method in ("__eq__", "__ne__") or one not in (list, tuple, set, frozenset, dict)
+
+
+def check_metaclass(tx: Trace, operand: Any, *specials: str | None) -> None:
+    """End the graph where a class answers an operator by what the program wrote: it may do more than compute."""
+    if not isinstance(operand, type) or type(operand) is type:
+        return
+    for name in specials:
+        if name and isinstance(tx.attributes.in_class(type(operand), name), types.FunctionType):
+            raise GraphBreak("CAP210", f"{name} of {type(operand).__name__}, the class of a class")

@@ -11,7 +11,7 @@ import torch
 from dynamo_capture import containers, floats, numpy_types
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.floats import is_open
-from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY, BinaryOperator, can_meet
+from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY, BinaryOperator, can_meet, check_metaclass
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
@@ -81,6 +81,8 @@ class Operators:
         if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
             return self._tx.arrays.binary(symbol, row.function, lhs, rhs)
         if isinstance(lhs, Const) and isinstance(rhs, Const):
+            check_metaclass(self._tx, lhs.value, row.left, row.plain and BINARY[row.plain].left)
+            check_metaclass(self._tx, rhs.value, row.right, row.plain and BINARY[row.plain].right)
             return self._tx.known(self._tx.fold(lambda: row.function(lhs.value, rhs.value)))
         if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
             if not isinstance(lhs, (TensorValue, ListValue)) and row.plain is not None:
@@ -253,6 +255,7 @@ class Operators:
         if computed is not None:
             return computed
         constant = self._tx.index(value) if isinstance(value, SymValue) else self._tx.constant(value)
+        check_metaclass(self._tx, constant, name)
         return self._tx.known(self._tx.fold(lambda: function(constant)))
 
     def compare(self, symbol: str, lhs: Value, rhs: Value) -> Value:
@@ -267,6 +270,8 @@ class Operators:
         if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
             return tx.arrays.binary(symbol, function, lhs, rhs)
         if isinstance(lhs, Const) and isinstance(rhs, Const):
+            check_metaclass(tx, lhs.value, left, "__eq__")
+            check_metaclass(tx, rhs.value, right, "__eq__")
             return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
         if (
             isinstance(rhs, TensorValue)

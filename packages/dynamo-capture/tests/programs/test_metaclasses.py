@@ -21,6 +21,24 @@ class Told(type):
         LOG.append("len")
         return 0
 
+    def __add__(cls, other):
+        LOG.append("add")
+        return other
+
+    def __eq__(cls, other):
+        LOG.append("eq")
+        return NotImplemented
+
+    def __getitem__(cls, key):
+        LOG.append("getitem")
+        return key
+
+    def __neg__(cls):
+        LOG.append("neg")
+        return 1
+
+    __hash__ = type.__hash__
+
 
 class Asked(metaclass=Told):
     pass
@@ -35,8 +53,16 @@ class Colours(enum.IntFlag):
 def test_a_class_is_iterated_asked_and_measured(same):
     def f(x):
         LOG.clear()
-        answers = [part for part in Asked], list(Asked), 1 in Asked, len(Asked), bool(Asked), not Asked
+        answers = [part for part in Asked], 1 in Asked, len(Asked), bool(Asked), not Asked
         return x + 1, answers, list(LOG)
+
+    same(f, (X,), (X,))
+
+
+def test_operators_of_a_class_do_what_they_do_in_each_call(same):
+    def f(x):
+        LOG.clear()
+        return x + 1, Asked + 3, Asked == 3, Asked != 3, Asked[4], -Asked, list(LOG)
 
     same(f, (X,), (X,))
 

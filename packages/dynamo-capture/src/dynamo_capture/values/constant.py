@@ -49,7 +49,8 @@ class Const(Value):
         return tx.calls.call_method_of_known(self, name, args, kwargs)
 
     def get_item(self, tx: Trace, key: Value) -> Value:
-        return tx.calls.item_of_known(self, key)
+        answer = self._followed(tx, "__getitem__", [key])
+        return tx.calls.item_of_known(self, key) if answer is None else answer
 
     def _followed(self, tx: Trace, special: str, args: list[Value]) -> Value | None:
         """What a special method that is written in Python gives, as those of flags and of metaclasses are."""
@@ -82,9 +83,12 @@ class Const(Value):
 
     def truth(self, tx: Trace) -> bool:
         if type(self.value) is not bool:
-            answer = self._followed(tx, "__bool__", [])
-            if answer is not None:
-                return tx.truth(answer)
+            for special in ("__bool__", "__len__"):
+                answer = self._followed(tx, special, [])
+                if answer is not None:
+                    return tx.truth(answer)
+                if hasattr(type(self.value), special):
+                    break
         return bool(tx.fold(lambda: bool(self.value)))
 
     def iterate(self, tx: Trace) -> IteratorValue:
