@@ -245,6 +245,7 @@ def made(random: Random, shape: Shape) -> list[str]:
             ["g = (i for i in range(2))", "out.append((next(g), hasattr(g, 'send'), g.__name__, callable(g)))"],
             ["o.__class__ = type('Other', (type(o),), {'extra': 1})", "out.append(o.extra)"],
             ["import copy", "out.append(type(copy.copy(o)).__name__)"],
+            ["out.append((torch.dropout(x, 0.0, True) is x, torch.nn.functional.dropout(x, 0.5, n > 9) is x, x.contiguous() is x, x.expand_as(x) is x))"],
         ]
     )  # fmt: skip
 
