@@ -148,3 +148,18 @@ def test_lines_of_a_traceback():
     file = __file__
     assert differences(observe(one), observe(two)) == []
     assert differences(observe(one, lines_of=file), observe(two, lines_of=file))
+
+
+def test_a_backward_that_is_refused_may_pass_but_not_the_other_way_round():
+    def refused(x):
+        y = x.exp()
+        y.detach().zero_()
+        torch._C._autograd._unsafe_set_version_counter((y,), (7,))
+        return y
+
+    made = [torch.ones(2, requires_grad=True) for _ in range(2)]
+    raises, passes = observe(refused, made[0]), observe(torch.exp, made[1])
+    left_out = {"result", "arguments", "refused backward"}
+    assert differences(raises, passes, ignore={"result", "arguments"})
+    assert differences(raises, passes, ignore=left_out) == []
+    assert differences(passes, raises, ignore=left_out)

@@ -25,7 +25,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -123,10 +123,13 @@ def differences(
 
     ``values`` compares two tensors of equal dtype and shape and says in words how they differ (``same_bits`` if
     None). ``ignore``: names of an outcome's parts, or of tensors' facts, that do not count; "grad version" stands for
-    the versions of gradients, which count how often they were added to.
+    the versions of gradients, which count how often they were added to, and "refused backward" for a backward that
+    raises in ``expected`` and what is seen after it.
     """
     left_out = frozenset(ignore)
     names = [name for name in {**expected.forms, **actual.forms} if name not in left_out]
+    if "refused backward" in left_out and backward_is_refused(expected):
+        names = [name for name in names if not name.endswith("backward")]
     compare = _Comparison(values or same_bits, left_out)
     found: list[str] = []
     for name in names:
@@ -191,9 +194,18 @@ def _modes() -> dict[str, object]:
     }
 
 
+def backward_is_refused(outcome: Outcome) -> bool:
+    """Whether the gradients of the results could not be had."""
+    return outcome.forms.get("backward", _PASSED) != _PASSED
+
+
+_PASSED: Final = LeafForm("none")
+"""No exception."""
+
+
 def _exception(error: BaseException | None, lines_of: str | None) -> Form:
     if error is None:
-        return LeafForm("none")
+        return _PASSED
     if isinstance(error, RecursionError):  # where the limit is met depends on what stands below
         return LeafForm(type(error).__qualname__)
     lines = [
