@@ -45,7 +45,6 @@ def image_shapes(batch: int, image: tuple[int, int, int], patch: int, frames: in
         (batch, 3, *image),
         (batch, patches, channels * patch * patch),
         (batch, 1, 4, *image),
-        (batch, channels, 4 * height, 4 * width),  # for networks that halve it often
     ]
 
 

@@ -115,9 +115,12 @@ class Maker:
                 height, width = self._image()
                 image = (self._first("num_channels", "in_channels", "in_chans") or 3, height, width)
                 patch = self._first("patch_size") or 8
-                return image_shapes(
+                shapes = image_shapes(
                     batch, image, patch if type(patch) is int else 8, self._first("num_frames") or 2
                 )
+                if "input_ids" not in self._accepted:  # networks that halve an image often need a larger one
+                    shapes.append((batch, image[0], 4 * height, 4 * width))
+                return shapes
             case "input_values" | "audio_values":
                 mel = self._first("num_mel_bins", "feature_size") or 128
                 return [(batch, 1600), (batch, 1, 1920), (batch, self._first("max_length") or 1024, mel)]
