@@ -38,3 +38,31 @@ def test_all_is_freed(kind: str, backend: str) -> None:
     del function, compiled, code
     gc.collect()
     assert [reference() for reference in references] == [None, None]
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_a_module_and_its_class_are_freed_as_in_eager(backend: str) -> None:
+    def references() -> list[weakref.ref[Any]]:
+        parameter = torch.nn.Parameter(torch.ones(3))
+
+        class Module(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.p = parameter
+
+            def forward(self, x: torch.Tensor) -> torch.Tensor:
+                return self.p * x
+
+        module = Module()
+        compiled = fxstack.compile(module, backend=backend)
+        compiled(torch.ones(3))
+        return [weakref.ref(module), weakref.ref(compiled), weakref.ref(Module), weakref.ref(parameter)]
+
+    gc.disable()
+    try:
+        found = references()
+        assert [one() for one in found[:2]] == [None, None]
+    finally:
+        gc.enable()
+    gc.collect()
+    assert [one() for one in found] == [None] * 4

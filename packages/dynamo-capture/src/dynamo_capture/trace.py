@@ -118,6 +118,7 @@ class Trace:
         """Let go of everything, so that what the trace has seen does not live until Python searches for cycles."""
         for tensor in self.tensors.inputs:
             tensor.real = None
+        self.wrapping.release()
         vars(self).clear()
 
     def where(self) -> UserLocation | None:

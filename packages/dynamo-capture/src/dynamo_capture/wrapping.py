@@ -90,6 +90,14 @@ class Wrapping:
         self._constants: list[SourcedConst] = []
         self._calls: dict[CallSource, Value] = {}
 
+    def release(self) -> None:
+        """Let go of the objects: their values refer to each other in circles (an object, its methods)."""
+        for _, value in self._by_identity.values():
+            if isinstance(value, ObjectValue):
+                value.real = None
+                value.reads.clear()
+                value.attrs.clear()
+
     def wrap(self, real: Any, source: Source) -> Value:
         """The value of an existing object that is read from ``source``."""
         if type(source) is not CallSource:

@@ -17,30 +17,33 @@ from torch import nn
 
 M = TypeVar("M", bound=nn.Module)
 Optimizer = Callable[[Callable[..., Any]], Callable[..., Any]]
+_SLOTS = ("_fxstack_original", "_fxstack_call", "_fxstack_optimize", "__fxstack_capture__")
 
 
 class CompiledModule:
-    """Mixed in front of the module's own class; ``_fxstack_original`` and ``_fxstack_call`` live on the fresh class."""
+    """Mixed in front of the module's own class.
+
+    What belongs to the twin is in slots of the fresh class: a class that held the module would keep it, and all that is
+    compiled for it, until the next garbage collection.
+    """
 
     _fxstack_original: nn.Module
     _fxstack_call: Callable[..., Any]
     _fxstack_optimize: Optimizer
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return type(self)._fxstack_call(*args, **kwargs)
+        return self._fxstack_call(*args, **kwargs)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
-        cls = type(self)
-        duplicate = compile_module(copy.deepcopy(cls._fxstack_original, memo), cls._fxstack_optimize)
+        duplicate = compile_module(copy.deepcopy(self._fxstack_original, memo), self._fxstack_optimize)
         memo[id(self)] = duplicate
         return duplicate
 
     def __copy__(self) -> Any:
-        cls = type(self)
-        return compile_module(copy.copy(cls._fxstack_original), cls._fxstack_optimize)
+        return compile_module(copy.copy(self._fxstack_original), self._fxstack_optimize)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        reduced = type(self)._fxstack_original.__reduce_ex__(protocol)
+        reduced = self._fxstack_original.__reduce_ex__(protocol)
         if isinstance(reduced, tuple) and reduced[0] is copyreg.__newobj__:  # type: ignore[attr-defined]
             # pickle refuses __newobj__ for a class that is not the object's own: the plain class, called directly
             return (object.__new__, *reduced[1:])
@@ -49,7 +52,7 @@ class CompiledModule:
 
 def original_of(module: nn.Module) -> nn.Module:
     """The plain module behind a compiled one; any other module is returned as it is."""
-    return type(module)._fxstack_original if isinstance(module, CompiledModule) else module
+    return module._fxstack_original if isinstance(module, CompiledModule) else module
 
 
 def compile_module(module: M, optimize: Optimizer) -> M:
@@ -61,12 +64,13 @@ def compile_module(module: M, optimize: Optimizer) -> M:
         "__module__": cls.__module__,
         "__qualname__": cls.__qualname__,
         "__doc__": cls.__doc__,
-        "_fxstack_original": plain,
-        "_fxstack_call": staticmethod(call),
-        "__fxstack_capture__": getattr(call, "__fxstack_capture__", None),
-        "_fxstack_optimize": staticmethod(optimize),
+        "__slots__": _SLOTS,
     }
     compiled_class = type.__new__(type(cls), cls.__name__, (CompiledModule, cls), namespace)
     twin = compiled_class.__new__(compiled_class)
     object.__setattr__(twin, "__dict__", plain.__dict__)
+    for name, value in zip(
+        _SLOTS, (plain, call, optimize, getattr(call, "__fxstack_capture__", None)), strict=True
+    ):
+        object.__setattr__(twin, name, value)
     return cast(M, twin)
