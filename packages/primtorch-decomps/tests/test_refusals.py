@@ -27,6 +27,10 @@ CALLS: list[tuple[Any, tuple[Any, ...]]] = [
     (ATEN.clamp.default, (torch.ones(3),)),
     (ATEN.positive.default, (INTEGERS > 2,)),
     (ATEN.native_layer_norm.default, (INTEGERS, [3], None, None, 1e-5)),
+    (ATEN.scalar_tensor.default, (1e39,)),
+    (ATEN.full.default, ([3], 1e39)),
+    (ATEN.where.ScalarOther, (INTEGERS > 2, torch.ones(2, 3), 1e39)),
+    (ATEN.fill.Scalar, (torch.ones(70, 70), 1e39)),
 ]
 
 
@@ -83,3 +87,15 @@ def test_large_tensors_are_not_made() -> None:
 def test_what_depends_on_the_numbers_is_not_refused() -> None:
     spec = TensorSpec((3,), (1,), torch.int64, torch.device("cpu"))
     assert LIBRARY.infer(ATEN.floor_divide.default, (spec, spec), {}, ShapeEnv()) == spec
+
+
+def test_a_number_that_was_taken_does_not_speak_for_larger_ones() -> None:
+    library = Library(LIBRARY.decompositions, LIBRARY.rules)
+    spec = TensorSpec((3,), (1,), torch.float16, torch.device("cpu"))
+    env = ShapeEnv()
+    library.infer(ATEN.fill.Scalar, (spec, 1e4), {}, env)
+    with pytest.raises(RuntimeError, match="overflow"):
+        library.infer(ATEN.fill.Scalar, (spec, 1e6), {}, env)
+    library.infer(ATEN.scalar_tensor.default, (100,), {"dtype": torch.int8}, env)
+    with pytest.raises(RuntimeError, match="overflow"):
+        library.infer(ATEN.scalar_tensor.default, (300,), {"dtype": torch.int8}, env)

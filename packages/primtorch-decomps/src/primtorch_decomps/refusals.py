@@ -6,6 +6,7 @@ nowhere but in the kernel, so it is asked: it runs on small tensors, once for ea
 
 from __future__ import annotations
 
+import bisect
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,7 +20,18 @@ from fx_interface.tensor_spec import SymSpec, TensorSpec
 
 LARGEST_ELEMENTS: Final = 1 << 12
 """The kernel is asked about larger tensors in sizes of at most two. What it then refuses may be the sizes, so that only
-an exception about a missing kernel counts."""
+an exception about a missing kernel, or about a number, counts."""
+_ANY_DTYPE_HOLDS: Final = 127
+_RANGES: Final[tuple[torch.iinfo | torch.finfo, ...]] = (
+    *(torch.iinfo(dtype) for dtype in (torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64)),
+    *(torch.finfo(dtype) for dtype in (torch.float16, torch.bfloat16, torch.float32)),
+)
+_BOUNDS: Final = sorted(bound for info in _RANGES for bound in (info.min, info.max))
+"""The least and largest numbers of all dtypes: numbers between the same two are converted alike."""
+_OVERFLOW: Final = "without overflow"
+"""What a kernel says of a number that its dtype cannot hold, whatever the sizes."""
+_FILLS: Final = {torch.ops.aten.scalar_tensor.default: 0, torch.ops.aten.full.default: 1}
+"""Operators without tensors that convert a number, and which argument that is."""
 
 
 class Kernels:
@@ -31,7 +43,8 @@ class Kernels:
     def check(self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv) -> None:
         """Raise what the kernel of ``op`` raises for arguments of this kind, if it does so whatever the tensors hold.
 
-        The kind is the dtypes and ranks of the tensors, and what other arguments are.
+        The kind is the dtypes and ranks of the tensors, and what other arguments are: of a number also which dtypes
+        can hold it.
         """
         if _takes_any_dtype(op):
             return
@@ -48,6 +61,8 @@ class Kernels:
             and not _takes(op, args, kwargs, specs, env)
         ):
             return
+        if op in _FILLS:
+            _convert(args[_FILLS[op]], kwargs.get("dtype"))
         self._taken.add(kind)
 
 
@@ -59,6 +74,13 @@ def _takes_any_dtype(op: OpOverload) -> bool:
     return op.is_view and not composite
 
 
+def _convert(number: Any, dtype: torch.dtype | None) -> None:
+    """Raise what a kernel raises that fills a tensor of ``dtype`` with a number that the dtype cannot hold."""
+    if isinstance(number, float) or (isinstance(number, int) and dtype is not None):
+        with torch._C._DisableTorchDispatch():
+            torch.scalar_tensor(number, dtype=dtype)
+
+
 def _kind(value: Any) -> object:
     match value:
         case TensorSpec():
@@ -67,6 +89,8 @@ def _kind(value: Any) -> object:
             return tuple(map(_kind, value))
         case bool() | str() | None | torch.dtype():
             return value
+        case int() | float() if abs(value) > _ANY_DTYPE_HOLDS:
+            return type(value), bisect.bisect_left(_BOUNDS, value)
     return type(value)
 
 
@@ -84,7 +108,9 @@ def _takes(
             refusal = refusal or error
         else:
             return True
-    if refusal is not None and (whole or isinstance(refusal, NotImplementedError)):
+    if refusal is not None and (
+        whole or isinstance(refusal, NotImplementedError) or _OVERFLOW in str(refusal)
+    ):
         raise refusal
     return False
 
