@@ -7,6 +7,8 @@ dispatch keys or modes in torch's state, except forward-mode differentiation, wh
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from torch.autograd import forward_ad
 from torch.utils._device import DeviceContext
@@ -20,6 +22,13 @@ _BY_KEY = {
     torch._C.DispatchKey.PythonDispatcher: "torch's Python dispatcher",
 }
 """What is at work while the thread's dispatch includes a key."""
+
+def _never() -> bool:
+    return False
+
+
+_is_redispatching: Callable[[], bool] = getattr(torch._C, "_peek_should_skip_torch_function", _never)
+"""Whether ``redispatch_function`` has marked the next call; torch before 2.13 has no such mark."""
 
 _LEVEL = ItemSource(InstanceDictSource(ImportedModuleSource(forward_ad.__name__)), "_current_level")
 _NO_LEVEL = -1
@@ -39,7 +48,7 @@ def foreign_interpreter() -> str | None:
     depth = torch._C._len_torch_function_stack()
     if any(type(torch._C._get_function_stack_at(at)) is not DeviceContext for at in range(depth)):
         return "a TorchFunctionMode"
-    if torch._C._peek_should_skip_torch_function():
+    if _is_redispatching():
         return "redispatch_function"  # whose mark goes to the next question about __torch_function__, ours included
     return None
 
