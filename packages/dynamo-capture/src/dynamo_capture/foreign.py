@@ -23,6 +23,7 @@ _BY_KEY = {
 }
 """What is at work while the thread's dispatch includes a key."""
 
+
 def _never() -> bool:
     return False
 
