@@ -12,7 +12,7 @@ import pytest
 FOLDER = Path(__file__).parent
 sys.path.insert(0, str(FOLDER))
 
-_STARTED = pytest.StashKey[dict[tuple[str, int, str], Future[None]]]()
+_STARTED = pytest.StashKey[dict[tuple[str, int, str], Future[tuple[frozenset[int], str]]]]()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -37,11 +37,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 @pytest.fixture
-def wait_for(request: pytest.FixtureRequest) -> Callable[[str, int, str], None]:
-    """Waits for the run of an adversary; raises its AssertionError if a program differed."""
+def wait_for(request: pytest.FixtureRequest) -> Callable[[str, int, str], tuple[frozenset[int], str]]:
+    """Waits for the run of an adversary: the numbers of programs that differed, and what it printed."""
     started = request.session.stash[_STARTED]
 
-    def wait(name: str, count: int, backend: str) -> None:
-        started[name, count, backend].result()
+    def wait(name: str, count: int, backend: str) -> tuple[frozenset[int], str]:
+        return started[name, count, backend].result()
 
     return wait
