@@ -109,7 +109,7 @@ def test_a_temporary_folder_that_others_may_write_is_not_opened(tmp_path: Path) 
 
 
 def test_what_is_in_a_cache_of_ones_own_is_used(filled: Path) -> None:
-    run(filled, FXSTACK_CACHE_DIR=str(filled), EXPECT_USE="1", PATH="/nowhere")
+    run(filled, FXSTACK_CACHE_DIR=str(filled), EXPECT_USE="1")
 
 
 @pytest.mark.parametrize(
