@@ -23,8 +23,10 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import linecache
 import logging
+import marshal
 import os
 import re
 import subprocess
@@ -220,11 +222,9 @@ def _outcomes(
     module: Any, program: Callable[..., Any], make: Callable[[], tuple[Any, ...]], name: str
 ) -> list[Any]:
     """The outcome of one call, and that of ``after``, if the program's text has one."""
-    import torch
+    from fx_interface.conformance.outcomes import observe, seed_everywhere
 
-    from fx_interface.conformance.outcomes import observe
-
-    torch.manual_seed(1)
+    seed_everywhere(1)
     arguments = make()
     after = getattr(module, "after", None)
     watched = getattr(module, "WATCHED", None)
@@ -262,15 +262,21 @@ def _after(module: Any, number: int, program: Callable[..., Any]) -> Callable[..
 
 def module_of(source: str, name: str) -> Any:
     """A module that runs a program's text."""
-    import torch
+    from fx_interface.conformance.outcomes import seed_everywhere
 
-    torch.manual_seed(1)
+    seed_everywhere(1)
     made = ModuleType("adversary")
     made.__file__ = name
     sys.modules[made.__name__] = made  # where classes that are made look for their module
     linecache.cache[name] = (len(source), None, source.splitlines(keepends=True), name)
-    exec(compile(source, name, "exec"), made.__dict__)
+    exec(marshal.loads(_compiled(source, name)), made.__dict__)
     return made
+
+
+@functools.lru_cache(2)
+def _compiled(source: str, name: str) -> bytes:
+    """What Python's compiler makes of a program's text, from which each way of running it takes code of its own."""
+    return marshal.dumps(compile(source, name, "exec"))
 
 
 @contextlib.contextmanager
@@ -329,7 +335,6 @@ def run_in_test(path: Path, count: int, backend: str) -> tuple[frozenset[int], s
         text=True,
         check=False,
     )
-    print(done.stdout.splitlines()[-1] if done.stdout else "no output")
     text = done.stdout[-20000:] + done.stderr[-5000:]
     differing = re.findall(r"^# program (\d+) of seed", done.stdout, re.MULTILINE)
     assert done.returncode == 0 or differing, text

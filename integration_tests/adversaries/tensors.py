@@ -35,6 +35,8 @@ from tensor_statements import (
     WRITES,
 )
 
+_PREAMBLE = compile(PREAMBLE, "<preamble>", "exec")
+
 
 class Drawing:
     """One program while it is drawn: its lines, the names in it, and what they are for the first call's arguments."""
@@ -46,7 +48,7 @@ class Drawing:
         self.names = ["x", "y"]
         self.made = 0
         self.state: dict[str, Any] = {"log": []}
-        exec(PREAMBLE, self.state)
+        exec(_PREAMBLE, self.state)
         self.given = self._valid_arguments()
         values = self._evaluated(self.given[0])
         self.state.update(zip(("x", "y", "i"), values, strict=True))

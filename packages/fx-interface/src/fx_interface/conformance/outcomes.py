@@ -85,7 +85,7 @@ def observe(
     traceback of an exception are part of the outcome.
     """
     given = _memories((args, also))
-    torch.manual_seed(0)
+    seed_everywhere(0)
     random.seed(0)
     out = io.StringIO()
     result, error = None, None
@@ -95,7 +95,7 @@ def observe(
             result = function(*args)
         except Exception as raised:
             error = raised
-    drawn = torch.get_rng_state().tolist(), random.getstate()
+    drawn = bytes(torch.get_rng_state().tolist()), random.getstate()
     modes = _modes()
     described = _Describer(given)
     seen: dict[str, object] = {"result": result, "arguments": args, **(also or {})}
@@ -105,7 +105,7 @@ def observe(
     texts = [(w.category.__name__, str(w.message)) for w in heard]
     forms["warnings"] = LeafForm(repr(list(dict.fromkeys(texts))))
     forms["all warnings"] = LeafForm(repr(texts))
-    forms["random state"] = LeafForm(str(hash(str(drawn))))
+    forms["random state"] = LeafForm(str(hash(drawn)))
     forms["modes"] = LeafForm(repr(modes))
     if error is not None:
         traceback.clear_frames(error.__traceback__)
@@ -114,6 +114,13 @@ def observe(
         after = _Describer(given)
         forms.update({f"{name} after backward": after.form(value) for name, value in seen.items()})
     return Outcome(forms)
+
+
+def seed_everywhere(seed: int) -> None:
+    """Seed torch's generators, as ``torch.manual_seed``, which notes a stack of calls for devices not yet in use."""
+    torch.default_generator.manual_seed(seed)
+    if torch.cuda.is_initialized():
+        torch.cuda.manual_seed_all(seed)
 
 
 def differences(
