@@ -43,7 +43,7 @@ from typing import Any
 
 from shrinking import shrunk
 
-BATCH = 200
+BATCH = 500
 PROGRAM_SECONDS = 60.0
 
 Draw = Callable[[Random], str]

@@ -30,16 +30,20 @@ class Failure:
 def failures(guards: Iterable[Guard] | GuardSet, scope: Scope) -> Iterator[Failure]:
     """Every guard that does not hold, in the order they were given."""
     guard_set = guards if isinstance(guards, GuardSet) else GuardSet(guards)
-    for guard in guard_set.guards:
-        reason = _reason(guard, scope)
-        if reason is not None:
-            expression = ", ".join(dict.fromkeys(s.expression for s in sources_of(guard)))
-            yield Failure(guard, expression, reason, getattr(guard, "where", None))
+    return _failures(guard_set.guards, scope)
 
 
 def first_failure(guards: Iterable[Guard] | GuardSet, scope: Scope) -> Failure | None:
     """The first guard that does not hold, or None."""
-    return next(failures(guards, scope), None)
+    return next(_failures(guards.guards if isinstance(guards, GuardSet) else guards, scope), None)
+
+
+def _failures(guards: Iterable[Guard], scope: Scope) -> Iterator[Failure]:
+    for guard in guards:
+        reason = _reason(guard, scope)
+        if reason is not None:
+            expression = ", ".join(dict.fromkeys(s.expression for s in sources_of(guard)))
+            yield Failure(guard, expression, reason, getattr(guard, "where", None))
 
 
 def _reason(guard: Guard, scope: Scope) -> str | None:

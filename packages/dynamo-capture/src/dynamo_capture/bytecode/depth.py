@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dis
+import functools
 
 from dynamo_capture.bytecode.control_flow import ControlFlow
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
@@ -12,20 +13,22 @@ from dynamo_capture.bytecode.version import HAS_ARGUMENT, JUMP, RULES
 
 def stack_effect(instruction: Instruction, *, jump: bool = False) -> int:
     """By how much the stack grows; ``jump`` asks about the jump's being taken."""
-    name = instruction.opname
+    return _stack_effect(instruction.opname, instruction.arg, jump)
+
+
+@functools.cache
+def _stack_effect(name: str, arg: int, jump: bool) -> int:
     if name in ("LABEL", "JUMP"):
         return 0
     real = RULES.forward.get(name, name)
     number = dis.opmap.get(real)
     if number is None:
         raise UnsupportedBytecodeError("CAP104", f"no opcode {name} in this CPython")
-    if (
-        name == "PRECALL"
-    ):  # leaves the arguments where they are; dis counts them as popped here rather than by CALL
+    if name == "PRECALL":  # leaves the arguments where they are; dis counts them as popped here, not by CALL
         return 0
-    effect = dis.stack_effect(number, instruction.arg if real in HAS_ARGUMENT else None, jump=jump)
+    effect = dis.stack_effect(number, arg if real in HAS_ARGUMENT else None, jump=jump)
     if name == "CALL" and RULES.has_precall:
-        effect -= instruction.arg
+        effect -= arg
     return effect
 
 
@@ -72,6 +75,6 @@ def largest_depth(body: CodeBody) -> int:
     most = 1
     for instruction, depth in zip(body.instructions, stack_depths(body), strict=True):
         if depth is not None:
-            grown = [depth, depth + stack_effect(instruction), depth + stack_effect(instruction, jump=True)]
-            most = max(most, *grown)
+            name, arg = instruction.opname, instruction.arg
+            most = max(most, depth, depth + _stack_effect(name, arg, False), depth + _stack_effect(name, arg, True))
     return most
