@@ -76,5 +76,7 @@ def largest_depth(body: CodeBody) -> int:
     for instruction, depth in zip(body.instructions, stack_depths(body), strict=True):
         if depth is not None:
             name, arg = instruction.opname, instruction.arg
-            most = max(most, depth, depth + _stack_effect(name, arg, False), depth + _stack_effect(name, arg, True))
+            most = max(
+                most, depth, depth + _stack_effect(name, arg, False), depth + _stack_effect(name, arg, True)
+            )
     return most
