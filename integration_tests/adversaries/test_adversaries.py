@@ -31,13 +31,11 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 KNOWN: dict[tuple[str, str], dict[int, str]] = {
     ("accuracy", "inductor"): {33: "the gradient of instance_norm of float16 rows with a large mean"},
     ("changes", "eager"): {
-        276: "a global name that is missing at first and added later; not yet explained",
-        423: "as 276",
+        423: "a builtin that torch's own Python reads where capture knows the function",
         607: "the adversary leaves a builtin of the program before replaced",
         1052: "as 607",
         1080: "as 607",
     },
-    ("changes", "aot_eager"): {276: "as under eager"},
     ("objects", "eager"): {
         174: "a special method leaves more notes in a call that is compiled",
         296: "as 174",

@@ -136,9 +136,9 @@ _ENTRIES = (
     ),
     BreakKind(
         "CAP221",
-        "a variable's cell is missing",
-        "a closure refers to a variable that the translator does not see",
-        "report this",
+        "a variable that functions share has no value",
+        "it may have one in the next call, and guards read only what is there",
+        "give the variable a value before the function that reads it is called",
     ),
     BreakKind(
         "CAP222",

@@ -77,9 +77,17 @@ class GlobalsScope:
         elif name in self._builtins:
             made = self._builtin(name, self._builtins[name])
         else:
-            raise tx.undefined(name, f"name {name!r} is not defined")
+            raise self._undefined(name)
         self.known[name] = made
         return made
+
+    def _undefined(self, name: str) -> UserRaise:
+        """The signal that there is neither a global nor a builtin of this name, for as long as that is so."""
+        if name not in self.written:
+            self.guard_absent(name)
+        if self._builtins is not OWN_BUILTINS:
+            self._tx.guards.absent(known_object(self._builtins), name)
+        return self._tx.undefined(name, f"name {name!r} is not defined")
 
     def _builtin(self, name: str, real: Any) -> Value:
         """A builtin that a program may replace is guarded; those of the stack's own modules never change."""
@@ -114,7 +122,12 @@ class GlobalsScope:
 
     def delete(self, name: str) -> None:
         """Delete a global."""
-        if self.written.get(name) is None and (name not in self.real or name in self.written):
+        if name not in self.written:
+            if name not in self.real:
+                self.guard_absent(name)
+                raise self._tx.undefined(name, f"name {name!r} is not defined")
+            self._tx.guards.present(guards.NAMESPACE if self._source is None else self._source, name)
+        elif self.written[name] is None:
             raise self._tx.undefined(name, f"name {name!r} is not defined")
         self.known.pop(name, None)
         self.written[name] = None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import torch
+
 STATES = {
     "a global number": (
         """
@@ -244,6 +246,50 @@ STATES = {
         ["h = h.__wrapped__", "h.__closure__[0].cell_contents = torch.sin", "h = twice(h)"],
         ["h.__wrapped__ = None", "twice = None"],
     ),
+    "names that are missing": (
+        """
+        import builtins, types
+        mod = types.ModuleType("mod")
+        exec("def g(x):\\n    try: return x + THERE\\n    except NameError: return x - 1", vars(mod))
+        def h(x):
+            try: return x * HERE
+            except NameError: return x + 7
+        def clear():
+            global FLEETING
+            try: del FLEETING
+            except NameError: return 1
+            return 2
+        def f(x): return mod.g(h(x + 1)), clear()
+        def restore():
+            for name in ("HERE", "THERE"): vars(builtins).pop(name, None)
+        """,
+        ["HERE = 3", "mod.THERE = 4", "builtins.HERE = 5", "builtins.THERE = 6", "mod.THERE = None"],
+        ["OTHER = 1"],
+    ),
+    "a module that is missing": (
+        """
+        import sys, types
+        def h():
+            try:
+                import soundness_missing
+            except ModuleNotFoundError:
+                return 1
+            return soundness_missing.k
+        def f(x): return x + h()
+        def restore():
+            sys.modules.pop("soundness_missing", None)
+            sys.path[:] = [one for one in sys.path if one != "a place"]
+            sys.meta_path[:] = [one for one in sys.meta_path if not isinstance(one, types.SimpleNamespace)]
+        found = types.ModuleType("soundness_missing")
+        found.k = 5
+        """,
+        [
+            "sys.modules['soundness_missing'] = found",
+            "sys.path.append('a place')  # silent",
+            "sys.meta_path.append(types.SimpleNamespace(find_spec=lambda *given: None))  # silent",
+        ],
+        ["OTHER = 1"],
+    ),
     "a cached function": (
         """
         K = 2
@@ -263,3 +309,49 @@ def test_a_change_is_noticed(change):
 
 def test_what_was_not_read_does_not_matter(other):
     other.must_not_matter()
+
+
+def test_a_variable_of_a_closure_that_has_no_value_yet(pair):
+    program = """
+        def outer():
+            def h(x):
+                try: return x * 2 + c
+                except NameError: return x - 1
+            def put(value):
+                nonlocal c
+                c = value
+            def take():
+                nonlocal c
+                del c
+            return h, put, take
+            c = None
+        h, put, take = outer()
+        def f(x): return h(x + 1), torch.sin(h(x))
+        """
+    made = pair(("", program, "put(3)"))
+    first, second = made.call(), made.call()
+    made.module.run("put(3)")
+    third = made.call()
+    made.module.run("take()")
+    assert str(made.call()) == str(first) == str(second) != str(third)
+
+
+def test_a_global_that_is_deleted_each_time_there_is_one(pair):
+    program = """
+        def f(x):
+            global FLEETING
+            x = x + 1
+            try: del FLEETING
+            except NameError: return x * 2
+            return x * 3
+        """
+    made = pair(("", program, ""))
+    x = torch.ones(2)
+    for present in (False, True, False, True, True):
+        results = []
+        for function in (made.function, made.compiled):
+            if present:
+                made.module.run("FLEETING = 1")
+            results.append(function(x))
+        assert torch.equal(*results)
+        assert results[0][0] == (6 if present else 4)

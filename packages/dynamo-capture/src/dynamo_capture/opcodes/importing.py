@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.opcodes.registry import opcode
-from dynamo_capture.values import Const, Value
-from fx_interface.source import ImportedModuleSource
+from dynamo_capture.sources import known_object
+from dynamo_capture.values import Const, ObjectValue, Value
+from fx_interface.source import ImportedModuleSource, ItemSource
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -22,8 +23,25 @@ if TYPE_CHECKING:
 def import_name(frame: Frame, step: Step) -> None:
     level, names = (value.as_constant() for value in frame.pop_n(2))
     scope = frame.globals.real
-    found = frame.tx.fold(lambda: builtins.__import__(step.argval, scope, None, names, level))
+    try:
+        found = frame.tx.fold(lambda: builtins.__import__(step.argval, scope, None, names, level))
+    except UserRaise as raised:
+        _guard_missing(frame.tx, raised.value)
+        raise
     frame.stack.append(_module(frame.tx, found, step.argval))
+
+
+def _guard_missing(tx: Trace, error: ObjectValue) -> None:
+    """A module that is not found has not been loaded since, and is looked for in the same places."""
+    name = error.attrs.get("name")
+    if not issubclass(error.cls, ModuleNotFoundError) or not isinstance(name, Const):
+        return
+    tx.guards.absent(known_object(sys.modules), name.value)
+    for searched in (sys.path, sys.meta_path):
+        held = known_object(searched)
+        tx.guards.length(held, searched)
+        for index, item in enumerate(searched):
+            tx.guards.is_object(ItemSource(held, index), item)
 
 
 def _module(tx: Trace, module: Any, imported: str) -> Value:

@@ -109,6 +109,7 @@ def load_closure(frame: Frame, step: Step) -> None:
 def load_deref(frame: Frame, step: Step) -> None:
     cell = frame.cell(step.argval)
     if cell.content is None:
+        cell.must_stay_empty()
         raise _empty_cell(frame, step.argval)
     frame.stack.append(frame.tx.force(cell.content))
 
@@ -135,7 +136,9 @@ def store_deref(frame: Frame, step: Step) -> None:
 def delete_deref(frame: Frame, step: Step) -> None:
     cell = frame.cell(step.argval)
     if cell.content is None:
+        cell.must_stay_empty()
         raise _empty_cell(frame, step.argval)
+    frame.tx.force(cell.content)  # guarded to be there
     cell.content = None
     frame.tx.effects.cell(cell)
 

@@ -8,6 +8,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import guards
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import NONE, Const, is_none
 
@@ -34,8 +35,14 @@ class CellValue(Value):
         if name != "cell_contents":
             return None
         if self.content is None:
+            self.must_stay_empty()
             raise tx.raises(ValueError, "Cell is empty")
         return tx.force(self.content)
+
+    def must_stay_empty(self) -> None:
+        """A graph break where the cell was empty before the trace: no guard says that it will be in another call."""
+        if self.real is not None and self.real == types.CellType():
+            raise GraphBreak("CAP221", "a variable that is shared with other functions has no value yet")
 
 
 class FunctionValue(Value):
