@@ -24,7 +24,7 @@ SIZES = ((2, 12), (3, 16))
 BOUNDS = Bounds(margin=3.0, roundings=32.0)
 """How far from float64 a compiled value may be: times eager's distance, or roundings."""
 
-_NUDGED = 3
+_NUDGED = 16
 """Runs of eager with other last places, where a value differs: in one run eager may have been lucky."""
 
 

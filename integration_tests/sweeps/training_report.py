@@ -29,7 +29,7 @@ registers are made tiny by rules over their configurations, and trained for one 
 3 x 16 tokens, or as many images), in eager, in float64 and compiled, in float32 on a CPU. Images, videos or sounds
 are in the inputs, and their tokens in the prompt, where the rules make some that the model runs on (counted below).
 Results, loss, gradients and buffers may be three times as far from float64 as eager's, or 32 roundings. Where a value
-is not, eager may have been lucky: it runs three times more with parameters changed in their last places, and its
+is not, eager may have been lucky: it runs sixteen times more with parameters changed in their last places, and its
 worst run counts.
 
 {summary}
