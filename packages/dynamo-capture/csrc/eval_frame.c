@@ -281,6 +281,9 @@ static PyObject *dispatch(FXSThread *thread, PyThreadState *tstate, _PyInterpret
 PyObject *fxs_eval_frame(PyThreadState *tstate, _PyInterpreterFrame *frame, int throwflag)
 {
     FXSThread *thread = &fxs_thread;
+    if (FXS_UNLIKELY(thread->handing_over != NULL)) {
+        fxs_hand_over(thread, FXS_FRAME_FUNCTION(frame));
+    }
     if (FXS_UNLIKELY(thread->dispatching == frame)) {
         thread->dispatching = NULL;
         return fxs_last_evaluator(tstate, frame, throwflag);
@@ -448,6 +451,8 @@ static PyMethodDef methods[] = {
      "check_replacement(original, replacement): ValueError unless frames of one can run the other in place."},
     {"rest", (PyCFunction)(void (*)(void))fxs_rest, METH_FASTCALL,
      "rest(function, *args): what a resume function returns to go on with another call."},
+    {"go_on", fxs_go_on, METH_O,
+     "go_on(rest): make its call, and go on for as long as the result is a rest."},
     {"call_rest", (PyCFunction)(void (*)(void))fxs_call_rest, METH_FASTCALL,
      "call_rest(function, *args): call, and go on for as long as the result is a rest."},
     {"traceback_frame", fxs_traceback_frame, METH_VARARGS,

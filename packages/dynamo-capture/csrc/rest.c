@@ -2,14 +2,9 @@
 #include "rest.h"
 #include "thread_state.h"
 
-typedef struct {
-    PyObject_VAR_HEAD
-    PyObject *call[1]; /* the function, then its arguments */
-} Rest;
-
 static int rest_traverse(PyObject *self, visitproc visit, void *arg)
 {
-    Rest *rest = (Rest *)self;
+    FXSRest *rest = (FXSRest *)self;
     for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) {
         Py_VISIT(rest->call[i]);
     }
@@ -18,17 +13,17 @@ static int rest_traverse(PyObject *self, visitproc visit, void *arg)
 
 static void rest_dealloc(PyObject *self)
 {
-    Rest *rest = (Rest *)self;
+    FXSRest *rest = (FXSRest *)self;
     PyObject_GC_UnTrack(self);
     for (Py_ssize_t i = 0; i < Py_SIZE(self); i++) {
-        Py_DECREF(rest->call[i]);
+        Py_XDECREF(rest->call[i]);
     }
     PyObject_GC_Del(self);
 }
 
 PyTypeObject FXSRest_Type = {
     PyVarObject_HEAD_INIT(NULL, 0).tp_name = "dynamo_capture._eval_frame.Rest",
-    .tp_basicsize = sizeof(Rest) - sizeof(PyObject *),
+    .tp_basicsize = sizeof(FXSRest) - sizeof(PyObject *),
     .tp_itemsize = sizeof(PyObject *),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .tp_doc = "The result of a resume function that goes on with another call.",
@@ -42,7 +37,7 @@ PyObject *fxs_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_
         PyErr_SetString(PyExc_TypeError, "rest(function, *args)");
         return NULL;
     }
-    Rest *rest = PyObject_GC_NewVar(Rest, &FXSRest_Type, count);
+    FXSRest *rest = PyObject_GC_NewVar(FXSRest, &FXSRest_Type, count);
     if (rest == NULL) {
         return NULL;
     }
@@ -83,24 +78,56 @@ void fxs_leave_traceback(void)
     PyErr_Restore(type, value, traceback);
 }
 
-static PyObject *go_on(PyObject *const *args, Py_ssize_t count)
+void fxs_hand_over(FXSThread *thread, PyObject *function)
+{
+    FXSRest *rest = thread->handing_over;
+    thread->handing_over = NULL;
+    if (rest->call[0] != function) {
+        return;
+    }
+    for (Py_ssize_t i = 1; i < Py_SIZE(rest); i++) {
+        Py_CLEAR(rest->call[i]); /* kept alive by the frame */
+    }
+}
+
+/* Make the call of a rest, whose reference is taken over, and those that its results ask for. */
+static PyObject *go_on(PyObject *result)
+{
+    while (result != NULL && Py_IS_TYPE(result, &FXSRest_Type)) {
+        FXSRest *rest = (FXSRest *)result;
+        fxs_thread.handing_over = PyFunction_Check(rest->call[0]) ? rest : NULL;
+        result = PyObject_Vectorcall(rest->call[0], rest->call + 1, (size_t)(Py_SIZE(rest) - 1), NULL);
+        fxs_thread.handing_over = NULL;
+        Py_DECREF(rest);
+    }
+    return result;
+}
+
+static PyObject *call(PyObject *const *args, Py_ssize_t count)
 {
     if (count < 1) {
         PyErr_SetString(PyExc_TypeError, "a function is called, with its arguments");
         return NULL;
     }
-    PyObject *result = PyObject_Vectorcall(args[0], args + 1, (size_t)(count - 1), NULL);
-    while (result != NULL && Py_IS_TYPE(result, &FXSRest_Type)) {
-        Rest *rest = (Rest *)result;
-        result = PyObject_Vectorcall(rest->call[0], rest->call + 1, (size_t)(Py_SIZE(rest) - 1), NULL);
-        Py_DECREF(rest);
+    return go_on(PyObject_Vectorcall(args[0], args + 1, (size_t)(count - 1), NULL));
+}
+
+PyObject *fxs_go_on(PyObject *Py_UNUSED(module), PyObject *rest)
+{
+    if (!Py_IS_TYPE(rest, &FXSRest_Type)) {
+        PyErr_Format(PyExc_TypeError, "a rest is needed, not %R", Py_TYPE(rest));
+        return NULL;
+    }
+    PyObject *result = go_on(Py_NewRef(rest));
+    if (result == NULL) {
+        note_traceback();
     }
     return result;
 }
 
 PyObject *fxs_call_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
-    PyObject *result = go_on(args, count);
+    PyObject *result = call(args, count);
     if (result == NULL) {
         note_traceback();
     }
@@ -109,7 +136,7 @@ PyObject *fxs_call_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_s
 
 PyObject *fxs_call_suspended(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
-    PyObject *result = go_on(args, count);
+    PyObject *result = call(args, count);
     if (result == NULL) {
         fxs_thread.rest_traceback = NULL;
     }

@@ -3,11 +3,22 @@
 #define FXS_REST_H
 
 #include "python_internals.h"
+#include "thread_state.h"
+
+typedef struct FXSRest {
+    PyObject_VAR_HEAD
+    PyObject *call[1]; /* the function, then its arguments: NULL once its frame has them */
+} FXSRest;
 
 extern PyTypeObject FXSRest_Type;
 
 /* rest(function, *args): a result that says: go on with this call. */
 PyObject *fxs_rest(PyObject *module, PyObject *const *args, Py_ssize_t count);
+/* go_on(rest): make that call, and go on as long as the result says so. The frame that is called has the only references
+ * to its arguments, if nothing else holds the rest: what it drops dies. */
+PyObject *fxs_go_on(PyObject *module, PyObject *rest);
+/* The frame that `thread->handing_over` calls has started, and holds its arguments: give up the rest's references. */
+void fxs_hand_over(FXSThread *thread, PyObject *function);
 /* call_rest(function, *args): call, and go on as long as the result says so. */
 PyObject *fxs_call_rest(PyObject *module, PyObject *const *args, Py_ssize_t count);
 /* The same for the rest of a frame that the caller has called: the caller is not handing over, and stays in a traceback. */

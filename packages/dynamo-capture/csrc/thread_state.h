@@ -9,6 +9,7 @@ typedef struct {
     _PyInterpreterFrame *dispatching; /* the frame that was handed on to another hook last */
     char *stack_low;                  /* below this address the C stack is half used up: NULL until asked for */
     char *stack_end;                  /* below this address it is nearly used up */
+    struct FXSRest *handing_over;     /* borrowed: the call of a rest that is about to start a frame */
     PyObject *rest_traceback;         /* borrowed: where the exception comes from that the last rest raised */
 } FXSThread;
 

@@ -316,7 +316,7 @@ def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return compiled(*inputs)
         except BaseException as error:
-            traceback.clear_frames(error.__traceback__)  # they hold what was entered
+            _leave_blocks(error)
             for setter, value in before:
                 setter(value)
             for device, cast, dtype in casts:
@@ -325,6 +325,21 @@ def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return run
+
+
+def _leave_blocks(error: BaseException) -> None:
+    """Leave the blocks of modes that a graph's own frames entered, innermost first: each puts back what it found."""
+    for frame in reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)]):
+        if not frame.f_code.co_filename.startswith(_GENERATED):
+            continue
+        for value in reversed(list(frame.f_locals.values())):
+            if isinstance(value, (torch._C._InferenceMode, torch.autocast)):
+                value.__exit__(None, None, None)
+    traceback.clear_frames(error.__traceback__)
+
+
+_GENERATED = "<eval_with_key>"
+"""How the names of files begin in which ``torch.fx`` puts the code of graphs."""
 
 
 def _is_watched() -> bool:

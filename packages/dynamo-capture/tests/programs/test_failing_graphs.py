@@ -254,3 +254,27 @@ def test_failing_operator_after_a_graph_break(same):
 
     good, bad = torch.eye(2), torch.zeros(2, 2)
     same(f, (good, 1), (bad, 1), (good, 1))
+
+
+@pytest.mark.parametrize("caught", [True, False])
+def test_blocks_of_modes_around_a_failure_are_left(same, caught):
+    def inside(x):
+        with torch.inference_mode(False), torch.autocast("cpu", dtype=torch.bfloat16):
+            if x.sum() > 0:
+                raise KeyError("positive")
+            return x @ x.T
+
+    def f(x):
+        with torch.inference_mode(), torch.autocast("cpu", dtype=torch.bfloat16):
+            if not caught:
+                return inside(x.sin())
+            try:
+                return inside(x.sin())
+            except KeyError:
+                return x
+
+    ones = torch.ones(2, 2)
+    same(f, (ones,), (-ones,), (ones,))
+    assert not torch.is_inference_mode_enabled()
+    assert torch.autocast_increment_nesting() == 1
+    torch.autocast_decrement_nesting()

@@ -219,3 +219,76 @@ def test_copies_of_objects_with_a_protocol_of_their_own(same):
         return x + 1, copy.copy(Kept()).restored, copy.deepcopy(Kept()).restored, found.a, found.b
 
     same(f, (X,))
+
+
+class Finalized:
+    def __init__(self, log, what):
+        self.log, self.what = log, what
+
+    def __del__(self):
+        self.log.append(self.what)
+
+
+def closing(log, t):
+    try:
+        yield t + 1
+        yield t + 2
+    finally:
+        log.append("closed")
+
+
+def test_a_generator_that_a_loop_leaves_is_closed_there(same):
+    def f(x, log):
+        for v in closing(log, x):
+            print(end="")
+            if bool((v > 0).any()):
+                break
+        log.append("after")
+        return v
+
+    def g(x, log):
+        v = None
+        for v in closing(log, x):
+            if v.sum() > 0:
+                break
+        log.append("after")
+        return v
+
+    same(f, (X, []), (X - 9, []))
+    same(g, (X, []), (X - 9, []))
+
+
+def test_what_a_graph_break_hands_over_dies_where_it_is_dropped(same):
+    def f(x, make, log):
+        held = make(log, "died")
+        print(end="")
+        log.append("held")
+        y = x + 1
+        held = y
+        log.append("dropped")
+        return held
+
+    def g(x, make, log):
+        held = make(log, "died")
+        print(end="")
+        log.append(held.what)
+        del held
+        log.append("dropped")
+        return x + 1
+
+    made = torch.compiler.disable(Finalized)
+    same(f, (X, made, []))
+    same(g, (X, made, []))
+
+
+def test_a_tensor_that_is_deleted_after_a_break_is_freed(same):
+    def f(x):
+        y = x * 2
+        ref = weakref.ref(y)
+        print(end="")
+        z = y.sum()
+        del y
+        print(end="")
+        return z, ref() is None
+
+    same(f, (X,))

@@ -14,8 +14,10 @@ always did, inside the user's ``try`` and ``with`` blocks, and an exit hands ove
     emit_resume_call(e, plan, tail=True)        # inside a resume function: returns, and its caller makes the call
 
 Resume functions are called by nobody but such exits, so that one of them may leave the call of the next to the exit
-that called it (``_eval_frame.rest`` and ``call_rest``). A loop that breaks in every round then needs no deeper stack
+that called it (``_eval_frame.rest`` and ``go_on``). A loop that breaks in every round then needs no deeper stack
 than one that does not, and what a round held is free in the next. Give ``tail=resumes.is_resume_function(code)``.
+Values move: once a resume function has started, neither the frame that handed over nor the call refers to its
+arguments, so that an object that it drops dies there, as it would have in the original.
 
 The rest of the original that can still be reached (handlers, say) stays in the replacement and runs uncaptured.
 
@@ -28,7 +30,7 @@ exits, for a body that starts as it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from dynamo_capture import _eval_frame
@@ -36,7 +38,7 @@ from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreacha
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction
 from dynamo_capture.bytecode.method_loads import load_plainly, loads_method
-from dynamo_capture.bytecode.resume_code import NULL, UNBOUND, Parameter, ResumePlan
+from dynamo_capture.bytecode.resume_code import UNBOUND, Parameter, ResumePlan
 
 _EXIT_CALLEE = ".exit_callee"
 
@@ -118,15 +120,13 @@ def emit_resume_call(
     plan: ResumePlan,
     *,
     function: Callable[..., Any] | None = None,
-    forget: Collection[str] = (),
     tail: bool = False,
     via: Callable[..., Any] | None = None,
 ) -> None:
     """Call a resume function with the stack and locals of the running frame, and return its result.
 
-    The stack is as ``plan.stack`` says (with the callee on top, if the plan calls one) and becomes empty. ``forget``
-    names locals to clear first, so that what they hold does not stay alive for as long as the resume function runs.
-    ``tail``: the code is a resume function itself. ``via(function, *arguments)`` is called instead of the function.
+    The stack is as ``plan.stack`` says (with the callee on top, if the plan calls one) and becomes empty. ``tail``: the
+    code is a resume function itself. ``via(function, *arguments)`` is called instead of the function.
     """
     if plan.calls:
         emitter.store_fast(_EXIT_CALLEE)
@@ -134,11 +134,12 @@ def emit_resume_call(
         emitter.store_fast(f".exit{depth}")
     for name in sorted(plan.maybe):
         _bind(emitter, name)
-    for name in forget:
-        emitter.load_const(None)
-        emitter.store_fast(name)
+    if via is None and not tail:
+        emitter.begin_call()
+        emitter.load_const(_eval_frame.go_on)
+        emitter.end_callable()
     emitter.begin_call()
-    emitter.load_const(via or (_eval_frame.rest if tail else _eval_frame.call_rest))
+    emitter.load_const(via or _eval_frame.rest)
     emitter.end_callable()
     if function is None:
         emitter.make_function(plan.code, closure=plan.freevars)
@@ -146,12 +147,12 @@ def emit_resume_call(
         emitter.load_const(function)
     for parameter in plan.parameters:
         _load_parameter(emitter, parameter)
-    for depth, slot in enumerate(plan.stack):
-        if slot is not NULL:
-            emitter.delete_fast(f".exit{depth}")
-    if plan.calls:
-        emitter.delete_fast(_EXIT_CALLEE)
+    for parameter in plan.parameters:
+        if parameter.kind != "cell":
+            emitter.delete_fast(_variable(parameter))
     emitter.call(1 + len(plan.parameters))
+    if via is None and not tail:
+        emitter.call(1)
     emitter.return_value()
 
 
@@ -170,12 +171,17 @@ def _bind(emitter: Emitter, name: str) -> None:
 
 
 def _load_parameter(emitter: Emitter, parameter: Parameter) -> None:
+    if parameter.kind == "cell":
+        emitter.load_deref(str(parameter.which))
+    else:
+        emitter.load_fast(_variable(parameter))
+
+
+def _variable(parameter: Parameter) -> str:
+    """The local of the frame that hands over in which a parameter's value is."""
     match parameter.kind:
         case "stack":
-            emitter.load_fast(f".exit{parameter.which}")
+            return f".exit{parameter.which}"
         case "callee":
-            emitter.load_fast(_EXIT_CALLEE)
-        case "local":
-            emitter.load_fast(str(parameter.which))
-        case "cell":
-            emitter.load_deref(str(parameter.which))
+            return _EXIT_CALLEE
+    return str(parameter.which)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.instruction import Slot
 from dynamo_capture.errors import UserRaise
+from dynamo_capture.opcodes.dropping import check_dropped
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.values import NULL, CellValue, Const, Lazy, MethodValue, NullValue, Value
 
@@ -61,6 +62,7 @@ def store_fast(frame: Frame, step: Step) -> None:
 
 def _store(frame: Frame, name: str) -> None:
     """Pop into a local; a NULL leaves it unbound: an inlined comprehension puts back what was there before."""
+    check_dropped(frame, frame.variables.get(name))
     value = frame.stack.pop()
     if type(value) is NullValue:
         frame.variables.pop(name, None)
@@ -70,6 +72,7 @@ def _store(frame: Frame, name: str) -> None:
 
 @opcode("DELETE_FAST")
 def delete_fast(frame: Frame, step: Step) -> None:
+    check_dropped(frame, frame.variables.get(step.argval))
     if frame.variables.pop(step.argval, None) is None:
         raise _unbound(frame, step.argval)
 
@@ -256,6 +259,7 @@ def delete_subscr(frame: Frame, step: Step) -> None:
 
 @opcode("POP_TOP")
 def pop_top(frame: Frame, step: Step) -> None:
+    check_dropped(frame, frame.stack[-1])
     frame.stack.pop()
 
 
