@@ -126,7 +126,6 @@ def _declare_states() -> None:
         torch.jit.is_scripting,  # type: ignore[attr-defined]
         torch.jit.is_tracing,  # type: ignore[attr-defined]
         torch.compiler.is_exporting,
-        torch.onnx.is_in_onnx_export,
         torch._jit_internal.is_scripting,
     )(_constantly(FALSE))
     handles(torch._C._get_tracing_state)(_constantly(NONE))
