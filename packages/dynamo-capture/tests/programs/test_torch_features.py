@@ -1,6 +1,8 @@
 """What programs do with torch beyond plain operations: factories, random numbers, transforms, hooks, dtypes, text."""
 
 import contextlib
+import subprocess
+import sys
 
 import numpy
 import pytest
@@ -376,3 +378,12 @@ def test_dtype_device_and_shape_guards(same):
 
 def test_parameter_and_tensor_differ(same):
     same(lambda x: (x * 2, isinstance(x, torch.nn.Parameter)), (X,), (torch.nn.Parameter(X.clone()),), (X,))
+
+
+def test_whether_a_model_is_exported_to_onnx(whole):
+    whole(lambda x: x + 1 if torch.onnx.is_in_onnx_export() else x - 1, (torch.ones(3),))
+
+
+def test_onnx_is_not_imported_unasked():
+    code = "import sys, dynamo_capture.optimizer; sys.exit('torch.onnx' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
