@@ -77,6 +77,16 @@ static int has_key(PyObject *value, PyObject *key, int wanted) {
     return PyDict_Check(value) && PyDict_Contains(value, key) == wanted;
 }
 
+/* `expected`: a tuple of (name, object). */
+static int entries_are(PyObject *expected, PyObject *value) {
+    if (!PyDict_Check(value)) return 0;
+    for (Py_ssize_t i = 0; i < PyTuple_GET_SIZE(expected); i++) {
+        PyObject *pair = PyTuple_GET_ITEM(expected, i);
+        if (PyDict_GetItemWithError(value, PyTuple_GET_ITEM(pair, 0)) != PyTuple_GET_ITEM(pair, 1)) return 0;
+    }
+    return 1;
+}
+
 static int has_attribute(PyObject *value, PyObject *name, int wanted) {
     PyObject *found = PyObject_GetAttr(value, name);
     if (found != NULL) {
@@ -180,6 +190,7 @@ int check_value(const Check *check, PyObject *value) {
     case CHECK_DICT_KEYS: return dict_keys_are(check, value);
     case CHECK_KEY_PRESENT: return has_key(value, check->obj, 1);
     case CHECK_KEY_ABSENT: return has_key(value, check->obj, 0);
+    case CHECK_DICT_ENTRIES: return entries_are(check->obj, value);
     case CHECK_ATTR_PRESENT: return has_attribute(value, check->obj, 1);
     case CHECK_ATTR_ABSENT: return has_attribute(value, check->obj, 0);
     case CHECK_CLASS_LOOKUP: return class_has(check, value);
@@ -204,6 +215,7 @@ int check_is_native(const Check *check, PyObject *value) {
     case CHECK_STATE: return 1;
     case CHECK_KEY_ABSENT:
     case CHECK_KEY_PRESENT: return PyUnicode_CheckExact(check->obj) && value != NULL && PyDict_CheckExact(value);
+    case CHECK_DICT_ENTRIES: return value != NULL && PyDict_CheckExact(value);
     case CHECK_EQUALS: return check->lasting == LASTS_WITH_VALUE;
     case CHECK_LENGTH:
         return value != NULL && (PyTuple_CheckExact(value) || PyList_CheckExact(value) || PyDict_CheckExact(value) ||

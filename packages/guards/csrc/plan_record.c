@@ -95,7 +95,9 @@ int names_add(Plan *plan, Names *names, Node *node) {
     return 1;
 }
 
-static int is_about_a_key(const Check *check) { return check->op == CHECK_KEY_ABSENT || check->op == CHECK_KEY_PRESENT; }
+static int is_about_a_key(const Check *check) {
+    return check->op == CHECK_KEY_ABSENT || check->op == CHECK_KEY_PRESENT || check->op == CHECK_DICT_ENTRIES;
+}
 
 int is_about_names(const Node *node, PyObject *dict) {
     if (node->slot >= 0 || !PyDict_CheckExact(dict)) return 0;

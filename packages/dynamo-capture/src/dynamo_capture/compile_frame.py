@@ -58,7 +58,7 @@ from dynamo_capture.values import CellValue, Lazy, Value
 from dynamo_capture.varying import history_of, note
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError, UserLocation
 from fx_interface.modes import restored
-from fx_interface.own_builtins import replaced
+from fx_interface.own_builtins import CURRENT, WATCHED, replaced
 from fx_interface.source import ClosureSource, LocalSource, Scope
 
 _log = logging.getLogger("dynamo_capture")
@@ -158,6 +158,9 @@ def _tell_no(place: Place | None, code: CodeType) -> None:
     if place is not None:
         _log.info("%s raises an exception where it is told that it is compiled", code.co_qualname)
         raise _RaisesOnlyCompiled(place) from None
+
+
+_BUILTINS = guards.known_object(CURRENT)
 
 
 def _replaced_name() -> str | None:
@@ -386,6 +389,7 @@ class FrameCompiler:
         session = self._session
         entry = tx.entry = switches()
         tx.guards.add(guards.global_state())
+        tx.guards.add(guards.DictEntries(_BUILTINS, WATCHED))
         tx.guards.add(forward_level_guard())
         with _modes_restored(tx):
             frame = _RootFrame(

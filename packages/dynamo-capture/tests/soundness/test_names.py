@@ -246,6 +246,20 @@ STATES = {
         ["h = h.__wrapped__", "h.__closure__[0].cell_contents = torch.sin", "h = twice(h)"],
         ["h.__wrapped__ = None", "twice = None"],
     ),
+    "builtins that only torch's own Python reads": (
+        """
+        import builtins
+        plain, kept = builtins.getattr, {}
+        layer = nn.Dropout(0.0)
+        def f(x): return layer(x + 1)
+        def put(name, value):
+            kept[name] = vars(builtins)[name]
+            setattr(builtins, name, value)
+        def restore(): vars(builtins).update(kept)
+        """,
+        ["put('getattr', lambda owner, name, *rest: 5 if name == 'dropout' else plain(owner, name, *rest))"],
+        ["put('print', None)", "put('isinstance', isinstance)"],
+    ),
     "names that are missing": (
         """
         import builtins, types

@@ -35,7 +35,8 @@ compiled graph may call Python functions of its own while the user's frames are 
 
 OWN_BUILTINS: dict[str, Any] = dict(vars(builtins))
 """What a name of the builtins means in the stack's own modules. Nobody writes to it."""
-_CURRENT = vars(builtins)
+CURRENT = vars(builtins)
+"""The builtins of most programs and libraries, which a program may change at any time."""
 _UNUSED_BY_LIBRARIES = frozenset(
     (
         *(
@@ -56,13 +57,14 @@ _UNUSED_BY_LIBRARIES = frozenset(
     )
 )
 """Names that programs replace by something that does the same and more, or that no computation depends on."""
-_WATCHED = tuple((name, OWN_BUILTINS[name]) for name in OWN_BUILTINS if name not in _UNUSED_BY_LIBRARIES)
+WATCHED = tuple((name, OWN_BUILTINS[name]) for name in OWN_BUILTINS if name not in _UNUSED_BY_LIBRARIES)
+"""What libraries compute with, by name."""
 
 
 def replaced() -> str | None:
     """A builtin that is not what it was at import, and that libraries compute with; None: all are."""
-    for name, value in _WATCHED:
-        if _CURRENT.get(name) is not value:
+    for name, value in WATCHED:
+        if CURRENT.get(name) is not value:
             return name
     return None
 

@@ -11,7 +11,15 @@ from guards.errors import GuardError
 from guards.explain import Failure, failures, first_failure
 from guards.kinds.base import KINDS, GuardRecord, guard_kind
 from guards.kinds.constants import constant_key, constants_equal
-from guards.kinds.containers import AttributeAbsent, AttributePresent, DictKeys, KeyAbsent, KeyPresent, Length
+from guards.kinds.containers import (
+    AttributeAbsent,
+    AttributePresent,
+    DictEntries,
+    DictKeys,
+    KeyAbsent,
+    KeyPresent,
+    Length,
+)
 from guards.kinds.definitions import (
     ABSENT,
     OPEN,
@@ -51,6 +59,7 @@ __all__ = [
     "AttributePresent",
     "ClassBases",
     "ClassLookup",
+    "DictEntries",
     "DictKeys",
     "DistinctObjects",
     "EqualsConstant",

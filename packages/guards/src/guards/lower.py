@@ -154,6 +154,8 @@ def _lasting(guard: Guard) -> int:
             return WITH_VALUE if _is_immutable(guard.expected) else NEVER
         case containers.DictKeys() | containers.KeyPresent() | containers.KeyAbsent() | containers.Length():
             return WITH_DICT
+        case containers.DictEntries():
+            return WITH_DICT
     return NEVER
 
 
@@ -189,6 +191,8 @@ def value_check(index: int, guard: Guard) -> CheckTuple:
             return check("key_present", guard.name)
         case containers.KeyAbsent():
             return check("key_absent", guard.name)
+        case containers.DictEntries():
+            return check("dict_entries", guard.expected)
         case containers.AttributePresent():
             return check("attr_present", guard.name)
         case containers.AttributeAbsent():

@@ -50,6 +50,31 @@ def test_presence_never_calls_missing() -> None:
     assert not guards.KeyAbsent(X, []).holds({})
 
 
+def test_entries_are_the_very_objects() -> None:
+    table: Any = {"a": [], "b": 1, "c": 2}
+    guard = guards.DictEntries(guards.known_object(table), (("a", table["a"]), ("b", 1)))
+    evaluator = guards.build([guard], varnames=("x",))
+
+    def agree(expected: bool) -> None:
+        assert guard.holds(table) is expected
+        for _ in range(4):  # walked, and then by the plan
+            assert evaluator.check_call(_function, 0) is expected
+
+    kept = table["a"]
+    agree(True)
+    table["c"] = 3
+    agree(True)
+    table["a"] = []
+    agree(False)
+    assert guard.explain(table) == "other objects under the names a"
+    table["a"] = kept
+    agree(True)
+    del table["b"]
+    agree(False)
+    assert not guard.holds([])
+    assert guard.explain([]) == "expected a dict, got []"
+
+
 def test_attributes() -> None:
     class Raises:
         @property

@@ -100,6 +100,31 @@ class KeyAbsent(_OneKey):
 
 @guard_kind
 @dataclass(frozen=True, slots=True)
+class DictEntries(GuardRecord):
+    """A dict that holds these very objects under these names, whatever else it holds (the builtin lookup)."""
+
+    kind: ClassVar[str] = "dict_entries"
+    expected: tuple[tuple[str, Any], ...] = field(compare=False)
+    key: Any = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "key", tuple((name, id(held)) for name, held in self.expected))
+
+    def holds(self, value: Any) -> bool:
+        return isinstance(value, dict) and not self._changed(value)
+
+    def explain(self, value: Any) -> str:
+        if not isinstance(value, dict):
+            return f"expected a dict, got {short(value)}"
+        return f"other objects under the names {', '.join(self._changed(value))}"
+
+    def _changed(self, value: dict[Any, Any]) -> list[str]:
+        missing = object()
+        return [name for name, held in self.expected if dict.get(value, name, missing) is not held]
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
 class AttributePresent(GuardRecord):
     """``getattr(value, name)`` succeeds."""
 
