@@ -95,7 +95,7 @@ WATCHED = {"TABLE": TABLE, "ITEMS": ITEMS, "NET": dict(NET.named_buffers())}
 def setting(owner, name, value):
     """A change for one call."""
     def change():
-        old = getattr(owner, name)
+        old = vars(owner)[name]
         setattr(owner, name, value)
         return lambda: setattr(owner, name, old)
     return change

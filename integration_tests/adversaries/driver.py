@@ -249,13 +249,19 @@ def _after(module: Any, number: int, program: Callable[..., Any]) -> Callable[..
     if change is None:
         return program
 
+    from shared_names import remember
+
     def call(*args: Any) -> Any:
-        undo = change()
+        restore = remember()
         try:
-            return program(*args)
+            undo = change()
+            try:
+                return program(*args)
+            finally:
+                if undo is not None:
+                    undo()
         finally:
-            if undo is not None:
-                undo()
+            restore()
 
     return call
 

@@ -30,17 +30,6 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 
 KNOWN: dict[tuple[str, str], dict[int, str]] = {
     ("accuracy", "inductor"): {33: "the gradient of instance_norm of float16 rows with a large mean"},
-    ("changes", "eager"): {
-        423: "a builtin that torch's own Python reads where capture knows the function",
-        607: "the adversary leaves a builtin of the program before replaced",
-        1052: "as 607",
-        1080: "as 607",
-    },
-    ("objects", "eager"): {
-        174: "a special method leaves more notes in a call that is compiled",
-        296: "as 174",
-        328: "not looked at",
-    },
     ("tensors", "eager"): {
         644: "the line of an exception of a graph that cannot be undone",
         672: "as 644",

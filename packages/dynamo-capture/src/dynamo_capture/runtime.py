@@ -49,7 +49,7 @@ def new_object(cls: type) -> Any:
 def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
     """The tensor as an instance of a subclass, past what the class makes of operations."""
     with torch._C.DisableTorchFunctionSubclass():
-        return value.as_subclass(cls)
+        return torch.Tensor.as_subclass(value, cls)
 
 
 def new_traceback(

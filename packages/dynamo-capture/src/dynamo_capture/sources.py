@@ -335,7 +335,7 @@ class PlainTensorSource(Source):
 
     def step(self, value: Any) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
-            return value.as_subclass(torch.Tensor)
+            return torch.Tensor.as_subclass(value, torch.Tensor)
 
     @property
     def expression(self) -> str:

@@ -207,6 +207,7 @@ class Trace:
         if isinstance(value, ObjectValue) and self.attributes.has_special(value, "__index__"):
             return self.index(self.calls.special(value, "__index__", []))
         if isinstance(value, TensorValue):
+            self.tensors.check_special(value, "__index__")
             what = "a tensor's content is used as an index of a Python object"
             number = self.tensors.number(value, what, "CAP202")
             return self.fold(lambda: operator.index(self.index(number)))

@@ -1,8 +1,16 @@
-"""Sizes and strides of tensors as torch keeps them, whatever the tensor's class makes of ``size`` and ``stride``."""
+"""Sizes, strides and other facts of tensors as torch keeps them, whatever the tensor's class puts in their place."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
+
+
+def torchs_own(tensor: torch.Tensor, name: str) -> Any:
+    """``tensor.name`` as torch's own class of tensors reads it."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return getattr(torch.Tensor, name).__get__(tensor)
 
 
 def size_of(tensor: torch.Tensor, dim: int) -> int:

@@ -64,6 +64,7 @@ def length(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, TensorValue) and value.meta.spec.sizes:
         rely_on(tx, "__len__")
+        tx.tensors.check_special(value, "__len__")
         answer = tx.tensors.by_override(len, [value])
         if answer is not None:
             return answer if isinstance(answer, SymValue) else Const(length_from(tx, answer))

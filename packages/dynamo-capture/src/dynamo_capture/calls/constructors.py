@@ -116,6 +116,7 @@ def make_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(value, SymValue) and len(args) == 1:
         return value
     if isinstance(value, TensorValue):
+        tx.tensors.check_special(value, "__int__")
         answer = tx.tensors.by_override(int, [value]) if len(args) == 1 else None
         if answer is not None:
             return answer
@@ -159,6 +160,7 @@ def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const(0.0)
     if isinstance(args[0], TensorValue):
+        tx.tensors.check_special(args[0], "__float__", "item")
         answer = tx.tensors.by_override(float, [args[0]])
         if answer is not None:
             return answer
@@ -363,6 +365,10 @@ def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
 
     value = args[0]
     tx.tensors.check_special(value, "__reversed__")
+    if isinstance(value, TensorValue) and tx.tensors.is_asked([value]):
+        raise GraphBreak(
+            "CAP210", f"reversed() of a {value.meta.cls.__name__}, of which __torch_function__ is asked"
+        )
     if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__reversed__"):
         return tx.calls.special(value, "__reversed__", [])
     if isinstance(value, ObjectValue) and value.base is None:

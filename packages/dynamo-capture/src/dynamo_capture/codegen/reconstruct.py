@@ -22,7 +22,6 @@ from dynamo_capture.codegen.components import kept_attributes
 from dynamo_capture.codegen.makers import MAKERS
 from dynamo_capture.codegen.replay import replay_content
 from dynamo_capture.errors import GraphBreak
-from dynamo_capture.tensors.overrides import overrides
 from dynamo_capture.values import (
     CellValue,
     Const,
@@ -35,6 +34,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.floating import RuntimeFloat
+from dynamo_capture.values.tensor import PLAIN_CLASSES
 from fx_interface.source import LocalSource, Source
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Reconstruction:
         if value.source is not None:
             self.push_source(value.source)
             return
-        if overrides(value.meta.cls):
+        if value.meta.cls not in PLAIN_CLASSES:
             plain = TensorValue(value.node, TensorMeta.of(value.meta.spec, False, True))
             self.call(runtime.as_class, lambda: self.push_all([plain, Const(value.meta.cls)]), 2)
             self._remember(value)

@@ -29,6 +29,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.proxy import ProxyValue
+from dynamo_capture.values.tensor import PLAIN_CLASSES
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -288,6 +289,8 @@ def _text_at_run_time(frame: Frame, value: Value, conversion: int) -> Value | No
     if isinstance(value, TextValue) and conversion < 2:
         return value
     frame.tx.tensors.check_special(value, "__format__", "__str__", "__repr__")
+    if type(value) is TensorValue and value.meta.cls not in PLAIN_CLASSES:
+        raise GraphBreak("CAP210", f"the text of a {value.meta.cls.__name__}, a class of tensors")
     if isinstance(value, TensorValue) and _has_plain_text(value, conversion):
         kept = value.call_method(frame.tx, "detach", [], {}).call_method(frame.tx, "clone", [], {})
         return TextValue([(kept, conversion)])

@@ -13,6 +13,7 @@ import torch
 from dynamo_capture.formulas import Formula, apply, number
 from dynamo_capture.values import Const, TensorValue, Value
 from dynamo_capture.values.floating import RuntimeFloat
+from dynamo_capture.values.tensor import PLAIN_CLASSES
 
 if TYPE_CHECKING:
     from fx_interface.source import Source
@@ -135,6 +136,8 @@ def _made(name: str, args: Sequence[Value], result: TensorValue) -> Formula | No
 def _read(tensor: TensorValue) -> Formula | None:
     real = tensor.real
     if real is None or tensor.source is None or tensor.root is not tensor or not _is_small(tensor):
+        return None
+    if type(real) not in PLAIN_CLASSES:
         return None
     if real.dtype not in _ROUNDED or real.device.type != "cpu" or tensor.views:
         return None

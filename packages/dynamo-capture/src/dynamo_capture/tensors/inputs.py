@@ -11,6 +11,7 @@ from torch.nn.parameter import is_lazy
 import guards
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import with_grad
+from dynamo_capture.per_class import once_per_class
 from dynamo_capture.sources import PlainTensorSource
 from dynamo_capture.tensors import state
 from dynamo_capture.tensors.overrides import overrides
@@ -18,6 +19,7 @@ from dynamo_capture.values import TensorMeta, TensorValue
 from dynamo_capture.values.wrapper import dispatches
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
+from fx_interface.tensor_extents import torchs_own
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -41,12 +43,13 @@ class Inputs:
             made = self._tx.tensors.wrapper(real, source)
             self.inputs.append(made)
             return made
-        if is_torchs or is_lazy(real) or real.layout is not torch.strided:
+        layout = torchs_own(real, "layout")
+        if is_torchs or is_lazy(real) or layout is not torch.strided:
             raise GraphBreak(
-                "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
+                "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {layout}"
             )
         self._tx.attributes.in_class(kind, "__torch_function__")
-        if not overrides(kind):
+        if not overrides(kind) and not redefines(kind):
             return self._input(real, source, source, real)
         passed = PlainTensorSource(source)
         return self._input(real, source, passed, passed.step(real))
@@ -66,26 +69,48 @@ class Inputs:
     def _input(self, real: torch.Tensor, source: Source, passed: Source, plain: torch.Tensor) -> TensorValue:
         """``passed`` leads to ``plain``, what the graph takes for ``real``."""
         tx, kind = self._tx, type(real)
-        if torch._C._functorch.is_functorch_wrapped_tensor(real) or real.is_quantized:
+        if torch._C._functorch.is_functorch_wrapped_tensor(real) or plain.is_quantized:
             raise GraphBreak("CAP216", f"{source} is a wrapped or quantized tensor")
-        if real._is_zerotensor():
+        if plain._is_zerotensor():
             raise GraphBreak("CAP216", f"{source} is a tensor of zeros without memory")
         sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
-        spec = TensorSpec(sizes, strides, real.dtype, real.device)
-        meta = TensorMeta.of(spec, real.requires_grad, real.is_leaf, kind, real.is_inference())
+        spec, requires_grad = TensorSpec(sizes, strides, plain.dtype, plain.device), plain.requires_grad
+        is_leaf = plain.is_leaf if plain is real else torchs_own(real, "is_leaf")
+        meta = TensorMeta.of(spec, requires_grad, is_leaf, kind, plain.is_inference())
         tx.guards.add(
             guards.tensor_match(
                 source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
             )
         )
         node = tx.output.placeholder(
-            _name_of(source), _kind_of(real, source), with_grad(spec, real.requires_grad), passed, plain
+            _name_of(source), _kind_of(real, source), with_grad(spec, requires_grad), passed, plain
         )
         made = TensorValue(node, meta, source, real)
         if plain is real:
             state.read(tx, made, real, source)
         self.inputs.append(made)
         return made
+
+
+_OF_EVERY_OBJECT = frozenset(
+    (
+        *dir(object),
+        "__torch_function__",
+        "__deepcopy__",
+        "__setstate__",
+        "__dict__",
+        "__module__",
+        "__weakref__",
+    )
+) - {"__getattribute__", "__setattr__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+
+
+@once_per_class
+def redefines(kind: type) -> bool:
+    """Whether a class has members of its own under names of torch's, which a compiled program would come to."""
+    of_torch = {torch.nn.Parameter, torch.nn.Buffer, *torch.nn.Parameter.__mro__}
+    own = {name for base in kind.__mro__ if base not in of_torch for name in vars(base)}
+    return any(hasattr(torch.Tensor, name) for name in own - _OF_EVERY_OBJECT)
 
 
 def is_of_torch(kind: type) -> bool:

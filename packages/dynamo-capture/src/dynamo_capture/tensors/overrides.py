@@ -43,6 +43,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.tensor import PLAIN_CLASSES
 from dynamo_capture.values.wrapper import WrapperValue, add_classes, dispatches
 
 if TYPE_CHECKING:
@@ -124,6 +125,10 @@ class OverriddenTensors(WrapperTensors):
         classes = [] if answer is not None or self.disabled else self.overriding(args)
         return self._overridden(function, classes, args, {}) if classes else answer
 
+    def is_asked(self, args: list[Value]) -> bool:
+        """Whether a mode or a class of the program is asked about a function of these."""
+        return bool(self.modes) or (not self.disabled and bool(self.overriding(args)))
+
     def get_item(self, owner: TensorValue, key: Value) -> Value:
         """``tensor[key]``."""
         answer = self.by_mode(operator.getitem, [owner, key], {})
@@ -172,9 +177,9 @@ class OverriddenTensors(WrapperTensors):
             answer = self.by_mode(function, [owner, *args], kwargs) if is_asked_about(function) else None
             if answer is not None:
                 return answer
+        if cls not in PLAIN_CLASSES and name not in (owner.attrs or ()) and self.is_own(cls, name):
+            return self.get_attr(owner, name).call(self._tx, args, kwargs)
         if overrides(cls):
-            if name not in (owner.attrs or ()) and self.is_own(cls, name):
-                return self.get_attr(owner, name).call(self._tx, args, kwargs)
             function = getattr(torch.Tensor, name, None)
             if not self.disabled and callable(function):
                 answer = self._overridden(function, [cls], [owner, *args], kwargs)
@@ -189,7 +194,7 @@ class OverriddenTensors(WrapperTensors):
             answer = self.by_mode(lambda tensor: getattr(tensor, name), [owner], {})
             if answer is not None:
                 return answer
-        if cls is torch.Tensor or not overrides(cls) or name in (owner.attrs or ()):
+        if cls in PLAIN_CLASSES or name in (owner.attrs or ()):
             return super().get_attr(owner, name)
         if self.is_own(cls, name):
             return self.own_attribute(owner, name)
@@ -223,7 +228,7 @@ class OverriddenTensors(WrapperTensors):
         is_wrapper = type(owner) is WrapperValue
         if (
             not is_wrapper
-            and overrides(owner.meta.cls)
+            and owner.meta.cls not in PLAIN_CLASSES
             and (hasattr(torch.Tensor, name) or self.is_own(owner.meta.cls, name))
         ):
             raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
@@ -235,9 +240,7 @@ class OverriddenTensors(WrapperTensors):
         if dispatches(cls):
             raise GraphBreak("CAP249", f"a tensor is made a {cls.__name__}, which dispatches in Python")
         if meta.cls is cls:
-            alias = self.call_function(torch.ops.aten.alias.default, [owner], {})
-            assert isinstance(alias, TensorValue)
-            return alias
+            owner = self._alias(owner)
         made = TensorValue(
             owner.node,
             TensorMeta.of(meta.spec, meta.requires_grad, not meta.requires_grad, cls, meta.is_inference),
@@ -245,6 +248,17 @@ class OverriddenTensors(WrapperTensors):
         made.root, made.memory = owner.root, owner.memory
         made.root.views.append(made)
         return made
+
+    def _alias(self, owner: TensorValue) -> TensorValue:
+        """A tensor object of its own that shows the same, of which neither class nor mode is asked."""
+        self.disabled += 1
+        try:
+            with self.modes.without(len(self.modes.active)):
+                alias = self.call_function(torch.ops.aten.alias.default, [owner], {})
+        finally:
+            self.disabled -= 1
+        assert isinstance(alias, TensorValue)
+        return alias
 
     def overriding(self, values: list[Value]) -> list[type]:
         """The classes that take over an operation, in torch's order: subclasses before their bases."""

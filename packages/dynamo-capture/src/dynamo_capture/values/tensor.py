@@ -23,6 +23,9 @@ if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
     from fx_interface.source import Source
 
+PLAIN_CLASSES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+"""Classes of tensors without members of a program's."""
+
 
 class TensorMeta:
     """What determines the metadata of an operation's result; interned, so that equal ones are one object."""
@@ -114,6 +117,7 @@ class TensorValue(Value):
 
     def length(self, tx: Trace) -> int:
         rely_on(tx, "__len__")
+        tx.tensors.check_special(self, "__len__")
         answer = tx.tensors.by_override(len, [self])
         if answer is not None:
             return length_from(tx, answer)
@@ -125,6 +129,7 @@ class TensorValue(Value):
 
     def truth(self, tx: Trace) -> bool:
         rely_on(tx, "__bool__")
+        tx.tensors.check_special(self, "__bool__")
         answer = tx.tensors.by_override(bool, [self])
         if answer is not None:
             return truth_from(tx, answer)

@@ -11,6 +11,7 @@ import torch
 
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
+from fx_interface.tensor_extents import torchs_own
 from guards.kinds.base import GuardRecord, guard_kind, short, type_name
 
 
@@ -51,10 +52,10 @@ class TensorMatch(GuardRecord):
 
     def _first_difference(self, tensor: torch.Tensor) -> str | None:
         facts: tuple[tuple[str, Any, Any], ...] = (
-            ("dtype", self.dtype, tensor.dtype),
-            ("device", self.device, tensor.device),
-            ("requires_grad", self.requires_grad, tensor.requires_grad),
-            ("rank", len(self.sizes), tensor.dim()),
+            ("dtype", self.dtype, torchs_own(tensor, "dtype")),
+            ("device", self.device, torchs_own(tensor, "device")),
+            ("requires_grad", self.requires_grad, torchs_own(tensor, "requires_grad")),
+            ("rank", len(self.sizes), torch.Tensor.dim(tensor)),
         )
         for name, expected, actual in facts:
             if expected != actual:
@@ -68,8 +69,9 @@ class TensorMatch(GuardRecord):
         keys = dispatch_keys(tensor)
         if keys != self.dispatch_keys:
             return f"expected dispatch keys {self.dispatch_keys:#x}, got {keys:#x} ({torch._C._dispatch_keys(tensor)})"
-        if self.is_leaf is not None and tensor.is_leaf != self.is_leaf:
-            return f"expected is_leaf {self.is_leaf}, got {tensor.is_leaf}"
+        is_leaf = torchs_own(tensor, "is_leaf")
+        if self.is_leaf is not None and is_leaf != self.is_leaf:
+            return f"expected is_leaf {self.is_leaf}, got {is_leaf}"
         return None
 
 
@@ -133,18 +135,18 @@ def tensor_match(
     shape = torch.Tensor.size(tensor)  # whatever a subclass has put in the place of ``shape``
     sizes = tuple(None if d in dynamic_sizes else int(n) for d, n in enumerate(shape))
     strides: tuple[int | None, ...] | None = None
-    if tensor.layout is torch.strided:
+    if torchs_own(tensor, "layout") is torch.strided:
         strides = tuple(
             None if d in dynamic_strides else int(n) for d, n in enumerate(torch.Tensor.stride(tensor))
         )
     return TensorMatch(
         source,
         type(tensor),
-        tensor.dtype,
-        tensor.device,
+        torchs_own(tensor, "dtype"),
+        torchs_own(tensor, "device"),
         sizes,
         strides,
-        tensor.requires_grad,
+        torchs_own(tensor, "requires_grad"),
         dispatch_keys(tensor),
         where=where,
     )
