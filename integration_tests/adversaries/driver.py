@@ -190,7 +190,7 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
     """Run one program's text eagerly and compiled; where the outcomes of its calls differ."""
 
     import fxstack
-    from fx_interface.conformance.outcomes import backward_is_refused, differences, rounding
+    from fx_interface.conformance.outcomes import differences, rounding
 
     tolerance = comparing.tolerances.get(backend)
     values = None if tolerance is None else rounding(*tolerance)
@@ -213,7 +213,7 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
                     f"call {number}: {line}"
                     for line in differences(before, after, values=values, ignore=ignored)
                 ]
-            if "refused backward" in ignored and any(map(backward_is_refused, expected)):
+            if "refused backward" in ignored and any(outcome.backward_raised for outcome in expected):
                 break  # gradients of what is watched differ from now on
     return found + mistakes
 

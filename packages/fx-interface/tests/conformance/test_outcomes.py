@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import logging
 import math
+import sys
 import warnings
+import weakref
+from collections import OrderedDict, deque
+from functools import partial
 
 import pytest
 import torch
+from torch.testing._internal.two_tensor import TwoTensor
 
 from fx_interface.conformance.outcomes import differences, observe, rounding
 
@@ -60,6 +66,35 @@ def _same_list(x):
     return made, made
 
 
+def _moved(made, key):
+    made.move_to_end(key)
+    return made
+
+
+def _closing(n):
+    return lambda: n
+
+
+def _keywords_that_are_held(x):
+    made = partial(dict, k=1)
+    return made, made.keywords
+
+
+def _noted(tensor, note):
+    tensor.note = note
+    return tensor
+
+
+def _prints_to_stderr(x):
+    print("a", file=sys.stderr)
+    return x
+
+
+def _logs(x):
+    logging.getLogger("program").warning("a")
+    return x
+
+
 PAIRS = {
     "memory": (_shared, _apart),
     "version": (_written, _written_twice),
@@ -81,6 +116,27 @@ PAIRS = {
     "history": (lambda x: x.clone().requires_grad_() * 1, lambda x: x.clone().requires_grad_()),
     "container": (lambda x: (x,), lambda x: [x]),
     "keys": (lambda x: {1: x}, lambda x: {2: x}),
+    "order of an ordered dict": (
+        lambda x: _moved(OrderedDict(a=1, b=2), "a"),
+        lambda x: _moved(OrderedDict(a=1, b=2), "b"),
+    ),
+    "what a function closes over": (lambda x: _closing(1), lambda x: _closing(2)),
+    "keywords of a partial": (lambda x: partial(len, k=1), lambda x: partial(len, k=2)),
+    "dict of a partial": (_keywords_that_are_held, lambda x: (partial(dict, k=1), {"k": 1})),
+    "receiver of a builtin method": (lambda x: [1].append, lambda x: [2].append),
+    "dtype as a value": (lambda x: torch.float32, lambda x: torch.float64),
+    "slice of tensors": (lambda x: slice(x), lambda x: slice(x + 1)),
+    "rest of an iterator": (lambda x: iter([1, 2]), lambda x: iter([2])),
+    "rest of a zip": (lambda x: zip([1, 2], [3, 4], strict=False), lambda x: zip([1, 2], [4], strict=False)),
+    "state of a generator": (lambda x: torch.Generator().manual_seed(1), lambda x: torch.Generator()),
+    "length of a deque": (lambda x: deque([1], 1), lambda x: deque([1], 2)),
+    "dead reference": (lambda x: weakref.ref(x), lambda x: weakref.ref(x.clone())),
+    "attribute of a tensor": (lambda x: _noted(x.clone(), 1), lambda x: _noted(x.clone(), 2)),
+    "what a wrapper holds": (lambda x: TwoTensor(x, x), lambda x: TwoTensor(x, x + 1)),
+    "float8": (lambda x: x.to(torch.float8_e5m2), lambda x: (x * 2).to(torch.float8_e5m2)),
+    "stderr": (_prints, _prints_to_stderr),
+    "log": (_logs, _prints),
+    "order of prints and logs": (lambda x: (_prints(x), _logs(x)), lambda x: (_logs(x), _prints(x))[::-1]),
     "random numbers": (lambda x: torch.rand(1) * 0, lambda x: torch.zeros(1)),
 }
 
@@ -106,6 +162,36 @@ def test_a_program_is_like_itself(name):
         torch.set_grad_enabled(True)
         assert differences(expected, observe(program, torch.ones(2, 3))) == []
         torch.set_grad_enabled(True)
+
+
+def test_arrays_are_compared_to_the_bit():
+    pytest.importorskip("numpy")
+    expected = observe(lambda x: x.numpy(), torch.ones(2, 3))
+    assert differences(expected, observe(lambda x: x.numpy(), torch.ones(2, 3))) == []
+    assert differences(expected, observe(lambda x: (x + 1e-6).numpy(), torch.ones(2, 3)))
+    assert differences(expected, observe(lambda x: x.t().contiguous().t().numpy(), torch.ones(2, 3)))
+
+
+def test_what_the_compiler_logs_is_not_the_programs():
+    expected = observe(lambda: None)
+    assert differences(expected, observe(lambda: logging.getLogger("fxstack.report").warning("a"))) == []
+
+
+def test_objects_are_described_without_what_a_process_counts():
+    def hooked(x):
+        return x.register_hook(lambda grad: grad)
+
+    outcomes = [observe(hooked, torch.ones(2, requires_grad=True)) for _ in range(2)]
+    assert differences(*outcomes) == []
+
+
+def test_gradients_of_wrappers_are_compared():
+    def given():
+        return TwoTensor(torch.ones(2), torch.ones(2)).requires_grad_()
+
+    expected = observe(lambda x: x * 2, given())
+    assert differences(expected, observe(lambda x: x * 2, given())) == []
+    assert any("grad" in line for line in differences(expected, observe(lambda x: x + x.detach(), given())))
 
 
 def test_gradients_are_compared():
