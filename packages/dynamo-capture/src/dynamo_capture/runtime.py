@@ -101,6 +101,15 @@ def fill_object(made: Any, content: Any, attributes: Mapping[str, Any]) -> None:
         set_attribute(made, name, value)
 
 
+def partial_with(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """A ``functools.partial`` that holds this very dict."""
+    made = functools.partial(function)
+    made.__setstate__(  # type: ignore[attr-defined]
+        (function, args, keywords, None)
+    )
+    return made
+
+
 def with_attributes(made: Any, attributes: Mapping[str, Any]) -> Any:
     """A new object that has these attributes too."""
     made.__dict__.update(attributes)

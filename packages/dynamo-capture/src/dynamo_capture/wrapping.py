@@ -348,11 +348,14 @@ def _partial(tx: Trace, real: Any, source: Source) -> Value:
     tx.guards.type_is(source, functools.partial)
     arguments, keywords = AttrSource(source, "args"), AttrSource(source, "keywords")
     tx.guards.length(arguments, real.args)
-    tx.guards.keys(keywords, real.keywords)
+    held = tx.wrapping.seen(real.keywords, keywords)
+    if held is None:
+        held = tx.wrapping.remember(real.keywords, DictValue(None, dict, keywords, real.keywords))
+    assert isinstance(held, DictValue)
     return PartialValue(
         tx.wrap(real.func, AttrSource(source, "func")),
         [tx.wrap(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)],
-        {name: tx.wrap(item, ItemSource(keywords, name)) for name, item in real.keywords.items()},
+        held,
         source,
         real,
     )
@@ -364,7 +367,7 @@ def _suspended(tx: Trace, real: Any, source: Source) -> Value:
     tx.guards.type_is(source, Suspended)
     made = _by_code(tx, real.function, AttrSource(source, "function"))
     items: list[Value] = [Lazy(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)]
-    return PartialValue(made, items, {}, source)
+    return PartialValue(made, items, DictValue(), source)
 
 
 @wraps(weakref.ReferenceType, weakref.KeyedRef)

@@ -336,8 +336,9 @@ def make_partial(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if not tx.truth(is_callable(tx, [function], {})):
         raise tx.raises(TypeError, "the first argument must be callable")
     if isinstance(function, PartialValue) and not function.attrs:
-        return PartialValue(function.function, [*function.args, *args[1:]], {**function.kwargs, **kwargs})
-    return PartialValue(function, args[1:], kwargs)
+        inner = function.kwargs(tx)
+        return PartialValue.of(function.function, [*function.args, *args[1:]], {**inner, **kwargs})
+    return PartialValue.of(function, args[1:], kwargs)
 
 
 @handles(types.MethodType)

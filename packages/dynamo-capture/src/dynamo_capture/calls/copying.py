@@ -29,13 +29,17 @@ if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 
+_Memo = dict[int | tuple[str, int], Value]
+"""The copies of objects, by identity, and for each memory the tensor that was copied."""
+
+
 @handles(copy.copy)
 def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, (Const, TupleValue)):
         return value
     if type(value) is TensorValue and not value.meta.requires_grad and not value.attrs:
-        return value.call_method(tx, "detach", [], {})
+        return value.get_attr(tx, "data")
     if isinstance(value, ListValue):
         return value.like(list(value.items))
     if isinstance(value, DictValue):
@@ -62,7 +66,7 @@ def deep_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _deep_copy(tx, args[0], {})
 
 
-def _deep_copy(tx: Trace, value: Value, memo: dict[int, Value]) -> Value:
+def _deep_copy(tx: Trace, value: Value, memo: _Memo) -> Value:
     """A deep copy of what consists of constants, containers and plain objects."""
     if isinstance(value, Lazy):
         if value.real is None or type(value.real) in (bool, int, float, str):
@@ -91,11 +95,19 @@ def _deep_copy(tx: Trace, value: Value, memo: dict[int, Value]) -> Value:
                 made_dict.all_entries(tx)[place] = [copied, _deep_copy(tx, item, memo)]
             return made_dict
         case TensorValue() if _is_plain_tensor(value):
+            if memo.setdefault(_memory(value), value) is not value:
+                raise GraphBreak("CAP230", "copy.deepcopy() of tensors that share memory")
             memo[id(value)] = clone = value.call_method(tx, "clone", [], {})
             return clone
         case ObjectValue() if value.base is None:
             return _deep_copy_object(tx, value, memo)
     raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
+
+
+def _memory(value: TensorValue) -> tuple[str, int]:
+    """What tells whose memory a tensor shows."""
+    real = value.memory.real
+    return "memory of", id(value.memory) if real is None else real.untyped_storage()._cdata
 
 
 def _copies_by_dict(cls: Any) -> bool:
@@ -119,7 +131,7 @@ def _is_plain_tensor(value: TensorValue) -> bool:
     )
 
 
-def _deep_copy_object(tx: Trace, value: ObjectValue, memo: dict[int, Value]) -> Value:
+def _deep_copy_object(tx: Trace, value: ObjectValue, memo: _Memo) -> Value:
     tx.attributes.guard_type(value)
     custom = tx.attributes.in_class(value.cls, "__deepcopy__")
     if isinstance(custom, types.FunctionType):

@@ -242,7 +242,7 @@ def update_wrapper(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 @handles(functools.wraps)
 def wraps(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return PartialValue(Const(functools.update_wrapper), [], _given(functools.wraps, args, kwargs))
+    return PartialValue.of(Const(functools.update_wrapper), [], _given(functools.wraps, args, kwargs))
 
 
 def _given(function: Any, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:

@@ -58,7 +58,7 @@ def _result_for(caller: Frame, callee: Value) -> Value:
     found = answer(caller, caller.steps[caller.next - 1])
     if found.finish is None:
         return callee
-    return PartialValue(Const(found.finish), [callee, *found.arguments], {})
+    return PartialValue.of(Const(found.finish), [callee, *found.arguments])
 
 
 def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
@@ -86,7 +86,7 @@ def _partial(frame: Frame, plan: ResumePlan, code: CodeType, callee: Value | Non
     _eval_frame.set_skip(code, 1)
     function = FunctionValue(code, frame.globals)
     function.closure = [frame.cell(name) for name in plan.freevars]
-    return PartialValue(function, [argument(frame, parameter, callee) for parameter in plan.parameters], {})
+    return PartialValue.of(function, [argument(frame, parameter, callee) for parameter in plan.parameters])
 
 
 def argument(frame: Frame, parameter: Parameter, callee: Value | None) -> Value:

@@ -113,7 +113,8 @@ def _of_callable_or_block(tx: Trace, value: Value) -> list[Value] | None:
         case BuiltinMethod() | SuperValue():
             return [value.receiver]
         case PartialValue():
-            return [value.function, *value.args, *value.kwargs.values(), *value.attrs.values()]
+            keywords = [value.keywords] if value.shown else list(value.kwargs(tx).values())
+            return [value.function, *value.args, *keywords, *value.attrs.values()]
         case DescriptorValue():
             return list(value.arguments)
         case FunctionValue():

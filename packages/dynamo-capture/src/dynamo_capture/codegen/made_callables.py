@@ -19,6 +19,7 @@ from dynamo_capture.values import (
     MethodValue,
     PartialValue,
     SuperValue,
+    Value,
 )
 from dynamo_capture.values.opaque import NewReference
 from dynamo_capture.values.traceback import TracebackValue
@@ -94,11 +95,20 @@ def partial(to: Reconstruction, value: PartialValue) -> None:
     """``functools.partial``."""
 
     def make() -> None:
+        if value.shown:
+            to.call(runtime.partial_with, lambda: arguments([value.keywords]), 3)
+            return
+        kwargs = value.kwargs(to.tx)
         to.emitter.begin_call()
         to.emitter.load_const(functools.partial)
         to.emitter.end_callable()
-        to.push_all([value.function, *value.args, *value.kwargs.values()])
-        to.emitter.call(1 + len(value.args) + len(value.kwargs), tuple(value.kwargs))
+        to.push_all([value.function, *value.args, *kwargs.values()])
+        to.emitter.call(1 + len(value.args) + len(kwargs), tuple(kwargs))
+
+    def arguments(keywords: list[Value]) -> None:
+        to.push(value.function)
+        to.push_tuple(value.args)
+        to.push_all(keywords)
 
     def with_attributes() -> None:
         make()

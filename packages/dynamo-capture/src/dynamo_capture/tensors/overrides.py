@@ -235,17 +235,24 @@ class OverriddenTensors(WrapperTensors):
         super().set_attr(owner, name, value)
 
     def as_class(self, owner: TensorValue, cls: type) -> TensorValue:
-        """The same tensor as an instance of another class."""
-        meta = owner.meta
+        """Another tensor, of that class, with the same memory and history."""
         if dispatches(cls):
             raise GraphBreak("CAP249", f"a tensor is made a {cls.__name__}, which dispatches in Python")
+<<<<<<< HEAD
         if meta.cls is cls:
             owner = self._alias(owner)
+=======
+        alias = super().operation(
+            "call_function", torch.ops.aten.alias.default, torch.ops.aten.alias.default, [owner], {}
+        )
+        assert isinstance(alias, TensorValue)
+        meta = alias.meta
+>>>>>>> bb85ad7 (dynamo-capture: associative_scan in eager's order; as_subclass, copies of tensors and keywords of partials are objects as in eager)
         made = TensorValue(
-            owner.node,
+            alias.node,
             TensorMeta.of(meta.spec, meta.requires_grad, not meta.requires_grad, cls, meta.is_inference),
         )
-        made.root, made.memory = owner.root, owner.memory
+        made.root, made.memory = alias.root, alias.memory
         made.root.views.append(made)
         return made
 

@@ -1,4 +1,4 @@
-"""A substitute for torch's associative scan, which runs its function under ``vmap`` or in a kernel of its own."""
+"""A substitute for torch's associative scan by any function, which torch finds behind imports of its compiler."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from torch.utils import _pytree as pytree
 
 from dynamo_capture.polyfills.registry import substitutes_named
 
+_Combine = Callable[[list[Any], list[Any]], list[Any]]
+
 
 @substitutes_named("torch._higher_order_ops.associative_scan", "associative_scan")
 def associative_scan(
@@ -19,23 +21,42 @@ def associative_scan(
     reverse: bool = False,
     combine_mode: str = "pointwise",
 ) -> Any:
-    """``ys[0] = xs[0]; ys[i] = combine_fn(ys[i - 1], xs[i])`` along ``dim``: the order in which nothing is assumed."""
+    """``ys[0] = xs[0]; ys[i] = combine_fn(ys[i - 1], xs[i])`` along ``dim``, with eager's choice of parentheses."""
     leaves, structure = pytree.tree_flatten(xs)
     if combine_mode not in ("pointwise", "generic"):
         raise ValueError(f"Combine_mode must either 'pointwise' or 'generic', but got {combine_mode}")
     if combine_mode == "pointwise" and not all(leaf.device.type in ("cuda", "xpu") for leaf in leaves):
         raise ValueError("For combine_mode='pointwise', all input tensors need to be on CUDA or XPU")
-    dim = dim if dim >= 0 else dim + leaves[0].ndim
-    items = list(zip(*[torch.unbind(leaf, dim) for leaf in leaves], strict=True))
+    together = torch.vmap(combine_fn)
+
+    def combine(left: list[Any], right: list[Any]) -> list[Any]:
+        trees = pytree.tree_unflatten(left, structure), pytree.tree_unflatten(right, structure)
+        return pytree.tree_leaves(together(*trees))
+
+    columns = [torch.movedim(leaf, dim, 0) for leaf in leaves]
     if reverse:
-        items.reverse()
-    carried = pytree.tree_unflatten(list(items[0]), structure)
-    found = [list(items[0])]
-    for item in items[1:]:
-        carried = combine_fn(carried, pytree.tree_unflatten(list(item), structure))
-        found.append(pytree.tree_leaves(carried))
+        columns = [column.flip(0) for column in columns]
+    columns = _scanned(combine, columns)
     if reverse:
-        found.reverse()
-    return pytree.tree_unflatten(
-        [torch.stack(list(column), dim) for column in zip(*found, strict=True)], structure
-    )
+        columns = [column.flip(0) for column in columns]
+    return pytree.tree_unflatten([torch.movedim(column, 0, dim) for column in columns], structure)
+
+
+def _scanned(combine: _Combine, columns: list[Any]) -> list[Any]:
+    """The scan along dimension 0: of neighbours in pairs first, which gives the odd places, then of those between."""
+    count = columns[0].shape[0]
+    if count < 2:
+        return columns
+    pairs = combine([column[:-1:2] for column in columns], [column[1::2] for column in columns])
+    odd = _scanned(combine, pairs)
+    before = odd if count % 2 else [column[:-1] for column in odd]
+    between = combine(before, [column[2::2] for column in columns])
+    even = [torch.cat([column[:1], rest]) for column, rest in zip(columns, between, strict=True)]
+    return [_alternating(one, other) for one, other in zip(even, odd, strict=True)]
+
+
+def _alternating(even: Any, odd: Any) -> Any:
+    """The rows of two tensors by turns; ``even`` may have one more."""
+    count = odd.shape[0]
+    paired = torch.stack([even[:count], odd], 1).flatten(0, 1)
+    return paired if even.shape[0] == count else torch.cat([paired, even[count:]])

@@ -15,6 +15,7 @@ from dynamo_capture.values.constant import NONE, Const, is_none
 if TYPE_CHECKING:
     from dynamo_capture.frame import GlobalsScope
     from dynamo_capture.trace import Trace
+    from dynamo_capture.values.mapping import DictValue
     from fx_interface.source import Source
 
 
@@ -163,36 +164,50 @@ class BuiltinMethod(Value):
 
 
 class PartialValue(Value):
-    """``functools.partial``."""
+    """``functools.partial``. ``keywords`` is the dict that its attribute of that name gives out (``shown``)."""
 
-    __slots__ = ("args", "attrs", "function", "kwargs", "real", "source")
+    __slots__ = ("args", "attrs", "function", "keywords", "real", "shown", "source")
 
     def __init__(
         self,
         function: Value,
         args: list[Value],
-        kwargs: dict[str, Value],
+        keywords: DictValue,
         source: Source | None = None,
         real: Any = None,
     ) -> None:
         self.real = real
         self.function = function
         self.args = args
-        self.kwargs = kwargs
+        self.keywords = keywords
+        self.shown = False
         self.source = source
         self.attrs: dict[str, Value] = {}
+
+    @classmethod
+    def of(cls, function: Value, args: list[Value], kwargs: dict[str, Value] | None = None) -> PartialValue:
+        """What the trace makes of a function and its first arguments."""
+        from dynamo_capture.values.mapping import DictValue
+
+        entries: dict[Any, list[Value]] = {
+            name: [Const(name), value] for name, value in (kwargs or {}).items()
+        }
+        return cls(function, args, DictValue(entries))
+
+    def kwargs(self, tx: Trace) -> dict[str, Value]:
+        """The keywords as they are now."""
+        return {str(name): tx.force(entry[1]) for name, entry in self.keywords.all_entries(tx).items()}
 
     def python_type(self) -> type:
         return functools.partial
 
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return self.function.call(tx, [*self.args, *args], {**self.kwargs, **kwargs})
+        return self.function.call(tx, [*self.args, *args], {**self.kwargs(tx), **kwargs})
 
     def truth(self, tx: Trace) -> bool:
         return True
 
     def own_attribute(self, tx: Trace, name: str) -> Value | None:
-        from dynamo_capture.values.mapping import DictValue
         from dynamo_capture.values.sequences import TupleValue
 
         if name == "func":
@@ -200,7 +215,8 @@ class PartialValue(Value):
         if name == "args":
             return TupleValue(list(self.args))
         if name == "keywords":
-            return DictValue({key: [Const(key), value] for key, value in self.kwargs.items()})
+            self.shown = True
+            return self.keywords
         return self.attrs.get(name)
 
     def set_attr(self, tx: Trace, name: str, value: Value) -> None:
