@@ -36,7 +36,7 @@ def test_writing_to_an_input_of_the_program(whole):
         y = buffer + x
         return InPlace.apply(buffer) + y
 
-    whole(f, (given(), X.clone()), (given(), X.clone()))
+    whole(f, (given(), X.clone()), (given(), X.clone()), ignore={"version"})  # `mark_dirty` counts as a write
 
 
 def test_writing_to_a_leaf_or_a_view_is_left_to_eager(same):
@@ -103,4 +103,4 @@ def test_an_argument_that_is_passed_twice(whole):
             return grad * y * 2, grad * x * 3
 
     apply = Product.apply
-    whole(lambda x: apply(x, x), (given(),))
+    whole(lambda x: apply(x, x), (given(),), ignore={"grad version"})

@@ -256,6 +256,20 @@ def test_partial_argument(whole):
     whole(f, (X, functools.partial(g, k=2)), (X, functools.partial(g, k=3)))
 
 
+def test_the_keywords_of_a_partial_are_one_dict_that_calls_read(whole):
+    def g(x, k, more=0):
+        return x * k + more
+
+    def f(x, p, k):
+        p.keywords["k"] = k
+        made = functools.partial(g, k=k)
+        held = made.keywords
+        held["more"] = k
+        return p(x), p.keywords, made(x), made, held, held is made.keywords
+
+    whole(f, (X, functools.partial(g, k=2), 5), (X, functools.partial(g, k=3), 5))
+
+
 def test_partial_method(whole):
     class Cell:
         def __init__(self):

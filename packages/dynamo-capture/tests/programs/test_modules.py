@@ -276,7 +276,8 @@ def test_functional_forms(whole):
             F.normalize(x, dim=-1), F.cosine_similarity(x, x + 1), F.interpolate(x[None], scale_factor=2),
         )  # fmt: skip
 
-    whole(f, (X, torch.ones(3, 3), torch.zeros(3)), (X + 1, torch.eye(3), torch.ones(3)))
+    calls = (X, torch.ones(3, 3), torch.zeros(3)), (X + 1, torch.eye(3), torch.ones(3))
+    whole(f, *calls, ignore={"own version"})  # the kernel of `one_hot` writes into zeros
 
 
 @pytest.mark.parametrize("name", ["LSTM", "GRU", "RNN"])

@@ -23,9 +23,10 @@ def test_padding_as_torch_defines_it(same):
     def f(xs):
         return pad_sequence(xs)
 
-    same(f, ([torch.ones(2, 3), torch.ones(3)],))
-    same(f, ([torch.ones(2, 3), torch.ones(3, 1)],))
-    same(f, ([torch.ones(2, 2).int(), torch.ones(3, 2) * 1.5],))
+    not_counted = {"own version"}  # torch writes the sequences into one result
+    same(f, ([torch.ones(2, 3), torch.ones(3)],), ignore=not_counted)
+    same(f, ([torch.ones(2, 3), torch.ones(3, 1)],), ignore=not_counted)
+    same(f, ([torch.ones(2, 2).int(), torch.ones(3, 2) * 1.5],), ignore=not_counted)
     same(f, ([],))
 
 

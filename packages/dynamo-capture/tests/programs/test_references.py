@@ -5,6 +5,7 @@ import dataclasses
 import typing
 import weakref
 
+import pytest
 import torch
 
 X = torch.arange(6.0).reshape(2, 3) + 1
@@ -198,7 +199,37 @@ def test_copies(whole):
         other.items[1].append(3)
         return deep, x, batch.items, other, dataclasses.asdict(batch)["data"] is x
 
-    whole(f, (X.clone(),))
+    whole(f, (X.clone(),), ignore={"own version"})  # torch's deep copy counts as a write
+
+
+def test_a_copy_of_a_tensor_counts_its_own_writes(whole):
+    def f(w, x):
+        y = w * x
+        copy.copy(x).add_(1)
+        return y, x
+
+    whole(f, (X.clone().requires_grad_(), X.clone()))
+
+
+@pytest.mark.parametrize("other", [lambda x: x, lambda x: x.view(-1), lambda x: x.detach()])
+def test_deep_copies_share_memory_as_what_they_copy(same, other):
+    def f(x):
+        y = x * 2
+        copied, shown = copy.deepcopy([y, other(y)])
+        copied.add_(1)
+        return copied, shown, y
+
+    same(f, (X,), ignore={"own version"})
+
+
+def test_deep_copies_of_arguments_that_share_memory(same):
+    def f(x, y):
+        copied, shown = copy.deepcopy([x, y])
+        copied.add_(1)
+        return copied, shown, y
+
+    x = X.clone()
+    same(f, (x, x.view(-1)), (X.clone(), X.view(-1).clone()))
 
 
 def test_copies_of_objects_with_a_protocol_of_their_own(same):

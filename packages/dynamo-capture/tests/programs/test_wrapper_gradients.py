@@ -174,7 +174,7 @@ def test_a_weight_that_is_used_twice_and_checkpointed(whole):
 
         return f
 
-    whole.made(make, (Y,), (Y + 1,))
+    whole.made(make, (Y,), (Y + 1,), ignore={"grad version", "own version"})  # of the weight's gradient
 
 
 @pytest.mark.parametrize("cls", [Quantized, Dequantized])
@@ -252,4 +252,5 @@ LEFT_TO_EAGER_WITH_GRADIENTS = [
 
 @pytest.mark.parametrize("program", LEFT_TO_EAGER_WITH_GRADIENTS)
 def test_what_is_left_to_eager_with_gradients(same, program):
-    same(program, *[(Rewrapped(X), Y.clone().requires_grad_()) for _ in range(2)])
+    calls = [(Rewrapped(X), Y.clone().requires_grad_()) for _ in range(2)]
+    same(program, *calls, ignore={"grad version"})

@@ -185,7 +185,8 @@ PROGRAMS = [
 @pytest.mark.parametrize("program", PROGRAMS)
 @pytest.mark.parametrize("cls", [Two, Tagged])
 def test_gradients_that_are_wrappers(whole, program, cls):
-    whole(program, (two(X, cls), Y), (two(X + 1, cls), X), graphs=1)
+    calls = (two(X, cls), Y), (two(X + 1, cls), X)
+    whole(program, *calls, graphs=1, ignore={"own version"} if program is in_place else ())
 
 
 def test_wrappers_in_wrappers(whole):
@@ -316,7 +317,8 @@ def a_sum_as_a_factor(w, x):
 
 @pytest.mark.parametrize("program", [sums_between, a_sum_as_a_factor])
 def test_results_that_are_plain_between(whole, program):
-    whole(program, (two(X, Unwrapping), Y), (two(X + 1, Unwrapping), X), graphs=1)
+    calls = (two(X, Unwrapping), Y), (two(X + 1, Unwrapping), X)
+    whole(program, *calls, graphs=1, ignore={"grad version"})
 
 
 class Counting(Two):

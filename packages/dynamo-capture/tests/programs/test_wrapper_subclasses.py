@@ -272,7 +272,9 @@ def test_sizes_that_vary(whole):
         return (w * x).sum(0), w.view(-1).inner, w.shape[0]
 
     rows = [(Wrapper(torch.ones(n, 3)), torch.ones(n, 3)) for n in (2, 4, 5, 7)]
-    whole(f, *rows, graphs=2)
+    whole(
+        f, *rows, graphs=2, ignore={"own version"}
+    )  # below the class's `__torch_dispatch__` a view counts alone
 
 
 def telling(say):
@@ -434,7 +436,10 @@ LEFT_TO_EAGER = [
 
 @pytest.mark.parametrize("program", LEFT_TO_EAGER)
 def test_what_is_left_to_eager(same, program):
-    same(program, (Wrapper(X), Y), (Wrapper(X + 1), Y))
+    counted = (
+        () if program is not LEFT_TO_EAGER[2] else {"version"}
+    )  # where no gradients are on, views have no base
+    same(program, (Wrapper(X), Y), (Wrapper(X + 1), Y), ignore=counted)
 
 
 def test_inner_tensors_that_require_grad_get_none_through_the_class(whole):
