@@ -26,7 +26,7 @@ def plain(x):
 def test_calls_whose_result_is_the_callees():
     assert direct_codes(Const(plain)) == [plain.__code__]
     assert direct_codes(MethodValue(Const(plain), Const(1))) == [plain.__code__]
-    assert direct_codes(PartialValue(Const(plain), [], {})) == [plain.__code__]
+    assert direct_codes(PartialValue.of(Const(plain), [])) == [plain.__code__]
     assert direct_codes(ObjectValue(Callable)) == [Callable.__call__.__code__]
     assert Module.forward.__code__ in direct_codes(ObjectValue(Module))
 

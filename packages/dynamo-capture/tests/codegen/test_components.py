@@ -43,7 +43,7 @@ A, B, C = Const("a"), Const("b"), Const("c")
         (SliceValue((A, B, C)), [A, B, C]),
         (TextValue([(A, None), (B, None)]), [A, B]),
         (MethodValue(A, B), [A, B]),
-        (PartialValue(A, [B], {"c": C}), [A, B, C]),
+        (PartialValue.of(A, [B], {"c": C}), [A, B, C]),
         (SequenceIterator([A, B, C]), [A, B, C]),
         (RangeIterator(range(3)), []),
         (EnumerateIterator(SequenceIterator([]), 0), 1),

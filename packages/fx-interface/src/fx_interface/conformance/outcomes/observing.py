@@ -65,7 +65,7 @@ def observe(
 def seed_everywhere(seed: int) -> None:
     """Seed torch's generators, as ``torch.manual_seed``, which notes a stack of calls for devices not yet in use."""
     torch.default_generator.manual_seed(seed)
-    if torch.cuda.is_initialized():
+    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         torch.cuda.manual_seed_all(seed)
 
 

@@ -14,6 +14,7 @@ from torch.utils.hooks import RemovableHandle
 
 Parts = Iterable[tuple[str, Any]]
 _BY_ADDRESS: Any = object.__repr__
+_BY_IDENTITY: Any = object.__eq__
 _HEAP_TYPE = 1 << 9
 _HOOKS_OF_MODULES = frozenset(vars(torch.nn.Module())) - {"_parameters", "_buffers", "_modules", "training"}
 
@@ -32,8 +33,14 @@ def parts_of(value: Any) -> Parts:
         yield from content(value)
     elif hasattr(value, "__array_interface__"):
         yield from _of_array(value)
-    elif not own and type(value).__repr__ is not _BY_ADDRESS and " at 0x" not in (text := repr(value)):
+    elif not own and _is_told_by_its_text(type(value)) and " at 0x" not in (text := repr(value)):
         yield "text", text
+
+
+def _is_told_by_its_text(kind: type) -> bool:
+    """Whether instances are printed in words of their own; a class of the program compares by value, too."""
+    from_python = bool(kind.__flags__ & _HEAP_TYPE)
+    return kind.__repr__ is not _BY_ADDRESS and not (from_python and kind.__eq__ is _BY_IDENTITY)
 
 
 def _own_attributes(value: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
