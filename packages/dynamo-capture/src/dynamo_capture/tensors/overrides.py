@@ -238,16 +238,8 @@ class OverriddenTensors(WrapperTensors):
         """Another tensor, of that class, with the same memory and history."""
         if dispatches(cls):
             raise GraphBreak("CAP249", f"a tensor is made a {cls.__name__}, which dispatches in Python")
-<<<<<<< HEAD
-        if meta.cls is cls:
-            owner = self._alias(owner)
-=======
-        alias = super().operation(
-            "call_function", torch.ops.aten.alias.default, torch.ops.aten.alias.default, [owner], {}
-        )
-        assert isinstance(alias, TensorValue)
+        alias = self._alias(owner)
         meta = alias.meta
->>>>>>> bb85ad7 (dynamo-capture: associative_scan in eager's order; as_subclass, copies of tensors and keywords of partials are objects as in eager)
         made = TensorValue(
             alias.node,
             TensorMeta.of(meta.spec, meta.requires_grad, not meta.requires_grad, cls, meta.is_inference),
