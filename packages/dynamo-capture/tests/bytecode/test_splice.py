@@ -241,7 +241,7 @@ def test_an_existing_function_can_be_called() -> None:
     plan = ResumeCodes().make(code, place, [VALUE])
     rest = FunctionType(plan.code, globals(), "straight")
     emitter = Emitter()
-    emit_resume_call(emitter, plan, function=rest, forget=("d",))
+    emit_resume_call(emitter, plan, function=rest)
     start = after_resume(body)
     replaced = assemble(splice(body, [], start, {place: emitter.instructions}))
     assert rest in replaced.co_consts
