@@ -26,6 +26,15 @@ MEDIA = (
     "audio_input_ids",
     "flattened_patches",
 )
+BESIDE = (
+    "pixel_position_ids",
+    "image_position_ids",
+    "spatial_shapes",
+    "target_sizes",
+    "pixel_mask",
+    "image_sizes",
+)
+"""What ``companions`` makes for images."""
 KINDS = {"image": 1, "video": 2, "audio": 3}
 """Kinds of tokens in a prompt, and their numbers among the types of tokens; text is 0."""
 _KIND_OF = {"pixel_values": "image", "flattened_patches": "image", "pixel_values_videos": "video"}
@@ -55,12 +64,14 @@ def companions(made: Inputs, accepted: Any, setting: Setting) -> Inputs:
         value = made.get(name)
         if value is None or not value.is_floating_point():
             continue
-        options = _of_images(value, made) if name.startswith("pixel") else _of_sounds(name, value, setting)
+        options = (
+            _of_images(value, made, setting) if name.startswith("pixel") else _of_sounds(name, value, setting)
+        )
         found |= {key: item for key, item in options.items() if key in accepted and key not in made}
     return found
 
 
-def _of_images(value: torch.Tensor, made: Inputs) -> Inputs:
+def _of_images(value: torch.Tensor, made: Inputs, setting: Setting) -> Inputs:
     if value.ndim == 2:  # patches of all images in one row; their grids say how many each has
         return {}
     batch, several = value.shape[0], value.shape[:-3]
@@ -81,6 +92,13 @@ def _of_images(value: torch.Tensor, made: Inputs) -> Inputs:
         "pixel_mask": mask,
         "high_res_pixel_values": value * 0.5,
     }
+    patch = setting("patch_size")
+    if type(patch) is int:
+        found["target_sizes"] = torch.tensor([[height // patch, width // patch]] * batch)
+    queries = setting("latent_query_num")
+    if type(queries) is int and "input_ids" in made:  # images are put in the places of the first tokens
+        places = torch.arange(made["input_ids"].shape[1]) < queries
+        found["image_embeds_position_mask"] = places.long().expand(made["input_ids"].shape).clone()
     if value.ndim == 5:
         found["num_frames_per_video"] = torch.full((batch,), several[1])
     if value.ndim == 5 and "input_ids" in made:
@@ -94,7 +112,7 @@ def _of_images(value: torch.Tensor, made: Inputs) -> Inputs:
 
 
 def _of_sounds(name: str, value: torch.Tensor, setting: Setting) -> Inputs:
-    bands = setting("num_mel_bins", "feature_size") or 0
+    bands = setting("num_mel_bins", "feature_size", "feature_projection_input_dim") or 0
     frames = next((n for n in reversed(value.shape[1:]) if n != bands), value.shape[-1])
     mask = torch.ones(value.shape[0], frames, dtype=torch.int64)
     return {f"{name}_mask": mask, "feature_attention_mask": mask, "padding_mask": mask.bool()}

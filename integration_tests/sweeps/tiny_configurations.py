@@ -42,7 +42,7 @@ _SIZES: tuple[tuple[str, int], ...] = (
     (r"num_experts_per_tok|moe_k|top_k", 2),
     (r"image_size|img_size|input_size", 32),
     (r"patch_size|spatial_patch_size", 8),
-    (r"num_queries|num_query_tokens|num_latents", 8),
+    (r"num_queries|num_query_tokens|num_latents|latent_query_num", 8),
     (r".*groups", 4),
     (r"num_frames", 2),
     (r"max_source_positions", 24),
@@ -55,6 +55,21 @@ _WHERE_NONE = {
     "prediction_length": 4,
     "num_key_value_heads": HEADS,
 }
+_NUMBERS = {
+    "n_routed_experts": 4,
+    "num_experts": 4,
+    "num_local_experts": 4,
+    "n_shared_experts": 1,
+    "num_experts_per_tok": 2,
+    "top_k_experts": 2,
+    "moe_intermediate_size": WIDTH,
+    "n_group": 2,
+    "topk_group": 1,
+    "sliding_window": 8,
+    "pad_token_id": 1,
+    "mask_token_id": 2,
+}
+"""For settings that are None by default, where the model then does not run."""
 _INDICES = re.compile(r".*(block|layers?)_?(indexes|indices|ids)")
 _LENGTHS = re.compile(
     rf"{_LAYERS}|depths|layer_depths|.*vocab_size.*|.*_token(_id|_index)?|.*(indexes|indices)"
@@ -62,27 +77,32 @@ _LENGTHS = re.compile(
 _ROPE = re.compile(r"mrope_section|long_factor|short_factor")
 
 
-def rebuilt(config: Any, sections: bool = False, whole: bool = False) -> Any:
+def rebuilt(config: Any, sections: bool = False, whole: bool = False, complete: bool = False) -> Any:
     """A new configuration of the same class with small sizes; ``sections``: rotary widths for time, height and width,
-    which some models have by default; ``whole``: with the parts that the default configuration leaves out."""
+    which some models have by default; ``whole``: with the parts that the default configuration leaves out;
+    ``complete``: with numbers for settings that are None, and widths that equal the hidden width equal to it."""
     accepted = inspect.signature(type(config).__init__).parameters
     layers, least = _layers(config)
     given: dict[str, Any] = {}
     for name, value in [*settings(config), *(_left_out(config) if whole else ())]:
-        if name in accepted:
+        if name in accepted and not _is_count_of_stages(config, name, value):
             small = (
-                rebuilt(value, sections, whole)
+                rebuilt(value, sections, whole, complete)
                 if is_configuration(value)
                 else _smaller(name, value, layers, least)
             )
             if small is not value:
                 given[name] = small
+    if complete:
+        given |= _completed(config, given)
     given |= _products(config, given)
-    if getattr(config, "num_key_value_heads", 0) == getattr(config, "num_attention_heads", None):
+    if _setting(config, "num_key_value_heads") == _setting(config, "num_attention_heads") is not None:
         given["num_key_value_heads"] = given.get("num_attention_heads", config.num_attention_heads)
     if "rope_parameters" in accepted and config.rope_parameters is not None:
         given["rope_parameters"] = _fitting_rope(config.rope_parameters, given, sections)
-    return type(config)(**{name: value for name, value in given.items() if name in accepted})
+    return _with_features(
+        config, type(config)(**{name: value for name, value in given.items() if name in accepted})
+    )
 
 
 def shortened(config: Any) -> Any:
@@ -93,11 +113,32 @@ def shortened(config: Any) -> Any:
     tokens = {"pad_token_id": 1, "mask_token_id": 2}
     given: dict[str, Any] = {name: n for name, n in tokens.items() if getattr(config, name, n) is None}
     for name, value in settings(config):
+        if name in given or _is_count_of_stages(config, name, value):
+            continue
         if is_configuration(value):
             given[name] = shortened(value)
         elif _LENGTHS.fullmatch(name) or _by_layer(value, layers):
             given[name] = _smaller(name, value, layers, least)
-    return type(config)(**{name: value for name, value in given.items() if name in accepted})
+    return _with_features(
+        config, type(config)(**{name: value for name, value in given.items() if name in accepted})
+    )
+
+
+def _is_count_of_stages(config: Any, name: str, value: Any) -> bool:
+    """Whether a setting counts what other settings list one by one, and cannot be less."""
+    lists = (getattr(config, other, None) for other in ("depths", "hidden_sizes"))
+    return bool(re.fullmatch(_LAYERS, name)) and any(
+        isinstance(x, (list, tuple)) and len(x) == value for x in lists
+    )
+
+
+def _with_features(config: Any, made: Any) -> Any:
+    """``made`` with the features that a backbone is to give, of those stages that it has."""
+    stages = getattr(made, "stage_names", None) or ()
+    wanted = [name for name in getattr(config, "out_features", None) or () if name in stages]
+    if wanted and wanted != made.out_features:
+        made.out_features = wanted
+    return made
 
 
 def _by_layer(value: Any, layers: int) -> bool:
@@ -120,11 +161,35 @@ def _left_out(config: Any) -> Iterator[tuple[str, Any]]:
                 continue
 
 
+def _completed(config: Any, given: dict[str, Any]) -> dict[str, Any]:
+    """Numbers for settings without one, and widths that are, or end in, the hidden width."""
+    found: dict[str, Any] = {}
+    old, new = getattr(config, "hidden_size", None), given.get("hidden_size")
+    for name, value in settings(config):
+        if value is None and name in _NUMBERS:
+            found[name] = _NUMBERS[name]
+        elif type(old) is not int or type(new) is not int or is_configuration(value):
+            continue
+        elif type(value) is int and value == old and re.search(r"(size|dim|width|channels)$", name):
+            found[name] = new
+        elif (
+            isinstance(value, (list, tuple))
+            and value
+            and value[-1] == old > new
+            and all(type(item) is int and item * new % old == 0 for item in value)
+        ):
+            found[name] = type(value)(item * new // old for item in value)
+    return found
+
+
 def _products(config: Any, given: dict[str, Any]) -> dict[str, Any]:
     """Widths that are the hidden width times a number of things that are put side by side: the neighbours that a
     pixel shuffle joins, or the last layer and others whose results are used too."""
     old, new = getattr(config, "hidden_size", None), given.get("hidden_size")
     found: dict[str, Any] = {}
+    parts = ("qk_nope_head_dim", "qk_rope_head_dim")
+    if "qk_head_dim" in given and all(part in given for part in parts):
+        found["qk_head_dim"] = sum(given[part] for part in parts)
     if type(old) is not int or type(new) is not int:
         return found
     for name, value in settings(config):
@@ -159,14 +224,17 @@ def settings(config: Any) -> Iterator[tuple[str, Any]]:
     for name in sorted({*vars(config), *inspect.signature(type(config).__init__).parameters}):
         if name.startswith("_"):
             continue
-        try:
-            value = getattr(config, name)
-        except Exception:  # one that differs by layer
-            value = vars(config).get(name)
-            if value is None:
-                continue
+        value = _setting(config, name)
         if not callable(value):
             yield name, value
+
+
+def _setting(config: Any, name: str) -> Any:
+    """A setting, or None if it differs by layer."""
+    try:
+        return getattr(config, name, None)
+    except Exception:
+        return vars(config).get(name)
 
 
 def is_configuration(value: Any) -> bool:
@@ -179,7 +247,11 @@ def _layers(config: Any) -> tuple[int, int]:
     total, needed = 0, 2
     accepted = inspect.signature(type(config).__init__).parameters
     counts = {name: value for name, value in settings(config) if name in accepted and type(value) is int}
-    named = [name for name in counts if re.fullmatch(_LAYERS, name)]
+    named = [
+        name
+        for name, value in counts.items()
+        if re.fullmatch(_LAYERS, name) and not _is_count_of_stages(config, name, value)
+    ]
     if named:
         total = max(counts[name] for name in named)
     properties = [

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from media_inputs import MEDIA, companions, image_shapes, placed
+from media_inputs import BESIDE, MEDIA, companions, image_shapes, placed
 from tiny_configurations import VOCABULARY, WIDTH, is_configuration, settings
 from torch import nn
 
@@ -41,6 +41,9 @@ class Maker:
         seen_as = [name for name in self._accepted if name.startswith("visual_")]
         tries = [[one, *text] for one in media] + [text, media, media[:1]] if media else [text, []]
         tries = [*tries, [*text, *seen_as]]
+        for more in ("bbox", "encoder_hidden_states"):  # optional by name, and yet needed by some
+            if more in self._accepted:
+                tries += [[*media[:1], *text, more], [*text, more]]
         seen: list[set[str]] = []
         for names in tries:
             chosen = {*names, *required}
@@ -88,7 +91,7 @@ class Maker:
             return [lambda g: {name: torch.randint(3, max(4, vocabulary - 20), (batch, length), generator=g)}]
         if name in ("pixel_values", "pixel_values_videos") and self._grid(name):
             return [lambda g, rows=rows: self._patches(name, g, rows) for rows in (True, False)]
-        if name.endswith("_mask") and name.removesuffix("_mask") in MEDIA:
+        if name in BESIDE or (name.endswith("_mask") and name.removesuffix("_mask") in MEDIA):
             return [lambda g: {}]  # made with its medium
         shapes = self._shapes_of(name)
         if shapes and name.endswith("observed_mask"):
@@ -123,11 +126,18 @@ class Maker:
                 return shapes
             case "input_values" | "audio_values":
                 mel = self._first("num_mel_bins", "feature_size") or 128
-                return [(batch, 1600), (batch, 1, 1920), (batch, self._first("max_length") or 1024, mel)]
+                rows = (batch, self._first("max_length") or 1024, mel)
+                return [(batch, 1600), (batch, 1, 1920), rows, (batch, 7680), (batch, 1, 7680)]
             case "input_features":
                 mel = self._first("num_mel_bins", "feature_size", "feature_projection_input_dim") or 80
                 positions = 2 * (self._first("max_source_positions") or length)
-                return [(batch, mel, 2 * length), (batch, 2 * length, mel), (batch, mel, positions)]
+                window = 2 * (self._first("n_window") or length)
+                lengths = (2 * length, positions, window)
+                return [
+                    (batch, mel, lengths[0]),
+                    (batch, lengths[0], mel),
+                    *((batch, mel, n) for n in lengths[1:]),
+                ]
             case "hidden_states" if "grid_thw" in self._accepted:
                 return [(batch * 16, self._patch_width())]
             case "spectrogram" | "visual_feats" | "visual_pos":

@@ -17,7 +17,8 @@ from tiny_configurations import has_parts_left_out, rebuilt, shortened, shrink
 from tiny_inputs import BATCH, LENGTH, Maker
 from torch import nn
 
-MOST_PARAMETERS = 30_000_000
+MOST_PARAMETERS = 100_000_000
+_VARIANTS = (functools.partial(rebuilt, sections=True), functools.partial(rebuilt, complete=True))
 
 
 class NotFitting(Exception):
@@ -48,7 +49,7 @@ def architectures() -> list[str]:
 def build(model_type: str, training: bool = False) -> TinyModel:
     """A tiny model of that type that has run once in eager, also in training if asked for; NotFitting otherwise."""
     failures: list[NotFitting] = []
-    for make in (_whole, rebuilt, functools.partial(rebuilt, sections=True), shrink, shortened):
+    for make in (_whole, rebuilt, *_VARIANTS, shrink, shortened):
         try:
             return _fitting(_model(model_type, make).train(training))
         except NotFitting as error:
