@@ -42,10 +42,14 @@ MOST_FEATURES = 256
 """Tokens of one prompt."""
 
 
-def image_shapes(batch: int, image: tuple[int, int, int], patch: int, frames: int) -> list[tuple[int, ...]]:
-    """How the images of a batch may come: one each, several each, as frames or tiles, or as rows of patches."""
+def image_shapes(
+    batch: int, image: tuple[int, int, int], patch: int, frames: int, pooled: int = 1
+) -> list[tuple[int, ...]]:
+    """How the images of a batch may come: one each, several each, as frames or tiles, or as rows of patches, or of so
+    many times as wide ones that are pooled."""
     channels, height, width = image
     patches = (height // patch) * (width // patch)
+    joined = channels * (patch * pooled) ** 2
     return [
         (batch, *image),
         (batch, frames, *image),
@@ -54,6 +58,7 @@ def image_shapes(batch: int, image: tuple[int, int, int], patch: int, frames: in
         (batch, 3, *image),
         (batch, patches, channels * patch * patch),
         (batch, 1, 4, *image),
+        *([(batch, patches, joined)] if pooled > 1 else []),
     ]
 
 
@@ -69,6 +74,14 @@ def companions(made: Inputs, accepted: Any, setting: Setting) -> Inputs:
         )
         found |= {key: item for key, item in options.items() if key in accepted and key not in made}
     return found
+
+
+def masked_by_tile(beside: Inputs, made: Inputs) -> Inputs:
+    """The same with a mask that says which images there are, in place of one that says which of their pixels."""
+    value = made.get("pixel_values")
+    if value is None or value.ndim != 5 or "pixel_attention_mask" not in beside:
+        return {}
+    return {**beside, "pixel_attention_mask": torch.ones(value.shape[:2], dtype=torch.int64)}
 
 
 def _of_images(value: torch.Tensor, made: Inputs, setting: Setting) -> Inputs:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from media_inputs import BESIDE, MEDIA, companions, image_shapes, placed
+from media_inputs import BESIDE, MEDIA, companions, image_shapes, masked_by_tile, placed
 from tiny_configurations import VOCABULARY, WIDTH, is_configuration, settings
 from torch import nn
 
@@ -65,9 +65,10 @@ class Maker:
             for option, number in zip(options, numbers, strict=True):
                 made.update(option[number](generator))
             beside = companions(made, self._accepted, self._first)
-            for more in [beside, {}] if beside else [{}]:
+            choices = [more for more in (beside, masked_by_tile(beside, made)) if more]
+            for which, more in enumerate([*choices, {}]):
                 for number, whole in enumerate(self._variants({**made, **more})):
-                    yield (tuple(names), numbers, bool(more), number), whole
+                    yield (tuple(names), numbers, which, number), whole
 
     def _variants(self, made: Inputs) -> Iterator[Inputs]:
         """What may have to be said beside the inputs: the tokens of media, which tokens count, no cache."""
@@ -118,9 +119,8 @@ class Maker:
                 height, width = self._image()
                 image = (self._first("num_channels", "in_channels", "in_chans") or 3, height, width)
                 patch = self._first("patch_size") or 8
-                shapes = image_shapes(
-                    batch, image, patch if type(patch) is int else 8, self._first("num_frames") or 2
-                )
+                frames, pooled = self._first("num_frames") or 2, self._first("pooling_kernel_size") or 1
+                shapes = image_shapes(batch, image, patch if type(patch) is int else 8, frames, pooled)
                 if "input_ids" not in self._accepted:  # networks that halve an image often need a larger one
                     shapes.append((batch, image[0], 4 * height, 4 * width))
                 return shapes
