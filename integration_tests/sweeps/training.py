@@ -73,7 +73,8 @@ def _train(tiny: TinyModel, outcome: Trained) -> None:
         except Exception as error:
             outcome.failure = f"left out: eager does not train it: {_line(error)}"
             return
-        if _differ(step(model, model, inputs), expected, exact):
+        least = _roundings(model, expected, exact)
+        if _differ(step(model, model, inputs), expected, exact, least):
             outcome.failure = "left out: eager differs from itself"
             return
         try:
@@ -82,15 +83,15 @@ def _train(tiny: TinyModel, outcome: Trained) -> None:
         except Exception as error:
             outcome.failure = f"{at}: raised {_line(error)}"
             return
-        outcome.worst = max(outcome.worst or 0.0, _worst(found, expected, exact))
-        differing = _differ(found, expected, exact)
+        outcome.worst = max(outcome.worst or 0.0, _worst(found, expected, exact, least))
+        differing = _differ(found, expected, exact, least)
         if differing:
             others = [_distances(model, inputs, seed) for seed in range(_NUDGED)]
             differing = not_by_luck(differing, others, BOUNDS)
         if differing:
             with mock.patch("torch.compiler.is_compiling", return_value=True):
                 told = _refereed(model, inputs)
-            differing = differing if _differ(found, *told) else []
+            differing = differing if _differ(found, *told, _roundings(model, *told)) else []
         differing.sort(
             key=lambda item: -item.compiled_error / item.allowed if item.allowed else float("-inf")
         )
@@ -146,32 +147,31 @@ def _refereed(model: torch.nn.Module, inputs: dict[str, Any]) -> tuple[dict[str,
     return found, exact
 
 
-def _differ(found: dict[str, Any], expected: dict[str, Any], exact: dict[str, Any]) -> list[Difference]:
-    """The values that are farther from float64 than they may be."""
+def _differ(
+    found: dict[str, Any], expected: dict[str, Any], exact: dict[str, Any], least: dict[str, float]
+) -> list[Difference]:
+    """The values that are farther from float64 than they may be, and than ``least``."""
     if found.keys() != expected.keys():
         names = sorted(found.keys() ^ expected.keys())[:3]
         return [Difference("parts", f"not in both: {names}", float("inf"), float("inf"), 0.0)]
-    least = _rounding_of_gradients(expected)
     differing = [
         difference(name, value, exact[name], found[name], BOUNDS) for name, value in expected.items()
     ]
     return [
-        item
-        for item in differing
-        if item is not None and not (item.what.startswith("gradient") and item.compiled_error <= least)
+        item for item in differing if item is not None and item.compiled_error > least.get(item.what, 0.0)
     ]
 
 
-def _worst(found: dict[str, Any], expected: dict[str, Any], exact: dict[str, Any]) -> float:
+def _worst(
+    found: dict[str, Any], expected: dict[str, Any], exact: dict[str, Any], least: dict[str, float]
+) -> float:
     """The largest distance from float64 in eager's, of values whose distance is more than rounding."""
-    ratios, least = [0.0], _rounding_of_gradients(expected)
+    ratios = [0.0]
     for name, value in expected.items():
         mine, eagers = distance(found.get(name), exact[name]), distance(value, exact[name])
-        if name.startswith("gradient") and mine <= least:
-            continue
         if mine and isinstance(value, torch.Tensor) and value.is_floating_point():
             rounding = torch.finfo(value.dtype).eps * float(exact[name].abs().max())
-            if mine > BOUNDS.roundings * rounding:
+            if mine > max(BOUNDS.roundings * rounding, least.get(name, 0.0)):
                 ratios.append(mine / eagers if eagers else float("inf"))
     return round(max(ratios), 2)
 
@@ -191,14 +191,23 @@ def _distances(model: torch.nn.Module, inputs: dict[str, Any], seed: int) -> dic
     return {name: distance(value, exact[name]) for name, value in found.items()}
 
 
-def _rounding_of_gradients(found: dict[str, Any]) -> float:
-    """One rounding of the model's largest gradient: a gradient that small is what is left of larger ones that cancel
-    out, as that of a bias before a softmax."""
-    gradients = [
-        x for name, x in found.items() if name.startswith("gradient") and isinstance(x, torch.Tensor)
-    ]
-    sizes = [float(x.abs().max()) * torch.finfo(x.dtype).eps for x in gradients if x.numel()]
-    return max(sizes, default=0.0)
+def _roundings(model: torch.nn.Module, expected: dict[str, Any], exact: dict[str, Any]) -> dict[str, float]:
+    """How far a value may be in any case, where it is what is left of larger numbers that cancel out.
+
+    Gradients: one rounding of the model's largest gradient, as that of a bias before a softmax. A running mean: one
+    rounding of the numbers that it is the mean of, whose size the variance beside it tells.
+    """
+    gradients = {name: x for name, x in expected.items() if name.startswith("gradient") and x is not None}
+    sizes = [float(x.abs().max()) * torch.finfo(x.dtype).eps for x in gradients.values() if x.numel()]
+    found = dict.fromkeys(gradients, max(sizes, default=0.0))
+    for name, module in model.named_modules():
+        before, momentum = getattr(module, "running_var", None), getattr(module, "momentum", None)
+        after = exact.get(f"buffer {name}.running_var")
+        if isinstance(before, torch.Tensor) and isinstance(after, torch.Tensor) and momentum:
+            variance = (after - (1 - momentum) * before.double()) / momentum
+            size = float(variance.max().clamp(min=0).sqrt())
+            found[f"buffer {name}.running_mean"] = momentum * size * torch.finfo(before.dtype).eps
+    return found
 
 
 def _seed() -> None:

@@ -41,7 +41,8 @@ registers are made tiny by rules over their configurations, and trained for one 
 are in the inputs, and their tokens in the prompt, where the rules make some that the model runs on (counted below).
 Results, loss, gradients and buffers may be three times as far from float64 as eager's, or 32 roundings. Where a value
 is not, eager may have been lucky: it runs sixteen times more with parameters changed in their last places, and its
-worst run counts.
+worst run counts. What is left of larger numbers that cancel out may be off by one rounding of those: a gradient by one
+of the model's largest gradient, a running mean by one of the numbers that it is the mean of.
 
 {summary}
 """
