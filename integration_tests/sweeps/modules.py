@@ -97,7 +97,7 @@ def _copied(leaf: Any) -> Any:
 
 
 def _break_of(called: Any) -> str:
-    report = type(called).__fxstack_capture__.report
+    report = called.__fxstack_capture__.report
     stopped = [str(one.stopped).splitlines()[0] for _, one in report.replacements if one.stopped]
     refused = [str(reason).splitlines()[0] for _, reason in report.eager]
     return next(iter(stopped + refused), "")
