@@ -10,6 +10,8 @@ from __future__ import annotations
 from random import Random
 
 from driver import Comparing, main
+from statement_forms import FORMS
+from statement_forms import HEADER as FORMS_HEADER
 from statement_kinds import STATEMENTS
 from statement_scope import Scope
 
@@ -75,13 +77,15 @@ def call(rows, seed, grad):
 
 CALLS = [{calls}]
 WATCHED = {{"log": LOG, "table": TABLE, "members": MEMBERS, "box": BOX, "counts": COUNTS, "queue": QUEUE,
-           "w": W, "b": B}}
+           "w": W, "b": B, "net": NET}}
 """
+
+_KINDS, _WEIGHTS = zip(*STATEMENTS, *FORMS, strict=True)
 
 
 def draw(random: Random) -> str:
     """The text of one program."""
-    parts = [_HEADER]
+    parts = [_HEADER, FORMS_HEADER]
     functions: list[str] = []
     generators: list[str] = []
     for number in range(random.randint(0, 3)):
@@ -135,7 +139,7 @@ def _block(scope: Scope) -> list[str]:
     lines: list[str] = []
     while scope.budget > 0:
         scope.budget -= 1
-        statement = scope.random.choices(*zip(*STATEMENTS, strict=True))[0]
+        statement = scope.random.choices(_KINDS, _WEIGHTS)[0]
         lines += statement(scope, _block)
     return lines or ["pass"]
 

@@ -101,6 +101,7 @@ class Trace:
         self.output = GraphOutput(self.env)
         self.effects = Effects()
         self.keyed: dict[int, Value] = {}
+        self.weakly_referenced: set[Source] = set()
         self.draws = Draws()
         self.outside = Outside()
         self.running: list[RunningIterator] = []

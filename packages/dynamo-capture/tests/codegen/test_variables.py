@@ -23,11 +23,11 @@ def program(a, b, c):
 def standing(tx):
     """A frame of ``program`` before its last instruction, with these variables; what must be put back."""
 
-    def stand(variables, free=None):
+    def stand(variables, free=None, keep=()):
         body = decode(program.__code__)
         frame = Frame(tx, prepare(program.__code__), GlobalsScope(tx, globals(), None), variables)
         enter = next(i for i, step in enumerate(body.instructions) if step.argval == "d" and i > 4)
-        return variables_at_break(frame, body, enter, free or {})
+        return variables_at_break(frame, body, enter, free or {}, keep)
 
     return stand
 
@@ -50,6 +50,11 @@ def test_only_what_is_live_and_moved_is_stored(tx, standing):
     emitter = Emitter()
     found.store(emitter)
     assert [(i.opname, i.argval) for i in emitter.instructions] == [("STORE_DEREF", "c"), ("STORE_FAST", "d")]
+
+
+def test_what_is_to_be_kept_is_stored_though_nothing_reads_it(standing):
+    found = standing({"a": Const(1), "b": cell(Const(2)), "c": cell(Const(2)), "d": Const(3)}, keep=("a",))
+    assert [name for name, _ in found.plain] == ["a", "d"]
 
 
 def test_what_a_cell_has_lost_is_deleted(tx, standing):

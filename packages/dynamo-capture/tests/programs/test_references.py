@@ -323,3 +323,95 @@ def test_a_tensor_that_is_deleted_after_a_break_is_freed(same):
         return z, ref() is None
 
     same(f, (X,))
+
+
+class Box:
+    pass
+
+
+def box_in(log):
+    box = Box()
+    log.append(weakref.ref(box))
+    print(end="")
+    log.append(log[-1]() is None)
+    return 1
+
+
+def test_what_only_a_dead_local_holds_lives_until_the_function_ends(same):
+    def made_inside(x, log):
+        box = Box()
+        ref = weakref.ref(box)
+        y = x + 1
+        print(end="")
+        z = y * 2
+        print(end="")
+        return z, ref() is None
+
+    def in_an_inlined_call(x, log):
+        y = x + box_in(log)
+        print(end="")
+        return y, log[0]() is None
+
+    def given(x, make):
+        box = make()
+        ref = weakref.ref(box)
+        print(end="")
+        y = x + sum(p for p in [1, 2])
+        print(end="")
+        return y, ref() is None
+
+    def of_a_function(x, log):
+        def inner():
+            return log
+
+        ref = weakref.ref(inner)
+        print(end="")
+        return x + 1, ref() is None
+
+    same(made_inside, (X, []))
+    same(in_an_inlined_call, (X, []))
+    same(given, (X, torch.compiler.disable(Box)))
+    same(of_a_function, (X, []))
+
+
+def test_a_dead_local_that_is_given_another_value_drops_its_object(same):
+    def f(x, make):
+        box = make()
+        ref = weakref.ref(box)
+        print(end="")
+        box = None
+        print(end="")
+        return x + 1, ref() is None
+
+    def g(x, make):
+        for _ in range(3):
+            box = make()
+            ref = weakref.ref(box)
+            print(end="")
+        del box
+        print(end="")
+        return x + 1, ref() is None
+
+    def h(x):
+        box = Box()
+        ref = weakref.ref(box)
+        del box
+        return x + 1, ref() is None
+
+    same(f, (X, torch.compiler.disable(Box)))
+    same(g, (X, torch.compiler.disable(Box)))
+    same(h, (X,))
+
+
+def test_a_generator_that_only_a_dead_local_holds_is_closed_when_the_function_ends(same):
+    def f(x, log):
+        items = closing(log, x)
+        for _ in items:
+            break
+        print(end="")
+        log.append("after")
+        print(end="")
+        log.append(len(log))
+        return x + 1
+
+    same(f, (X, []))

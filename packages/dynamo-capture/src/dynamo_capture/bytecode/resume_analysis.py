@@ -52,7 +52,7 @@ class ResumeAnalysis:
 
     def passed_locals(self, index: int, unbound: Collection[str], keep: Collection[str]) -> tuple[str, ...]:
         """Locals to pass, in slot order."""
-        wanted = {*(self._live[index] & self._assigned[index]), *keep}
+        wanted = {*(self._live[index].union(keep) & self._assigned[index])}
         first = self.first_argument
         if first is not None:
             wanted.add(first)

@@ -29,6 +29,7 @@ def make_reference(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
     if target.python_type().__weakrefoffset__ == 0:
         name = target.python_type().__name__
         raise tx.raises(TypeError, f"cannot create weak reference to {name!r} object")
+    tx.weakly_referenced.add(target.source)
     return NewReference(target)
 
 

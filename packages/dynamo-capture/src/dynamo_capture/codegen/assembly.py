@@ -19,9 +19,10 @@ from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.bytecode.splice import splice, splice_call
 from dynamo_capture.calls.drawing import MODULE_GENERATOR, Draw
-from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots, unbound
+from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots
 from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.codegen.handled import HandlingStack, exits_of_handler
+from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, visit_effects
 from dynamo_capture.codegen.second_run import second_run
@@ -94,7 +95,8 @@ class Assembly:
         frame, emitter = self._frame, self._emitter
         called = bridge(frames, resumes) if len(frames) > 1 else None
         enter = first_of_call(self._body, frame.next) if called is None else frame.next - 1
-        variables = variables_at_break(frame, self._body, enter, self._free)
+        kept = frame_locals(frame, frames[-1].stack)
+        variables = variables_at_break(frame, self._body, enter, self._free, kept.keep)
         stack = frame.stack if called is None else [*frame.stack, called]
         collector = self._collect([*stack, *frame.exceptions, *variables.values(), *blocks], variables.cells)
         plain = set(self._body.argument_names) - set(self._body.cellvars)
@@ -115,9 +117,9 @@ class Assembly:
             held.put()
         tail = resumes.is_resume_function(frame.code)
         if called is None:
-            exits = self._exits(resumes, tail)
+            exits = self._exits(kept, resumes, tail)
             return assemble(splice(self._body, emitter.instructions, enter, exits))
-        leave = exit_of_call(frame, enter, resumes, tail=tail)
+        leave = exit_of_call(frame, enter, kept, resumes, tail=tail)
         return assemble(splice_call(self._body, emitter.instructions, enter, leave))
 
     def _collect(self, values: list[Value], cells: dict[int, str]) -> Collector:
@@ -135,15 +137,15 @@ class Assembly:
         self._check_generators(collector)
         return collector
 
-    def _exits(self, resumes: ResumeCodes, tail: bool) -> dict[int, list[Instruction]]:
+    def _exits(self, kept: FrameLocals, resumes: ResumeCodes, tail: bool) -> dict[int, list[Instruction]]:
         """Where the outermost frame goes on compiled, after the instruction before which the graph ends."""
         frame, stack = self._frame, slots(self._frame)
         state = (frame.code, self._body, frame.next)
         if not frame.handling:
-            return exits_after(*state, stack, unbound(frame), resumes, tail=tail)
+            return exits_after(*state, stack, kept, resumes, tail=tail)
         below = stack[: frame.handling[0].depth]
         handled = len(frame.handling)
-        return exits_of_handler(*state, below, unbound(frame), resumes, handled=handled, tail=tail)
+        return exits_of_handler(*state, below, kept, resumes, handled=handled, tail=tail)
 
     def _check_generators(self, collector: Collector) -> None:
         """A generator that nothing refers to any more is closed by Python, at a moment that the trace does not know."""

@@ -8,6 +8,7 @@ stood, and returns its own rest, which begins with what it got. See docs/decisio
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +32,7 @@ from dynamo_capture.bytecode.resume_code import (
     landing_of,
 )
 from dynamo_capture.bytecode.splice import cut, emit_resume_call
+from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
 from dynamo_capture.prepared import prepare
 from dynamo_capture.suspension import End, Suspended
 from dynamo_capture.values import Const, FunctionValue, NullValue, PartialValue, Value
@@ -47,9 +49,10 @@ def bridge(frames: Sequence[Frame], resumes: ResumeCodes) -> Value:
 
     The last frame is before the instruction that runs in Python, the others are in the middle of a call.
     """
+    given = frames[-1].stack
     made = _result_for(frames[-2], _innermost(frames[-1], resumes))
     for outer, frame in zip(frames[-3::-1], frames[-2:0:-1], strict=True):
-        made = _result_for(outer, _caller(frame, made, resumes))
+        made = _result_for(outer, _caller(frame, made, given, resumes))
     return made
 
 
@@ -63,21 +66,24 @@ def _result_for(caller: Frame, callee: Value) -> Value:
 
 def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
     body = prepare(frame.code).body
-    plan = resumes.make(frame.code, first_of_call(body, frame.next), slots(frame), unbound=unbound(frame))
+    variables = frame_locals(frame, frame.stack)
+    first = first_of_call(body, frame.next)
+    plan = resumes.make(frame.code, first, slots(frame), unbound=variables.unbound, keep=variables.keep)
     rest = decode(plan.code)
     index = resumes.index_of(plan, frame.code, frame.next)
-    exits = exits_after(
-        plan.code, rest, index, slots(frame), unbound(frame), resumes, via=Suspended, tail=False
-    )
+    exits = exits_after(plan.code, rest, index, slots(frame), variables, resumes, via=Suspended, tail=False)
     return _partial(frame, plan, assemble(cut(rest, exits, index)), None)
 
 
-def _caller(frame: Frame, callee: Value, resumes: ResumeCodes) -> Value:
+def _caller(frame: Frame, callee: Value, given: Sequence[Value], resumes: ResumeCodes) -> Value:
     call = frame.next - 1
-    plan = resumes.make(frame.code, call, slots(frame), unbound=unbound(frame), callee=True)
+    variables = frame_locals(frame, given)
+    plan = resumes.make(
+        frame.code, call, slots(frame), unbound=variables.unbound, keep=variables.keep, callee=True
+    )
     rest = decode(plan.code)
     index = resumes.index_of(plan, frame.code, call)
-    written = exit_of_call(frame, call, resumes, via=Suspended, tail=False)
+    written = exit_of_call(frame, call, variables, resumes, via=Suspended, tail=False)
     return _partial(frame, plan, assemble(cut(rest, {landing_of(rest, index): written})), callee)
 
 
@@ -109,24 +115,19 @@ def slots(frame: Frame) -> list[StackSlot]:
     return [NULL if type(value) is NullValue else VALUE for value in frame.stack]
 
 
-def unbound(frame: Frame) -> list[str]:
-    """The frame's locals that hold no value."""
-    return [name for name in prepare(frame.code).body.varnames if name not in frame.variables]
-
-
 def exits_after(
     code: CodeType,
     body: CodeBody,
     index: int,
     before: Sequence[StackSlot],
-    missing: Sequence[str],
+    variables: FrameLocals,
     resumes: ResumeCodes,
     *,
     tail: bool,
     via: Callable[..., Any] | None = None,
 ) -> dict[int, list[Instruction]]:
     """Where control goes after instruction ``index``, which runs in Python: into resume functions. ``before`` is the
-    stack before it, ``missing`` the unbound locals."""
+    stack before it, ``variables`` the locals."""
     flow = ControlFlow(body.instructions)
     successors = [past_loop_end(body.instructions, found) for found in flow.normal_successors(index)]
     handler = flow.handler(index)
@@ -137,7 +138,7 @@ def exits_after(
     else:
         kept = before[: len(before) - consumed_by_call(broken)]
     return {
-        at: resume_at(code, body, at, kept, missing, passed, resumes, tail=tail, via=via)
+        at: resume_at(code, body, at, kept, variables, passed, resumes, tail=tail, via=via)
         for at in successors
         if body.instructions[at].opname not in _RETURNS
     }
@@ -148,7 +149,7 @@ def resume_at(
     body: CodeBody,
     index: int,
     kept: Sequence[StackSlot],
-    missing: Sequence[str],
+    variables: FrameLocals,
     passed: Collection[int],
     resumes: ResumeCodes,
     *,
@@ -156,15 +157,15 @@ def resume_at(
     via: Callable[..., Any] | None = None,
 ) -> list[Instruction]:
     """The exit before instruction ``index`` into its resume function. ``kept`` is what may still be on the stack,
-    ``missing`` the locals that were unbound before the ``passed`` instructions, some of which have run."""
+    ``variables`` the locals before the ``passed`` instructions, some of which have run."""
     stored, deleted = _touched_by(body, passed)
     depth = stack_depths(body)[index]
     assert depth is not None
     known = min(len(kept), depth)
     stack = [*kept[:known], *[VALUE] * (depth - known)]
-    known_missing = [name for name in missing if name not in stored]
-    perhaps = [name for name in body.varnames if name in (stored if name in missing else deleted)]
-    plan = resumes.make(code, index, stack, unbound=known_missing, maybe=perhaps)
+    unbound = [name for name in variables.unbound if name not in stored]
+    perhaps = [name for name in body.varnames if name in (stored if name in variables.unbound else deleted)]
+    plan = resumes.make(code, index, stack, unbound=unbound, maybe=perhaps, keep=variables.keep)
     emitter = Emitter(body.instructions[index].position)
     emit_resume_call(emitter, plan, tail=tail, via=via)
     return emitter.instructions
@@ -181,7 +182,13 @@ def _touched_by(body: CodeBody, passed: Collection[int]) -> tuple[set[str], set[
 
 
 def exit_of_call(
-    frame: Frame, call: int, resumes: ResumeCodes, *, tail: bool, via: Callable[..., Any] | None = None
+    frame: Frame,
+    call: int,
+    variables: FrameLocals,
+    resumes: ResumeCodes,
+    *,
+    tail: bool,
+    via: Callable[..., Any] | None = None,
 ) -> list[Instruction]:
     """What follows on a bridge's call, its result being on the stack: the rest of the frame, with the suspended rest of
     the callee or the value that it returned."""
@@ -199,13 +206,14 @@ def exit_of_call(
     emitter.load_const(Suspended)
     emitter.is_op()
     emitter.pop_jump_if_false(plain)
-    plan = resumes.make(frame.code, call, slots(frame), unbound=unbound(frame), callee=True)
+    make = partial(resumes.make, frame.code, unbound=variables.unbound, keep=variables.keep)
+    plan = make(call, slots(frame), callee=True)
     _take_result(emitter)
     emit_resume_call(emitter, plan, tail=tail, via=via)
     emitter.place(plain)
     stack = slots(frame)
     if body.instructions[call].opname == "FOR_ITER":
-        _leave_loop(emitter, frame, call, resumes, tail=tail, via=via)
+        _leave_loop(emitter, frame, call, make, tail=tail, via=via)
     if gives_result(body, call, len(stack)):
         _take_result(emitter)
         stack.append(VALUE)
@@ -214,8 +222,7 @@ def exit_of_call(
     if following.opname in _RETURNS and landing > call and stack:
         emitter.return_value()
     else:
-        plan = resumes.make(frame.code, landing, stack, unbound=unbound(frame))
-        emit_resume_call(emitter, plan, tail=tail, via=via)
+        emit_resume_call(emitter, make(landing, stack), tail=tail, via=via)
     return emitter.instructions
 
 
@@ -223,7 +230,7 @@ def _leave_loop(
     emitter: Emitter,
     frame: Frame,
     loop: int,
-    resumes: ResumeCodes,
+    make: Callable[..., ResumePlan],
     *,
     tail: bool,
     via: Callable[..., Any] | None,
@@ -236,9 +243,7 @@ def _leave_loop(
     emitter.pop_jump_if_false(goes_on)
     emitter.delete_fast(_RESULT)
     emitter.pop_top()
-    plan = resumes.make(
-        frame.code, after_loop(prepare(frame.code).body, loop), slots(frame)[:-1], unbound=unbound(frame)
-    )
+    plan = make(after_loop(prepare(frame.code).body, loop), slots(frame)[:-1])
     emit_resume_call(emitter, plan, tail=tail, via=via)
     emitter.place(goes_on)
 

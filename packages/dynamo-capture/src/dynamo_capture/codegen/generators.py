@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.resume_code import ResumeCodes
-from dynamo_capture.codegen.bridges import argument, slots, unbound
+from dynamo_capture.codegen.bridges import argument, slots
+from dynamo_capture.codegen.held_objects import unbound_locals
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import FunctionValue, Value
 
@@ -25,7 +26,7 @@ def remade(value: GeneratorValue, resumes: ResumeCodes) -> list[Value]:
             raise GraphBreak(
                 "CAP240", f"the generator {frame.code.co_qualname} outlives the captured code, {state}"
             )
-        plan = resumes.make_generator(frame.code, frame.next, slots(frame), unbound=unbound(frame))
+        plan = resumes.make_generator(frame.code, frame.next, slots(frame), unbound=unbound_locals(frame))
         function = FunctionValue(plan.code, frame.globals)
         function.closure = [frame.cell(name) for name in plan.freevars]
         value.remade = [function, *(argument(frame, parameter, None) for parameter in plan.parameters)]

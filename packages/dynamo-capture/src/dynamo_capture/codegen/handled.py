@@ -24,6 +24,7 @@ from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction, Position
 from dynamo_capture.bytecode.resume_code import ResumeCodes, StackSlot
 from dynamo_capture.codegen.bridges import resume_at
+from dynamo_capture.codegen.held_objects import FrameLocals
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import NullValue, ObjectValue, Value
 
@@ -120,19 +121,19 @@ def exits_of_handler(
     body: CodeBody,
     index: int,
     before: Sequence[StackSlot],
-    missing: Sequence[str],
+    variables: FrameLocals,
     resumes: ResumeCodes,
     *,
     handled: int,
     tail: bool,
 ) -> dict[int, list[Instruction]]:
     """Where control leaves the blocks that handle ``handled`` exceptions, instruction ``index`` being in them: into
-    resume functions. ``before`` is the stack below the outermost of them, ``missing`` the unbound locals."""
+    resume functions. ``before`` is the stack below the outermost of them, ``variables`` the locals."""
     flow = ControlFlow(body.instructions)
     block, leaving = _block(flow, index, handled)
 
     def exit_at(place: int) -> list[Instruction]:
-        return resume_at(code, body, place, before, missing, block, resumes, tail=tail)
+        return resume_at(code, body, place, before, variables, block, resumes, tail=tail)
 
     places: set[int] = set()
     pending = list(leaving)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class VariablesAtBreak:
-    """``plain``: live variables that are not where they were; ``contents``: what cells of the frame hold, None for
-    nothing, those aside that hold what they held; ``cells``: the names of cells that the code object makes or gets."""
+    """``plain``: variables to pass on that are not where they were; ``contents``: what cells of the frame hold, None
+    for nothing, those aside that hold what they held; ``cells``: names of the cells that the code makes or gets."""
 
     plain: tuple[tuple[str, Value], ...]
     contents: tuple[tuple[str, Value | None], ...]
@@ -58,14 +58,17 @@ class VariablesAtBreak:
         return ((name, value) for name, value in self.contents if value is not None)
 
 
-def variables_at_break(frame: Frame, body: CodeBody, enter: int, free: dict[int, str]) -> VariablesAtBreak:
-    """The variables of a frame before the instruction ``enter``; ``free`` are the names of the cells it is given."""
+def variables_at_break(
+    frame: Frame, body: CodeBody, enter: int, free: dict[int, str], keep: Collection[str]
+) -> VariablesAtBreak:
+    """The variables of a frame before the instruction ``enter``: those read later, and those to ``keep``. ``free`` are
+    the names of the cells it is given."""
     cells = dict(free)
     for name in body.cellvars:
         cell = frame.variables.get(name)
         if isinstance(cell, CellValue):
             cells[id(cell)] = name
-    live = live_variables(body)[enter]
+    live = live_variables(body)[enter].union(keep)
     bound = [(name, frame.variables[name]) for name in sorted(live) if name in frame.variables]
     contents = [(name, frame.cell(name).content) for name in body.cellvars if name in frame.variables]
     named = set(cells.values())
