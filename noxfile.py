@@ -82,10 +82,7 @@ def tests(session: nox.Session) -> None:
     """All tests: torch-free layers on newer Pythons if there are any, Triton's, then packages, tools, integration."""
     install_stack(session, "transformers>=4.50,<6", "import-linter>=2.1")
     before: dict[str, Callable[[], None]] = {
-        **{
-            f"the torch-free tests on CPython {version}": partial(_bytecode, session, version)
-            for version in NEWER_PYTHONS
-        },
+        "the torch-free tests on newer Pythons": partial(_bytecode, session, *NEWER_PYTHONS),
         "the tests of the Triton kernels": partial(_triton, session),
     }
     failed = [what for what, run in before.items() if not _passes(run)]
@@ -104,8 +101,8 @@ def _passes(run: Callable[[], None]) -> bool:
     return True
 
 
-def _bytecode(session: nox.Session, version: str) -> None:
-    session.run(sys.executable, "tools/bytecode_tests.py", version, external=True)
+def _bytecode(session: nox.Session, *versions: str) -> None:
+    session.run(sys.executable, "tools/bytecode_tests.py", *versions, external=True)
 
 
 def _triton(session: nox.Session) -> None:

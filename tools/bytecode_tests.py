@@ -1,12 +1,15 @@
-"""Runs the tests of the layers that need no torch (bytecode, assembler, frame hook) on another CPython."""
+"""Runs the tests of the layers that need no torch (bytecode, assembler, frame hook) on other CPythons."""
 
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from itertools import takewhile
 from pathlib import Path
 
 from workspace import BY_NAME, ROOT
@@ -66,12 +69,24 @@ def selected(package: Path) -> list[str]:
 
 
 def main(argv: Sequence[str]) -> int:
-    """Build the extension and run the tests; 0 with a reason printed where the interpreter is missing."""
-    version, *arguments = argv
+    """Test the versions that the arguments begin with, side by side; the rest is for pytest."""
+    versions = list(takewhile(re.compile(r"\d+\.\d+").fullmatch, argv))
+    arguments = argv[len(versions) :]
+    with ThreadPoolExecutor(max(1, len(versions))) as pool:
+        results = list(pool.map(lambda version: run(version, arguments), versions))
+    for version, (_, output) in zip(versions, results, strict=True):
+        print(f"CPython {version}:\n{output}", flush=True)
+    return max((status for status, _ in results), default=0)
+
+
+def run(version: str, arguments: Sequence[str]) -> tuple[int, str]:
+    """Build the extension and run the tests: their exit status, 0 where the interpreter is missing, and the output."""
     python = interpreter(version)
     if python is None:
-        print(f"skipped: no CPython {version} with headers was found on the path, in ~/.pyenv or among uv's")
-        return 0
+        return (
+            0,
+            f"skipped: no CPython {version} with headers was found on the path, in ~/.pyenv or among uv's",
+        )
     inside = environment(version, python)
     package = BY_NAME["dynamo-capture"].folder
     builder = package / "hatch_build.py"
@@ -82,7 +97,16 @@ def main(argv: Sequence[str]) -> int:
     program = "import importlib.util as u, sys; sys.exit(u.find_spec('torch') is not None)"
     subprocess.run([str(inside), "-c", program], check=True)
     command = [str(inside), "-m", "pytest", "-q", "--timeout=300", *selected(package), *arguments]
-    return subprocess.run(command, check=False, env=settings, cwd=ROOT).returncode
+    done = subprocess.run(
+        command,
+        check=False,
+        env=settings,
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    return done.returncode, done.stdout
 
 
 if __name__ == "__main__":
