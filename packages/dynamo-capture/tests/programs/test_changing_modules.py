@@ -191,3 +191,37 @@ def test_a_module_that_takes_the_place_of_none(same, seeded):
             return self.layer(x) * 2
 
     same.made(seeded(Late), (torch.ones(2, 3),), (torch.ones(2, 3),), (torch.ones(2, 3),), eager=0)
+
+
+@pytest.mark.parametrize("kind", ["_parameters", "_buffers", "_modules"])
+def test_a_member_that_was_read_is_replaced_in_its_table(same, kind):
+    module = torch.nn.Module()
+    module.weight = torch.nn.Parameter(torch.ones(3))
+    module.register_buffer("scale", torch.ones(3))
+    module.inner = torch.nn.Tanh()
+    name, other = {
+        "_parameters": ("weight", torch.nn.Parameter(torch.full((3,), 2.0))),
+        "_buffers": ("scale", torch.full((3,), 3.0)),
+        "_modules": ("inner", torch.nn.ReLU()),
+    }[kind]
+
+    def computed(x):
+        return module.inner(x * module.weight + module.scale)
+
+    def f(x):
+        before, table = computed(x), vars(module)[kind]
+        old, table[name] = table[name], other
+        between = computed(x)
+        table[name] = old
+        return before, between, computed(x)
+
+    same(f, (torch.randn(2, 3),))
+
+
+def test_functional_call_of_a_module_that_was_called_before(whole):
+    linear = torch.nn.Linear(3, 3)
+
+    def f(x):
+        return linear(x), torch.func.functional_call(linear, {"bias": x[0] + 1}, (x,)), linear(x)
+
+    whole(f, (torch.randn(2, 3),))

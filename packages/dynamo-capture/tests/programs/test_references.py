@@ -368,6 +368,14 @@ def test_what_only_a_dead_local_holds_lives_until_the_function_ends(same):
         print(end="")
         return x + 1, ref() is None
 
+    def in_a_list(x, log):
+        box = Box()
+        ref = weakref.ref(box)
+        box = [(box, 1)]
+        print(end="")
+        return x + 1, ref() is None
+
+    same(in_a_list, (X, []))
     same(made_inside, (X, []))
     same(in_an_inlined_call, (X, []))
     same(given, (X, torch.compiler.disable(Box)))

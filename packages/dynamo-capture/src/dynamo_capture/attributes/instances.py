@@ -57,7 +57,7 @@ class InstanceAttributes(Lookup):
         written = obj.attrs.get(name, ABSENT) if obj.attrs else ABSENT
         if written is not ABSENT and written is not None and not self._is_computed(obj.cls, name):
             return self._tx.force(written)
-        read = obj.reads.get(name)
+        read = obj.read(name)
         if read is not None and written is ABSENT:
             if type(read) is MethodValue and read.source is None:  # each access makes another one
                 return MethodValue(read.function, read.receiver)

@@ -26,7 +26,7 @@ class ModuleAttributes(InstanceAttributes):
                 found = members.find(self._tx, name, guard=False)
                 if found is not None:
                     if not members.is_changed and module.real is not None:
-                        module.reads[name] = found
+                        self._remember(module, name, members, found)
                     return found
         if module.real is not None and module.source is not None:
             space, real = InstanceDictSource(module.source), vars(module.real)
@@ -35,14 +35,20 @@ class ModuleAttributes(InstanceAttributes):
                     self._tx.guards.absent(ItemSource(space, kind) if kind else space, name)
         return None
 
+    def _remember(self, module: ObjectValue, name: str, table: DictValue, found: Value) -> None:
+        module.reads[name] = found
+        if module.tables is None:
+            module.tables = {}
+        module.tables[name] = table
+
     def _lacks(self, module: ObjectValue, kind: str, name: str) -> bool:
         """Whether an untouched table of an existing module has no such member; a name is in one table at most."""
         if module.real is None or kind in module.attrs or "__dict__" in module.attrs:
             return False
-        table = module.reads.get(kind)
+        real = vars(module.real).get(kind)
+        table = self._tx.wrapping.value_of(real)
         if isinstance(table, DictValue) and table.is_changed:
             return False
-        real = vars(module.real).get(kind)
         return isinstance(real, dict) and name not in real
 
     def _member_table(self, module: ObjectValue, kind: str) -> Value:

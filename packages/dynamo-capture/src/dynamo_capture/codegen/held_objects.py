@@ -12,7 +12,7 @@ Tensors are not among them: one that nothing reads any more is freed where a gra
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,11 +20,27 @@ import torch
 
 from dynamo_capture.frame import GeneratorValue
 from dynamo_capture.prepared import prepare
-from dynamo_capture.values import FunctionValue, Lazy, ObjectValue, SetValue, Value
+from dynamo_capture.values import (
+    CellValue,
+    DictValue,
+    FunctionValue,
+    Lazy,
+    ListValue,
+    ObjectValue,
+    SetValue,
+    TupleValue,
+    Value,
+)
 from fx_interface.source import AttrSource, ItemSource, LocalSource, Source
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
+
+
+_OBJECTS = (Lazy, ObjectValue, FunctionValue, SetValue, ListValue, DictValue, TupleValue, CellValue)
+_CONTAINERS = (list, tuple, dict)
+_DEPTH = 4
+"""How far containers are looked into that hold each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,16 +66,38 @@ def unbound_locals(frame: Frame) -> tuple[str, ...]:
     return tuple(name for name in prepare(frame.code).body.varnames if name not in frame.variables)
 
 
-def _is_held(value: Value, given: Collection[Value]) -> bool:
-    if isinstance(value, Lazy):
-        return _only_frames_hold(value.source) and _may_be_watched(value.python_type())
+def _is_held(value: Value, given: Collection[Value], depth: int = 0) -> bool:
+    """Whether it is such an object, or a container that has one inside."""
     if isinstance(value, GeneratorValue):
         return not value.ends_by_itself
-    if not isinstance(value, (ObjectValue, FunctionValue, SetValue)):
+    if not isinstance(value, _OBJECTS):
         return False
-    if not _may_be_watched(value.python_type()):
-        return False
-    return _only_frames_hold(value.source) or any(value is other for other in given)
+    kind, source = value.python_type(), value.source
+    if _only_frames_hold(source):
+        return _may_be_watched(kind) or kind in _CONTAINERS
+    if any(value is other for other in given):
+        return _may_be_watched(kind)
+    return (
+        source is None and depth < _DEPTH and any(_is_held(part, given, depth + 1) for part in _parts(value))
+    )
+
+
+def _parts(value: Value) -> Iterator[Value]:
+    """What a container or an object that the trace has made holds."""
+    match value:
+        case TupleValue() | ListValue():
+            yield from value.items
+        case SetValue():
+            yield from value.items.values()
+        case DictValue(entries=dict() as entries):
+            for key, item in entries.values():
+                yield from (key, item)
+        case ObjectValue():
+            yield from (part for part in value.attrs.values() if part is not None)
+        case CellValue(content=Value() as content):
+            yield content
+        case FunctionValue():
+            yield from value.closure
 
 
 def _only_frames_hold(source: Source | None) -> bool:

@@ -12,15 +12,16 @@ from dynamo_capture.values.special_results import length_from, truth_from
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
+    from dynamo_capture.values.mapping import DictValue
     from fx_interface.source import Source
 
 
 class ObjectValue(Value):
     """``real``: the object, if it existed. ``attrs``: attributes written by the trace (None: deleted), over
-    ``real``'s own; ``reads``: attributes already read. ``base``: the content of an instance of a subclass of list,
-    dict, tuple or set."""
+    ``real``'s own; ``reads``: attributes already read; ``tables``: of those that ``__getattr__`` found in a dictionary,
+    which one. ``base``: the content of an instance of a subclass of list, dict, tuple or set."""
 
-    __slots__ = ("attrs", "base", "cls", "pseudo", "reads", "real", "source", "type_guarded")
+    __slots__ = ("attrs", "base", "cls", "pseudo", "reads", "real", "source", "tables", "type_guarded")
 
     def __init__(self, cls: type, real: Any = None, source: Source | None = None) -> None:
         self.cls = cls
@@ -28,9 +29,19 @@ class ObjectValue(Value):
         self.source = source
         self.attrs: dict[str, Value | None] = {}
         self.reads: dict[str, Value] = {}
+        self.tables: dict[str, DictValue] | None = None
         self.base: Value | None = None
         self.type_guarded = real is None
         self.pseudo: Any = None
+
+    def read(self, name: str) -> Value | None:
+        """An attribute as it was read before, if that still holds."""
+        found = self.reads.get(name)
+        if found is not None and self.tables is not None:
+            table = self.tables.get(name)
+            if table is not None and table.is_changed:
+                return None
+        return found
 
     def __repr__(self) -> str:
         return f"ObjectValue({self.cls.__name__}{'' if self.real is None else f' {self.source}'})"
