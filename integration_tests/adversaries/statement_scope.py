@@ -7,7 +7,8 @@ from random import Random
 
 class Scope:
     """The names that a block may use: tensors of the shape of ``x``, ``indices`` (tensors of integers), Python
-    ``numbers`` and ``lists``. ``budget``: how many statements are left to draw. A block inside has its own scope."""
+    ``numbers`` and ``lists``. ``budget``: how many statements are left to draw.
+    ``is_called``: in a function that the program calls. A block inside has its own scope."""
 
     def __init__(
         self,
@@ -28,6 +29,7 @@ class Scope:
         self.numbers: list[str] = list(parent.numbers) if parent else []
         self.lists: list[str] = list(parent.lists) if parent else []
         self.in_loop = bool(parent and parent.in_loop)
+        self.is_called = bool(parent and parent.is_called)
         self._count = parent._count if parent else [0]
 
     def named(self, tensor: str) -> Scope:

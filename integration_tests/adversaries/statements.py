@@ -111,7 +111,7 @@ def _global(random: Random) -> list[str]:
 
 def _function(random: Random, name: str, functions: list[str], generators: list[str]) -> str:
     scope = Scope(random, functions, generators, depth=1, budget=random.randint(1, 4))
-    scope.tensors, scope.numbers, scope.indices = ["t"], ["k"], ["q"]
+    scope.tensors, scope.numbers, scope.indices, scope.is_called = ["t"], ["k"], ["q"], True
     body = [*_global(random), *_block(scope)]
     body.append(f"return {scope.tensor()}")
     head = random.choice(
@@ -122,7 +122,7 @@ def _function(random: Random, name: str, functions: list[str], generators: list[
 
 def _generator(random: Random, name: str, functions: list[str], generators: list[str]) -> str:
     scope = Scope(random, functions, [], depth=1, budget=random.randint(0, 2))
-    scope.tensors, scope.numbers, scope.indices = ["t"], ["k"], ["q"]
+    scope.tensors, scope.numbers, scope.indices, scope.is_called = ["t"], ["k"], ["q"], True
     before = [*_global(random), *_block(scope)]
     loop = random.choice(["for j in range(k % 3 + 1):", "for j, p in enumerate(q.tolist()[:3]):"])
     inner = Scope(random, functions, [], depth=2, budget=random.randint(0, 2), parent=scope)

@@ -350,10 +350,17 @@ class GeneratorValue(IteratorValue):
     @property
     def ends_by_itself(self) -> bool:
         """Whether nothing of the program runs when the suspended generator is dropped."""
-        if not self.started or self.finished:
+        return self._ends_by_itself(frozenset())
+
+    def _ends_by_itself(self, above: frozenset[int]) -> bool:
+        """``above``: the generators that hold this one."""
+        if not self.started or self.finished or id(self) in above:
             return True
-        steps = self.frame.steps
-        return passes(steps, steps[self.frame.next - 1].handler, self.frame.globals.real)
+        frame = self.frame
+        if not passes(frame.steps, frame.steps[frame.next - 1].handler, frame.globals.real):
+            return False
+        held = (*frame.stack, *frame.variables.values())  # the generator of a ``yield from``, say
+        return all(one._ends_by_itself(above | {id(self)}) for one in held if isinstance(one, GeneratorValue))
 
     def next(self, tx: Trace) -> Value:
         return self.send(tx, Const(None))

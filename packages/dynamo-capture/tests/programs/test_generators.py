@@ -247,3 +247,30 @@ def test_throwing_stop_iteration_into_a_generator(whole):
         return x + 1, found
 
     whole(f, (torch.ones(2),))
+
+
+def test_a_generator_that_delegates_to_one_with_a_finally_block_is_dropped_in_order(same):
+    def inner(x, log):
+        try:
+            while True:
+                try:
+                    yield x
+                except ValueError:
+                    log.append("thrown")
+                    print(end="")
+        finally:
+            log.append("inner ends")
+
+    def outer(x, log):
+        yield from inner(x, log)
+
+    def f(x, log):
+        items = outer(x, log)
+        next(items)
+        y = items.throw(ValueError("thrown in"))
+        log.append("before")
+        items = None
+        log.append("after")
+        return y + 1
+
+    same(f, (torch.ones(2), []))
