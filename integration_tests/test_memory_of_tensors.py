@@ -187,6 +187,39 @@ def whether_a_part_is_a_view(y: Any) -> Any:
     return part.masked_fill_(part > 0, 5) if part._is_view() else part
 
 
+@case(*(lambda n=n: (torch.ones(n, 4), torch.ones(1)) for n in (3, 2, 5)))
+def a_result_with_more_elements_than_its_place(x: Any, y: Any) -> Any:
+    y.neg_()
+    y.lerp_(x, 0.5)
+
+
+@case(lambda: (torch.ones(3), torch.ones(1, dtype=torch.long)))
+def a_result_of_another_form_and_dtype(x: Any, y: Any) -> Any:
+    y.add_(x)
+
+
+@case(lambda: ((x := torch.ones(2, 3).requires_grad_()), x[:1]))
+def a_write_that_autograd_does_not_follow_before_one_that_it_refuses(x: Any, y: Any) -> Any:
+    y.logical_not_()
+    y.mul_(y)
+
+
+@case(lambda: (row(5), torch.tensor([], dtype=torch.long)))
+def out_grows_and_is_shown(x: Any, i: Any) -> Any:
+    o = x.index_select(0, i)
+    shown = o.unsqueeze(0)
+    torch.zeros(2, out=o)
+    return shown, o
+
+
+@case(lambda: (row(2),))
+def out_grows_and_is_shown_without_history(x: Any) -> Any:
+    o = torch.empty(0)
+    shown = o.detach()
+    torch.mul(x, 2, out=o)
+    return shown, o
+
+
 @pytest.mark.parametrize("dynamic", [None, True])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", CASES)
@@ -195,6 +228,8 @@ def test_is_as_in_eager(name: str, backend: str, dynamic: bool | None) -> None:
     fxstack.reset()
     compiled = fxstack.compile(program, backend=backend, dynamic=dynamic)
     for call in calls:
-        expected, actual = observe(program, *call()), observe(compiled, *call())
+        expected, actual = (
+            observe(function, *call(), lines_of=__file__) for function in (program, compiled)
+        )
         ignored = () if backend == "eager" else ("version",)
         assert not differences(expected, actual, ignore=("own version", *ignored))

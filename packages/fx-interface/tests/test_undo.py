@@ -61,6 +61,31 @@ def test_a_changed_history_is_told():
     assert has_left_something(caught.value)
 
 
+def test_a_view_whose_base_has_no_other_history_is_put_back():
+    def run(x):
+        x.logical_not_()
+        x.mul_(2)
+
+    leaf = torch.ones(2, requires_grad=True)
+    view, version = leaf[:1], leaf._version
+    with pytest.raises(RuntimeError, match="view of a leaf") as caught:
+        undoing(run, [0], draws=False)(view)
+    assert not has_left_something(caught.value)
+    assert leaf.tolist() == [1, 1]
+    assert leaf._version == version
+
+
+def test_a_view_whose_base_has_another_history_is_told():
+    def run(x):
+        x.mul_(2)
+        raise ValueError("late")
+
+    view = (torch.ones(2, requires_grad=True) * 1)[:1]
+    with pytest.raises(ValueError) as caught:
+        undoing(run, [0], draws=False)(view)
+    assert has_left_something(caught.value)
+
+
 def test_a_changed_form_is_put_back():
     def run(x):
         x.t_().mul_(2)

@@ -142,7 +142,7 @@ class _Before:
     def __init__(self, tensor: torch.Tensor) -> None:
         self.tensor = tensor
         self.form = _form(tensor)
-        self.history = (tensor.grad_fn, tensor.requires_grad)
+        self.history = _history(tensor)
         self.content = _memory(tensor).clone()
         self.version = None if tensor.is_inference() else tensor._version
 
@@ -151,7 +151,7 @@ class _Before:
         tensor = self.tensor
         if tensor.requires_grad and not self.history[1] and not tensor._is_view():
             tensor.detach_()
-        if (tensor.grad_fn, tensor.requires_grad) != self.history:
+        if _history(tensor) != self.history:
             return False
         form = _form(tensor)
         return form == self.form or (form[-1] == self.form[-1] and not tensor.requires_grad)
@@ -165,6 +165,12 @@ class _Before:
             _memory(tensor).copy_(self.content)
         if self.version is not None:
             torch._C._autograd._unsafe_set_version_counter((tensor,), (self.version,))
+
+
+def _history(tensor: torch.Tensor) -> tuple[object, bool]:
+    """What autograd has noted: of a view, in its base. The view's own node is made anew after each write to it."""
+    base = tensor._base if tensor._is_view() else None
+    return (tensor if base is None else base).grad_fn, tensor.requires_grad
 
 
 def _memory(tensor: torch.Tensor) -> torch.Tensor:

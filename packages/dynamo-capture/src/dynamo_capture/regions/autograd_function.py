@@ -333,7 +333,7 @@ def _result(node: Node, value: TensorValue, meta: TensorMeta, call: _Call) -> Va
         return value
     made = TensorValue(node, meta)
     if value.memory is not value or _is_in(value, call.given):
-        made.memory = value.memory
+        made.show(value.memory)
     return made
 
 

@@ -16,6 +16,7 @@ from torch._ops import OpOverload
 from dynamo_capture.errors import DataDependent
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.functional_overloads import functional_overload
+from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
@@ -43,10 +44,17 @@ def check_write(
     if torch.Tag.pointwise not in func.tags or not isinstance(made, TensorSpec):
         return
     target: TensorSpec = args[0].spec
+    env = inference.env
+    by_data = any(env.is_from_data(size) for size in (*made.sizes, *target.sizes))
+    if not by_data and not _same_sizes(made, target, env):
+        found, given = ([env.specialize(size) for size in spec.sizes] for spec in (made, target))
+        raise RuntimeError(f"output with shape {given} doesn't match the broadcast shape {found}")
     if not torch.can_cast(made.dtype, target.dtype):
         names = (_NAMES.get(dtype, str(dtype)) for dtype in (made.dtype, target.dtype))
         raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
-    if target.is_static and made.is_static and made.sizes != target.sizes:
-        raise RuntimeError(
-            f"output with shape {list(target.sizes)} doesn't match the broadcast shape {list(made.sizes)}"
-        )
+
+
+def _same_sizes(one: TensorSpec, other: TensorSpec, env: ShapeEnv) -> bool:
+    return len(one.sizes) == len(other.sizes) and all(
+        env.decide(Relation("==", a, b)) for a, b in zip(one.sizes, other.sizes, strict=True)
+    )

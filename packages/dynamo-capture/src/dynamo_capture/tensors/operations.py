@@ -34,7 +34,7 @@ from dynamo_capture.tensors.not_operations import check_is_operation
 from dynamo_capture.tensors.outcome import Outcome, new_tensors
 from dynamo_capture.tensors.results import Results
 from dynamo_capture.tensors.state import State
-from dynamo_capture.tensors.writes import is_new_memory, may_be_refused
+from dynamo_capture.tensors.writes import is_own_memory, may_be_refused
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
 from dynamo_capture.values.dice import DiceValue
@@ -194,9 +194,9 @@ class Operations(Results):
     def _note_effects(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """What an operation does besides computing its results."""
         tx = self._tx
-        if not all(is_new_memory(tensors[index]) for index in outcome.resized):
+        if not all(is_own_memory(tensors[index]) for index in outcome.resized):
             raise GraphBreak(
-                "CAP206", "a tensor from outside of the graph, or a view, is given as out= and resized"
+                "CAP206", "out= resizes a tensor from outside of the graph, a view, or one that has views"
             )
         self._note_leaves(outcome, tensors)
         if outcome.draws:

@@ -244,7 +244,8 @@ class OverriddenTensors(WrapperTensors):
             alias.node,
             TensorMeta.of(meta.spec, meta.requires_grad, not meta.requires_grad, cls, meta.is_inference),
         )
-        made.root, made.memory = alias.root, alias.memory
+        made.root = alias.root
+        made.show(alias.memory)
         made.root.views.append(made)
         return made
 

@@ -80,7 +80,7 @@ class Results(Arguments):
                 made.root = tensors[described.view_of].root
                 made.root.views.append(made)
             if described.memory_of is not None:
-                made.memory = tensors[described.memory_of].memory
+                made.show(tensors[described.memory_of].memory)
             return made
         if type(described) is ArgumentRef:
             return tensors[described.index]

@@ -20,6 +20,7 @@ def may_be_refused(written: Sequence[TensorValue], tensors: Sequence[TensorValue
     )
 
 
-def is_new_memory(tensor: TensorValue) -> bool:
-    """Whether the graph has made a tensor and its memory."""
-    return tensor.source is None and tensor.root is tensor and tensor.memory is tensor
+def is_own_memory(tensor: TensorValue) -> bool:
+    """Whether the graph has made a tensor and its memory, which no other tensor shows."""
+    is_made = tensor.source is None and tensor.root is tensor and tensor.memory is tensor
+    return is_made and not tensor.is_shown

@@ -63,13 +63,13 @@ class TensorMeta:
 
 class TensorValue(Value):
     """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one whose
-    memory it shows. ``real``: an input's object. ``content``: a tensor equal to it, where that is known while
+    memory it shows, and ``is_shown`` whether another one was made that shows its memory. ``real``: an input's object. ``content``: a tensor equal to it, where that is known while
     tracing, or the one integer in it; never written to. ``follows_from``: the inputs (whose content at the start is
     ``initial``) and sizes that the content follows from; ``formula``: how, where there are such sizes."""
 
     __slots__ = (
-        "attrs", "content", "follows_from", "formula", "initial", "memory", "meta", "node",
-        "real", "root", "source", "views",
+        "attrs", "content", "follows_from", "formula", "initial", "is_shown", "memory", "meta",
+        "node", "real", "root", "source", "views",
     )  # fmt: skip
 
     def __init__(
@@ -81,12 +81,18 @@ class TensorValue(Value):
         self.real = real
         self.root: TensorValue = self
         self.memory: TensorValue = self
+        self.is_shown = False
         self.views: list[TensorValue] = []
         self.attrs: dict[str, Value] | None = None
         self.content: torch.Tensor | SymValue | None = None
         self.follows_from: tuple[TensorValue | Expr, ...] = ()
         self.initial: torch.Tensor | None = None
         self.formula: Formula | None = None
+
+    def show(self, memory: TensorValue) -> None:
+        """The tensor shows the memory of another one."""
+        self.memory = memory
+        memory.is_shown = True
 
     def __repr__(self) -> str:
         return f"TensorValue({self.node}: {self.meta.spec})"

@@ -42,6 +42,7 @@ class WrapperValue(TensorValue):
         self.source = source
         self.real = real
         self.root = self.memory = self
+        self.is_shown = False
         self.views = []
         self.attrs = None
         self.content = None

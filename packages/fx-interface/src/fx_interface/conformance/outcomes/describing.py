@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
 from typing import Any
 
 import torch
@@ -117,12 +117,20 @@ def _facts(tensor: torch.Tensor) -> dict[str, object]:
         "all strides": strides,
         "offset": tensor.storage_offset() if strided else None,
         "requires_grad": tensor.requires_grad,
-        "is_leaf": tensor.is_leaf,
-        "has history": tensor.grad_fn is not None,
+        "is_leaf": _unless_refused(lambda: tensor.is_leaf),
+        "has history": _unless_refused(lambda: tensor.grad_fn is not None),
         "is inference": tensor.is_inference(),
         "conj": tensor.is_conj(),
         "neg": tensor.is_neg(),
     }
+
+
+def _unless_refused(ask: Callable[[], bool]) -> bool | str:
+    """What autograd says, or raises, as of a view that ``split`` gave and whose base was written to since."""
+    try:
+        return ask()
+    except RuntimeError as error:
+        return str(error)
 
 
 def _telling_strides(sizes: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int | None, ...]:
