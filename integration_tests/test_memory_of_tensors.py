@@ -204,6 +204,24 @@ def a_write_that_autograd_does_not_follow_before_one_that_it_refuses(x: Any, y: 
     y.mul_(y)
 
 
+@case(lambda: (torch.ones(3, 4),), lambda: (torch.ones(5, 2),))
+def a_view_that_was_written_to_lies_in_its_base(x: Any) -> Any:
+    part = (x * 1)[1:]
+    part.add_(1)
+    return part, part.storage_offset()
+
+
+@case(lambda: (torch.tensor([True]),))
+def a_kernel_that_is_missing(x: Any) -> Any:
+    x.logical_not_()
+    x.floor_()
+
+
+@case(lambda: (torch.tensor([2, 1, 1, 0]), torch.zeros(4, dtype=torch.long)))
+def two_results_to_one_place(x: Any, y: Any) -> Any:
+    torch.sort(x, -1, out=(y, y))
+
+
 @case(lambda: (row(5), torch.tensor([], dtype=torch.long)))
 def out_grows_and_is_shown(x: Any, i: Any) -> Any:
     o = x.index_select(0, i)
@@ -228,8 +246,6 @@ def test_is_as_in_eager(name: str, backend: str, dynamic: bool | None) -> None:
     fxstack.reset()
     compiled = fxstack.compile(program, backend=backend, dynamic=dynamic)
     for call in calls:
-        expected, actual = (
-            observe(function, *call(), lines_of=__file__) for function in (program, compiled)
-        )
+        expected, actual = (observe(function, *call(), lines_of=__file__) for function in (program, compiled))
         ignored = () if backend == "eager" else ("version",)
         assert not differences(expected, actual, ignore=("own version", *ignored))

@@ -229,4 +229,4 @@ def draw(random: Random) -> str:
 
 
 if __name__ == "__main__":
-    main(draw, Comparing(IGNORED, {"inductor": (1e-4, 1e-5)}))
+    main(draw, Comparing(IGNORED, {"inductor": (1e-4, 1e-5)}, gradients={"aot_eager": (1e-4, 1e-5)}))

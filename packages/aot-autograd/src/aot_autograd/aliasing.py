@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from aot_autograd.memory import read
+from aot_autograd.memory import read, read_in_memory
 from aot_autograd.plan import AsInference, Constant, FromGraph, FromInput, Recipe, Replay, SameAs, ViewOf
 from aot_autograd.record import Value
 from aot_autograd.storage import Storage, ViewStep
@@ -154,7 +154,7 @@ def _recipe(
             return _viewed(FromInput(storage.input_index), output.view_step)
         if sharing[id(storage)] > 1:
             return _viewed(FromGraph(_base(found, storage, bases)), output.view_step)
-        found.graph.append(GraphResult(read(trace.recorder, output), output))
+        found.graph.append(GraphResult(read_in_memory(trace.recorder, output), output))
         return FromGraph(len(found.graph) - 1)
     if isinstance(output, torch.Tensor):
         return _recipe(trace, found, trace.fresh(trace.lift(output)), sharing, bases)

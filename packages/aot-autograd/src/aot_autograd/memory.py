@@ -30,6 +30,11 @@ def read(recorder: Recorder, tensor: TracedTensor) -> Value:
     return tensor.value
 
 
+def read_in_memory(recorder: Recorder, tensor: TracedTensor) -> Value:
+    """As ``read``; of a view always that view of its memory's value, not the value that was written through it."""
+    return _value_at(recorder, tensor.storage_record, tensor.view_step)
+
+
 def _value_at(recorder: Recorder, storage: Storage, step: ViewStep | None) -> Value:
     if step is None:
         return storage.value

@@ -1,7 +1,8 @@
-"""Writes to memory that is read by the same operator: which of them eager refuses is left to eager.
+"""Writes to memory that the same operator reads, or writes twice: which of them eager refuses is left to eager.
 
-x[1:].add_(x[:-1])          element by element: refused where both lie without gaps and share a part
+x[1:].add_(x[:-1])              element by element: refused where both lie without gaps and share a part
 torch.gather(x, 0, i, out=x)    other operators: refused, or computed, each as it likes
+torch.sort(x, out=(i, i))       likewise
 """
 
 from __future__ import annotations
@@ -40,12 +41,21 @@ def refuse_overlaps(trace: Trace, op: OpOverload, read: Sequence[Any], targets: 
                 if pointwise
                 else not _are_apart(arg, target, trace.env)
             ):
-                raise UnsupportedProgramError(
-                    "AOT125",
-                    f"{op} reads elements of the memory that it writes to, at other places",
-                    where=trace.recorder.where,
-                    action="clone() what is read",
+                raise _unsupported(
+                    trace, f"{op} reads elements of the memory that it writes to, at other places"
                 )
+    seen: dict[int, list[TracedTensor]] = {}
+    for target in _tensors(targets):
+        beside = seen.setdefault(id(target.storage_record), [])
+        if not all(_are_apart(other, target, trace.env) for other in beside):
+            raise _unsupported(trace, f"{op} writes two results to one place")
+        beside.append(target)
+
+
+def _unsupported(trace: Trace, what: str) -> UnsupportedProgramError:
+    return UnsupportedProgramError(
+        "AOT125", what, where=trace.recorder.where, action="clone() what is read, and give each result memory"
+    )
 
 
 def _tensors(values: Any) -> list[TracedTensor]:

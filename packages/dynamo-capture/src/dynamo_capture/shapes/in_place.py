@@ -34,14 +34,18 @@ def check_write(
     inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
     """Raises what ``func`` raises for arguments of these forms, as far as its functional counterpart tells."""
-    functional = functional_overload(func)
+    functional, pointwise = functional_overload(func), torch.Tag.pointwise in func.tags
     if functional is None or not isinstance(getattr(args[0], "spec", None), TensorSpec):
         return
     try:
         made = inference.spec_of(functional, args, kwargs)
-    except (UnsupportedProgramError, DataDependent, NotImplementedError):
+    except (UnsupportedProgramError, DataDependent):
         return
-    if torch.Tag.pointwise not in func.tags or not isinstance(made, TensorSpec):
+    except NotImplementedError:
+        if pointwise:
+            raise  # both are one kernel
+        return
+    if not pointwise or not isinstance(made, TensorSpec):
         return
     target: TensorSpec = args[0].spec
     env = inference.env

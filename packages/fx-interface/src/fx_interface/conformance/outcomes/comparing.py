@@ -19,12 +19,16 @@ CompareValues = Callable[[torch.Tensor, torch.Tensor], str | None]
 
 
 def differences(
-    expected: Outcome, actual: Outcome, values: CompareValues | None = None, ignore: Iterable[str] = ()
+    expected: Outcome,
+    actual: Outcome,
+    values: CompareValues | None = None,
+    ignore: Iterable[str] = (),
+    gradients: CompareValues | None = None,
 ) -> list[str]:
     """One line for each place where two outcomes differ; empty if nobody can tell them apart.
 
     ``values`` compares two tensors of equal dtype and shape and says in words how they differ (``same_bits`` if
-    None). ``ignore``: names of an outcome's parts, or of tensors' facts, that do not count; "grad version" stands for
+    None); ``gradients`` does so for gradients, if given. ``ignore``: names of an outcome's parts, or of tensors' facts, that do not count; "grad version" stands for
     the versions of gradients, which count how often they were added to, and "refused backward" for a backward that
     raises in ``expected`` and what is seen after it.
     """
@@ -32,7 +36,7 @@ def differences(
     names = [name for name in {**expected.forms, **actual.forms} if name not in left_out]
     if "refused backward" in left_out and expected.backward_raised:
         names = [name for name in names if not name.endswith("backward")]
-    compare = _Comparison(values or same_bits, left_out)
+    compare = _Comparison(values or same_bits, gradients or values or same_bits, left_out)
     found: list[str] = []
     for name in names:
         found += compare(name, expected.forms.get(name), actual.forms.get(name))
@@ -59,8 +63,9 @@ def rounding(relative: float, absolute: float) -> CompareValues:
 
 
 class _Comparison:
-    def __init__(self, values: CompareValues, left_out: frozenset[str]) -> None:
+    def __init__(self, values: CompareValues, gradients: CompareValues, left_out: frozenset[str]) -> None:
         self._values = values
+        self._gradients = gradients
         self._left_out = left_out
 
     def __call__(self, where: str, one: Form | None, two: Form | None) -> list[str]:
@@ -101,7 +106,8 @@ class _Comparison:
         if one.storage != two.storage and "storage" not in self._left_out:
             found.append(f"{where}: memory number {one.storage} is number {two.storage}")
         if one.facts["shape"] == two.facts["shape"] and one.facts["dtype"] == two.facts["dtype"]:
-            differ = self._values(one.content, two.content)
+            judge = self._gradients if where.endswith(".grad") else self._values
+            differ = judge(one.content, two.content)
             found += [] if differ is None else [f"{where}: {differ}"]
         return found + self._parts(where, one.parts, two.parts)
 
