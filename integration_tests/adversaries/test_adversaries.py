@@ -28,14 +28,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
-KNOWN: dict[tuple[str, str], dict[int, str]] = {
-    ("accuracy", "inductor"): {33: "the gradient of instance_norm of float16 rows with a large mean"},
-    ("tensors", "eager"): {
-        644: "the line of an exception of a graph that cannot be undone",
-        672: "as 644",
-    },
-    ("tensors", "aot_eager"): {755: "a result that shares an argument's memory has memory of its own"},
-}
+KNOWN: dict[tuple[str, str], dict[int, str]] = {}
 """Programs of seed 1 that still differ, and why: defects to be mended, counted as expected failures."""
 
 

@@ -151,6 +151,26 @@ def test_strides_that_vary_with_sizes_or_alone(name, tensors):
     assert versions(f, *[(x,) for x in tensors]) == 2, name
 
 
+@pytest.mark.parametrize(
+    "other",
+    [
+        torch.ones(4, 6)[:, :3],
+        torch.ones(1, 2).expand(4, 2),
+        torch.ones(2, 4, 6)[:, :3],
+        torch.ones(5, 3).t(),
+    ],
+)
+def test_strides_that_followed_sizes_before_are_looked_at(other):
+    def f(x):
+        return x.stride(), x.is_contiguous(), x + 1
+
+    compiled = optimize(run_graph)(f)
+    for size in (3, 4), (2, 5):
+        shape = (*size, 7)[-other.dim() :]
+        assert compiled(torch.ones(shape))[:2] == f(torch.ones(shape))[:2]
+    assert compiled(other)[:2] == f(other)[:2]
+
+
 def test_what_a_resumed_loop_draws_has_one_version():
     def program(x):
         for place, number in enumerate((3, 5, 0, 1, 8)):

@@ -444,7 +444,7 @@ class FrameCompiler:
         if tx.tensors.state.relied:
             tx.guards.add(tensor_contents(tx.tensors.state.relied, tx.output.written))
         bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]
-        shapes = guards.shape_relations(sizes, bindings) if sizes.symbols else None
+        shapes = guards.shape_relations(sizes, bindings, tx.packed_strides) if sizes.symbols else None
         if shapes is not None:
             tx.guards.add(shapes)
         guard_set = guards.GuardSet(tx.guards.records)

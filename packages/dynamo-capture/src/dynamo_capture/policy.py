@@ -303,6 +303,8 @@ class Policy:
         for dim in sorted(range(len(shape)), key=lambda d: (stride[d], shape[d] != 1, -d)):
             if stride[dim] == concrete:
                 strides[dim] = packed
+                if isinstance(packed, Expr):
+                    tx.packed_strides.append((packed, StrideSource(source, dim)))
             elif dim in moved:
                 strides[dim] = self._symbol(tx, stride[dim], StrideSource(source, dim), None, None)
             if isinstance(strides[dim], Expr):

@@ -56,7 +56,7 @@ from dynamo_capture.wrapping import Wrapping
 from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import Source
-from fx_interface.symbols import Relation, ShapeEnv
+from fx_interface.symbols import Expr, Relation, ShapeEnv
 
 if TYPE_CHECKING:
     from dynamo_capture.calls.modes import Block, Switches
@@ -94,6 +94,8 @@ class Trace:
         self.generators: list[GeneratorValue] = []
         self.steps = 0
         self.size_bindings: list[tuple[Any, Source]] = []
+        self.packed_strides: list[tuple[Expr, Source]] = []
+        """Strides of inputs that are to be products of sizes in each call."""
         self._locations: dict[tuple[CodeType, int | None], UserLocation] = {}
         self.guards = GuardLog(self.where)
         self.facts = Facts()

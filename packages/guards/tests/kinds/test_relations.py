@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import guards
 from fx_interface.errors import UserLocation
-from fx_interface.source import LocalSource, Scope
+from fx_interface.source import LocalSource, Scope, StrideSource
 from fx_interface.symbols import Range, Relation, RelationOp, ShapeEnv, Symbol, maximum, minimum, symbol
 
 NAMES = ("a", "b", "c")
@@ -85,6 +85,18 @@ def test_ranges_and_repeated_symbols() -> None:
     for pair in others:
         assert not guard.holds(pair)
         assert not evaluator.check_call(function, *pair)
+
+
+def test_numbers_that_follow_from_sizes_are_compared() -> None:
+    env = ShapeEnv()
+    rows, columns = (env.create_symbol(8, source) for source in SOURCES[:2])
+    strides = (StrideSource(SOURCES[2], dim) for dim in range(2))
+    derived = list(zip((rows * columns, columns), strides, strict=True))
+    guard = guards.shape_relations(env, (), derived)
+    assert guard is not None
+    assert guard.holds((3, 4, 12, 4))
+    assert not guard.holds((3, 4, 24, 4))
+    assert not guard.holds((3, 4, 12, 3))
 
 
 def test_what_a_shape_env_recorded_becomes_one_guard() -> None:

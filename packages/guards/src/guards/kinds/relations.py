@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
-from fx_interface.symbols import Range, Relation, ShapeEnv, Symbol
+from fx_interface.symbols import Expr, Range, Relation, ShapeEnv, Symbol, symbol
 from guards.kinds.base import GuardRecord, guard_kind, short
 
 
@@ -107,18 +107,30 @@ class ShapeRelations(GuardRecord):
         return ", ".join(f"{self._name(atom)} = {known.get(atom)}" for atom in atoms)
 
 
-def shape_relations(env: ShapeEnv, bindings: Iterable[tuple[Symbol, Source]] = ()) -> ShapeRelations | None:
+def shape_relations(
+    env: ShapeEnv,
+    bindings: Iterable[tuple[Symbol, Source]] = (),
+    derived: Iterable[tuple[Expr, Source]] = (),
+) -> ShapeRelations | None:
     """The guard for all that a compilation relied on about sizes, or None if it relied on nothing.
 
-    ``bindings`` adds to the sources that the environment knows: more places where a symbol is read. A relation over a
-    symbol that has no source at all (one that comes from data) cannot be guarded and is left out.
+    ``bindings`` adds to the sources that the environment knows: more places where a symbol is read; ``derived`` are
+    places where the value of an expression is read. A relation over a symbol that has no source at all (one that
+    comes from data) cannot be guarded and is left out.
     """
     bound = [(atom, info.source) for atom, info in env.symbols.items() if info.source is not None]
     bound += [pair for pair in bindings if pair not in bound]
+    relied = [(guard.relation, guard.where) for guard in env.guards]
+    for number, (value, source) in enumerate(derived):
+        atom = value.as_symbol
+        if atom is None:
+            atom = Symbol(f"derived{number}")
+            relied.append((Relation("==", symbol(atom.name), value), None))
+        bound.append((atom, source))
     if not bound:
         return None
     atoms = {atom for atom, _ in bound}
-    kept = [g for g in env.guards if g.relation.symbols <= atoms]
+    kept = [(relation, where) for relation, where in relied if relation.symbols <= atoms]
     ranges = tuple(
         (atom, info.range)
         for atom, info in env.symbols.items()
@@ -129,9 +141,9 @@ def shape_relations(env: ShapeEnv, bindings: Iterable[tuple[Symbol, Source]] = (
         sources[0],
         symbols,
         sources[1:],
-        tuple(g.relation for g in kept),
+        tuple(relation for relation, _ in kept),
         ranges,
-        tuple(g.where for g in kept),
+        tuple(where for _, where in kept),
     )
 
 
