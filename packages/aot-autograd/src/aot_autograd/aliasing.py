@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from aot_autograd.memory import read, read_in_memory
+from aot_autograd.memory import read_in_memory
 from aot_autograd.plan import AsInference, Constant, FromGraph, FromInput, Recipe, Replay, SameAs, ViewOf
 from aot_autograd.record import Value
 from aot_autograd.storage import Storage, ViewStep

@@ -62,10 +62,11 @@ class TensorMeta:
 
 
 class TensorValue(Value):
-    """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one whose
-    memory it shows, and ``is_shown`` whether another one was made that shows its memory. ``real``: an input's object. ``content``: a tensor equal to it, where that is known while
-    tracing, or the one integer in it; never written to. ``follows_from``: the inputs (whose content at the start is
-    ``initial``) and sizes that the content follows from; ``formula``: how, where there are such sizes."""
+    """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one
+    whose memory it shows, and ``is_shown`` whether another one was made that shows its memory. ``real``: an
+    input's object. ``content``: a tensor equal to it, where that is known while tracing, or the one integer in
+    it; never written to. ``follows_from``: the inputs (whose content at the start is ``initial``) and sizes
+    that the content follows from; ``formula``: how, where there are such sizes."""
 
     __slots__ = (
         "attrs", "content", "follows_from", "formula", "initial", "is_shown", "memory", "meta",

@@ -28,9 +28,10 @@ def differences(
     """One line for each place where two outcomes differ; empty if nobody can tell them apart.
 
     ``values`` compares two tensors of equal dtype and shape and says in words how they differ (``same_bits`` if
-    None); ``gradients`` does so for gradients, if given. ``ignore``: names of an outcome's parts, or of tensors' facts, that do not count; "grad version" stands for
-    the versions of gradients, which count how often they were added to, and "refused backward" for a backward that
-    raises in ``expected`` and what is seen after it.
+    None); ``gradients`` does so for gradients, if given. ``ignore``: names of an outcome's parts, or of
+    tensors' facts, that do not count; "grad version" stands for the versions of gradients, which count how
+    often they were added to, and "refused backward" for a backward that raises in ``expected`` and what is seen
+    after it.
     """
     left_out = frozenset(ignore)
     names = [name for name in {**expected.forms, **actual.forms} if name not in left_out]
