@@ -222,6 +222,48 @@ def two_results_to_one_place(x: Any, y: Any) -> Any:
     torch.sort(x, -1, out=(y, y))
 
 
+@case(lambda: ((x := torch.ones(3).requires_grad_()), x[1:]))
+def a_view_of_a_leaf_is_copied_to_itself(x: Any, y: Any) -> Any:
+    y.copy_(y)
+
+
+@case(lambda: (torch.ones(2, 2).bool(),))
+def a_missing_kernel_in_place_only(x: Any) -> Any:
+    x.logical_not_()
+    x.cumsum_(0)
+
+
+@case(lambda: (torch.ones(4, 0).bool(),), lambda: (torch.ones(2, 2).bool(),))
+def a_missing_kernel_that_empty_tensors_do_not_need(x: Any) -> Any:
+    x.softmax(-1)
+
+
+@case(
+    lambda: (torch.ones(2, 3), torch.ones(2, 3)),
+    lambda: (torch.ones(3, 1), torch.ones(3, 2)),
+)
+def a_copy_of_more_elements(x: Any, y: Any) -> Any:
+    x.neg_()
+    x.copy_(y)
+
+
+@case(lambda: (torch.ones(3, 0),))
+def out_without_elements_of_another_form(x: Any) -> Any:
+    o = x * 1
+    torch.arange(0, out=o)
+    return o
+
+
+@case(lambda: (row(4).requires_grad_(),))
+def gradients_end_where_a_strided_view_leaves_its_source(x: Any) -> Any:
+    return (x.as_strided((2, 2), (1, 1)).as_strided((2, 2), (2, 1)) * 2,)
+
+
+@case(lambda: (torch.ones(3, 4),), lambda: (torch.ones(2, 5),), lambda: (torch.ones(4, 6)[:, :3],))
+def strides_that_followed_sizes_before(x: Any) -> Any:
+    return x.stride(), x.is_contiguous(), x + 1
+
+
 @case(lambda: (row(5), torch.tensor([], dtype=torch.long)))
 def out_grows_and_is_shown(x: Any, i: Any) -> Any:
     o = x.index_select(0, i)

@@ -146,10 +146,12 @@ class Drawing:
         )[0]
         match kind:
             case "binary":
-                return (
-                    f"{new} = {a} {random.choice(BINARY)} {random.choice((b, b, '2', '0', '1.5', 'True'))}",
-                    new,
-                )
+                operator, other = random.choice(BINARY), random.choice((b, b, "2", "0", "1.5", "True"))
+                if other == a and operator == "/":
+                    operator = (
+                        "*"  # terms of the gradient cancel out, and what is left depends on their order
+                    )
+                return f"{new} = {a} {operator} {other}", new
             case "unary":
                 return f"{new} = {a}.{random.choice(UNARY)}", new
             case "view":
@@ -177,7 +179,7 @@ class Drawing:
                 return f"{new} = {a}.to({fill['dtype']})", new
             case "fresh":
                 return f"{new} = {a} * 1", new
-        return f"log.append((tuple({a}.shape), {a}.stride()))", None
+        return f"log.append((tuple({a}.shape), [s for n, s in zip({a}.shape, {a}.stride()) if n > 1]))", None
 
     def extend(self) -> None:
         """One more statement, tried on what there is."""

@@ -36,7 +36,9 @@ def give_out(trace: Trace, op: OpOverload, target: Any, new: Value) -> None:
         )
     if same_sizes:
         write(trace, op, target, new)
-    elif spec.numel == 0 and _is_ours(target):
+    elif (
+        spec.numel == 0 and made.numel != 0 and _is_ours(target)
+    ):  # ``arange`` keeps another form without elements
         _take(trace, target, new)
     else:
         raise UnsupportedProgramError(

@@ -34,6 +34,10 @@ def as_strided(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     ahead = _ahead(trace, source, offset)
     if ahead is None or not _within(trace, source.value.spec, sizes, strides, ahead):
         base = source.storage_record.base
+        if source.requires_grad and torch.is_grad_enabled():
+            raise _refused(
+                trace, "a strided view shows elements outside of its source, which get no gradient"
+            )
         if source.view_step is not None and base.dtype is source.dtype:
             source, ahead = base, _plain(trace, source.offset if offset is None else offset, base.offset)
         if ahead is None:

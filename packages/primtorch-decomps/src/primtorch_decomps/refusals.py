@@ -58,7 +58,7 @@ class Kernels:
         if (
             specs
             and all(spec.device.type == "cpu" for spec in specs)
-            and not _takes(op, args, kwargs, specs, env)
+            and (not _takes(op, args, kwargs, specs, env) or _any_empty(specs, env))
         ):
             return
         if op in _FILLS:
@@ -121,6 +121,11 @@ def _specs(values: Sequence[Any]) -> Iterator[TensorSpec]:
             yield value
         elif isinstance(value, (list, tuple)):
             yield from _specs(value)
+
+
+def _any_empty(specs: Sequence[TensorSpec], env: ShapeEnv) -> bool:
+    """Whether a kernel may have looked at no dtype, since there was nothing to do."""
+    return any(env.hint(size) == 0 for spec in specs for size in spec.sizes)
 
 
 def _are_few(specs: Sequence[TensorSpec], env: ShapeEnv) -> bool:

@@ -14,6 +14,7 @@ import torch
 from torch._ops import OpOverload
 
 from dynamo_capture.errors import DataDependent
+from dynamo_capture.shapes.kernels import ask_kernel
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.functional_overloads import functional_overload
 from fx_interface.symbols import Relation, ShapeEnv
@@ -33,24 +34,28 @@ _NAMES: Final = {
 def check_write(
     inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
-    """Raises what ``func`` raises for arguments of these forms, as far as its functional counterpart tells."""
-    functional, pointwise = functional_overload(func), torch.Tag.pointwise in func.tags
+    """Raises what ``func`` raises for arguments of these forms: where its functional counterpart does, or has a result
+    that the tensor cannot take."""
+    functional = functional_overload(func)
     if functional is None or not isinstance(getattr(args[0], "spec", None), TensorSpec):
         return
+    env, target = inference.env, args[0].spec
     try:
         made = inference.spec_of(functional, args, kwargs)
     except (UnsupportedProgramError, DataDependent):
         return
     except NotImplementedError:
-        if pointwise:
-            raise  # both are one kernel
+        ask_kernel(inference, func, args, kwargs)
         return
-    if not pointwise or not isinstance(made, TensorSpec):
+    if not isinstance(made, TensorSpec):
         return
-    target: TensorSpec = args[0].spec
-    env = inference.env
     by_data = any(env.is_from_data(size) for size in (*made.sizes, *target.sizes))
-    if not by_data and not _same_sizes(made, target, env):
+    fits = by_data or _same_sizes(made, target, env)
+    if torch.Tag.pointwise not in func.tags:
+        if not fits or made.dtype is not target.dtype:
+            ask_kernel(inference, func, args, kwargs)
+        return
+    if not fits:
         found, given = ([env.specialize(size) for size in spec.sizes] for spec in (made, target))
         raise RuntimeError(f"output with shape {given} doesn't match the broadcast shape {found}")
     if not torch.can_cast(made.dtype, target.dtype):

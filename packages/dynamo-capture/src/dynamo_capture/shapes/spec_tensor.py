@@ -196,7 +196,7 @@ class Inference:
     def spec_of(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """The spec of an operator's result."""
         return self.library.infer(
-            func, [self._plain(a) for a in args], {k: self._plain(v) for k, v in kwargs.items()}, self.env
+            func, [self.plain(a) for a in args], {k: self.plain(v) for k, v in kwargs.items()}, self.env
         )
 
     def owner(self, tensor: SpecTensor) -> SpecTensor:
@@ -219,12 +219,13 @@ class Inference:
             raise DataDependent(str(func))
         raise DataDependent(f"{func} returns {spec}")
 
-    def _plain(self, arg: Any) -> Any:
+    def plain(self, arg: Any) -> Any:
+        """An argument as rules take it: specs of tensors, expressions of sizes."""
         kind = type(arg)
         if kind is SpecTensor:
             return arg.spec
         if kind is list or kind is tuple:
-            return [self._plain(part) for part in arg]
+            return [self.plain(part) for part in arg]
         if kind is torch.device:
             return located(arg)
         if kind is torch.SymInt:

@@ -8,9 +8,10 @@ import torch
 
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
+from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, broadcast_to, ops
 from primtorch_decomps.registry import decomposes
-from primtorch_decomps.shapes import broadcast
+from primtorch_decomps.shapes import broadcast, required
 from primtorch_decomps.strides import format_strides, overwritten_strides
 
 
@@ -48,7 +49,11 @@ def clone(x: PrimTensor, *, memory_format: torch.memory_format | None = None) ->
 
 
 def _copy_spec(x: TensorSpec, src: TensorSpec, non_blocking: bool = False, *, env: ShapeEnv) -> TensorSpec:
-    broadcast([x.sizes, src.sizes], env)
+    shown = broadcast([x.sizes, src.sizes], env)
+    if len(shown) != len(x.sizes) or not all(
+        required(a, b, env) for a, b in zip(shown, x.sizes, strict=True)
+    ):
+        raise RuleMismatchError(f"{src.sizes} does not broadcast to {x.sizes}")
     return TensorSpec(x.sizes, overwritten_strides(x.sizes, x.strides, env), x.dtype, x.device)
 
 

@@ -72,7 +72,7 @@ class Describer:
     def _belongings(self, tensor: torch.Tensor, told: Container[str] = ()) -> dict[str, Form]:
         """The gradient, and the attributes that the program has set."""
         found: dict[str, Form] = {}
-        if tensor.is_leaf and tensor.grad is not None:
+        if _unless_refused(lambda: tensor.is_leaf) is True and tensor.grad is not None:
             found["grad"] = self.form(tensor.grad)
         attributes = object.__getattribute__(tensor, "__dict__")
         if attributes:
