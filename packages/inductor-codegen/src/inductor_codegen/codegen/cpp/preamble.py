@@ -76,22 +76,23 @@ template <typename T> INLINE T divisor_integer(T b, int32_t& bad) {
   if (b == 0) bad |= 2;
   return b == 0 ? T(1) : b;
 }
+template <typename T> INLINE bool is_minus_one(T b) { return T(-1) < T(0) && b == T(-1); }
 template <typename T> INLINE T trunc_div_integer(T a, T b, int32_t& bad) {
   b = divisor_integer(b, bad);
-  return b == T(-1) ? T(0) - a : a / b;
+  return is_minus_one(b) ? T(0) - a : a / b;
 }
 template <typename T> INLINE T fmod_integer(T a, T b, int32_t& bad) {
   b = divisor_integer(b, bad);
-  return b == T(-1) ? T(0) : a % b;
+  return is_minus_one(b) ? T(0) : a % b;
 }
 template <typename T> INLINE T floor_div_integer(T a, T b, int32_t& bad) {
   b = divisor_integer(b, bad);
-  if (b == T(-1)) return T(0) - a;
+  if (is_minus_one(b)) return T(0) - a;
   return a / b - (a % b != 0 && ((a < 0) != (b < 0)));
 }
 template <typename T> INLINE T remainder_integer(T a, T b, int32_t& bad) {
   b = divisor_integer(b, bad);
-  if (b == T(-1)) return T(0);
+  if (is_minus_one(b)) return T(0);
   T r = a % b;
   return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
 }
