@@ -21,21 +21,25 @@ from inductor_codegen.codegen.cpp.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.names import Names
 from inductor_codegen.codegen.cpp.scope import Condition
 from inductor_codegen.ir.index import Index, Loaded, LoopVar
-from inductor_codegen.ir.kernel import Statement, Store
+from inductor_codegen.ir.kernel import Kernel, Statement, Store
 from inductor_codegen.ir.scalar import Load, Scalar
 
 STRIP = 512
 """Elements of a block: a few blocks stay in the nearest cache."""
 SHORTEST = 32
 """Points of a loop from which blocks are worth their calls."""
+WHOLE_ROW = 2048
+"""Elements of a row that is converted once, for all passes over it, rather than by the block in each."""
 
 
 @dataclass(slots=True)
 class HalfBlocks:
-    """The blocks of one loop: the array of each load and store, with the index of its run."""
+    """The blocks of one loop: the array of each load and store, with the index of its run. ``rows``: loads whose array
+    holds the whole row."""
 
     loads: dict[Load, str] = field(default_factory=dict)
     stores: dict[Store, str] = field(default_factory=dict)
+    rows: dict[Load, str] = field(default_factory=dict)
 
     def __bool__(self) -> bool:
         return bool(self.loads or self.stores)
@@ -59,8 +63,31 @@ class HalfBlocks:
             for store, name in self.stores.items()
         ]
 
+    def by_the_row(self, known: dict[Load, str], *, may_add: bool) -> list[Load]:
+        """Take loads out of the blocks whose rows are converted as a whole: those of which ``known`` has arrays and,
+        with ``may_add``, all others, which are added to it and returned."""
+        new = [load for load in self.loads if load not in known] if may_add else []
+        known.update((load, self.loads[load]) for load in new)
+        for load in [load for load in self.loads if load in known]:
+            del self.loads[load]
+            self.rows[load] = known[load]
+        return new
+
 
 NO_BLOCKS = HalfBlocks()
+
+
+def converts_rows(kernel: Kernel) -> bool:
+    """Whether rows of float16 inputs are converted as a whole: short ones, over which several passes go."""
+    several = sum(bool(step.points) for step in kernel.passes) > 1
+    extent = kernel.inner[-1].extent
+    return (
+        several
+        and len(kernel.inner) == 1
+        and bool(kernel.outer)
+        and isinstance(extent, int)
+        and extent <= WHOLE_ROW
+    )
 
 
 def half_blocks(

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-import torch
-
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.cpp.bounds import is_short, length, together
 from inductor_codegen.codegen.cpp.dtypes import COMPUTED
-from inductor_codegen.codegen.cpp.half_blocks import NO_BLOCKS, STRIP, HalfBlocks, half_blocks
+from inductor_codegen.codegen.cpp.half_blocks import NO_BLOCKS, STRIP, HalfBlocks, converts_rows, half_blocks
 from inductor_codegen.codegen.cpp.parts import Choice, Cut, Part, Parts, parts_of
 from inductor_codegen.codegen.cpp.reductions import Accumulator
 from inductor_codegen.codegen.cpp.scope import Scope, conditions
 from inductor_codegen.codegen.cpp.sharing import Sharing
 from inductor_codegen.codegen.cpp.skipping import conditions_to_run
-from inductor_codegen.codegen.cpp.stored_bits import HALVES
 from inductor_codegen.codegen.cpp.streams import STREAMS, additions, declarations, may_stream, term, turns
+from inductor_codegen.codegen.cpp.vectors import narrowest
 from inductor_codegen.codegen.cpp.writer import Writer
 from inductor_codegen.ir.index import LoopVar
-from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store, extent_product
 from inductor_codegen.ir.scalar import Kept, Load, Scalar, Total
 from inductor_codegen.ir.traverse import postorder, roots_of
 
@@ -37,6 +35,11 @@ STACK_ELEMENTS = 8192
 
 class RowWriter(Writer):
     """A kernel that is vectorised along the last inner loop."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel)
+        self._widened: dict[Load, str] = {}
+        """Arrays with a whole row of a 16-bit float input, as floats."""
 
     def write(self) -> list[str]:
         """The lines of the body."""
@@ -197,6 +200,10 @@ class RowWriter(Writer):
             if inner
             else NO_BLOCKS
         )
+        if blocks.loads:
+            self._convert_rows(blocks, row, may_add=bounds is None and not needed_by)
+        for load, name in blocks.rows.items():
+            points.bind(load, f"{name}[{inner[-1].name}]")
         for load, name in blocks.loads.items():
             points.bind(load, f"{name}[{inner[-1].name} - strip]")
         points.compute(roots)
@@ -209,6 +216,19 @@ class RowWriter(Writer):
             self.add(*points.lines, *self._statements(step.points, points, {}))
             self.close()
         self.close(max(0, len(inner) - 1) + bool(needed_by))
+
+    def _convert_rows(self, blocks: HalfBlocks, row: Scope, *, may_add: bool) -> None:
+        """Convert rows of 16-bit floats before the first pass that reads them, if that is for more than one."""
+        loop = self.kernel.inner[-1]
+        if not converts_rows(self.kernel):
+            return
+        for load in blocks.by_the_row(self._widened, may_add=may_add):
+            self.add(f"alignas(64) float {self._widened[load]}[{loop.extent}];")
+            run = f"&{load.buffer}[{row.index(load.index)}]"
+            self.open("")
+            self.add(f"const int64_t {loop.name} = 0;")
+            self.add(f"widen_halves({self._widened[load]}, {run}, {loop.extent});")
+            self.close()
 
     def _innermost(
         self,
@@ -236,9 +256,13 @@ class RowWriter(Writer):
             begin, end = self._open_strip(loop, begin, end, blocks, points)
         clauses = [c for a in accumulators if not a.searches for c in a.clauses(names[a.item.accumulator])]
         if bounds and not self.kernel.outer and not accumulators:
-            clauses.append(f"simdlen(VECTOR_BYTES / {self._narrowest(step, blocks)})")
-        if accumulators and (length(begin, end) or SHORT + 1) <= SHORT and self._narrowest(step, blocks) >= 4:
-            clauses.append(f"simdlen(SHORT_VECTOR_BYTES / {self._narrowest(step, blocks)})")
+            clauses.append(f"simdlen(VECTOR_BYTES / {narrowest(step, blocks, self.dtypes)})")
+        if (
+            accumulators
+            and (length(begin, end) or SHORT + 1) <= SHORT
+            and narrowest(step, blocks, self.dtypes) >= 4
+        ):
+            clauses.append(f"simdlen(SHORT_VECTOR_BYTES / {narrowest(step, blocks, self.dtypes)})")
         if begin != end:
             if not any(a.searches for a in accumulators) and not is_short(begin, end):
                 self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
@@ -319,25 +343,6 @@ class RowWriter(Writer):
             self.open("")
             self.add(f"const int64_t {loop.name} = strip;", *lines)
             self.close()
-
-    def _narrowest(self, step: Pass, blocks: HalfBlocks) -> int:
-        """The bytes of the smallest element that a pass's loop sees: a vector of them is one turn of the loop.
-
-        Said in a long loop's pragma, gcc leaves out the narrower vectors for the last few elements, a sixth of the time
-        that it takes for such a kernel.
-        """
-        nodes = postorder([root for statement in step.points for root in roots_of(statement)])
-        sizes = [
-            4 if item in blocks.stores else self.dtypes[item.buffer].itemsize
-            for item in step.points
-            if isinstance(item, Store)
-        ]
-        for node in nodes:
-            if isinstance(node, Load):
-                sizes.append(4 if node in blocks.loads else node.dtype.itemsize)
-            elif node.dtype != torch.bool:
-                sizes.append(4 if node.dtype in HALVES else node.dtype.itemsize)
-        return min(sizes, default=8)
 
     def _has_parts(self) -> bool:
         if len(self.kernel.inner) != 1:
