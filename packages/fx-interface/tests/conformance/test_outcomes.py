@@ -236,6 +236,32 @@ def test_lines_of_a_traceback():
     assert differences(observe(one, lines_of=file), observe(two, lines_of=file))
 
 
+def test_views_that_autograd_refuses_to_follow_are_described():
+    def program(x):
+        base = x * 1
+        first, _ = base.split(1)
+        base.add_(1)
+        return base, first
+
+    outcome = observe(program, torch.ones(2, requires_grad=True))
+    assert not differences(outcome, observe(program, torch.ones(2, requires_grad=True)))
+    assert "modified inplace" in str(outcome.forms["result"])
+
+
+def test_gradients_may_be_compared_apart():
+    def outcome(factor):
+        def program(x):
+            return (x * factor,)
+
+        return observe(program, torch.ones(2, requires_grad=True))
+
+    near = rounding(1e-3, 0.0)
+    found = differences(outcome(1.0), outcome(1.0001), gradients=near)
+    assert found
+    assert not any(".grad" in line for line in found)
+    assert any(".grad" in line for line in differences(outcome(1.0), outcome(1.0001)))
+
+
 def test_a_backward_that_is_refused_may_pass_but_not_the_other_way_round():
     def refused(x):
         y = x.exp()

@@ -71,7 +71,15 @@ def seed_everywhere(seed: int) -> None:
 
 def _differentiable(result: Any) -> list[torch.Tensor]:
     with torch._C.DisableTorchFunctionSubclass():
-        return [t for t in tensors_in(result) if t.requires_grad and t.grad_fn is not None]
+        return [t for t in tensors_in(result) if t.requires_grad and _has_history(t)]
+
+
+def _has_history(tensor: torch.Tensor) -> bool:
+    """Whether a gradient can be asked for: not of a view that ``split`` gave and whose base was written to since."""
+    try:
+        return tensor.grad_fn is not None
+    except RuntimeError:
+        return False
 
 
 def _differentiate(wanted: list[torch.Tensor]) -> BaseException | None:
