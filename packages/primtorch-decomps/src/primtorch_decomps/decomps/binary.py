@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -116,8 +117,8 @@ def hypot(x: PrimTensor, y: PrimTensor) -> PrimTensor:
     small = ops.minimum(ops.abs(x), ops.abs(y))
     ratio = small / large
     plain = large * ops.sqrt(1.0 + ratio * ratio)
-    edge = ops.eq(large, 0.0) | ops.isinf(x) | ops.isinf(y)
-    return ops.where(edge, large, plain)
+    finite = ops.where(ops.eq(large, 0.0), large, plain)
+    return ops.where(ops.isinf(x) | ops.isinf(y), math.inf, finite)  # with NaN beside it too
 
 
 @pointwise("aten.logaddexp.default", operands=2)
