@@ -66,6 +66,19 @@ def test_ends_that_fill_no_vector(length: int, rows: int) -> None:
     torch.testing.assert_close(found[1], wanted[1], rtol=1e-5, atol=1e-4)
 
 
+@pytest.mark.parametrize("length", [33, 512, 700, 2048, 2049])
+def test_a_row_that_several_passes_read_is_converted_once(length: int) -> None:
+    graph = ExampleGraph()
+    x = graph.call(p.convert_dtype, graph.input(torch.randn(3, length).half()), torch.float32)
+    mean = graph.call(p.mul, graph.call(p.sum, x, [1]), 1 / length)
+    wide = graph.call(p.broadcast_in_dim, mean, [3, length], [0])
+    apart = graph.call(p.sub, x, wide)
+    squares = graph.call(p.sum, graph.call(p.mul, apart, apart), [1])
+    (found,), (wanted,), text = run(graph, squares)
+    torch.testing.assert_close(found, wanted, rtol=1e-5, atol=1e-4)
+    assert (text.count("widen_halves(") == 1) == (length <= 2048)
+
+
 def test_indices_that_do_not_run_along_the_loop_are_read_one_by_one() -> None:
     graph = ExampleGraph()
     x = graph.input(torch.randn(50, 60).half())
