@@ -1,4 +1,4 @@
-"""Which results of a traced program are computed from which others, as autograd knows it."""
+"""Which results of a traced program are computed from which others, and from which inputs, as autograd knows it."""
 
 from __future__ import annotations
 
@@ -26,6 +26,23 @@ def ancestry(results: Mapping[int, torch.Tensor]) -> tuple[tuple[int, tuple[int,
         earlier = tuple(n for n in order if masks[number] >> numbers.index(n) & 1 and n != number)
         if earlier:
             found.append((number, earlier))
+    return tuple(found)
+
+
+def partly_reached(
+    results: Mapping[int, torch.Tensor], inputs: Mapping[int, torch.Tensor]
+) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """The inputs (leaves, by number) that autograd reaches from some of the results but not from all, with those."""
+    if len(results) < 2:
+        return ()
+    bits = {id(leaf): 1 << position for position, leaf in enumerate(inputs.values())}
+    above = _bits_above([tensor.grad_fn for tensor in results.values() if tensor.grad_fn is not None], bits)
+    masks = {n: bits.get(id(t), 0) if t.grad_fn is None else above[t.grad_fn] for n, t in results.items()}
+    found = []
+    for position, index in enumerate(inputs):
+        leading = tuple(n for n, mask in masks.items() if mask >> position & 1)
+        if 0 < len(leading) < len(results):
+            found.append((index, leading))
     return tuple(found)
 
 

@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 
 from aot_autograd.aliasing import Results, add_mutation, classify, replay_of, separate
-from aot_autograd.ancestry import ancestry
+from aot_autograd.ancestry import ancestry, partly_reached
 from aot_autograd.backward_effects import without_writes
 from aot_autograd.calls import values_of
 from aot_autograd.decompositions import NOTHING, Decompositions, decomposing
@@ -19,7 +19,7 @@ from aot_autograd.plan import FormOfInput, MutatedInput, Tangent
 from aot_autograd.questions import OpenQuestion, Questions
 from aot_autograd.reach import check_reach, places_named
 from aot_autograd.record import Recorder, Value
-from aot_autograd.runtime.recorded import without_autocast
+from aot_autograd.runtime.recorded import without_autocast, without_hooks
 from aot_autograd.storage import Storage
 from aot_autograd.symbolic_composites import symbolic_composites
 from aot_autograd.trace import Handler, Trace, TracedTensor, TraceMode
@@ -48,7 +48,7 @@ _SECOND_TIME: Final = "Trying to backward through the graph a second time"
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``decomposed``: with a
     table of decompositions; ``placed`` is the plan's; ``between``,
-    ``leaves`` and ``cut`` are the backward plan's."""
+    ``leaves``, ``cut``, ``released`` and ``partly`` are the backward plan's."""
 
     trace: Trace
     declared: Sequence[InputDecl]
@@ -64,6 +64,7 @@ class Joint:
     leaves: tuple[int, ...] = ()
     cut: tuple[int, ...] = ()
     released: tuple[int, ...] = ()
+    partly: tuple[tuple[int, tuple[int, ...]], ...] = ()
     tangents: list[tuple[Value, Tangent]] = field(default_factory=list)
     gradients: list[tuple[int, Value]] = field(default_factory=list)
 
@@ -98,7 +99,7 @@ def trace_program(
     arguments = _Arguments()
     try:
         recording = TraceMode(trace, decomposing(handle, decompositions))
-        with restored(), _without_hooks(), recording, symbolic_composites(bool(env.symbols)):
+        with restored(), without_hooks(), recording, symbolic_composites(bool(env.symbols)):
             _make_inputs(trace, arguments, declared, example_inputs, training)
             outputs = list(program(trace.recorder, arguments.passed))
         joint = _finish_forward(trace, arguments, declared, outputs)
@@ -256,6 +257,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
     joint.tangents = [(output.value, output.declared) for output in outputs]
     if not outputs or not leaves:
         return
+    joint.partly = _partly_reached(joint, outputs, arguments)
     with (
         TraceMode(trace, handler),
         torch.autograd.set_multithreading_enabled(False),
@@ -272,6 +274,19 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
     followed = {index for index, _ in joint.gradients} | {m.input_index for m in joint.mutated}
     if joint.gradients:  # else the results require grad because these inputs do
         joint.cut = tuple(index for index, _ in leaves if index not in followed)
+
+
+def _partly_reached(
+    joint: Joint, outputs: list[_Differentiated], arguments: _Arguments
+) -> tuple[tuple[int, tuple[int, ...]], ...]:
+    """Inputs that only some results lead to: neither parameters, which have no history, nor what is written to."""
+    written = {m.input_index for m in joint.mutated} | {form.input_index for form in joint.forms}
+    inputs = {
+        index: leaf
+        for index, leaf in arguments.leaves.items()
+        if index not in written and joint.declared[index].kind is not InputKind.PARAMETER
+    }
+    return partly_reached({o.declared.graph_index: o.tensor for o in outputs}, inputs) if inputs else ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -378,18 +393,3 @@ def _is_dense(pairs: list[tuple[Any, Any]]) -> bool:
             return False
         expected *= size
     return True
-
-
-class _without_hooks:
-    """The caller's hooks on saved tensors are for what is computed, not for traced tensors; the program's own work."""
-
-    def __enter__(self) -> None:
-        autograd = torch._C._autograd
-        self._hooks: list[tuple[Any, Any]] = []
-        while (found := autograd._top_saved_tensors_default_hooks(True)) is not None:
-            self._hooks.append(found)
-            autograd._pop_saved_tensors_default_hooks()
-
-    def __exit__(self, *error: object) -> None:
-        for pack, unpack in reversed(self._hooks):
-            torch._C._autograd._push_saved_tensors_default_hooks(pack, unpack)

@@ -140,7 +140,8 @@ class BackwardPlan:
     with the earlier ones that it is computed from; ``leaves``: graph results that the program made leaves; ``cut``:
     inputs that require grad and get none, so that no backward may lead to them; ``released``: graph results that the
     program has differentiated itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a
-    set arrives; ``effects``: sets of tangents of which one must arrive for operators to run of which nothing is known.
+    set arrives; ``effects``: sets of tangents of which one must arrive for operators to run of which nothing is known;
+    ``partly``: inputs that autograd reaches from some results only, each with these graph results.
     """
 
     symbols: tuple[int, ...]
@@ -157,6 +158,7 @@ class BackwardPlan:
     released: tuple[int, ...] = ()
     singular: tuple[tuple[int, ...], ...] = ()
     effects: tuple[tuple[int, ...], ...] = ()
+    partly: tuple[tuple[int, tuple[int, ...]], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
             leaves=joint.leaves,
             cut=joint.cut,
             released=joint.released,
+            partly=joint.partly,
         )  # results that require grad, and gradients that are None
     failing = calls_that_may_fail(joint.trace.recorder.values)
     forward, ignored = _forward(joint, saved, born, failing)
@@ -243,6 +244,7 @@ def _backward(
         leaves=joint.leaves,
         cut=joint.cut,
         released=joint.released,
+        partly=joint.partly,
         singular=singular(live, under, len(tangents)),
         effects=opaque_sets(live, under) if len(tangents) > 1 else (),
     )

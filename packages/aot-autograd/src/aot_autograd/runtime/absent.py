@@ -13,17 +13,7 @@ from typing import Any
 
 import torch
 
-
-class _IfGradient:
-    """A hook that is called with a gradient only."""
-
-    __slots__ = ("hook",)
-
-    def __init__(self, hook: Callable[[Any], Any]) -> None:
-        self.hook = hook
-
-    def __call__(self, gradient: torch.Tensor | None) -> Any:
-        return None if gradient is None else self.hook(gradient)
+from aot_autograd.runtime.result_hooks import if_gradient
 
 
 class _Arrival:
@@ -96,5 +86,5 @@ def _guard(tensor: torch.Tensor) -> None:
             after[key] = _IfAccumulated(plain, arrival)
     hooks: dict[int, Any] = tensor._backward_hooks or {}
     for key, hook in hooks.items():
-        if not isinstance(hook, (_IfGradient, _Arrival)):
-            hooks[key] = _IfGradient(hook)
+        if not isinstance(hook, _Arrival):
+            dict.__setitem__(hooks, key, if_gradient(hook))

@@ -15,13 +15,13 @@ torch's own operators to learn the gradient between the two; the compiled backwa
 from __future__ import annotations
 
 import weakref
-from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan
+from aot_autograd.runtime.result_hooks import prepare_hooks
 from aot_autograd.runtime.second import Repetition
 
 _current_task = torch._C._current_graph_task_id
@@ -74,15 +74,17 @@ class _Watched:
     __slots__ = ("_hooks", "_tensor")
 
     def __init__(self, tensor: torch.Tensor) -> None:
-        self._hooks: OrderedDict[int, Any] = OrderedDict()
+        self._hooks: Any = None
         self._tensor = weakref.ref(tensor)
 
     def begin(self) -> None:
-        """As the first ``register_hook`` does, which then finds the dictionary there. Its node is the last one."""
+        """The dictionary of hooks that the tensor has, or gets now. Its node is the last one."""
         tensor = self._tensor()
-        if tensor is not None and tensor.grad_fn is not None and tensor._backward_hooks is None:
-            tensor._backward_hooks = self._hooks
-            tensor.grad_fn._register_hook_dict(tensor)
+        if tensor is None or tensor.grad_fn is None:
+            return
+        if tensor._backward_hooks is None:
+            prepare_hooks((tensor,), (0,), tensor.grad_fn)
+        self._hooks = tensor._backward_hooks
 
     def is_looked_at(self) -> bool:
         tensor = self._tensor()

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-_OWN_NODES = frozenset({"LiftBackward0", "_BetweenBackward"})
+_OWN_NODES = frozenset({"_BetweenBackward", "_SpreadBackward"})
 """Nodes between a compiled function's result and the compiled function's node: each hands on its first gradient."""
 
 
@@ -35,6 +35,11 @@ def made_again(node: Any, index: int, version: int) -> torch.Tensor | None:
 
 def _edge_of_input(node: Any, index: int) -> tuple[Any, int] | None:
     """Where the input's gradient goes: a node, and which of its outputs the input was."""
+    apart = getattr(node, "edges", {}).get(index)
+    if apart is not None:  # a node of its own leads there
+        delivery, index = apart
+        edges = [edge for edge in delivery.grad_fn.next_functions if edge[0] is not None]
+        return edges[index]
     needed = [i for i, needs in enumerate(node.needs_input_grad) if needs]
     edges = [edge for edge in node.next_functions if edge[0] is not None]
     return dict(zip(needed, edges, strict=True)).get(index)

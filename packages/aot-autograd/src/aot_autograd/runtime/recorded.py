@@ -38,3 +38,18 @@ def as_recorded(compiled: CompiledGraph) -> CompiledGraph:
             return compiled(*inputs)
 
     return run
+
+
+class without_hooks:
+    """The caller's hooks on saved tensors are for what is computed, not for traced tensors; the program's own work."""
+
+    def __enter__(self) -> None:
+        autograd = torch._C._autograd
+        self._hooks: list[tuple[Any, Any]] = []
+        while (found := autograd._top_saved_tensors_default_hooks(True)) is not None:
+            self._hooks.append(found)
+            autograd._pop_saved_tensors_default_hooks()
+
+    def __exit__(self, *error: object) -> None:
+        for pack, unpack in reversed(self._hooks):
+            torch._C._autograd._push_saved_tensors_default_hooks(pack, unpack)

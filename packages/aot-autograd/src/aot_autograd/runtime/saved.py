@@ -10,7 +10,8 @@ import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedOutput
 
-Collector: TypeAlias = Callable[[Any, Sequence[Any]], tuple[list[Any], bool]]
+Collector: TypeAlias = Callable[[Any, Sequence[Any], bool], tuple[list[Any], bool]]
+"""Called with the node, the gradients that arrive, and whether all do."""
 _keeps_graph = torch._C._autograd._get_current_graph_task_keep_graph
 RELEASED = (
     "Trying to backward through a compiled graph a second time, after what it had kept for that was freed: specify\n"
@@ -34,7 +35,7 @@ def collector(plan: JointPlan, backward_plan: BackwardPlan) -> Collector:
     order = [(own, flags[:i].count(own)) for i, own in enumerate(flags)]
     count = sum(flags)
 
-    def collect(ctx: Any, grads: Sequence[Any]) -> tuple[list[Any], bool]:
+    def collect(ctx: Any, grads: Sequence[Any], complete: bool) -> tuple[list[Any], bool]:
         stored, kept = ctx.saved_tensors, ctx.kept
         if kept is None:
             return list(stored), False
@@ -82,13 +83,18 @@ class Kept:
         """As the values are now."""
         return cls(list(saved), [value._version for value in saved], done)
 
-    def check(self, arrived: set[int], needed_by: Sequence[Sequence[int]]) -> None:
+    def check(self, arrived: frozenset[int], needed_by: Sequence[Sequence[int]]) -> None:
         """RuntimeError where a group has had its backward, or a value that it needs was written to since."""
         if arrived & self.done:
             raise RuntimeError(RELEASED)
         for value, version, groups in zip(self.saved, self.versions, needed_by, strict=True):
             if value._version != version and arrived.intersection(groups):
                 raise RuntimeError(_WRITTEN)
+
+
+def _arrived(groups: Sequence[int], positions: Sequence[int], grads: Sequence[Any]) -> frozenset[int]:
+    pairs = zip(groups, positions, strict=True)
+    return frozenset([group for group, position in pairs if grads[position] is not None])
 
 
 def collector_in_groups(collect: Collector, backward_plan: BackwardPlan, positions: list[int]) -> Collector:
@@ -102,13 +108,11 @@ def collector_in_groups(collect: Collector, backward_plan: BackwardPlan, positio
         return collect
     everything = frozenset(groups)
 
-    def collect_for_some(ctx: Any, grads: Sequence[Any]) -> tuple[list[Any], bool]:
-        arrived = {
-            group for group, position in zip(groups, positions, strict=True) if grads[position] is not None
-        }
+    def collect_for_some(ctx: Any, grads: Sequence[Any], complete: bool) -> tuple[list[Any], bool]:
+        arrived = everything if complete else _arrived(groups, positions, grads)
         kept: Kept | None = getattr(ctx, "later", None)
         if kept is None:
-            saved, last = collect(ctx, grads)
+            saved, last = collect(ctx, grads, complete)
             done: frozenset[int] = frozenset()
         else:
             saved, last, done = kept.saved, False, kept.done

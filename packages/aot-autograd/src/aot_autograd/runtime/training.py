@@ -16,6 +16,8 @@ from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
 from aot_autograd.runtime.absent import guard_hooks
 from aot_autograd.runtime.arriving import are_plain, dense, resolved
 from aot_autograd.runtime.between import Given, linking
+from aot_autograd.runtime.partly import PartlyReached
+from aot_autograd.runtime.result_hooks import prepare_hooks
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.saved import RELEASED, Kept, collector, collector_in_groups, owned, reader
 from aot_autograd.runtime.second import Program, Repetition, refuse
@@ -26,9 +28,6 @@ from fx_interface.symbols import Expr, Symbol, evaluate
 
 _log = logging.getLogger(__name__)
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
-_node_of_its_own = torch.ops.aten.lift.default._op  # without the layer that serves tensor subclasses
-"""The identity, in place, as a node between the tensor and its history: where other results are differentiated and no
-gradient arrives here, autograd does not reach the node, and calls no hook of the tensor with None."""
 _DOUBTFUL = (
     "gradients of some results of a compiled function are NaN, which may come of the results that have no gradient; "
     "the function cannot be run again to tell: %s"
@@ -55,19 +54,21 @@ def training_function(
             return None
         return None if output < dirty else repetition.result_again(node, saved, output - dirty)
 
+    compute = _backward_method(plan, backward_plan, backward, repetition)
     methods = {
         "result_again": staticmethod(result_again),
         "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
-        "backward": staticmethod(_backward_method(plan, backward_plan, backward, repetition)),
+        "backward": staticmethod(_with_hooks_guarded(plan, compute)),
     }
     function: Any = type("CompiledFunction", (torch.autograd.Function,), methods)
     # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.
     apply = super(torch.autograd.Function, function).apply
     link = linking(plan, backward_plan, repetition, read) if _is_linked(backward_plan) else None
     cut = backward_plan.cut
-    first = plan.differentiable[0] if plan.differentiable else 0
-    apart = _with_nodes(plan, backward_plan)
-    if make is None and not dirty and link is None and not cut and not apart:
+    first = dirty + plan.differentiable[0] if plan.differentiable else 0
+    hooked = _sharing_a_node(plan, backward_plan)
+    partly = PartlyReached(plan, backward_plan, methods, compute)
+    if make is None and not dirty and link is None and not cut and not hooked and not partly.inputs:
 
         def run(*inputs: Any) -> Sequence[Any]:
             results: Sequence[Any] = apply(*inputs)
@@ -77,12 +78,14 @@ def training_function(
 
     def run_and_make(*inputs: Any) -> Sequence[Any]:
         followed = inputs if not cut else [x.detach() if i in cut else x for i, x in enumerate(inputs)]
-        results = apply(*followed)
+        chosen = partly.chosen(inputs) if partly.inputs else None
+        results, node = partly.run(inputs, followed, chosen) if chosen else (apply(*followed), None)
+        if node is None and (hooked or link is not None):
+            node = results[first].grad_fn
+            if hooked:
+                prepare_hooks(results, hooked, node)
         if dirty:
             results = results[dirty:]
-        node = results[first].grad_fn if link is not None else None
-        for index in apart:
-            _node_of_its_own(results[index])
         if link is not None:
             link(results, node)
         return results if make is None else make(inputs, results)
@@ -90,12 +93,13 @@ def training_function(
     return run_and_make
 
 
-def _with_nodes(plan: JointPlan, backward_plan: BackwardPlan) -> tuple[int, ...]:
-    """Graph results that get a node of their own: of several the real ones, of which torch differentiates that node."""
-    if len(backward_plan.tangents) < 2:
+def _sharing_a_node(plan: JointPlan, backward_plan: BackwardPlan) -> tuple[int, ...]:
+    """Outputs of the compiled function's node that may be hooked: those that no node of ``between.py`` follows."""
+    dirty = sum(m.differentiable for m in plan.mutated)
+    if dirty + len(plan.differentiable) < 2:
         return ()
-    numbers = {t.graph_index for t in backward_plan.tangents if t.spec.dtype.is_complex}
-    return tuple(index for index in plan.differentiable if index not in numbers)
+    linked = {index for index, _ in backward_plan.between}
+    return (*range(dirty), *(dirty + index for index in plan.differentiable if index not in linked))
 
 
 def _forward_method(
@@ -159,7 +163,9 @@ def _backward_method(
     places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
     inputs, gradient_of = plan.inputs, backward_plan.gradient_of
 
-    def once(ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool) -> list[Any]:
+    positions = [position for position, _ in tangents]
+
+    def once(ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool, complete: bool) -> list[Any]:
         sizes = ctx.sizes if plan.symbols or plan.born else ()
         given = [sizes[number] for number in symbols]
         given += saved
@@ -172,10 +178,11 @@ def _backward_method(
         gradients: list[Any] = [None] * inputs
         for index, place in places:
             gradients[index] = results[place] if place >= 0 else given[-1 - place]
-        missing = {number for number, (position, _) in enumerate(tangents) if grads[position] is None}
-        for index, depends in zip(gradient_of, backward_plan.depends, strict=True) if missing else ():
-            if depends and missing.issuperset(depends):
-                gradients[index] = None
+        if not complete:
+            missing = {number for number, position in enumerate(positions) if grads[position] is None}
+            for index, depends in zip(gradient_of, backward_plan.depends, strict=True):
+                if depends and missing.issuperset(depends):
+                    gradients[index] = None
         return gradients
 
     def again(ctx: Any, given: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
@@ -187,10 +194,10 @@ def _backward_method(
         if not isinstance(given, str):
             return again(ctx, given, grads)
         with torch.no_grad():
-            gradients = once(ctx, saved, dense(grads), False)
+            gradients = once(ctx, saved, dense(grads), False, False)
         return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
 
-    collect = collector_in_groups(collect, backward_plan, [position for position, _ in tangents])
+    collect = collector_in_groups(collect, backward_plan, positions)
 
     earlier = {
         index: arrives[index] for _, indices in backward_plan.between for index in indices if index in arrives
@@ -203,10 +210,10 @@ def _backward_method(
 
     def no_arrival(sets: Sequence[Sequence[int]], grads: Sequence[Any]) -> bool:
         """Whether of one of these sets of tangents none arrives."""
-        missing = [grads[position] is None for position, _ in tangents]
+        missing = [grads[position] is None for position in positions]
         return any(all(missing[number] for number in numbers) for numbers in sets)
 
-    def compute(ctx: Any, grads: Sequence[Any]) -> Any:
+    def compute(ctx: Any, grads: Sequence[Any], complete: bool = False) -> Any:
         if released and any(grads[position] is not None for position in released):
             raise RuntimeError(RELEASED)
         plain = are_plain(grads)
@@ -215,19 +222,19 @@ def _backward_method(
             plain = are_plain(grads)
         if earlier:
             grads = ctx.given.without_what_is_known(grads, earlier)
-        if all(gradient is None for gradient in grads):  # what follows has gone another way
+        if not complete and all(gradient is None for gradient in grads):  # what follows has gone another way
             return (None,) * inputs
-        saved, last = collect(ctx, grads)
+        saved, last = collect(ctx, grads, complete)
         if torch.is_grad_enabled() or not plain:
             return twice(ctx, saved, grads)
-        without_effects = bool(effects) and no_arrival(effects, grads)
-        doubtful = without_effects or (bool(singular) and no_arrival(singular, grads))
+        without_effects = not complete and bool(effects) and no_arrival(effects, grads)
+        doubtful = without_effects or (not complete and bool(singular) and no_arrival(singular, grads))
         given = repetition.inputs(ctx, saved) if doubtful else ""
         if without_effects and not isinstance(given, str):
             return again(ctx, given, grads)
         kept = {slot: saved[slot] for slot in repetition.slots}
         try:
-            gradients = tuple(once(ctx, saved, grads, last))
+            gradients = tuple(once(ctx, saved, grads, last, complete))
         except ValueError as error:
             if not refuses_layout(error):
                 raise
@@ -241,11 +248,23 @@ def _backward_method(
             _log.warning(_DOUBTFUL, given)
         return gradients
 
+    return compute
+
+
+def _with_hooks_guarded(
+    plan: JointPlan, compute: Callable[[Any, Sequence[Any], bool], Any]
+) -> Callable[..., Any]:
+    """The backward, which looks after the hooks of inputs where not every result has a gradient."""
+    dirty = sum(m.differentiable for m in plan.mutated)
+    expected = [*range(dirty), *(dirty + index for index in plan.differentiable)]
+
     def method(ctx: Any, *grads: Any) -> Any:
-        gradients = compute(ctx, grads)
-        if any(gradient is None for gradient in grads):
-            guard_hooks(ctx, gradients, _inputs_at_hand(ctx, grads))
-        return gradients
+        for place in expected:
+            if grads[place] is None:
+                gradients = compute(ctx, grads, False)
+                guard_hooks(ctx, gradients, _inputs_at_hand(ctx, grads))
+                return gradients
+        return compute(ctx, grads, True)
 
     return method
 
