@@ -65,3 +65,18 @@ def test_training_equals_eagers(loss: Any) -> None:
     assert losses[0] == pytest.approx(losses[1], rel=1e-4)
     for one, other in zip(net.parameters(), twin.parameters(), strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4, atol=1e-5)
+
+
+def test_what_an_earlier_graph_has_made_is_compiled_for_once() -> None:
+    """Each result of a graph has a dictionary of hooks of its own, which is empty."""
+
+    def program(x: torch.Tensor) -> torch.Tensor:
+        a, b = x.sin(), x.cos()
+        print(end="")
+        return torch.autograd.grad(a.exp().sum(), a, create_graph=True)[0] * 2 + b
+
+    compiled = fxstack.compile(program, backend="aot_eager")
+    for _ in range(4):
+        x = torch.ones(2, requires_grad=True)
+        assert torch.equal(compiled(x), program(x))
+    assert not fxstack.explain_recompiles(compiled).entries

@@ -157,7 +157,8 @@ class _Body:
                 loss, made = self.some(), self.name()
                 self.add(f"{made} = torch.zeros_like(x)")
                 self.add(f"if {loss}.requires_grad and x.requires_grad:")
-                found = f"torch.autograd.grad({loss}.sum(), x, retain_graph=True, allow_unused=True)[0]"
+                kept = random.choice(("retain_graph", "retain_graph", "create_graph"))
+                found = f"torch.autograd.grad({loss}.sum(), x, {kept}=True, allow_unused=True)[0]"
                 self.add(f"found = {found}", 1)
                 self.add(f"{made} = {made} if found is None else found", 1)
                 self.names.append(made)

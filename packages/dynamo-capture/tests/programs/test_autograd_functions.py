@@ -393,3 +393,29 @@ class Named(Function):
 
 def test_an_attribute_of_the_context_over_a_method(whole):
     whole(lambda x: Named.apply(x, "abc") + x, (given(),), (given(1.0),))
+
+
+class SavesBoth(Function):
+    """A product; of what it saves the backward may use one tensor only."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * b, grad * a
+
+
+def test_what_is_saved_and_not_used_must_not_be_overwritten():
+    def program(x, y):
+        product = SavesBoth.apply(x, y)
+        with torch.no_grad():
+            x[0].add_(1)
+        return product
+
+    for function in (program, optimize(lambda graph_module, _: graph_module.forward)(program)):
+        with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+            function(given(), X).sum().backward()

@@ -1,7 +1,7 @@
 """``torch.autograd.Function.apply``: forward and backward become the two sub-graphs of one ``differentiable`` region.
 
-The backward is traced right after the forward, on gradients of the results' form: what it uses of the forward (saved
-tensors, attributes of ``ctx``, anything it closes over) is saved, and nothing else. Where torch would not call the
+The backward is traced right after the forward, on gradients of the results' form: what it uses of the forward (attributes
+of ``ctx``, anything it closes over) is saved, and all saved tensors if it asks for them, but nothing else. Where torch would not call the
 backward (gradients are off, or no argument requires grad) the forward is inlined.
 """
 
@@ -220,6 +220,11 @@ def _trace_backward(tx: Trace, call: _Call, forward: Body) -> tuple[Body, list[N
     known = [call.ctx, *call.given]
     run: Callable[[], Value] = lambda: function.call(tx, [call.ctx, *arriving], {})  # noqa: E731
     found = trace_body(tx, body, run, pure=True, passed=known)
+    if call.ctx.unpacked:  # a backward that does not use one of them is refused all the same if that was overwritten
+        for value in call.ctx.saved:
+            if isinstance(value, TensorValue):
+                body.use(value.node)
+                body.pinned.add(body.parent.use(value.node))
     items = [tx.force(v) for v in found.items] if isinstance(found, TupleValue) else [found]
     if len(items) < len(call.given) or not all(map(is_none, items[len(call.given) :])):
         raise call.refuse(

@@ -28,7 +28,8 @@ def is_none(value: Value) -> bool:
 
 
 class FunctionContext(Value):
-    """``attrs``: what the program stored; ``saved``: the argument of the last ``save_for_backward``."""
+    """``attrs``: what the program stored; ``saved``: the argument of the last ``save_for_backward``; ``unpacked``:
+    the backward has asked for it."""
 
     __slots__ = (
         "attrs",
@@ -39,6 +40,7 @@ class FunctionContext(Value):
         "needs",
         "non_differentiable",
         "saved",
+        "unpacked",
     )
     source = None
 
@@ -51,6 +53,7 @@ class FunctionContext(Value):
         self.non_differentiable: list[Value] = []
         self.materialize = True
         self.in_backward = False
+        self.unpacked = False
 
     def python_type(self) -> type:
         found: type = self.cls._backward_cls
@@ -67,6 +70,7 @@ class FunctionContext(Value):
         if name == "needs_input_grad":
             return TupleValue([Const(needed) for needed in self.needs])
         if name == "saved_tensors" and self.in_backward:
+            self.unpacked = True
             return TupleValue(list(self.saved))
         if hasattr(self.python_type(), name):
             raise GraphBreak("CAP243", f"{name!r} of the context of {self.cls.__name__} is asked for")

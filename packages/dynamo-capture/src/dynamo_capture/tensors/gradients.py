@@ -85,7 +85,11 @@ def _check_surroundings(tx: Trace, outputs: list[TensorValue], inputs: list[Tens
             continue
         if value.real._backward_hooks:
             raise _refused("a hook is registered on a tensor whose gradient is taken")
-        tx.guards.is_object(AttrSource(value.source, "_backward_hooks"), value.real._backward_hooks)
+        hooks, source = value.real._backward_hooks, AttrSource(value.source, "_backward_hooks")
+        if hooks is None:
+            tx.guards.is_object(source, None)
+        else:  # what had hooks, and what a compiled function returned
+            tx.guards.length(source, hooks)
     wanted = {value.node for value in inputs}
     if not any(node in given for node in wanted):
         return  # nothing outside of the graph depends on what was made in it
