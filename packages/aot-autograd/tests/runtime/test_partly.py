@@ -85,7 +85,9 @@ def test_results_used_in_another_thread(compiled: Any) -> None:
         x.sin()
     results = compiled(_program)(Noting.apply(y), x)
     losses: list[torch.Tensor] = []
-    thread = threading.Thread(target=lambda: losses.append((results[0] * results[1].exp() * results[2]).sum()))
+    thread = threading.Thread(
+        target=lambda: losses.append((results[0] * results[1].exp() * results[2]).sum())
+    )
     thread.start()
     thread.join()
     losses[0].backward()

@@ -156,8 +156,7 @@ class PartlyReached:
         cut = set(backward_plan.cut)
         self.inputs = tuple(i for i, _ in backward_plan.partly if i not in cut)
         self._places = {
-            i: tuple(sorted(arrives[index] for index in leading))
-            for i, leading in backward_plan.partly
+            i: tuple(sorted(arrives[index] for index in leading)) for i, leading in backward_plan.partly
         }
         self._results = [
             *range(len(dirty)),

@@ -220,7 +220,9 @@ def _trace_backward(tx: Trace, call: _Call, forward: Body) -> tuple[Body, list[N
     known = [call.ctx, *call.given]
     run: Callable[[], Value] = lambda: function.call(tx, [call.ctx, *arriving], {})  # noqa: E731
     found = trace_body(tx, body, run, pure=True, passed=known)
-    if call.ctx.unpacked:  # a backward that does not use one of them is refused all the same if that was overwritten
+    if (
+        call.ctx.unpacked
+    ):  # a backward that does not use one of them is refused all the same if that was overwritten
         for value in call.ctx.saved:
             if isinstance(value, TensorValue):
                 body.use(value.node)

@@ -16,6 +16,7 @@ import torch
 
 from fx_interface.symbols import IntLike
 from inductor_codegen.ir.index import Index, Loaded
+from inductor_codegen.ir.numbers import converted_number
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +33,7 @@ class Load:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Constant:
-    """A number."""
+    """A number of the dtype; one of float32 is yet to be rounded."""
 
     value: bool | int | float
     dtype: torch.dtype
@@ -163,6 +164,8 @@ class ScalarBuilder:
         return self._made.get(key) or self._made.setdefault(key, Load(buffer, index, dtype))
 
     def constant(self, value: bool | int | float, dtype: torch.dtype) -> Scalar:
+        """The number that ``value`` is in ``dtype``; compilers round to float32, from a text that is shorter."""
+        value = float(value) if dtype is torch.float32 else converted_number(value, dtype)
         key = (repr(value), dtype)
         return self._made.get(key) or self._made.setdefault(key, Constant(value, dtype))
 
@@ -184,7 +187,7 @@ class ScalarBuilder:
         if value.dtype == dtype:
             return value
         if isinstance(value, Constant) and not dtype.is_complex:
-            return self.constant(converted_number(value.value, dtype), dtype)
+            return self.constant(converted_number(value.value, value.dtype), dtype)
         return self.apply("convert_dtype", (value,), dtype)
 
     def guarded(self, guards: tuple[Guard, ...], body: Scalar, other: Scalar) -> Scalar:
@@ -200,10 +203,3 @@ class ScalarBuilder:
     def kept(self, slot: int, dtype: torch.dtype) -> Scalar:
         key = ("kept", slot)
         return self._made.get(key) or self._made.setdefault(key, Kept(slot, dtype))
-
-
-def converted_number(value: bool | int | float, dtype: torch.dtype) -> bool | int | float:
-    """``value`` as a Python number of the kind that ``dtype`` holds (not rounded to its precision)."""
-    if dtype == torch.bool:
-        return bool(value)
-    return float(value) if dtype.is_floating_point else int(value)

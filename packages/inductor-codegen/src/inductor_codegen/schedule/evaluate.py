@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
@@ -11,7 +12,7 @@ import torch
 from fx_interface.symbols import IntLike, ShapeEnv
 from inductor_codegen.ir.index import Index, Loaded, as_index, at_least, flatten
 from inductor_codegen.ir.kernel import Accumulate
-from inductor_codegen.ir.scalar import Apply, Guard, Scalar, ScalarBuilder, Total, converted_number
+from inductor_codegen.ir.scalar import Apply, Constant, Guard, Scalar, ScalarBuilder, Total
 from inductor_codegen.ir.traverse import postorder
 from inductor_codegen.lower.values import (
     Argument,
@@ -93,7 +94,7 @@ class Evaluator:
                 return self._make.convert(self._operand(arg, point), dtype)
             case Number(value):
                 if isinstance(value, bool | int | float):
-                    return self._make.constant(converted_number(value, dtype), dtype)
+                    return self._make.constant(value, dtype)
                 return self._make.convert(self._make.index_value(Index(value), torch.int64), dtype)
             case RuntimeFloat(name):
                 return self._make.float_value(name, dtype)
@@ -129,8 +130,23 @@ class Evaluator:
             return make.apply(
                 "mul", (scalars[0], make.apply("reciprocal", (scalars[1],), value.dtype)), value.dtype
             )
+        if op == "pow" and isinstance(args[1], Operand):
+            root = self._root_of_pow(*scalars)
+            if root is not None:
+                return root
         found = folded(op, scalars, make, self._env)
         return make.apply(op, scalars, value.dtype) if found is None or found.dtype != value.dtype else found
+
+    def _root_of_pow(self, base: Scalar, exponent: Scalar) -> Scalar | None:
+        """A tensor that holds nothing but 0.5 or -0.5 as exponent. To a number of that kind torch takes the square root,
+        where powers of -0.0 and of the negative infinity are others."""
+        if not isinstance(exponent, Constant) or abs(exponent.value) != 0.5:
+            return None
+        make, dtype = self._make, base.dtype
+        positive = make.apply("add", (make.apply("sqrt", (base,), dtype), make.constant(0.0, dtype)), dtype)
+        infinite = make.apply("isinf", (base,), torch.bool)
+        root = make.apply("where", (infinite, make.constant(math.inf, dtype), positive), dtype)
+        return root if exponent.value > 0 else make.apply("reciprocal", (root,), dtype)
 
     def _is_share(self, part: Scalar, total: Scalar) -> bool:
         """Whether this is a softmax's last step, exp(x) / sum(exp(x)): one reciprocal a row serves as well.
