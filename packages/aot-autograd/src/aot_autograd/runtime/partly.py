@@ -12,8 +12,8 @@ and only results that depend on it lead there (``Spread``):
             └────▶ Delivery ──▶ C
     b ── Spread ──▶ CompiledFunction
 
-The engine runs nodes that were made later first, so that the compiled backward has run, with the gradients of all
-results, before a delivery asks for its part. Where it has not, because it is not in this backward or the program's parts
+The engine runs nodes that were made later first, so that the compiled backward has run, with all results' gradients,
+before a delivery asks for its part. Where it has not, because it is not in this backward or the parts of the program
 were made by several threads, the delivery runs it with the gradients that have arrived: all that its inputs depend on.
 """
 

@@ -1,8 +1,8 @@
 """``torch.autograd.Function.apply``: forward and backward become the two sub-graphs of one ``differentiable`` region.
 
-The backward is traced right after the forward, on gradients of the results' form: what it uses of the forward (attributes
-of ``ctx``, anything it closes over) is saved, and all saved tensors if it asks for them, but nothing else. Where torch would not call the
-backward (gradients are off, or no argument requires grad) the forward is inlined.
+The backward is traced right after the forward, on gradients of the results' form: what it uses of the forward
+(attributes of ``ctx``, anything it closes over) is saved, and all saved tensors if it asks for them, but nothing else.
+Where torch would not call the backward (gradients are off, or no argument requires grad) the forward is inlined.
 """
 
 from __future__ import annotations

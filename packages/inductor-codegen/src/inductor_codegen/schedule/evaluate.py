@@ -138,8 +138,8 @@ class Evaluator:
         return make.apply(op, scalars, value.dtype) if found is None or found.dtype != value.dtype else found
 
     def _root_of_pow(self, base: Scalar, exponent: Scalar) -> Scalar | None:
-        """A tensor that holds nothing but 0.5 or -0.5 as exponent. To a number of that kind torch takes the square root,
-        where powers of -0.0 and of the negative infinity are others."""
+        """The exponent is a tensor that holds nothing but 0.5 or -0.5. Of such a number torch makes a square root, but
+        a power of -0.0 or of the negative infinity is another."""
         if not isinstance(exponent, Constant) or abs(exponent.value) != 0.5:
             return None
         make, dtype = self._make, base.dtype
