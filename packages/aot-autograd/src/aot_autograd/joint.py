@@ -271,7 +271,8 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
         if gradient is not None:
             value = values_of(trace, gradient)
             joint.gradients.append((index, _in_layout_of(trace.recorder, joint.inputs[index], value)))
-    followed = {index for index, _ in joint.gradients} | {m.input_index for m in joint.mutated}
+    followed = {index for index, _ in joint.gradients} | {form.input_index for form in joint.forms}
+    followed |= {m.input_index for m in joint.mutated if m.differentiable}
     if joint.gradients:  # else the results require grad because these inputs do
         joint.cut = tuple(index for index, _ in leaves if index not in followed)
 

@@ -48,3 +48,39 @@ def test_infinite_gradients_between_results(compiled: Any) -> None:
         return x.grad.tolist(), root.grad.tolist()
 
     assert gradient(compiled(program)) == gradient(program)
+
+
+def test_hooks_of_several_tensors(compiled: Any) -> None:
+    """Torch counts the nodes that a backward runs: those that it runs without a gradient are told of, too."""
+    x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+    first, second, third = compiled(lambda x, y: (x * 2, x.exp(), y * 3))(x, y)
+    seen: list[Any] = []
+
+    def note(gradients: Any) -> None:
+        seen.append([None if gradient is None else gradient.tolist() for gradient in gradients])
+
+    torch.autograd.graph.register_multi_grad_hook((first, second), note)
+    torch.autograd.graph.register_multi_grad_hook((x, y), note)
+    third.sum().backward(retain_graph=True)
+    assert seen == [[None, [3.0, 3.0]]]
+    seen.clear()
+    first.sum().backward(retain_graph=True)
+    assert [[1.0, 1.0], None] in seen
+    assert [[2.0, 2.0], None] in seen
+    assert len(seen) == 2
+
+
+def test_an_input_that_is_written_and_not_used(compiled: Any) -> None:
+    x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+    seen: list[Any] = []
+    x.register_post_accumulate_grad_hook(seen.append)
+
+    def program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            x[0].add_(1)
+        return y * 2
+
+    compiled(program)(x, y).sum().backward()
+    assert not seen
+    assert x.tolist() == [2.0, 1.0]
+    assert x._version == 1

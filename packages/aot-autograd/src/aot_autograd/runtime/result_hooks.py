@@ -24,12 +24,38 @@ class IfGradient:
         return None if gradient is None else self.hook(gradient)
 
 
+class _IfAnyGradient:
+    """What torch calls with the gradients of several tensors; not where none of them has one."""
+
+    __slots__ = ("function",)
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def __call__(self, gradients: Sequence[Any]) -> Any:
+        if any(gradient is not None for gradient in gradients):
+            self.function(gradients)
+
+
 def if_gradient(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``hook``, called with a gradient only. What torch itself registers to wait for several tensors' gradients counts
-    the calls, and takes None as what eager has for a tensor that is not reached."""
+    """``hook``, called with a gradient only."""
+    if isinstance(hook, IfGradient) or _waits_for_several(hook):
+        return hook
+    return IfGradient(hook)
+
+
+def _waits_for_several(hook: Any) -> bool:
+    """Whether torch has registered the hook to wait for several tensors' gradients. It counts the calls, and takes None
+    as what eager has for a tensor that is not reached."""
     name = getattr(hook, "__qualname__", "")
-    waits = name.startswith("register_multi_grad_hook.") and hook.__module__ == "torch.autograd.graph"
-    return hook if waits or isinstance(hook, IfGradient) else IfGradient(hook)
+    if not name.startswith("register_multi_grad_hook.") or hook.__module__ != "torch.autograd.graph":
+        return False
+    cells = dict(zip(hook.__code__.co_freevars, hook.__closure__ or (), strict=True))
+    if "fn" not in cells:
+        return False
+    if not isinstance(cells["fn"].cell_contents, _IfAnyGradient):
+        cells["fn"].cell_contents = _IfAnyGradient(cells["fn"].cell_contents)
+    return True
 
 
 class ResultHooks(dict[int, Any]):
