@@ -38,8 +38,8 @@ def _edge_of_input(node: Any, index: int) -> tuple[Any, int] | None:
     apart = getattr(node, "edges", {}).get(index)
     if apart is not None:  # a node of its own leads there
         delivery, index = apart
-        edges = [edge for edge in delivery.grad_fn.next_functions if edge[0] is not None]
-        return edges[index]
+        leading: list[tuple[Any, int]] = [e for e in delivery.grad_fn.next_functions if e[0] is not None]
+        return leading[index]
     needed = [i for i, needs in enumerate(node.needs_input_grad) if needs]
     edges = [edge for edge in node.next_functions if edge[0] is not None]
     return dict(zip(needed, edges, strict=True)).get(index)

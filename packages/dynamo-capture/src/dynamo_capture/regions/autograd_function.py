@@ -224,7 +224,7 @@ def _trace_backward(tx: Trace, call: _Call, forward: Body) -> tuple[Body, list[N
         call.ctx.unpacked
     ):  # a backward that does not use one of them is refused all the same if that was overwritten
         for value in call.ctx.saved:
-            if isinstance(value, TensorValue):
+            if isinstance(value, TensorValue) and value.meta.cls in (torch.Tensor, torch.nn.Parameter):
                 body.use(value.node)
                 body.pinned.add(body.parent.use(value.node))
     items = [tx.force(v) for v in found.items] if isinstance(found, TupleValue) else [found]
