@@ -164,6 +164,17 @@ def test_a_program_is_like_itself(name):
         torch.set_grad_enabled(True)
 
 
+class _NotIterated(list):
+    def __iter__(self):
+        return 3
+
+
+def test_contents_are_read_past_what_a_class_says_of_iterating():
+    outcome = observe(lambda x: _NotIterated([x * 2]), torch.ones(2, requires_grad=True))
+    other = observe(lambda x: _NotIterated([x * 3]), torch.ones(2, requires_grad=True))
+    assert any("after backward" in line for line in differences(outcome, other))
+
+
 def test_arrays_are_compared_to_the_bit():
     pytest.importorskip("numpy")
     expected = observe(lambda x: x.numpy(), torch.ones(2, 3))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterator
-from typing import Any
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import torch
 
@@ -81,16 +81,22 @@ class Describer:
         return found
 
 
+_ITEMS: Final[Mapping[type, Callable[[Any], Iterable[Any]]]] = {
+    list: list.__iter__,
+    tuple: tuple.__iter__,
+    dict: dict.values,
+}
+
+
 def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors in lists, tuples and values of dicts."""
-    if isinstance(value, torch.Tensor):
+    """The tensors in lists, tuples and values of dicts, past what their classes say of iterating."""
+    kinds = type(value).__mro__
+    if torch.Tensor in kinds:
         yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from tensors_in(item)
-    elif isinstance(value, dict):
-        for item in value.values():
-            yield from tensors_in(item)
+    for kind, items in _ITEMS.items():
+        if kind in kinds:
+            for item in items(value):
+                yield from tensors_in(item)
 
 
 def memories(values: Any) -> frozenset[int]:
