@@ -169,6 +169,19 @@ class _NotIterated(list):
         return 3
 
 
+class _NotPrinted:
+    def __eq__(self, other):
+        return True
+
+    def __repr__(self):
+        return 3
+
+
+def test_no_code_of_the_program_prints_its_objects():
+    outcome = observe(lambda x: _NotPrinted(), torch.ones(2))
+    assert not differences(outcome, observe(lambda x: _NotPrinted(), torch.ones(2)))
+
+
 def test_contents_are_read_past_what_a_class_says_of_iterating():
     outcome = observe(lambda x: _NotIterated([x * 2]), torch.ones(2, requires_grad=True))
     other = observe(lambda x: _NotIterated([x * 3]), torch.ones(2, requires_grad=True))

@@ -38,9 +38,13 @@ def parts_of(value: Any) -> Parts:
 
 
 def _is_told_by_its_text(kind: type) -> bool:
-    """Whether instances are printed in words of their own; a class of the program compares by value, too."""
+    """Whether instances are printed in words of their own, by no code of the program's, which may have effects; a
+    class of the program compares by value, too."""
     from_python = bool(kind.__flags__ & _HEAP_TYPE)
-    return kind.__repr__ is not _BY_ADDRESS and not (from_python and kind.__eq__ is _BY_IDENTITY)
+    text: object = kind.__repr__
+    if text is _BY_ADDRESS or isinstance(text, types.FunctionType):
+        return False
+    return not (from_python and kind.__eq__ is _BY_IDENTITY)
 
 
 def _own_attributes(value: Any, kinds: tuple[type, ...]) -> dict[str, Any]:
