@@ -32,7 +32,7 @@ import re
 import subprocess
 import sys
 import traceback
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
@@ -88,7 +88,7 @@ def main(draw: Draw, comparing: Comparing | None = None, compare: Compare | None
     parser.add_argument("--seed", default="1")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--backend", default="eager", help="a backend's name, or several with commas")
-    parser.add_argument("--only", type=int, help="the number of one program, run in this process")
+    parser.add_argument("--only", help="numbers of programs, with commas, run in this process")
     parser.add_argument("--from", dest="first", type=int, help=argparse.SUPPRESS)
     parser.add_argument(
         "--shrink", action="store_true", help="print failing programs without what they do not need"
@@ -111,15 +111,15 @@ def _fill_new_memory() -> None:
         os.execve(sys.executable, [sys.executable, *sys.argv], {**os.environ, "MALLOC_PERTURB_": "85"})
 
 
-def _numbers(options: argparse.Namespace) -> range | None:
+def _numbers(options: argparse.Namespace) -> Sequence[int] | None:
     if options.only is not None:
-        return range(options.only, options.only + 1)
+        return [int(number) for number in options.only.split(",")]
     if options.first is not None:
         return range(options.first, options.first + options.count)
     return None
 
 
-def _run_here(draw: Draw, judge: Compare, numbers: range, options: argparse.Namespace) -> int:
+def _run_here(draw: Draw, judge: Compare, numbers: Sequence[int], options: argparse.Namespace) -> int:
     failed = 0
     for number in numbers:
         source = draw(Random(f"{options.seed} {number}"))

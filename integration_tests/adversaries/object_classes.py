@@ -3,33 +3,10 @@
 # ruff: noqa: E501  # programs, as text
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from random import Random
 
-NUMBERS = ("0", "1", "-2", "3", "True", "2.5", "n")
-NAMES = ("a", "b", "c", "d", "p", "q", "missing")
-
-
-@dataclass
-class Shape:
-    """A class that a program has: its name, how an instance is made, and which attributes it may have."""
-
-    name: str
-    arguments: Sequence[str] = ()
-    names: list[str] = field(default_factory=lambda: list(NAMES))
-    methods: list[str] = field(default_factory=list)
-    base: str = "object"
-
-    def make(self, random: Random) -> str:
-        if self.base == "call":  # an expression, not a class
-            return self.name
-        return f"{self.name}({', '.join(self.arguments)})"
-
-    def prepared(self, random: Random) -> list[str]:
-        return (
-            [f"o.{random.choice(self.names)} = {random.choice(NUMBERS[:5])}"] if self.base == "object" else []
-        )
+from object_kinds import READY
+from object_shapes import NAMES, NUMBERS, Shape
 
 
 def classes(random: Random) -> tuple[str, list[Shape]]:
@@ -209,113 +186,3 @@ def _body(random: Random, base: str) -> tuple[list[str], list[str]]:
         special = kind.removeprefix("bad_").removeprefix("gen_")
         lines.append(f"    def __{special}__{SPECIALS[kind]}")
     return lines, names
-
-
-_DATA = """\
-@dataclasses.dataclass{options}
-class B:
-    a: int = 1
-    b: object = None
-    c: list = dataclasses.field(default_factory=list)
-    d: typing.ClassVar[int] = 4
-    def __post_init__(self):
-        LOG.append('post')
-"""
-READY: list[tuple[str, Shape]] = [
-    *(
-        (_DATA.format(options=options), Shape("B", ("2", "x + 1" if False else "3")))
-        for options in (
-            "",
-            "(frozen=True)",
-            "(order=True)",
-            "(slots=True)",
-            "(eq=False)",
-            "(kw_only=False, unsafe_hash=True)",
-        )
-    ),
-    (
-        "class B(enum.Enum):\n    a = 1\n    b = 2\n    c = 1\n    @property\n    def p(self):\n        return self.value + 1\n    def q(self):\n        return self.name\n",
-        Shape("B.a", base="call"),
-    ),
-    ("class B(enum.IntFlag):\n    a = 1\n    b = 2\n    d = 4\n", Shape("(B.a | B.b)", base="call")),
-    ("B = collections.namedtuple('B', 'a b c', defaults=[3])\n", Shape("B", ("1", "2"))),
-    (
-        "class B(typing.NamedTuple):\n    a: int\n    b: int = 5\n    @property\n    def p(self):\n        return self.a + self.b\n",
-        Shape("B", ("1",)),
-    ),
-    (
-        "class B(enum.Enum):\n    a = 'x'\n    b = 'y'\n    @classmethod\n    def _missing_(cls, value):\n        return cls.b\n",
-        Shape("B('z')", base="call"),
-    ),
-    (
-        "def fn(a, b=2, *c, d=4):\n    'doc'\n    return (a, b, c, d)\nfn.a = 'attribute'\nB = functools.partial(fn, 1, d=5)\n",
-        Shape("functools.partial(fn, 1, d=5)", base="call"),
-    ),
-    (
-        "@functools.lru_cache\ndef fn(a=1, b=2):\n    LOG.append('run')\n    return (a, b)\n",
-        Shape("fn", base="call"),
-    ),
-    (
-        "@functools.singledispatch\ndef fn(a=1):\n    return 'other'\n@fn.register\ndef _(a: int):\n    return 'int'\n",
-        Shape("fn", base="call"),
-    ),
-    (
-        "def deco(f):\n    @functools.wraps(f)\n    def inner(*args, **kwargs):\n        LOG.append('inner')\n        return f(*args, **kwargs)\n    return inner\n@deco\ndef fn(a=1, *, q=2):\n    'the doc'\n    return a, q\n",
-        Shape("fn", base="call"),
-    ),
-    (
-        "class K:\n    def a(self, *args):\n        return args\n    @classmethod\n    def b(cls):\n        return cls\nk = K()\n",
-        Shape("k.a", base="call"),
-    ),
-    ("", Shape("iter([1, 2, 3])", base="call")),
-    ("", Shape("(i * i for i in range(3))", base="call")),
-    (
-        "def gen():\n    try:\n        got = yield 1\n        LOG.append(got)\n        yield 2\n    except KeyError as e:\n        LOG.append(where(e))\n        yield 3\n    finally:\n        LOG.append('closed')\n",
-        Shape("gen()", base="call"),
-    ),
-    (
-        "async def co():\n    return 3\n",
-        Shape("(lambda c: (c.close(), type(c).__name__, hasattr(c, 'send')))(co())", base="call"),
-    ),
-    ("def fn(self=None, a=1):\n    return a\n", Shape("staticmethod(fn)", base="call")),
-    ("def fn(self=None, a=1):\n    return a\n", Shape("classmethod(fn)", base="call")),
-    ("def fn(self=None, a=1):\n    'doc'\n    return a\n", Shape("property(fn)", base="call")),
-    ("def fn(self=None, a=1):\n    return a\n", Shape("fn", base="call")),
-    ("", Shape("(lambda a=1, *b: (a, b))", base="call")),
-    ("", Shape("{'a': 1, 2: 'b'}", base="call")),
-    ("", Shape("{1: 2}.keys()", base="call")),
-    ("", Shape("slice(1, 2)", base="call")),
-    ("", Shape("range(1, 7, 2)", base="call")),
-    ("", Shape("types.SimpleNamespace(a=1, b=2)", base="call")),
-    ("", Shape("collections.OrderedDict(a=1)", base="call")),
-    ("", Shape("collections.defaultdict(list)", base="call")),
-    ("", Shape("collections.deque([1, 2], 3)", base="call")),
-    ("", Shape("collections.Counter('aab')", base="call")),
-    ("", Shape("ValueError('a', 2)", base="call")),
-    ("", Shape("torch.ones(2)", base="call")),
-    ("", Shape("torch.nn.Parameter(torch.ones(2))", base="call")),
-    ("", Shape("torch.ones(3).numpy()", base="call")),
-    ("", Shape("torch.nn.Linear(2, 2)", base="call")),
-    ("", Shape("torch.float32", base="call")),
-    ("", Shape("torch.Size([1, 2])", base="call")),
-    ("", Shape("super", base="call")),
-    ("", Shape("3", base="call")),
-    ("", Shape("'text'", base="call")),
-    ("", Shape("b'bytes'", base="call")),
-    ("", Shape("frozenset([1])", base="call")),
-    ("", Shape("{1, 2}", base="call")),
-    ("", Shape("(1, 'a', 2.5)", base="call")),
-    ("", Shape("None", base="call")),
-    ("", Shape("len", base="call")),
-    ("", Shape("[].append", base="call")),
-    ("", Shape("torch.add", base="call")),
-    ("", Shape("types.MappingProxyType({'a': 1})", base="call")),
-    ("", Shape("operator.itemgetter(1)", base="call")),
-    ("", Shape("enumerate('ab')", base="call")),
-    ("", Shape("zip('ab', [1, 2])", base="call")),
-    ("", Shape("map(str, [1, 2])", base="call")),
-    ("", Shape("reversed([1, 2])", base="call")),
-    ("", Shape("iter('ab')", base="call")),
-    ("", Shape("typing.List[int]", base="call")),
-]
-"""Classes and objects that are not put together at random."""

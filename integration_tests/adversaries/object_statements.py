@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from random import Random
 
-from object_classes import Shape
+from object_shapes import Shape
 
 Statement = Callable[[Random, Shape], list[str]]
 
@@ -250,7 +250,123 @@ def made(random: Random, shape: Shape) -> list[str]:
     )  # fmt: skip
 
 
+def through_class(random: Random, shape: Shape) -> list[str]:
+    """The class is changed through the object, and the object's class is another one."""
+    name, value = (
+        _name(random, shape),
+        random.choice(
+            ["n", "x", "lambda self, *a: 7", "property(lambda self: 8)", "staticmethod(len)", "None", "[1]"]
+        ),
+    )
+    owner = random.choice(["type(o)", "o.__class__", "type(o).__mro__[1]"])
+    lines = random.choice(
+        [
+            [f"{owner}.{name} = {value}", f"out.append(type(o.{name}).__name__)"],
+            [f"setattr({owner}, {name!r}, {value})", f"out.append(hasattr(o, {name!r}))"],
+            [f"del {owner}.{name}", f"out.append(hasattr(o, {name!r}))"],
+            [f"out.append({name!r} in vars({owner}))"],
+            [f"out.append(inspect.getattr_static(o, {name!r}, 'none') is getattr({owner}, {name!r}, None))"],
+            ["class Other(type(o)):", "    extra = 3", "v = Other.__new__(Other)", "out.append((v.extra, isinstance(v, type(o))))"],
+            ["o.__class__ = type(o)", "out.append(type(o).__name__)"],
+            ["out.append(super(type(o), o).__init__ is not None)"],
+            [f"out.append(super(type(o), o).{name})"],
+            ["out.append([k for k in vars(type(o)) if k[0] != '_'])"],
+            ["out.append(type(o).__subclasses__())"],
+            ["out.append(sorted(type(o).__annotations__))"],
+        ]
+    )  # fmt: skip
+    return [f"mine({owner})", *lines]
+
+
+def in_kind(random: Random, shape: Shape) -> list[str]:
+    """What is particular to data classes, enumerations, named tuples, mappings, iterators, weak references."""
+    return random.choice(
+        [
+            ["out.append(dataclasses.asdict(o))"],
+            ["out.append(dataclasses.replace(o, a=n))"],
+            ["out.append([f.name for f in dataclasses.fields(o)])"],
+            ["out.append(dataclasses.is_dataclass(o))"],
+            ["out.append((o.name, o.value))"],
+            ["out.append(list(type(o)))"],
+            ["out.append(type(o)['a'])"],
+            ["out.append(type(o)(2))"],
+            ["out.append(o in type(o))"],
+            ["out.append(o is type(o).a)"],
+            ["out.append((o._replace(a=n), o._asdict(), o._fields))"],
+            ["out.append(o.get('a', n))"],
+            ["out.append(o.pop('a', n))"],
+            ["out.append(o.setdefault('zz', x) is x)", "out.append(list(o))"],
+            ["o.update(zz=n)", "out.append(o)"],
+            ["out.append(o | {'zz': n})"],
+            ["v = o.popitem()", "o[v[0]] = v[1]", "out.append((v, list(o)))"],
+            ["out.append((o.keys() & {'a'}, list(o.items())))"],
+            ["out.append({**o, 'zz': n})"],
+            ["out.append([*o, n])"],
+            ["a, *b = o", "out.append((a, b))"],
+            ["o.append(n)", "out.append(o.index(n))"],
+            ["o.add(n)", "out.append(n in o)"],
+            ["out.append(o())"],
+            ["out.append(o() is o)"],
+            ["v = weakref.ref(o)", "out.append(v() is o)"],
+            ["V = weakref.WeakKeyDictionary()", "V[o] = n", "out.append(V[o])"],
+            ["out.append((o.get(), type(o.set(n)).__name__))"],
+            ["mine(o)", "o.__defaults__ = (n,)", "out.append(o())"],
+            ["mine(o)", "o.__code__ = (lambda *a, **k: 77).__code__", "out.append(o())"],
+            ["mine(o)", "o.__name__ = 'renamed'", "out.append(o.__name__)"],
+            ["out.append((o.__defaults__, o.__kwdefaults__, o.__closure__ is None))"],
+            ["mine(o)", "o.__wrapped__ = len", "out.append(inspect.unwrap(o) is len)"],
+            ["out.append(functools.reduce(operator.add, o))"],
+            ["out.append(list(itertools.chain(o, [n])))"],
+            ["out.append(dict.fromkeys(o, n))"],
+            ["out.append(iter(o))"],
+            ["v = iter(o)", "next(v)", "out.append(v)"],
+            ["out.append(enumerate(o))"],
+            ["out.append(reversed(o))"],
+            ["out.append(set(o))"],
+            ["out.append(copy.deepcopy(o))"],
+            ["v = copy.copy(o)", "out.append((type(v).__name__, v is o))"],
+            ["out.append(sorted(o, key=str))"],
+            ["out.append(o.__reduce_ex__(2)[0].__name__)"],
+            ["out.append(repr(o)[:1])"],
+            ["out.append(str(o)[:3])"],
+            ["out.append(f'{o}'[:2])"],
+            ["out.append('%s' % (o,) == str(o))"],
+            ["out.append({n: o}.get(n) is o)"],
+            ["out.append(o == copy.copy(o))"],
+            ["out.append(any(v is o for v in [n, o]))"],
+            ["out.append([1, o, 'a'].index(o))"],
+            ["out.append((o, n) == (o, n))"],
+            ["out.append(n in [o])", "out.append(o in (n, o))"],
+            ["global G", "G = o", "out.append(G is o)", "del G"],
+            ["globals()['G'] = n", "out.append(G + 1)"],
+            ["with contextlib.ExitStack() as s:", "    out.append(s.enter_context(o))", "    x = x + 1"],
+            ["with torch.no_grad():", "    out.append(o(1) if callable(o) else torch.is_grad_enabled())"],
+            ["isinstance(o, type(o)) and out.append(1)", "x = x + (1 if o else 2)"],
+            ["out.append(min(o, default=n))"],
+            ["out.append(o.__sizeof__() > 0)"],
+            ["out.append(max(o, n))"],
+            ["out.append(pow(o, 2))"],
+            ["out.append(o[::2])"],
+            ["out.append(o[1:])"],
+            ["o[1:] = [n]", "out.append(o)"],
+            ["out.append(o.a.b)"],
+            ["o.a += n", "out.append(o.a)"],
+            ["out.append(slice(o, n).start is o)"],
+            ["out.append(bytes(o))"],
+            ["out.append(complex(o))"],
+            ["out.append(range(o)[-1])"],
+            ["out.append(list(zip(o, 'abc')))"],
+            ["out.append(x[o])"],
+            ["out.append(x + o)"],
+            ["out.append(torch.tensor(o))"],
+            ["out.append(torch.is_tensor(o) or isinstance(o, torch.Tensor))"],
+            ["out.append(x.reshape(o))"],
+        ]
+    )  # fmt: skip
+
+
 STATEMENTS: tuple[Statement, ...] = (
     read, read, has, has, write, delete, ask, ask, call, operate, builtin, builtin, builtin, special, raising, raising, made,
+    through_class, in_kind, in_kind, in_kind,
 )  # fmt: skip
 """Kinds of statements, as often as they are drawn."""

@@ -14,12 +14,15 @@ from random import Random
 from typing import Any
 
 from driver import main
-from object_classes import Shape, classes
+from object_classes import classes
+from object_shapes import Shape
 from object_statements import STATEMENTS
 from tensor_classes import tensor_program
 
 PRELUDE = '''\
-import abc, collections, contextlib, dataclasses, enum, functools, inspect, operator, sys, traceback, types, typing
+import abc, array, collections, contextlib, contextvars, copy, dataclasses, datetime, decimal, enum, fractions
+import functools, inspect, itertools, operator, pathlib, random, re, string, sys, threading
+import traceback, types, typing, weakref
 import torch
 
 LOG = []
@@ -31,7 +34,13 @@ def where(error):
 
 
 def told(error):
-    return type(error).__name__, str(error)
+    """How deep the recursion was when Python ended it, which its words depend on, is not the same compiled."""
+    return type(error).__name__, str(error) if type(error) is not RecursionError else ""
+
+
+def mine(value):
+    """What other programs use, too, is not changed."""
+    assert value.__module__ == __name__
 
 '''
 

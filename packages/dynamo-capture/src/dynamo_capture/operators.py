@@ -12,18 +12,22 @@ from dynamo_capture import containers, floats, numpy_types
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.floats import is_open
 from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY, BinaryOperator, can_meet, check_metaclass
+from dynamo_capture.runtime import builtin_base
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     FALSE,
     TRUE,
+    BuiltinMethod,
     Const,
     DictValue,
     DictView,
     FunctionValue,
     ListValue,
+    MethodValue,
     ObjectValue,
     OpaqueValue,
+    PartialValue,
     SequenceValue,
     SetValue,
     SliceValue,
@@ -61,6 +65,8 @@ _RELATIONS: dict[str, tuple[RelationOp, bool]] = {
 }
 _PLAIN = (int, float, bool, complex, str, bytes, type(None))
 
+_READ_AGAIN = (TupleValue, MethodValue, BuiltinMethod, PartialValue)
+"""What is a value of its own for each path that leads to it, while nobody asks whether it is one object."""
 _SHOWN = {"**": "** or pow()"}
 """What errors call an operator, where that is not as it is written."""
 
@@ -211,7 +217,7 @@ class Operators:
                     return found
             elif isinstance(receiver, TensorValue):
                 return tx.tensors.call_function(plain.function, [lhs, rhs], {})
-        self._refuse(BINARY[symbol].function, lhs, rhs)
+        self._refuse(BINARY[symbol].function, lhs, rhs, symbol)
         if symbol in ("*", "*=") and any(
             isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__index__")
             for value in (lhs, rhs)
@@ -227,8 +233,12 @@ class Operators:
             )
         raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
 
-    def _refuse(self, function: Callable[..., Any], lhs: Value, rhs: Value) -> None:
-        """Raise what Python raises for operands of these builtin classes, if it does for any content."""
+    def _refuse(self, function: Callable[..., Any], lhs: Value, rhs: Value, symbol: str = "") -> None:
+        """Raise what Python raises for operands of these classes, if it does for any content."""
+        if symbol in ("%", "%=") and issubclass(
+            lhs.python_type(), (str, bytes, bytearray)
+        ):  # formats the other
+            return
         one, other = _sample(lhs), _sample(rhs)
         if one is not None and other is not None:
             self._tx.fold(lambda: function(one[0], other[0]))
@@ -363,7 +373,9 @@ class Operators:
         )
 
     def equal_or_same(self, lhs: Value, rhs: Value) -> bool:
-        """``lhs is rhs or lhs == rhs``, as containers compare."""
+        """``lhs is rhs or lhs == rhs``, as containers compare; tuples that are one are equal, too."""
+        if isinstance(lhs, TupleValue) and isinstance(rhs, TupleValue):
+            return containers.equal(self._tx, lhs, rhs)
         return self.same(lhs, rhs) or self._tx.truth(self.compare("==", lhs, rhs))
 
     def same(self, lhs: Value, rhs: Value) -> bool:
@@ -373,12 +385,22 @@ class Operators:
         for value in (lhs, rhs):
             if isinstance(value, ObjectValue):
                 self._tx.attributes.guard_type(value)
+        one, other = lhs.identity(), rhs.identity()
         if is_mutable(lhs) and is_mutable(rhs):
-            if lhs.source is not None and rhs.source is not None and lhs.identity() is not rhs.identity():
+            if lhs.source is not None and rhs.source is not None and one is not other:
                 self._tx.guards.distinct([lhs.source, rhs.source])
             if isinstance(lhs, TensorValue):
                 return False
-        one, other = lhs.identity(), rhs.identity()
+        elif (
+            type(lhs) is type(rhs)
+            and isinstance(lhs, _READ_AGAIN)
+            and lhs.source is not None
+            and rhs.source is not None
+        ):
+            if one is other:
+                self._tx.guards.same(lhs.source, rhs.source)
+            else:
+                self._tx.guards.distinct([lhs.source, rhs.source])
         if one is other:
             return True
         if isinstance(lhs, Const) and isinstance(rhs, Const) and type(one) is type(other):
@@ -395,6 +417,8 @@ def _sample(value: Value) -> tuple[Any] | None:
     if isinstance(value, Const):
         return (value.value,)
     cls = value.python_type()
+    if isinstance(value, ObjectValue) and builtin_base(cls) is object and not hasattr(cls, "__index__"):
+        return (type(cls.__name__, (), {})(),)  # whose special methods have been asked
     return (cls(),) if cls in (list, tuple, dict, set, frozenset) else None
 
 

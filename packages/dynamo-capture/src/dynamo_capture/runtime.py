@@ -23,6 +23,8 @@ from fx_interface.undo import has_left_something
 _log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()
 _HEAP_TYPE = 1 << 9
+C_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+"""What reads and writes a place that an object has beside its ``__dict__``."""
 _TRACEBACK: Any = vars(BaseException)["__traceback__"]
 
 
@@ -128,9 +130,7 @@ def set_attribute(owner: Any, name: str, value: Any) -> None:
     """``object.__setattr__``, past what the class defines; instance dictionaries take any name."""
     space = instance_dict(owner)
     found = next((base.__dict__[name] for base in type(owner).__mro__ if name in base.__dict__), None)
-    if isinstance(space, dict) and not isinstance(
-        found, (types.MemberDescriptorType, types.GetSetDescriptorType)
-    ):
+    if isinstance(space, dict) and not isinstance(found, C_SLOTS):
         space[name] = value
         return
     try:

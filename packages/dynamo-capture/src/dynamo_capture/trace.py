@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dynamo_capture import wrapping_iterators  # noqa: F401  # fills the table of wrappers
+from dynamo_capture import tracebacks, wrapping_iterators  # noqa: F401  # fills the table of wrappers
 from dynamo_capture.asking import Asking, Place
 from dynamo_capture.attributes import Attributes
 from dynamo_capture.bytecode.resume_code import ResumeCodes
@@ -331,6 +331,7 @@ class Trace:
         if isinstance(error, AttributeError) and error.obj is not None and is_known(error.obj):
             made.attrs["obj"] = self.known(error.obj)
         self.put_in_context(made)
+        tracebacks.keep_frames(made, error)
         return made
 
     def put_in_context(self, raised: Value) -> None:

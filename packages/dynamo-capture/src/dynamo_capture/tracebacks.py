@@ -13,6 +13,7 @@ def g(x):
 from __future__ import annotations
 
 import os
+import types
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.values import NONE, ObjectValue, Value
@@ -41,6 +42,22 @@ def note(frame: Frame, step: Step, raised: Any) -> None:
     entry = TracebackValue(of(frame.tx, raised), frame.code, frame.globals.real, step.offset, line)
     raised.attrs[_NAME] = entry
     frame.tx.effects.attribute(raised, _NAME)
+
+
+def keep_frames(made: ObjectValue, error: BaseException) -> None:
+    """``made`` stands for an exception that came up in a library that the trace has called, below its own frames."""
+    found: list[types.TracebackType] = []
+    entry = error.__traceback__
+    while entry is not None:
+        is_own = entry.tb_frame.f_code.co_filename.startswith(_OWN_FILES)
+        found = [] if is_own else [*found, entry]
+        entry = entry.tb_next
+    following: Value = NONE
+    for entry in reversed(found):
+        frame = entry.tb_frame
+        following = TracebackValue(following, frame.f_code, frame.f_globals, entry.tb_lasti, entry.tb_lineno)
+    if found:
+        made.attrs[_NAME] = following
 
 
 def of(tx: Trace, exception: Value) -> Value:

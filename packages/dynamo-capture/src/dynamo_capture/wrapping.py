@@ -319,9 +319,8 @@ def _builtin_method(tx: Trace, real: Any, source: Source) -> Value:
         return _by_identity(tx, real, source)
     tx.guards.type_is(source, type(real))
     tx.guards.equals(AttrSource(source, "__name__"), real.__name__)
-    made = BuiltinMethod(tx.wrap(real.__self__, AttrSource(source, "__self__")), real.__name__)
-    made.source = source
-    return made
+    receiver = tx.wrap(real.__self__, AttrSource(source, "__self__"))
+    return BuiltinMethod(receiver, real.__name__, source, real)
 
 
 @wraps(torch.Generator, *numpy_types.GENERATORS)
@@ -340,7 +339,7 @@ def _method(tx: Trace, real: Any, source: Source) -> Value:
         return BuiltinMethod(tx.wrap(real.__self__, known_object(real.__self__)), real.__name__)
     tx.guards.type_is(source, types.MethodType)
     receiver = tx.wrap(real.__self__, AttrSource(source, "__self__"))
-    return MethodValue(tx.wrap(real.__func__, AttrSource(source, "__func__")), receiver, source)
+    return MethodValue(tx.wrap(real.__func__, AttrSource(source, "__func__")), receiver, source, real)
 
 
 @wraps(functools.partial)
@@ -461,7 +460,8 @@ def _tensor(tx: Trace, real: Any, source: Source) -> Value:
 def _tuple(tx: Trace, real: Any, source: Source) -> Value:
     tx.guards.type_is(source, type(real))
     tx.guards.length(source, real)
-    return TupleValue([Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)], type(real), source)
+    items: list[Value] = [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
+    return TupleValue(items, type(real), source, real)
 
 
 @wraps(list, collections.deque)

@@ -13,7 +13,6 @@ from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.attributes.lookup import (
     ABSENT,
     C_METHODS,
-    C_SLOTS,
     Lookup,
     Missing,
     dict_item,
@@ -23,7 +22,7 @@ from dynamo_capture.attributes.lookup import (
     is_property,
 )
 from dynamo_capture.errors import GraphBreak, UserRaise
-from dynamo_capture.runtime import builtin_base
+from dynamo_capture.runtime import C_SLOTS, builtin_base
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     NONE,

@@ -14,15 +14,15 @@ import torch
 from dynamo_capture.attributes.lookup import (
     ABSENT,
     C_METHODS,
-    C_SLOTS,
     LIBRARIES,
     Lookup,
     goes_first,
     is_immutable,
     is_property,
 )
-from dynamo_capture.errors import UserRaise
+from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.known_objects import is_known
+from dynamo_capture.runtime import C_SLOTS
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
 from fx_interface.source import AttrSource, ImportedModuleSource, InstanceDictSource, ItemSource, Source
@@ -196,6 +196,7 @@ class KnownAttributes(Lookup):
 
     def _of_function(self, owner: Const, name: str) -> Value:
         tx, function = self._tx, owner.value
+        self._check_own(function)
         source = owner.source if owner.source is not None else known_object(function)
         if name == "__dict__":
             return tx.wrap(vars(function), InstanceDictSource(source))
@@ -217,6 +218,14 @@ class KnownAttributes(Lookup):
         """A name (or text) of a class or function has been read; those of libraries stay."""
         if str(owner.__module__).partition(".")[0] not in LIBRARIES:
             self._tx.guards.equals(AttrSource(source, name), getattr(owner, name))
+
+    def _check_own(self, owner: Any) -> None:
+        """The graph ends where the trace has changed the dictionary of an object that it knows as it was."""
+        space = self._tx.wrapping.value_of(vars(owner))
+        if space is not None and self._tx.effects.has_changed(space):
+            raise GraphBreak(
+                "CAP214", f"an attribute of {owner!r} is read, whose dictionary has been changed"
+            )
 
     def _guard_own(self, owner: Any, name: str) -> None:
         """An attribute of an object that is known, but has attributes of its own, has been read."""
@@ -242,6 +251,7 @@ class KnownAttributes(Lookup):
         ):
             return tx.calls.call_known(Const(found.fget), [owner], {})
         if isinstance(real, _WITH_OWN_ATTRIBUTES):
+            self._check_own(real)
             self._guard_own(real, {"value": "_value_", "name": "_name_"}.get(name, name))
         value = tx.fold(lambda: getattr(real, name))
         if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)) and value.__self__ is real:

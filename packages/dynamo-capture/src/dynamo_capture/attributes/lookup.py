@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import guards
 from dynamo_capture.known_objects import is_known
+from dynamo_capture.runtime import instance_dict
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
@@ -24,8 +25,6 @@ C_METHODS = (
     types.ClassMethodDescriptorType,
     types.BuiltinFunctionType,
 )
-C_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
-"""What reads and writes a place that an object has beside its ``__dict__``."""
 LIBRARIES = frozenset({"torch", *sys.stdlib_module_names})
 
 
@@ -118,7 +117,7 @@ def is_immutable(cls: type) -> bool:
 
 
 def instance_dict_of(real: Any) -> dict[str, Any] | None:
-    space = getattr(real, "__dict__", None)
+    space = instance_dict(real)
     return space if isinstance(space, dict) else None
 
 

@@ -10,7 +10,6 @@ import guards
 from dynamo_capture.attributes.lookup import (
     ABSENT,
     C_METHODS,
-    C_SLOTS,
     Lookup,
     dict_item,
     instance_dict_of,
@@ -18,6 +17,7 @@ from dynamo_capture.attributes.lookup import (
 )
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.known_objects import is_known
+from dynamo_capture.runtime import C_SLOTS
 from dynamo_capture.sources import known_object
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (

@@ -10,7 +10,6 @@ import torch
 
 from dynamo_capture.attributes.lookup import (
     ABSENT,
-    C_SLOTS,
     Missing,
     instance_dict_of,
     is_data_descriptor,
@@ -18,7 +17,9 @@ from dynamo_capture.attributes.lookup import (
 )
 from dynamo_capture.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.runtime import C_SLOTS
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
+from fx_interface.source import InstanceDictSource
 
 
 def _without_dict(cls: type, name: str, found: Any) -> str:
@@ -133,14 +134,19 @@ class WrittenAttributes(ModuleAttributes):
         written = obj.attrs.get(name, ABSENT)
         if written is not ABSENT:
             return written is not None
-        try:
-            self.plain_lookup(obj, name, False)
-        except Missing:
-            return False
         if slot is not None:
+            try:
+                self.plain_lookup(obj, name, False)
+            except Missing:
+                return False
             return True
         space = instance_dict_of(obj.real) if obj.real is not None else None
-        return space is not None and name in space
+        if space is None:
+            return False
+        if obj.source is not None:
+            guard = self._tx.guards.present if name in space else self._tx.guards.absent
+            guard(InstanceDictSource(obj.source), name)
+        return name in space
 
     def set_known(self, owner: Const, name: str, value: Value) -> None:
         """An attribute of a known function, class or module is set."""

@@ -7,13 +7,13 @@ import sys
 import types
 from typing import TYPE_CHECKING
 
-import torch
-
-from dynamo_capture import floats
+from dynamo_capture import floats, numpy_types
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.calls.slots import attribute_name, refuse
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.floats import is_open
+from dynamo_capture.operator_methods import check_metaclass
 from dynamo_capture.polyfills.sorting import sorted_by
 from dynamo_capture.special_methods import rely_on
 from dynamo_capture.torch_polyfills import substitute_for
@@ -217,19 +217,26 @@ def absolute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(tx.fold(lambda: abs(number)))
 
 
+_DIVIDED = (*numpy_types.ARRAYS, *numpy_types.SCALARS)
+"""Classes that come with a ``divmod`` of their own."""
+
+
 @handles(divmod)
 def quotient_and_rest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    one, other = args
     if any(isinstance(arg, ObjectValue) for arg in args):
         raise GraphBreak("CAP230", "divmod() of an object of the program")
+    if isinstance(one, Const) and isinstance(other, Const) and not (is_open(one) or is_open(other)):
+        check_metaclass(tx, one.value, "__divmod__")
+        check_metaclass(tx, other.value, "__rdivmod__")
+        return tx.calls.from_python(tx.fold(lambda: divmod(one.value, other.value)))
     for arg in args:
         tx.tensors.check_special(tx.force(arg), "__divmod__", "__rdivmod__")
-    kinds_of = [arg.python_type() for arg in args]
-    asked = zip(kinds_of, ("__divmod__", "__rdivmod__"), strict=True)
-    if any(issubclass(kind, torch.Tensor) for kind in kinds_of) or not any(
-        hasattr(k, name) for k, name in asked
-    ):
-        kinds = " and ".join(repr(message_name(kind)) for kind in kinds_of)
-        raise tx.raises(TypeError, f"unsupported operand type(s) for divmod(): {kinds}")
+    kinds = [arg.python_type() for arg in args]
+    divided = any(issubclass(kind, _DIVIDED) for kind in kinds)
+    if not (divided or all(kind in (int, float, bool) for kind in kinds)):
+        names = " and ".join(repr(message_name(kind)) for kind in kinds)
+        raise tx.raises(TypeError, f"unsupported operand type(s) for divmod(): {names}")
     return tx.inliner.call_function(Const(substitute_for(divmod)), args, {})
 
 

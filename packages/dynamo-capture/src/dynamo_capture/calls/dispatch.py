@@ -66,6 +66,7 @@ from dynamo_capture.regions import (  # noqa: F401  # fill the table too
 from dynamo_capture.tensors.function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.tensors.operations import label_of
 from dynamo_capture.torch_polyfills import substitute_for
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     BuiltinMethod,
     Const,
@@ -165,7 +166,7 @@ class Calls:
         if isinstance(in_class, types.FunctionType):
             return tx.inliner.call_function(Const(in_class), [owner, *args], kwargs)
         if not callable(function):
-            raise tx.raises(TypeError, f"{kind.__name__!r} object is not callable")
+            raise tx.raises(TypeError, f"{message_name(kind)!r} object is not callable")
         raise GraphBreak("CAP230", f"a call of {owner.describe()}, which is not written in Python")
 
     def _by_modes(self, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
@@ -386,7 +387,7 @@ class Calls:
             generic: Any = real
             return tx.known(tx.fold(lambda: generic[self.python_object(key)]))
         if not hasattr(type(real), "__getitem__"):
-            raise tx.raises(TypeError, f"{type(real).__name__!r} object is not subscriptable")
+            raise tx.raises(TypeError, f"{message_name(type(real))!r} object is not subscriptable")
         index = tx.index(key)
         return tx.known(tx.fold(lambda: real[index]))
 
@@ -415,7 +416,7 @@ class Calls:
         if owner.real is not None and getattr(owner.real, SKIP_MARK, None):
             raise GraphBreak("CAP231", getattr(owner.real, SKIP_MARK))
         if call is None or not callable(call):
-            raise tx.raises(TypeError, f"{owner.cls.__name__!r} object is not callable")
+            raise tx.raises(TypeError, f"{message_name(owner.cls)!r} object is not callable")
         raise owner.unsupported("calling")
 
     def call_method_of_object(

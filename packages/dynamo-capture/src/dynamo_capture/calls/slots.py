@@ -49,12 +49,18 @@ _USES: dict[str, Callable[[Any], Any]] = {
     "__setitem__": lambda blank: operator.setitem(blank, 0, 0),
 }
 """How Python comes to look for a special method."""
+_SAME_SLOT = {"__delitem__": "__setitem__", "__setitem__": "__delitem__"}
+"""Pairs that share a slot: a class with one of them is asked for the other by name."""
 
 
 def refuse(tx: Trace, cls: type, name: str) -> UserRaise:
     """What Python raises where an instance of ``cls`` lacks the special method: it is asked, with a blank class."""
     if name in _USES:
-        blank = type(cls.__name__, (), {})()
+        other = _SAME_SLOT.get(name)
+        own: dict[str, Any] = {}
+        if other is not None and tx.attributes.in_class(cls, other) is not guards.ABSENT:
+            own[other] = None
+        blank = type(cls.__name__, (), own)()
         tx.fold(lambda: _USES[name](blank))
     return tx.raises(TypeError, f"{cls.__name__!r} object does not support {name}")
 
@@ -91,9 +97,9 @@ def call_slot(
             raise GraphBreak("CAP212", f"the hash of {receiver.describe()} is asked for")
         case "__init_subclass__" | "__setstate__" | "__reduce__" | "__reduce_ex__":
             raise receiver.unsupported(f"calling {name}")
-        case "__eq__" if receiver.base is None:
+        case "__eq__" if function is object.__eq__:
             return Const(True if tx.operators.same(receiver, args[0]) else NotImplemented)
-        case "__ne__" if receiver.base is None:
+        case "__ne__" if function is object.__ne__:
             return _is_unequal(tx, receiver, args[0])
         case "__str__" | "__repr__" | "__format__" if (
             receiver.base is None or function.__objclass__ is object

@@ -144,6 +144,8 @@ def is_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(torch.numel)
 def numel(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 1 and not isinstance(args[0], TensorValue):
+        return tx.tensors.call_function(torch.numel, args, kwargs)
     return args[0].call_method(tx, "numel", [], {})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from typing import Any
 
@@ -9,6 +10,7 @@ import torch
 
 import guards
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.per_class import once_per_class
 from dynamo_capture.sources import TensorAttributeSource
 from dynamo_capture.tensors.not_operations import check_is_known
 from dynamo_capture.tensors.operations import Operations
@@ -22,7 +24,28 @@ from dynamo_capture.values import (
     Value,
     size_value,
 )
+from dynamo_capture.values.tensor import PLAIN_CLASSES
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
+
+_OF_EVERY_OBJECT = frozenset(
+    (
+        *dir(object),
+        "__torch_function__",
+        "__deepcopy__",
+        "__setstate__",
+        "__dict__",
+        "__module__",
+        "__weakref__",
+    )
+) - {"__getattribute__", "__setattr__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
+
+
+@once_per_class
+def redefines(kind: type) -> bool:
+    """Whether a class has members of its own under names of torch's, which a compiled program would come to."""
+    of_torch = {torch.nn.Parameter, torch.nn.Buffer, *torch.nn.Parameter.__mro__}
+    own = {name for base in kind.__mro__ if base not in of_torch for name in vars(base)}
+    return any(hasattr(torch.Tensor, name) for name in own - _OF_EVERY_OBJECT)
 
 
 class TensorAttributes(Operations):
@@ -94,13 +117,23 @@ class TensorAttributes(Operations):
         owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
         return owner is not None and owner is not object and owner not in torch.Tensor.__mro__
 
+    def reads_own(self, cls: type, name: str) -> bool:
+        """Whether torch's method of this name, written in Python, asks for attributes that a class of the program
+        defines."""
+        if cls in PLAIN_CLASSES or not redefines(cls):
+            return False
+        method = inspect.unwrap(getattr(torch.Tensor, name, None))  # type: ignore[arg-type]
+        return isinstance(method, types.FunctionType) and any(
+            self.is_own(cls, read) for read in method.__code__.co_names
+        )
+
     def check_special(self, value: Value, *names: str) -> None:
         """Python asks the class of a tensor first what an operator or a builtin function means."""
         cls = value.meta.cls if isinstance(value, TensorValue) else torch.Tensor
         if cls is torch.Tensor or cls is torch.nn.Parameter:
             return
         for name in names:
-            if self.is_own(cls, name):
+            if self.is_own(cls, name) or self.reads_own(cls, name):
                 raise GraphBreak("CAP210", f"{name} of {cls.__name__}, a class of tensors")
 
     def own_attribute(self, owner: TensorValue, name: str) -> Value:

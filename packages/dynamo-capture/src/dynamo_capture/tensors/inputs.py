@@ -11,9 +11,9 @@ from torch.nn.parameter import is_lazy
 import guards
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.output import with_grad
-from dynamo_capture.per_class import once_per_class
 from dynamo_capture.sources import PlainTensorSource
 from dynamo_capture.tensors import state
+from dynamo_capture.tensors.attributes import redefines
 from dynamo_capture.tensors.overrides import overrides
 from dynamo_capture.values import TensorMeta, TensorValue
 from dynamo_capture.values.wrapper import dispatches
@@ -90,27 +90,6 @@ class Inputs:
             state.read(tx, made, real, source)
         self.inputs.append(made)
         return made
-
-
-_OF_EVERY_OBJECT = frozenset(
-    (
-        *dir(object),
-        "__torch_function__",
-        "__deepcopy__",
-        "__setstate__",
-        "__dict__",
-        "__module__",
-        "__weakref__",
-    )
-) - {"__getattribute__", "__setattr__", "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__"}
-
-
-@once_per_class
-def redefines(kind: type) -> bool:
-    """Whether a class has members of its own under names of torch's, which a compiled program would come to."""
-    of_torch = {torch.nn.Parameter, torch.nn.Buffer, *torch.nn.Parameter.__mro__}
-    own = {name for base in kind.__mro__ if base not in of_torch for name in vars(base)}
-    return any(hasattr(torch.Tensor, name) for name in own - _OF_EVERY_OBJECT)
 
 
 def is_of_torch(kind: type) -> bool:

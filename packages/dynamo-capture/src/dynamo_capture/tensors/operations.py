@@ -318,16 +318,18 @@ class Operations(Results):
                 if error.tensor is not None and error.tensor is fakes.get(id(t))
             ]
             if not asked or not data_numbers.is_taken_as_number(tx, tensors[asked[0]]):
-                raise self.failure(function, error) from None
+                raise self.failure(function, error, args) from None
             tx.inference.by_data = True
             return Outcome(None, False, [], writes=False, draws=False, reads=tuple(asked))
         except Exception as error:
-            raise self.failure(function, error) from None
+            raise self.failure(function, error, args) from None
         outcome = self._described(result, tensors, [fakes[id(t)] for t in tensors])
         outcome.warns = heard.anything
         return outcome
 
-    def failure(self, function: Callable[..., Any], error: Exception) -> Exception:
+    def failure(
+        self, function: Callable[..., Any], error: Exception, args: Sequence[Value] = ()
+    ) -> Exception:
         """What the failure of a run on tensors without data means: a break, or an exception of the program."""
         tx, name = self._tx, label_of(function)
         match error:
@@ -349,7 +351,9 @@ class Operations(Results):
             return GraphBreak("CAP206", f"{name}: {error}")
         if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
             return GraphBreak("CAP217", f"{name}: {tx.env.unanswered.what}")
-        error.args = tuple(_in_terms_of_the_program(part) for part in error.args)
+        kinds = [value.python_type() for value in args if isinstance(value, TensorValue)]
+        shown = kinds[0].__name__ if kinds else torch.Tensor.__name__
+        error.args = tuple(_in_terms_of_the_program(part, shown) for part in error.args)
         return UserRaise(tx.exception(error))
 
     def _described(self, result: Any, tensors: list[TensorValue], order: list[SpecTensor]) -> Outcome:
@@ -380,9 +384,9 @@ class Operations(Results):
         )
 
 
-def _in_terms_of_the_program(part: Any) -> Any:
+def _in_terms_of_the_program(part: Any, shown: str) -> Any:
     """A part of an operation's error; where it names the class of its arguments, that of the tensors they stand for."""
-    return part.replace(SpecTensor.__name__, torch.Tensor.__name__) if isinstance(part, str) else part
+    return part.replace(SpecTensor.__name__, shown) if isinstance(part, str) else part
 
 
 def label_of(function: Any) -> str:

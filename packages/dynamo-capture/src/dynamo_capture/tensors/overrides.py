@@ -131,11 +131,13 @@ class OverriddenTensors(WrapperTensors):
 
     def get_item(self, owner: TensorValue, key: Value) -> Value:
         """``tensor[key]``."""
+        self.check_special(owner, "__getitem__")
         answer = self.by_mode(operator.getitem, [owner, key], {})
         return super().get_item(owner, key) if answer is None else answer
 
     def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
         """``tensor[key] = value``."""
+        self.check_special(owner, "__setitem__")
         if self.by_mode(operator.setitem, [owner, key, value], {}) is None:
             super().set_item(owner, key, value)
 
@@ -145,10 +147,10 @@ class OverriddenTensors(WrapperTensors):
         """One operation, or what the program makes of it."""
         if op == "call_function":
             rely_on_operator(self._tx, function, args)
+        self._check_operator(function, args)
         answer = self.by_mode(function, args, kwargs)
         if answer is not None:
             return answer
-        self._check_operator(function, args)
         if not self.disabled:
             classes = self.overriding([*args, *kwargs.values()])
             answer = self._overridden(function, classes, args, kwargs) if classes else None
@@ -171,33 +173,36 @@ class OverriddenTensors(WrapperTensors):
     ) -> Value:
         """``tensor.name(...)``."""
         cls = owner.meta.cls
+        if cls not in PLAIN_CLASSES and name not in (owner.attrs or ()) and self.is_own(cls, name):
+            return self.get_attr(owner, name).call(self._tx, args, kwargs)
         if self.modes and callable(function := getattr(torch.Tensor, name, None)):
             if looks_for_modes(function):
                 return self._tx.inliner.call_function(Const(function), [owner, *args], kwargs)
             answer = self.by_mode(function, [owner, *args], kwargs) if is_asked_about(function) else None
             if answer is not None:
                 return answer
-        if cls not in PLAIN_CLASSES and name not in (owner.attrs or ()) and self.is_own(cls, name):
-            return self.get_attr(owner, name).call(self._tx, args, kwargs)
         if overrides(cls):
             function = getattr(torch.Tensor, name, None)
             if not self.disabled and callable(function):
                 answer = self._overridden(function, [cls], [owner, *args], kwargs)
                 if answer is not None:
                     return answer
+        if self.reads_own(cls, name):
+            return self._tx.inliner.call_function(Const(getattr(torch.Tensor, name)), [owner, *args], kwargs)
         return super().call_method(owner, name, args, kwargs)
 
     def get_attr(self, owner: TensorValue, name: str) -> Value:
         """``tensor.name``."""
         cls = owner.meta.cls
+        is_plain = cls in PLAIN_CLASSES or name in (owner.attrs or ())
+        if not is_plain and self.is_own(cls, name):
+            return self.own_attribute(owner, name)
         if self.modes and isinstance(_in_tensor(name), (property, types.GetSetDescriptorType)):
             answer = self.by_mode(lambda tensor: getattr(tensor, name), [owner], {})
             if answer is not None:
                 return answer
-        if cls in PLAIN_CLASSES or name in (owner.attrs or ()):
+        if is_plain:
             return super().get_attr(owner, name)
-        if self.is_own(cls, name):
-            return self.own_attribute(owner, name)
         return self.torchs_attribute(owner, name)
 
     def torchs_attribute(self, owner: TensorValue, name: str) -> Value:

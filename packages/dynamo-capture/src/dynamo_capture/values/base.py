@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak, NotConstant
-from dynamo_capture.type_names import message_name
+from dynamo_capture.type_names import has_sequence_slots, message_name
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -73,8 +73,10 @@ class Value:
 
     def del_item(self, tx: Trace, key: Value) -> None:
         """``del x[key]``."""
+        is_index = has_sequence_slots(self.python_type()) and hasattr(key.python_type(), "__index__")
+        refuses = "doesn't" if is_index else "does not"
         raise self._lacking(
-            tx, "__delitem__", "deleting an item", "{name!r} object doesn't support item deletion"
+            tx, "__delitem__", "deleting an item", f"{{name!r}} object {refuses} support item deletion"
         )
 
     def contains(self, tx: Trace, item: Value) -> bool:

@@ -101,14 +101,20 @@ class FunctionValue(Value):
 
 
 class MethodValue(Value):
-    """A function bound to an object."""
+    """A function bound to an object. ``real``: the method, if it existed."""
 
-    __slots__ = ("function", "receiver", "source")
+    __slots__ = ("function", "real", "receiver", "source")
 
-    def __init__(self, function: Value, receiver: Value, source: Source | None = None) -> None:
+    def __init__(
+        self, function: Value, receiver: Value, source: Source | None = None, real: Any = None
+    ) -> None:
         self.function = function
         self.receiver = receiver
         self.source = source
+        self.real = real
+
+    def identity(self) -> object:
+        return self if self.real is None else self.real
 
     def python_type(self) -> type:
         return types.MethodType
@@ -133,18 +139,24 @@ class MethodValue(Value):
 
 
 class BuiltinMethod(Value):
-    """A method of a builtin object (``list.append``) bound to a value."""
+    """A method of a builtin object (``list.append``) bound to a value. ``real``: the method, if it existed."""
 
-    __slots__ = ("name", "receiver", "source")
+    __slots__ = ("name", "real", "receiver", "source")
 
-    def __init__(self, receiver: Value, name: str) -> None:
+    def __init__(self, receiver: Value, name: str, source: Source | None = None, real: Any = None) -> None:
         self.receiver = receiver
         self.name = name
-        self.source: Source | None = None
+        self.source = source
+        self.real = real
+
+    def identity(self) -> object:
+        return self if self.real is None else self.real
 
     def python_type(self) -> type:
         """Methods that Python gives a class for its slots are of a kind of their own."""
         found = inspect.getattr_static(self.receiver.python_type(), self.name, None)
+        if isinstance(found, types.FunctionType):  # a method of torch's that is taken for one operation
+            return types.MethodType
         is_slot = isinstance(found, types.WrapperDescriptorType)
         return types.MethodWrapperType if is_slot else types.BuiltinMethodType
 
@@ -193,6 +205,9 @@ class PartialValue(Value):
             name: [Const(name), value] for name, value in (kwargs or {}).items()
         }
         return cls(function, args, DictValue(entries))
+
+    def identity(self) -> object:
+        return self if self.real is None else self.real
 
     def kwargs(self, tx: Trace) -> dict[str, Value]:
         """The keywords as they are now."""

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.runtime import instance_dict
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.per_class import once_per_class
+from dynamo_capture.runtime import C_SLOTS, instance_dict
 from dynamo_capture.values.base import Lazy, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.mapping import DictValue
@@ -21,6 +23,13 @@ def _space(real: Any) -> dict[str, Any]:
     return found if isinstance(found, dict) else {}
 
 
+@once_per_class
+def _has_slots(cls: type) -> bool:
+    """Whether instances keep attributes beside their dictionary."""
+    own = (item for base in cls.__mro__ if base is not object for item in vars(base).items())
+    return any(isinstance(found, C_SLOTS) and name not in ("__dict__", "__weakref__") for name, found in own)
+
+
 class InstanceDictValue(DictValue):
     """Reads come from the object; writes go to it."""
 
@@ -34,6 +43,19 @@ class InstanceDictValue(DictValue):
     def identity(self) -> object:
         return self.owner
 
+    def _is_elsewhere(self, tx: Trace, key: Any) -> bool:
+        """Whether the object has a slot of this name, so that its attribute is no item of the dictionary."""
+        cls = self.owner.cls
+        if not isinstance(key, str) or not _has_slots(cls):
+            return False
+        return isinstance(tx.attributes.in_class(cls, key), C_SLOTS)
+
+    def _written(self, tx: Trace, key: Value) -> str:
+        name = tx.hash_key(key)
+        if not isinstance(name, str) or self._is_elsewhere(tx, name):
+            raise GraphBreak("CAP215", f"{name!r} is written to the dictionary of {self.owner.describe()}")
+        return name
+
     def all_entries(self, tx: Trace) -> dict[Any, list[Value]]:
         owner = self.owner
         entries: dict[Any, list[Value]] = {}
@@ -43,8 +65,11 @@ class InstanceDictValue(DictValue):
                 tx.guard_keys(self.source, _space(owner.real))
             for name, real in _space(owner.real).items():
                 source = None if self.source is None else ItemSource(self.source, name)
-                entries[name] = [Const(name), owner.reads.get(name) or Lazy(real, source)]
+                read = None if self._is_elsewhere(tx, name) else owner.reads.get(name)
+                entries[name] = [Const(name), read or Lazy(real, source)]
         for name, value in owner.attrs.items():
+            if self._is_elsewhere(tx, name):
+                continue
             if value is None:
                 entries.pop(name, None)
             elif name in entries:
@@ -55,15 +80,17 @@ class InstanceDictValue(DictValue):
 
     def find(self, tx: Trace, key: Any, *, guard: bool = True) -> Value | None:
         owner = self.owner
-        if key in owner.attrs:
-            written = owner.attrs[key]
-            return None if written is None else tx.force(written)
-        if key in owner.reads and owner.real is not None and key in _space(owner.real):
-            return owner.reads[key]
+        if not self._is_elsewhere(tx, key):
+            if key in owner.attrs:
+                written = owner.attrs[key]
+                return None if written is None else tx.force(written)
+            if key in owner.reads and owner.real is not None and key in _space(owner.real):
+                return owner.reads[key]
         if owner.real is not None and key in _space(owner.real):
             real = _space(owner.real)[key]
             made = tx.known(real) if self.source is None else tx.wrap(real, ItemSource(self.source, key))
-            owner.reads[key] = made
+            if not self._is_elsewhere(tx, key):
+                owner.reads[key] = made
             return made
         if guard and owner.real is not None:
             tx.guard_absent(self.source, key)
@@ -78,13 +105,13 @@ class InstanceDictValue(DictValue):
         return found is not None
 
     def set_item(self, tx: Trace, key: Value, value: Value) -> None:
-        name = tx.hash_key(key)
+        name = self._written(tx, key)
         self.owner.attrs[name] = value
         self.owner.reads.pop(name, None)
         tx.effects.attribute(self.owner, name)
 
     def del_item(self, tx: Trace, key: Value) -> None:
-        name = tx.hash_key(key)
+        name = self._written(tx, key)
         if self.find(tx, name) is None:
             raise tx.raises(KeyError, key)
         self.owner.attrs[name] = None

@@ -101,12 +101,21 @@ def keeps_tuple_methods(cls: type) -> bool:
 
 
 class TupleValue(SequenceValue):
-    """A tuple of class ``cls``: ``tuple``, a named tuple, ``torch.Size`` or a result type of torch."""
+    """A tuple of class ``cls``: ``tuple``, a named tuple, ``torch.Size`` or a result type of torch. ``real``: the
+    object, if it existed."""
 
-    __slots__ = ()
+    __slots__ = ("real",)
 
-    def __init__(self, items: list[Value], cls: type = tuple, source: Source | None = None) -> None:
+    def __init__(
+        self, items: list[Value], cls: type = tuple, source: Source | None = None, real: Any = None
+    ) -> None:
         super().__init__(items, cls, source)
+        self.real = real
+
+    def identity(self) -> object:
+        if not self.items and self.cls is tuple:
+            return ()
+        return self if self.real is None else self.real
 
     def as_constant(self) -> Any:
         values = [item.as_constant() for item in self.items]

@@ -1,0 +1,170 @@
+"""Programs about objects, found by the adversary ``objects``: the smallest that differed."""
+
+from __future__ import annotations
+
+import pytest
+
+START = """\
+import collections, functools, operator, sys, traceback, types, typing
+import torch
+LOG = []
+WATCHED = {"log": LOG}
+CALLS = [lambda: (torch.arange(6.) + 1,), lambda: (torch.arange(6.) * 2,), lambda: (torch.arange(4.) - 1,)]
+def caught(function, *args):
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error).__name__, str(error)
+"""
+
+IDENTITY = """
+VALUES = dict(partial=functools.partial(max, 3), method=LOG.append, tuple=(1, [2]), size=torch.Size([1, 2]), empty=())
+METHOD = types.MethodType(lambda self: 1, 2)
+class C: pass
+for name, value in VALUES.items(): setattr(C, name, value)
+C.bound = METHOD
+o = C()
+"""
+
+SLOTS = """
+class B: __slots__ = ("c", "__dict__")
+class E(B): pass
+o = E()
+made = E
+"""
+
+SUBCLASS = """
+class T(torch.Tensor):
+    __torch_function__ = torch._C._disabled_torch_function_impl
+    def __add__(self, other): return "own add"
+    def sin(self): return "own sin"
+    def __getitem__(self, key): return "own item"
+    @property
+    def shape(self):
+        LOG.append("shape")
+        return super().shape
+class Mode(torch.overrides.TorchFunctionMode):
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        LOG.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+"""
+
+PROGRAMS = {
+    "one partial, tuple or method however it is read": IDENTITY
+    + """
+def program(x):
+    again = C.partial is C.partial, o.tuple is C.tuple, o.size is VALUES["size"], C.method is LOG.append, tuple() is C.empty
+    other = o.bound is C.bound, C.bound is METHOD, C.partial == VALUES["partial"], C.tuple in [o.tuple]
+    return again, other, x + 1
+""",
+    "tuples that are one in one call only": """
+PAIR = [(1, 2), (1, 2)]
+def program(x):
+    return PAIR[0] is PAIR[1], x + 1
+def after(second):
+    PAIR[1] = second
+    return (torch.ones(2),)
+CALLS = [lambda: after((1, [2][0])), lambda: after(PAIR[0]), lambda: after((1, [2][0]))]
+""",
+    "a slot is not in the dictionary": SLOTS
+    + """
+def program(x):
+    new = made()
+    new.c, new.d = 1, 2
+    o.c = x
+    return vars(new), sorted(vars(o)), "c" in vars(new), vars(new).get("c"), x + 1
+""",
+    "a slot goes before the dictionary": SLOTS
+    + """
+def program(x):
+    o.__dict__["c"] = 3
+    return hasattr(o, "c"), o.__dict__["c"], caught(lambda: o.c), x + 1
+""",
+    "deleting does not compute": """
+class C:
+    @functools.cached_property
+    def c(self):
+        LOG.append("computed")
+        return 1
+o = C()
+def delete():
+    del o.c
+def program(x):
+    return caught(delete), "c" in vars(o), x + 1
+""",
+    "items of a class that has one of two methods": """
+class S:
+    def __setitem__(self, key, value): pass
+class D:
+    def __delitem__(self, key): pass
+class N: pass
+def delete(o): del o[0]
+def assign(o): o[0] = 1
+def program(x):
+    made = [caught(change, o) for o in (S(), D(), N(), (i for i in ()), (1,), {}.keys()) for change in (delete, assign)]
+    return made, caught(lambda: (1,).__delitem__(0)), x + 1
+""",
+    "sequences and objects that are no numbers": """
+class B:
+    def __mul__(self, other): return NotImplemented
+b = B()
+def program(x):
+    pairs = [("s", b), (b, "s"), ([1], b), ((1,), b)]
+    return [caught(f, *pair) for pair in pairs for f in (operator.mul, operator.add, operator.sub)], x + 1
+""",
+    "divmod refuses in its own name": """
+def program(x, n=3):
+    pairs = [(caught, 2), (b"a", 2), ("%s", n), ([], n), (n, "a"), (7, 2), (7.5, n)]
+    return [caught(divmod, *pair) for pair in pairs], x + 1
+""",
+    "comparing by a builtin method": """
+class I(int): pass
+def program(x):
+    return I(4).__eq__(1), I(4).__eq__(4), I(4).__ne__(1), I(4).__eq__("a"), x + 1
+""",
+    "frames of a library": """
+def program(x):
+    try:
+        typing.List[int].__contains__
+    except AttributeError as error:
+        return [entry.name for entry in traceback.extract_tb(error.__traceback__)], x + 1
+""",
+    "the dictionary of a known object": """
+o = staticmethod(len)
+def f(): pass
+def program(x):
+    o.__dict__["a"] = 1
+    f.__dict__["b"] = 2
+    return o.a, f.b, x + 1
+""",
+    "names of classes in messages": """
+P = torch.nn.Parameter(torch.ones(2))
+def program(x):
+    return caught(torch.float32), caught(lambda: P % object), type(P.__len__).__name__, x + 1
+""",
+    "own members of a tensor class in a mode": SUBCLASS
+    + """
+def program(x):
+    t = x.as_subclass(T)
+    with Mode():
+        return t + 1, t.sin(), t[0], t.cos()
+""",
+    "torch's methods read own members": SUBCLASS
+    + """
+def program(x):
+    t = x.as_subclass(T)
+    return t.__len__(), len(t), [v.dim() for v in t.unbind()]
+""",
+    "an object in the place of a tensor": """
+class T:
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None): return func.__name__
+def program(x):
+    return torch.numel(T()), torch.numel(x), x + 1
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_in_eager(name, as_in_eager):
+    as_in_eager(START + PROGRAMS[name])
