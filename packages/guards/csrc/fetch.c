@@ -236,7 +236,7 @@ static PyObject *instance_dict_of(Node *node, PyObject *obj) {
         PyObject *dict = instance_dict(obj);
         if (dict != NULL) return dict;
     }
-    return intern_names() < 0 ? NULL : PyObject_GetAttr(obj, name_dict);
+    return intern_names() < 0 ? NULL : PyObject_GenericGetAttr(obj, name_dict); /* past a __getattribute__ */
 }
 
 static PyObject *sequence_item(PyObject *const *items, Py_ssize_t size, Py_ssize_t index) {

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.functions import CellValue
 from dynamo_capture.values.mapping import DictValue
@@ -17,11 +18,13 @@ from dynamo_capture.values.sets import SetValue
 class Effects:
     """An ordered log. Of several changes to one place, the first gives the position and the last the content.
 
+    ``is_namespace``: whether a dict holds globals that the trace knows by their names.
     ``touched`` lists every object that is changed, while ``watching``: also those that the trace made, and None for a
     deferred call.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, is_namespace: Callable[[Any], bool] = lambda real: False) -> None:
+        self._is_namespace = is_namespace
         self.log: dict[Any, tuple[Any, ...]] = {}
         self.watching = False
         self.touched: list[Any] = []
@@ -66,6 +69,8 @@ class Effects:
         if self.watching:
             self.touched.append(value)
         if value.real is not None:
+            if isinstance(value, DictValue) and self._is_namespace(value.real):
+                raise GraphBreak("CAP215", "globals are changed through their dictionary")
             self.log.setdefault(("content", id(value)), ("content", value))
 
     def attribute(self, owner: ObjectValue, name: str) -> None:

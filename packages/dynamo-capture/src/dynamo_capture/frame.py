@@ -116,12 +116,19 @@ class GlobalsScope:
 
     def write(self, name: str, value: Value) -> None:
         """Set a global: an effect."""
+        self._check_apart()
         self.known[name] = value
         self.written[name] = value
         self._tx.effects.global_(self, name)
 
+    def _check_apart(self) -> None:
+        """The graph ends where the namespace has also been read as a dictionary."""
+        if self._tx.wrapping.value_of(self.real) is not None:
+            raise GraphBreak("CAP215", "a global is set, of a namespace that was read as a dictionary")
+
     def delete(self, name: str) -> None:
         """Delete a global."""
+        self._check_apart()
         if name not in self.written:
             if name not in self.real:
                 self.guard_absent(name)

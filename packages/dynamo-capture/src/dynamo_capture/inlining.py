@@ -41,6 +41,15 @@ class Inliner:
             found = self._scopes[id(real)] = GlobalsScope(self._tx, real, scope_source(real))
         return found
 
+    def is_scope(self, real: dict[str, Any]) -> bool:
+        """Whether names of this namespace have been read or written."""
+        return id(real) in self._scopes
+
+    def has_written(self, real: dict[str, Any]) -> bool:
+        """Whether names of this namespace have been set or deleted."""
+        found = self._scopes.get(id(real))
+        return found is not None and bool(found.written)
+
     def root_scope(self, real: dict[str, Any], own: dict[str, Any]) -> GlobalsScope:
         """The namespace of the compiled frame itself, and the builtins that it was made with."""
         self.root_builtins = own

@@ -418,7 +418,7 @@ def _sample(value: Value) -> tuple[Any] | None:
         return (value.value,)
     cls = value.python_type()
     if isinstance(value, ObjectValue) and builtin_base(cls) is object and not hasattr(cls, "__index__"):
-        return (type(cls.__name__, (), {})(),)  # whose special methods have been asked
+        return (type(message_name(cls), (), {})(),)  # whose special methods have been asked
     return (cls(),) if cls in (list, tuple, dict, set, frozenset) else None
 
 

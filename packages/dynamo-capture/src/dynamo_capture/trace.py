@@ -101,7 +101,7 @@ class Trace:
         self.facts = Facts()
         self.numbers = Numbers(self)
         self.output = GraphOutput(self.env)
-        self.effects = Effects()
+        self.effects = Effects(lambda real: self.inliner.is_scope(real))
         self.keyed: dict[int, Value] = {}
         self.weakly_referenced: set[Source] = set()
         self.draws = Draws()

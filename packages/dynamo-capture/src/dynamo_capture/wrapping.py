@@ -173,41 +173,39 @@ class Wrapping:
             yield [value.source for value in values if value.source is not None]
 
     def _other(self, real: Any, source: Source) -> Value:
-        tx = self._tx
-        if isinstance(real, (type, enum.Enum, types.ModuleType, logging.Logger)):
+        tx, cls = self._tx, type(real)  # ``isinstance`` would ask the object for its ``__class__``
+        if issubclass(cls, (type, enum.Enum, types.ModuleType, logging.Logger)):
             tx.guards.is_object(source, real)
             return Const(real, source)
         if is_member_of_c(real):
             tx.guards.equals(source, real)
             return Const(real, source)
-        if isinstance(real, torch.Tensor):
+        if issubclass(cls, torch.Tensor):
             return self.remember(real, tx.tensors.input(real, source))
-        if isinstance(real, (*numpy_types.CONSTANTS, *numpy_types.FUNCTIONS)):
+        if issubclass(cls, (*numpy_types.CONSTANTS, *numpy_types.FUNCTIONS)):
             return _of_numpy(tx, real, source)
-        if type(real) in numpy_types.ARRAYS:
-            tx.guards.type_is(source, type(real))
+        if cls in numpy_types.ARRAYS:
+            tx.guards.type_is(source, cls)
             return self.remember(real, ArrayValue(real, source))
-        if isinstance(real, tuple) and keeps_tuple_methods(type(real)):
+        if issubclass(cls, tuple) and keeps_tuple_methods(cls):
             return self.remember(real, _tuple(tx, real, source))
-        if isinstance(real, threading.local):
+        if issubclass(cls, threading.local):
             raise GraphBreak("CAP214", f"{source} is local to threads")
-        if isinstance(real, collections.defaultdict):
-            raise GraphBreak("CAP213", f"{type(real).__name__} is a subclass of defaultdict")
-        base = next((kind for kind in (dict, tuple, list) if isinstance(real, kind)), None)
-        if base is not None and _answers_itself(type(real)):
-            raise GraphBreak(
-                "CAP213", f"{type(real).__name__} is a {base.__name__} that iterates in its own way"
-            )
-        made = ObjectValue(type(real), real, source)
-        if isinstance(real, dict):
+        if issubclass(cls, collections.defaultdict):
+            raise GraphBreak("CAP213", f"{cls.__name__} is a subclass of defaultdict")
+        base = next((kind for kind in (dict, tuple, list) if issubclass(cls, kind)), None)
+        if base is not None and _answers_itself(cls):
+            raise GraphBreak("CAP213", f"{cls.__name__} is a {base.__name__} that iterates in its own way")
+        made = ObjectValue(cls, real, source)
+        if issubclass(cls, dict):
             made.base = DictValue(None, dict, source, real)
-        elif isinstance(real, tuple):
+        elif issubclass(cls, tuple):
             tx.guards.length(source, real)
             made.base = TupleValue(
                 [Lazy(item, item_source(source, i, type(real))) for i, item in enumerate(real)]
             )
-        elif isinstance(real, (list, set, frozenset, int, str, float)):
-            made.base = None if isinstance(real, (int, str, float)) else _content(tx, real, source)
+        elif issubclass(cls, (list, set, frozenset, int, str, float)):
+            made.base = None if issubclass(cls, (int, str, float)) else _content(tx, real, source)
         return self.remember(real, made)
 
 
@@ -486,6 +484,8 @@ def _dict(tx: Trace, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
+    if tx.inliner.has_written(real):
+        raise GraphBreak("CAP215", f"{source} is a namespace that has been changed")
     tx.guards.type_is(source, type(real))
     made = DictValue(None, type(real), source, real)
     if isinstance(real, collections.defaultdict):

@@ -145,7 +145,7 @@ class InstanceDictSource(_Derived):
     """``parent.__dict__``: the instance dictionary itself, without descriptors or ``__getattr__``."""
 
     def step(self, value: Any) -> Any:
-        return value.__dict__
+        return object.__getattribute__(value, "__dict__")  # past what the class makes of reading attributes
 
     @property
     def expression(self) -> str:

@@ -63,6 +63,10 @@ class InstanceAttributes(Lookup):
             return read
         return self.generic(obj, name, deleted=written is None)
 
+    def _watches(self, cls: type) -> bool:
+        """Whether each read of an attribute, by a guard too, would run code of the program."""
+        return isinstance(self.in_class(cls, "__getattribute__"), types.FunctionType)
+
     def _is_computed(self, cls: type, name: str) -> bool:
         """Whether the class has a data descriptor with a getter under the name, and not the slot that is written."""
         found = self.in_class(cls, name)
@@ -153,6 +157,8 @@ class InstanceAttributes(Lookup):
                 raise Missing
             if obj.attrs.get(name, ABSENT) is None:
                 raise Missing
+            if self._watches(obj.cls):
+                raise GraphBreak("CAP214", f"the slot {name} of {obj.cls.__name__}, whose reads are watched")
             try:
                 real = found.__get__(obj.real)
             except AttributeError:
@@ -228,8 +234,8 @@ class InstanceAttributes(Lookup):
             return tx.inliner.call_function(Const(getter), [tx.known(found), receiver, Const(cls)], {})
         if getter is not ABSENT and not isinstance(found, type):
             raise GraphBreak("CAP214", f"the descriptor {kind.__name__} of {cls.__name__}.{name}")
-        source = receiver.source if isinstance(receiver, ObjectValue) and receiver.real is not None else None
-        return self.class_value(found, cls, name, source)
+        is_read = isinstance(receiver, ObjectValue) and receiver.real is not None and not self._watches(cls)
+        return self.class_value(found, cls, name, receiver.source if is_read else None)
 
     def of_module(self, module: ObjectValue, name: str) -> Value | None:
         """``nn.Module.__getattr__`` without following it; None where it finds nothing."""

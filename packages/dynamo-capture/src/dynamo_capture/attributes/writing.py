@@ -18,6 +18,7 @@ from dynamo_capture.attributes.lookup import (
 from dynamo_capture.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.runtime import C_SLOTS
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
 from fx_interface.source import InstanceDictSource
 
@@ -25,8 +26,8 @@ from fx_interface.source import InstanceDictSource
 def _without_dict(cls: type, name: str, found: Any) -> str:
     """What Python says where an object without a dictionary has no slot to write to."""
     if found is not ABSENT:
-        return f"{cls.__name__!r} object attribute {name!r} is read-only"
-    text = f"{cls.__name__!r} object has no attribute {name!r}"
+        return f"{message_name(cls)!r} object attribute {name!r} is read-only"
+    text = f"{message_name(cls)!r} object has no attribute {name!r}"
     return text if sys.version_info < (3, 13) else f"{text} and no __dict__ for setting new attributes"
 
 
@@ -119,7 +120,7 @@ class WrittenAttributes(ModuleAttributes):
             return
         slot = isinstance(found, C_SLOTS)
         if not self._exists(obj, name, found if slot else None):
-            text = f"{obj.cls.__name__!r} object has no attribute {name!r}"
+            text = f"{message_name(obj.cls)!r} object has no attribute {name!r}"
             if obj.cls.__dictoffset__ == 0:
                 text = _without_dict(obj.cls, name, found)
             raise tx.raises(AttributeError, name if slot else text)

@@ -14,11 +14,13 @@ from dynamo_capture import floats
 from dynamo_capture.attributes.lookup import LIBRARIES
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.class_guards import InstanceIs, SubclassIs
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const, ObjectValue, TensorValue, Value, boolean
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
+_CLASS: Any = vars(object)["__class__"]
 _SAMPLE = torch.empty(0)
 """Stands for a tensor that the trace made, where Python asks for its class."""
 _REGISTERED = (abc.ABCMeta.__instancecheck__, abc.ABCMeta.__subclasscheck__)
@@ -29,9 +31,26 @@ def is_instance(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
     value, wanted = args[0], tx.constant(args[1])
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
+        if not _is_told_by_class(value.cls, wanted):
+            _check_class_is_shown(tx, value.cls)
     known = isinstance(value, Const) and not floats.is_open(value)
     tx.attributes.guard_bases(type(value.value) if known else value.python_type())  # type: ignore[attr-defined]
     return boolean(_any_of(tx, value, wanted))
+
+
+def _is_told_by_class(cls: type, wanted: Any) -> bool:
+    """Whether an object is an instance before Python asks it for its ``__class__``."""
+    kinds = wanted if type(wanted) is tuple else (wanted,)
+    return any(type(kind) is type and issubclass(cls, kind) for kind in kinds)
+
+
+def _check_class_is_shown(tx: Trace, cls: type) -> None:
+    """``obj.__class__`` must be the class, and no code of the program."""
+    in_class = tx.attributes.in_class
+    if in_class(cls, "__class__") is not _CLASS or isinstance(
+        in_class(cls, "__getattribute__"), types.FunctionType
+    ):
+        raise GraphBreak("CAP214", f"objects of {cls.__name__} answer themselves what class they have")
 
 
 def _any_of(tx: Trace, value: Value, wanted: Any) -> bool:

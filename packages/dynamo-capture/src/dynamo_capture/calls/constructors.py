@@ -18,6 +18,7 @@ from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.floats import is_open
 from dynamo_capture.tensors.data_numbers import truth_of
 from dynamo_capture.torch_polyfills import substitute_for
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     FALSE,
     NONE,
@@ -25,12 +26,16 @@ from dynamo_capture.values import (
     Const,
     DescriptorValue,
     DictValue,
+    DictView,
     EnumerateIterator,
     ListValue,
     MapIterator,
     MethodValue,
     ObjectValue,
     PartialValue,
+    RangeIterator,
+    SequenceIterator,
+    SequenceValue,
     SetValue,
     SuperValue,
     SymRange,
@@ -362,7 +367,6 @@ def make_size(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(builtins.reversed)
 def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    from dynamo_capture.values import SequenceIterator
 
     value = args[0]
     tx.tensors.check_special(value, "__reversed__")
@@ -378,5 +382,13 @@ def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
         return tx.inliner.call_function(Const(substitute_for(builtins.reversed)), args, {})
     kind = value.python_type()
     if not hasattr(kind, "__reversed__") and not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
-        raise tx.raises(TypeError, f"{kind.__name__!r} object is not reversible")
-    return SequenceIterator(value.unpack(tx)[::-1], type(reversed([])) if kind is list else reversed)
+        raise tx.raises(TypeError, f"{message_name(kind)!r} object is not reversible")
+    if isinstance(value, Const) and isinstance(value.value, range):
+        return RangeIterator(value.value[::-1])
+    made: type = reversed
+    if isinstance(value, DictView):
+        made = type(reversed(value.like([])))
+    elif hasattr(kind, "__reversed__") and isinstance(value, (ListValue, DictValue)):
+        made = type(reversed(value.cls()))
+    is_kept = isinstance(value, (Const, SequenceValue, DictValue, DictView))
+    return SequenceIterator(value.unpack(tx)[::-1], made, value if is_kept else None)

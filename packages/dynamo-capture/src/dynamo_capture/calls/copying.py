@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import copy
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 
+import guards
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import (
@@ -50,7 +51,7 @@ def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
         custom = tx.attributes.in_class(value.cls, "__copy__")
         if isinstance(custom, types.FunctionType):
             return tx.inliner.call_function(Const(custom), [value], {})
-        if tx.attributes.has_special(value, "__copy__") or not _copies_by_dict(value.cls):
+        if tx.attributes.has_special(value, "__copy__") or not _copies_by_dict(tx, value.cls):
             raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
     if isinstance(value, ObjectValue) and value.base is None:
         made = ObjectValue(value.cls)
@@ -110,13 +111,18 @@ def _memory(value: TensorValue) -> tuple[str, int]:
     return "memory of", id(value.memory) if real is None else real.untyped_storage()._cdata
 
 
-def _copies_by_dict(cls: Any) -> bool:
+_OF_OBJECTS = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__new__")
+_OF_TUPLES = ("__getnewargs__", "__getnewargs_ex__")
+
+
+def _copies_by_dict(tx: Trace, cls: type) -> bool:
     """Whether copying an instance means copying its ``__dict__``."""
-    if cls.__reduce_ex__ is not object.__reduce_ex__ or cls.__reduce__ is not object.__reduce__:
+    in_class = tx.attributes.in_class
+    if any(
+        in_class(cls, name) is not guards.class_lookup(object, name) for name in (*_OF_OBJECTS, *_OF_TUPLES)
+    ):
         return False
-    if isinstance(getattr(cls, "__getstate__", None), types.FunctionType) or not hasattr(cls, "__dict__"):
-        return False
-    return not hasattr(cls, "__setstate__") and not any("__slots__" in vars(base) for base in cls.__mro__)
+    return not any("__slots__" in vars(base) for base in cls.__mro__)
 
 
 def _is_plain_tensor(value: TensorValue) -> bool:
@@ -137,7 +143,7 @@ def _deep_copy_object(tx: Trace, value: ObjectValue, memo: _Memo) -> Value:
     if isinstance(custom, types.FunctionType):
         memo[id(value)] = copied = tx.inliner.call_function(Const(custom), [value, DictValue({})], {})
         return copied
-    if not _copies_by_dict(value.cls):
+    if not _copies_by_dict(tx, value.cls):
         raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
     memo[id(value)] = made = ObjectValue(value.cls)
     members = value.get_attr(tx, "__dict__")

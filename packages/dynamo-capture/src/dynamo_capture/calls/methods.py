@@ -229,7 +229,7 @@ def list_reverse(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[st
 
 @method(list.__reversed__)
 def list_reversed(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return SequenceIterator(owner.items[::-1], type(reversed([])))
+    return SequenceIterator(owner.items[::-1], type(reversed([])), owner)
 
 
 # Dictionaries.
@@ -347,7 +347,8 @@ def dict_move_to_end(tx: Trace, owner: DictValue, args: list[Value], kwargs: dic
 
 @method(dict.__reversed__, collections.OrderedDict.__reversed__)
 def dict_reversed(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return SequenceIterator([entry[0] for entry in reversed(owner.all_entries(tx).values())])
+    items = [entry[0] for entry in reversed(owner.all_entries(tx).values())]
+    return SequenceIterator(items, type(reversed(owner.cls())), owner)
 
 
 # Strings.

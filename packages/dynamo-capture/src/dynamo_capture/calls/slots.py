@@ -14,6 +14,7 @@ from dynamo_capture.calls.registry import HANDLERS
 from dynamo_capture.calls.signatures import METHOD_KINDS, takes
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, UserRaise
+from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     NONE,
     Const,
@@ -60,9 +61,9 @@ def refuse(tx: Trace, cls: type, name: str) -> UserRaise:
         own: dict[str, Any] = {}
         if other is not None and tx.attributes.in_class(cls, other) is not guards.ABSENT:
             own[other] = None
-        blank = type(cls.__name__, (), own)()
+        blank = type(message_name(cls), (), own)()
         tx.fold(lambda: _USES[name](blank))
-    return tx.raises(TypeError, f"{cls.__name__!r} object does not support {name}")
+    return tx.raises(TypeError, f"{message_name(cls)!r} object does not support {name}")
 
 
 def attribute_name(tx: Trace, value: Value) -> str:

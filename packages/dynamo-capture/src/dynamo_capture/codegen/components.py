@@ -131,7 +131,8 @@ def _of_callable_or_block(tx: Trace, value: Value) -> list[Value] | None:
 def _of_iterator(tx: Trace, value: Value) -> list[Value] | None:
     match value:
         case SequenceIterator():
-            return value.items[value.position :]
+            left = value.items[value.position :]
+            return left if value.owner is None or value.has_ended else [value.owner, *left]
         case ListIterator() | DictIterator():
             return [value.owner]
         case SymRangeIterator():

@@ -17,6 +17,7 @@ from dynamo_capture.values import (
     DictView,
     EnumerateIterator,
     ListIterator,
+    ListValue,
     MapIterator,
     ObjectIterator,
     RangeIterator,
@@ -30,9 +31,7 @@ if TYPE_CHECKING:
     from dynamo_capture.codegen.reconstruct import Reconstruction
 
 
-_REVERSED: type = type(reversed([]))
-_OF_TUPLE = type(iter(()))
-_OF_TEXT = (type(iter("a")), type(iter("\u00e9")))
+_OF_SET = type(iter(set()))
 
 
 @makes(DictIterator)
@@ -46,24 +45,28 @@ def dict_iterator(to: Reconstruction, value: DictIterator) -> None:
 @makes(SequenceIterator)
 def sequence_iterator(to: Reconstruction, value: SequenceIterator) -> None:
     """An iterator over what is left of some items: of its own class, where that does not need the whole container."""
-    left = value.items[value.position :]
-    if value.kind is _REVERSED:
-        to.call(reversed, lambda: to.push_list(left[::-1]))
+    owner, left = value.owner, value.items[value.position :]
+    if value.has_ended:
+        to.call(runtime.ended_iterator, lambda: to.push(Const(value.kind)))
         return
-    if value.kind in _OF_TEXT:
-        to.emitter.load_const("".join(item.as_constant() for item in left))
+    if owner is None:
+        to.push_list(left)
         to.emitter.get_iter()
         return
-    (to.push_tuple if value.kind is _OF_TUPLE else to.push_list)(left)
-    to.emitter.get_iter()
+    to.settle(owner)
+    if value.kind is _OF_SET:
+        to.call(runtime.set_iterator, lambda: to.push_all([owner, ListValue(left)]), 2)
+        return
+    forward = value.kind in runtime.FORWARD
+    made = runtime.iterator if forward else runtime.reversed_iterator
+    to.call(made, lambda: to.push_all([owner, Const(value.position)]), 2)
 
 
 @makes(ListIterator)
 def list_iterator(to: Reconstruction, value: ListIterator) -> None:
     """An iterator over a list, at its place."""
     if value.has_ended:
-        to.emitter.load_const(())
-        to.emitter.get_iter()
+        to.call(runtime.ended_iterator, lambda: to.push(Const(value.python_type())))
         return
     to.settle(value.owner)
     to.call(runtime.list_iterator, lambda: to.push_all([value.owner, Const(value.position)]), 2)
@@ -79,8 +82,7 @@ def open_range_iterator(to: Reconstruction, value: SymRangeIterator) -> None:
 @makes(RangeIterator)
 def range_iterator(to: Reconstruction, value: RangeIterator) -> None:
     """An iterator over what is left of a range."""
-    to.emitter.load_const(value.rest)
-    to.emitter.get_iter()
+    to.call(runtime.iterator, lambda: to.push_all([Const(value.range), Const(value.position)]), 2)
 
 
 @makes(EnumerateIterator)

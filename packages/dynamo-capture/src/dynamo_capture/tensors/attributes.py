@@ -77,6 +77,8 @@ class TensorAttributes(Operations):
                 return Const(self._is_leaf(owner))
             case "__class__":
                 return Const(owner.meta.cls)
+            case "__dict__":
+                raise GraphBreak("CAP214", "the dictionary of a tensor is asked for")
             case "grad":
                 return self._grad(owner)
             case "grad_fn" | "_grad_fn" if not owner.meta.requires_grad or self._is_leaf(owner):

@@ -103,7 +103,8 @@ class Const(Value):
             isinstance(self.value, type) and hasattr(type(self.value), "__iter__")
         ):
             items: Any = self.value
-            return SequenceIterator([tx.known(item) for item in items], type(iter(items)))
+            owner = None if isinstance(items, type) else self
+            return SequenceIterator([tx.known(item) for item in items], type(iter(items)), owner)
         if isinstance(self.value, (int, float, type(None), bool)):
             raise tx.raises(TypeError, f"{message_name(type(self.value))!r} object is not iterable")
         return super().iterate(tx)

@@ -14,14 +14,21 @@ if TYPE_CHECKING:
 
 
 class SequenceIterator(IteratorValue):
-    """Over items that nothing changes meanwhile. ``kind``: the class of such an iterator."""
+    """Over items that nothing changes meanwhile. ``kind``: the iterator's class; ``owner``: what it is over."""
 
-    __slots__ = ("items", "kind", "position", "source")
+    __slots__ = ("has_ended", "items", "kind", "owner", "position", "source")
 
-    def __init__(self, items: list[Value], kind: type = type(iter([]))) -> None:  # noqa: B008  # a class
+    def __init__(
+        self,
+        items: list[Value],
+        kind: type = type(iter([])),  # noqa: B008  # a class
+        owner: Value | None = None,
+    ) -> None:
         self.items = items
         self.kind = kind
+        self.owner = owner
         self.position = 0
+        self.has_ended = False
         self.source = None
 
     def python_type(self) -> type:
@@ -30,6 +37,7 @@ class SequenceIterator(IteratorValue):
     def next(self, tx: Trace) -> Value:
         position = self.position
         if position >= len(self.items):
+            self.has_ended = True
             raise IteratorStop
         self.position = position + 1
         return tx.force(self.items[position])

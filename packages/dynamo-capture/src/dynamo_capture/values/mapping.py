@@ -279,7 +279,7 @@ class DictIterator(IteratorValue):
         self._keys = iter(owner.all_entries(tx))
 
     def python_type(self) -> type:
-        return type(iter(getattr({}, self.kind)()))
+        return type(iter(getattr(self.owner.cls(), self.kind)()))
 
     def next(self, tx: Trace) -> Value:
         from dynamo_capture.values.sequences import TupleValue

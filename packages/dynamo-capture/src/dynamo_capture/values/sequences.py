@@ -132,7 +132,7 @@ class TupleValue(SequenceValue):
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import SequenceIterator
 
-        return SequenceIterator(self.items, type(iter(())))
+        return SequenceIterator(self.items, type(iter(())), self)
 
 
 class ListValue(SequenceValue):
@@ -233,7 +233,7 @@ class ListValue(SequenceValue):
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import ListIterator, SequenceIterator
 
-        return ListIterator(self) if self.cls is list else SequenceIterator(self.items, _DEQUE_ITERATOR)
+        return ListIterator(self) if self.cls is list else SequenceIterator(self.items, _DEQUE_ITERATOR, self)
 
     def set_item(self, tx: Trace, key: Value, value: Value) -> None:
         index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)

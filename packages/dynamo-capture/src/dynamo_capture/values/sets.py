@@ -60,7 +60,7 @@ class SetValue(Value):
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.iterators import SequenceIterator
 
-        return SequenceIterator(self.unpack(tx), type(iter(set())))
+        return SequenceIterator(self.unpack(tx), type(iter(set())), self)
 
     def unpack(self, tx: Trace) -> list[Value]:
         if self.table(tx) is None:

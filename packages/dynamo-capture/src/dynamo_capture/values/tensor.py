@@ -148,10 +148,9 @@ class TensorValue(Value):
 
     def iterate(self, tx: Trace) -> IteratorValue:
         from dynamo_capture.values.constant import Const
-        from dynamo_capture.values.iterators import SequenceIterator
 
         rely_on(tx, "__iter__")
         tx.tensors.check_special(self, "__iter__")
         if tx.tensors.modes or (not tx.tensors.disabled and tx.tensors.overriding([self])):
             return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
-        return SequenceIterator(tx.tensors.call_method(self, "unbind", [], {}).unpack(tx))
+        return tx.tensors.call_method(self, "unbind", [], {}).iterate(tx)
