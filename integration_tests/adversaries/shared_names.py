@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import dataclasses
 import functools
 import itertools
 import math
@@ -14,7 +15,7 @@ from typing import Any
 import torch
 
 _OWNERS: tuple[Any, ...] = (
-    builtins, functools, itertools, math, operator, torch, torch.nn.functional, torch.nn.init,
+    builtins, dataclasses, functools, itertools, math, operator, torch, torch.nn, torch.nn.functional, torch.nn.init,
     torch.Tensor, torch.nn.Module, torch.nn.Linear, torch.nn.Dropout, torch.nn.Parameter,
 )  # fmt: skip
 _Space = Mapping[str, Any]
