@@ -31,7 +31,7 @@ def parts_of(value: Any) -> Parts:
     content = next((_CONTENTS[kind] for kind in kinds if kind in _CONTENTS), None)
     if content is not None:
         yield from content(value)
-    elif hasattr(value, "__array_interface__"):
+    elif any("__array_interface__" in vars(kind) for kind in kinds):
         yield from _of_array(value)
     elif not own and _is_told_by_its_text(type(value)) and " at 0x" not in (text := repr(value)):
         yield "text", text
