@@ -59,15 +59,18 @@ BY_IDENTITY = (
     RegionFunction,
 )
 BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
+_KINDS = (type, enum.Enum, logging.Logger, types.ModuleType)
 _KNOWN = frozenset((*PLAIN, *BY_EQUALITY, *BY_IDENTITY, *BUILTIN_METHODS, torch.Size, types.FunctionType))
 
 
 def is_known(value: Any) -> bool:
     """Whether an object is a constant for the translator: immutable, or one whose identity is its meaning."""
     kind = type(value)
-    if kind in _KNOWN or isinstance(value, (type, enum.Enum, logging.Logger, types.ModuleType)):
+    if kind in _KNOWN or issubclass(
+        kind, _KINDS
+    ):  # ``isinstance`` would ask the object for its ``__class__``
         return True
-    if isinstance(value, numpy_types.CONSTANTS):
+    if issubclass(kind, numpy_types.CONSTANTS):
         return numpy_types.is_constant(value)
     if kind is tuple or kind is frozenset:
         return all(map(is_known, value))

@@ -95,12 +95,13 @@ def new_tuple(cls: type, items: tuple[Any, ...]) -> Any:
 
 def fill_object(made: Any, content: Any, attributes: Mapping[str, Any]) -> None:
     """Give a new instance its container content and its attributes."""
-    base: Any = builtin_base(type(made))
-    if isinstance(made, dict) and content:
+    base: Any = builtin_base(type(made))  # ``isinstance`` would ask the object for its ``__class__``
+    is_dict = issubclass(base, dict)
+    if is_dict and content:
         for key, value in content.items():
             base.__setitem__(made, key, value)
-    elif content is not None and not isinstance(made, dict):
-        (base.extend if isinstance(made, list) else base.update)(made, content)
+    elif content is not None and not is_dict:
+        (base.extend if issubclass(base, list) else base.update)(made, content)
     for name, value in attributes.items():
         set_attribute(made, name, value)
 

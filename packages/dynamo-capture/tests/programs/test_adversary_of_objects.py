@@ -155,6 +155,72 @@ def program(x):
     t = x.as_subclass(T)
     return t.__len__(), len(t), [v.dim() for v in t.unbind()]
 """,
+    "records that are kept in a global or a class": """
+import logging
+NAMES = []
+class Noting(logging.Handler):
+    seen = []
+    def emit(self, record):
+        NAMES.append(record.levelname)
+        self.seen.append(record.getMessage())
+logger = logging.Logger("noting")
+logger.addHandler(Noting())
+def program(x):
+    logger.info("one")
+    first = len(NAMES)
+    logger.warning("two %d", 2)
+    return x * 2, first, list(Noting.seen)
+""",
+    "an object that answers what class it has, and notes what is read of it": """
+class P:
+    def __getattribute__(self, name):
+        LOG.append(name)
+        return object.__getattribute__(self, name)
+    a = 1
+    p = property(lambda self: self.a)
+class Q:
+    __class__ = property(lambda self: LOG.append("class") or int)
+o, q = P(), Q()
+def program(x):
+    made = P()
+    made.b = o.a
+    first = o.a, o.p, hasattr(o, "z"), made, isinstance(o, P), isinstance(made, int), isinstance(q, int), isinstance(q, Q)
+    print(end="")
+    return first, made.b, made.a, o == made, x + 1
+""",
+    "globals by name and by dictionary": """
+K = 1
+def program(x):
+    global K
+    K = 2
+    first = globals()["K"]
+    globals()["K"] = 3
+    second = K
+    globals()["G"] = 4
+    return first, second, G, x + K
+""",
+    "iterators where they stand": """
+S, T, D, O = {1, 5}, (1, "a"), collections.deque([1, 2]), collections.OrderedDict(a=1, b=2)
+def after(iterator, steps):
+    for _ in range(steps):
+        next(iterator, None)
+    return iterator
+def program(x):
+    kinds = S, T, D, O, [1, 2], frozenset([3]), {1: 2}, "ab", b"ab", range(3), O.values(), torch.ones(2).max(0), x
+    made = [after(iter(kind), steps) for kind in kinds for steps in (0, 1, 9)]
+    made += [after(reversed(kind), steps) for kind in kinds[1:5] for steps in (0, 1, 9)]
+    return made, enumerate(T), zip(S, D), filter(None, T), x + 1
+""",
+    "copying calls the class": """
+class C:
+    def __new__(cls):
+        LOG.append("new")
+        return super().__new__(cls)
+o = C()
+def program(x):
+    import copy
+    return copy.copy(o), copy.deepcopy(o), x + 1
+""",
     "an object in the place of a tensor": """
 class T:
     @classmethod

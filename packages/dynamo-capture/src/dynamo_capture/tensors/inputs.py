@@ -92,9 +92,14 @@ class Inputs:
         return made
 
 
+_MACHINERY = ("_subclasses", "distributed", "masked", "nested", "nn", "sparse", "utils")
+"""Packages of torch's whose classes of tensors are not traced into: what they do is C++'s, or other processes'."""
+
+
 def is_of_torch(kind: type) -> bool:
-    """Whether a class of tensors is torch's own, not one that its tests define."""
-    return kind.__module__.partition(".")[0] == "torch" and not kind.__module__.startswith("torch.testing.")
+    """Whether a class of tensors is of these packages; others are taken for what they show to a program."""
+    root, *inner = kind.__module__.split(".")
+    return root == "torch" and (not inner or inner[0] in _MACHINERY)
 
 
 def _name_of(source: Source) -> str:
