@@ -32,6 +32,7 @@ import re
 import subprocess
 import sys
 import traceback
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -121,6 +122,7 @@ def _numbers(options: argparse.Namespace) -> Sequence[int] | None:
 
 def _run_here(draw: Draw, judge: Compare, numbers: Sequence[int], options: argparse.Namespace) -> int:
     failed = 0
+    _have_warned()
     for number in numbers:
         source = draw(Random(f"{options.seed} {number}"))
         if options.show:
@@ -139,6 +141,14 @@ def _run_here(draw: Draw, judge: Compare, numbers: Sequence[int], options: argpa
                 print(source, *(f"    {line}" for line in found), sep="\n", flush=True)
     print(f"{len(numbers)} programs, {failed} failed", flush=True)
     return failed
+
+
+def _have_warned() -> None:
+    """Have torch give the warnings that it gives once in a process, so that no program is the one that gets them."""
+    import torch
+
+    with warnings.catch_warnings(action="ignore"):
+        float(torch.ones(1, requires_grad=True))
 
 
 def _judged(judge: Compare, name: str, backend: str, source: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 import types
 from collections.abc import Callable
@@ -66,6 +67,14 @@ def can_meet(one: type, two: type, method: str) -> bool:
     """Whether builtin containers of these classes can be compared with each other."""
     alike = issubclass(two, one) or issubclass(one, two) or one in (set, frozenset)
     return alike or method in ("__eq__", "__ne__") or one not in (list, tuple, set, frozenset, dict)
+
+
+def own_method(tx: Trace, operand: Any, special: str | None) -> types.FunctionType | None:
+    """What the program wrote for a special method of a constant's class: of a metaclass, or of an enumeration."""
+    if special is None or not isinstance(operand, (type, enum.Enum)) or type(operand) is type:
+        return None
+    found = tx.attributes.in_class(type(operand), special)
+    return found if isinstance(found, types.FunctionType) and found.__module__ != enum.__name__ else None
 
 
 def check_metaclass(tx: Trace, operand: Any, *specials: str | None) -> None:

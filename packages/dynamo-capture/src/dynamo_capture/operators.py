@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import operator
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,15 @@ import torch
 from dynamo_capture import containers, floats, numpy_types
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.floats import is_open
-from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY, BinaryOperator, can_meet, check_metaclass
+from dynamo_capture.operator_methods import (
+    BINARY,
+    COMPARE,
+    UNARY,
+    BinaryOperator,
+    can_meet,
+    check_metaclass,
+    own_method,
+)
 from dynamo_capture.runtime import builtin_base
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.type_names import message_name
@@ -87,6 +96,10 @@ class Operators:
         if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
             return self._tx.arrays.binary(symbol, row.function, lhs, rhs)
         if isinstance(lhs, Const) and isinstance(rhs, Const):
+            plain = row if row.plain is None else BINARY[row.plain]
+            own = self._of_members(lhs, rhs, plain.left, plain.right)
+            if own is not None:
+                return own
             check_metaclass(self._tx, lhs.value, row.left, row.plain and BINARY[row.plain].left)
             check_metaclass(self._tx, rhs.value, row.right, row.plain and BINARY[row.plain].right)
             return self._tx.known(self._tx.fold(lambda: row.function(lhs.value, rhs.value)))
@@ -101,6 +114,19 @@ class Operators:
                 return found
         found = self._containers(symbol, lhs, rhs)
         return found if found is not None else self._objects(row, lhs, rhs, symbol)
+
+    def _of_members(self, lhs: Const, rhs: Const, left: str, right: str | None) -> Value | None:
+        """What members of the program's enumerations make of an operator; None where they do not say."""
+        tx = self._tx
+        for receiver, name, other in ((lhs, left, rhs), (rhs, right, lhs)):
+            if not isinstance(receiver.value, enum.Enum):
+                continue
+            method = own_method(tx, receiver.value, name)
+            if method is not None:
+                answer = tx.inliner.call_function(Const(method), [receiver, other], {})
+                if not (isinstance(answer, Const) and answer.value is NotImplemented):
+                    return answer
+        return None
 
     def _symbolic(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
         numbers = [_number(lhs), _number(rhs)]
@@ -280,6 +306,9 @@ class Operators:
         if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
             return tx.arrays.binary(symbol, function, lhs, rhs)
         if isinstance(lhs, Const) and isinstance(rhs, Const):
+            own = self._of_members(lhs, rhs, left, right)
+            if own is not None:
+                return own
             check_metaclass(tx, lhs.value, left, "__eq__")
             check_metaclass(tx, rhs.value, right, "__eq__")
             return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
@@ -363,7 +392,7 @@ class Operators:
                 if can_meet(one.python_type(), two.python_type(), left):
                     return self.compare(symbol, one, two)
                 break
-            elif _compares_in_c(receiver.cls) and symbol in ("==", "!="):
+            elif found is not getattr(object, name):  # in C, of what the class is made from
                 raise receiver.unsupported(f"the comparison {symbol}")
         if symbol in ("==", "!="):
             return boolean(self.same(lhs, rhs) == (symbol == "=="))
@@ -420,10 +449,6 @@ def _sample(value: Value) -> tuple[Any] | None:
     if isinstance(value, ObjectValue) and builtin_base(cls) is object and not hasattr(cls, "__index__"):
         return (type(message_name(cls), (), {})(),)  # whose special methods have been asked
     return (cls(),) if cls in (list, tuple, dict, set, frozenset) else None
-
-
-def _compares_in_c(cls: Any) -> bool:
-    return cls.__eq__ is not object.__eq__ and not issubclass(cls, BaseException)
 
 
 def is_mutable(value: Value) -> bool:

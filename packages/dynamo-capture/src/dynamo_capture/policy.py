@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.part_options import part_option
+from dynamo_capture.runtime import instance_dict
 from dynamo_capture.sources import DrawnFromSource, UpcomingSource
 from dynamo_capture.values import SymValue, Value
 from fx_interface.errors import UserLocation
@@ -253,8 +254,9 @@ class Policy:
             return shape, stride, ((), ())
         if self.is_decisive(source) and self.is_settled(real, source):
             return shape, stride, ((), ())
-        marked = getattr(real, "_dynamo_capture_dynamic", {})
-        static = getattr(real, "_dynamo_capture_static", ())
+        own = instance_dict(real) or {}
+        marked = own.get("_dynamo_capture_dynamic", {})
+        static = own.get("_dynamo_capture_static", ())
         seen = self._history.record_sizes(source.expression, shape)
         chosen = [
             d for d, n in enumerate(shape)

@@ -189,6 +189,8 @@ class Wrapping:
             return self.remember(real, ArrayValue(real, source))
         if issubclass(cls, tuple) and keeps_tuple_methods(cls):
             return self.remember(real, _tuple(tx, real, source))
+        if issubclass(cls, weakref.ProxyTypes):
+            raise GraphBreak("CAP214", f"{source} stands for another object, which it refers to weakly")
         if issubclass(cls, threading.local):
             raise GraphBreak("CAP214", f"{source} is local to threads")
         if issubclass(cls, collections.defaultdict):
@@ -313,7 +315,7 @@ def _builtin_method(tx: Trace, real: Any, source: Source) -> Value:
     """A function of a module or class is that object; a method of another object is known by what it is bound to."""
     if real.__self__ is None or (is_known(real.__self__) and type(real.__self__) not in PLAIN):
         return _by_identity(tx, real, source)
-    if not hasattr(real.__self__, real.__name__):  # a function of pybind11, bound to its own record
+    if not hasattr(type(real.__self__), real.__name__):  # a function of pybind11, bound to its own record
         return _by_identity(tx, real, source)
     tx.guards.type_is(source, type(real))
     tx.guards.equals(AttrSource(source, "__name__"), real.__name__)

@@ -72,6 +72,8 @@ class MadeAttributes(Lookup):
             return MethodValue(Const(found.__func__), Const(cls))
         if isinstance(found, types.BuiltinFunctionType):
             return Const(found)
+        if isinstance(found, types.ClassMethodDescriptorType):
+            return Const(cls).get_attr(self._tx, name)
         if isinstance(found, C_METHODS):
             return BuiltinMethod(owner, name)
         if not hasattr(type(found), "__get__") and (name == "__doc__" or is_known(found)):

@@ -63,6 +63,7 @@ from dynamo_capture.regions import (  # noqa: F401  # fill the table too
     transforms,
     vmap,
 )
+from dynamo_capture.runtime import instance_dict
 from dynamo_capture.tensors.function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.tensors.operations import label_of
 from dynamo_capture.torch_polyfills import substitute_for
@@ -413,8 +414,9 @@ class Calls:
             call, (types.WrapperDescriptorType, types.MethodDescriptorType)
         ):
             return owner.get_attr(tx, "__call__").call(tx, args, kwargs)
-        if owner.real is not None and getattr(owner.real, SKIP_MARK, None):
-            raise GraphBreak("CAP231", getattr(owner.real, SKIP_MARK))
+        marked = (instance_dict(owner.real) or {}).get(SKIP_MARK) if owner.real is not None else None
+        if marked is not None:
+            raise GraphBreak("CAP231", marked)
         if call is None or not callable(call):
             raise tx.raises(TypeError, f"{message_name(owner.cls)!r} object is not callable")
         raise owner.unsupported("calling")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import NotConstant
+from dynamo_capture.operator_methods import own_method
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values.base import IteratorValue, Value
 
@@ -73,6 +74,9 @@ class Const(Value):
             if isinstance(self.value, (tuple, frozenset, range)):
                 return any(tx.operators.equal_or_same(tx.known(part), item) for part in self.value)
             raise self.unsupported("testing membership of an unknown value") from None
+        parts = (wanted, *self.value) if type(self.value) in (tuple, frozenset) else (wanted,)
+        if any(own_method(tx, part, "__eq__") is not None for part in parts):
+            return any(tx.operators.equal_or_same(tx.known(part), item) for part in self.value)
         return bool(tx.fold(lambda: wanted in self.value))
 
     def length(self, tx: Trace) -> int:
