@@ -30,7 +30,8 @@ LOG = []
 
 def where(error):
     """The user's lines of a traceback."""
-    return [(entry.name, entry.lineno) for entry in traceback.extract_tb(error.__traceback__)]
+    entries = traceback.extract_tb(error.__traceback__)
+    return [(entry.name, entry.lineno) for entry in entries if entry.filename == __file__]
 
 
 def told(error):
