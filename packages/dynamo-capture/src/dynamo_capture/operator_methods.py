@@ -65,8 +65,11 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
 
 def can_meet(one: type, two: type, method: str) -> bool:
     """Whether builtin containers of these classes can be compared with each other."""
-    alike = issubclass(two, one) or issubclass(one, two) or one in (set, frozenset)
-    return alike or method in ("__eq__", "__ne__") or one not in (list, tuple, set, frozenset, dict)
+    alike = (
+        issubclass(two, one) or issubclass(one, two) or all(hasattr(cls, "isdisjoint") for cls in (one, two))
+    )
+    containers = (list, tuple, set, frozenset, dict)
+    return alike or method in ("__eq__", "__ne__") or not (one in containers or two in containers)
 
 
 def own_method(tx: Trace, operand: Any, special: str | None) -> types.FunctionType | None:

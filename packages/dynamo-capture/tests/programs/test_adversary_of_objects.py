@@ -211,6 +211,60 @@ def program(x):
     made += [after(reversed(kind), steps) for kind in kinds[1:5] for steps in (0, 1, 9)]
     return made, enumerate(T), zip(S, D), filter(None, T), x + 1
 """,
+    "what a container or a reduction cannot iterate": """
+class One:
+    def __iter__(self): return 3
+class Two:
+    def __iter__(self): raise TypeError("own")
+class Some:
+    def __iter__(self):
+        for k in range(4):
+            LOG.append(k)
+            yield k
+def program(x):
+    found = [caught(operator.contains, o, 1) for o in (One(), Two(), Some())]
+    return found, [caught(functools.reduce, operator.add, o) for o in (3, One(), [1, 2])], x + 1
+""",
+    "comparing classes made from containers and numbers": """
+class S(set): pass
+class L(list): pass
+class I(int): pass
+def program(x):
+    pairs = [(2.5, S()), (S(), 2.5), (S(), {1}), (L(), 3), (3, L()), (L(), []), (S(), {1: 2}.keys()), (I(4), 2.5), (I(4), "a")]
+    return [caught(f, *pair) for pair in pairs for f in (operator.lt, operator.ge, operator.eq)], x + 1
+""",
+    "reversed tensors": """
+def program(x):
+    return reversed(x), list(reversed(x)), caught(reversed, x.sum())
+""",
+    "members of enumerations and classes that compare in Python": """
+import enum
+class E(enum.Enum):
+    a = 1
+    def __eq__(self, other):
+        LOG.append("eq")
+        return other == 1
+    def __lt__(self, other): return NotImplemented
+    __hash__ = None
+class Meta(type):
+    def __eq__(cls, other):
+        LOG.append("meta")
+        return other == 3
+    __hash__ = type.__hash__
+class M(metaclass=Meta): pass
+def program(x):
+    made = E.a == 1, 1 == E.a, E.a in (2, 1), caught(operator.lt, E.a, 1), M in [3], 3 in [M], M == 3
+    return made, dict.fromkeys == {}.fromkeys, x + 1
+""",
+    "weak proxies": """
+import weakref
+class K:
+    a = 1
+k = K()
+o = weakref.proxy(k)
+def program(x):
+    return o.a, caught(lambda: o.__iter__()), caught(len, o), x + 1
+""",
     "copying calls the class": """
 class C:
     def __new__(cls):
@@ -219,7 +273,8 @@ class C:
 o = C()
 def program(x):
     import copy
-    return copy.copy(o), copy.deepcopy(o), x + 1
+    import threading
+    return copy.copy(o), copy.deepcopy(o), caught(copy.copy, threading.Lock()), x + 1
 """,
     "an object in the place of a tensor": """
 class T:

@@ -374,6 +374,8 @@ def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
         raise GraphBreak(
             "CAP210", f"reversed() of a {value.meta.cls.__name__}, of which __torch_function__ is asked"
         )
+    if isinstance(value, TensorValue):
+        return tx.inliner.call_function(Const(torch.Tensor.__reversed__), [value], {})
     if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__reversed__"):
         return tx.calls.special(value, "__reversed__", [])
     if isinstance(value, ObjectValue) and value.base is None:

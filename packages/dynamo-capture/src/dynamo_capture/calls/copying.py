@@ -11,6 +11,7 @@ import torch
 import guards
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.runtime import builtin_base
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -117,6 +118,8 @@ _OF_TUPLES = ("__getnewargs__", "__getnewargs_ex__")
 
 def _copies_by_dict(tx: Trace, cls: type) -> bool:
     """Whether copying an instance means copying its ``__dict__``."""
+    if builtin_base(cls) is not object or cls.__dictoffset__ == 0:
+        return False
     in_class = tx.attributes.in_class
     if any(
         in_class(cls, name) is not guards.class_lookup(object, name) for name in (*_OF_OBJECTS, *_OF_TUPLES)

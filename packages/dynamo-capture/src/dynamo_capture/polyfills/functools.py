@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -14,7 +15,11 @@ _MISSING: Any = object()
 @substitutes(functools.reduce)
 def reduce(function: Callable[[Any, Any], Any], iterable: Iterable[Any], initial: Any = _MISSING, /) -> Any:
     """Fold from the left."""
-    iterator = iter(iterable)
+    iterator: Any = _MISSING
+    with contextlib.suppress(TypeError):
+        iterator = iter(iterable)
+    if iterator is _MISSING:
+        raise TypeError("reduce() arg 2 must support iteration")
     total = initial
     if initial is _MISSING:
         total = next(iterator, _MISSING)

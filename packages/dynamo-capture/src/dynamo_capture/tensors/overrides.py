@@ -166,7 +166,12 @@ class OverriddenTensors(WrapperTensors):
         names = [f"__{each}__" for each in (name, f"r{name}", f"i{name}", plain, f"r{plain}")]
         names += [f"__{_MIRRORED[name]}__"] if name in _MIRRORED else []
         for value in args:
-            self.check_special(self._tx.force(value), *names)
+            known = self._tx.force(value)
+            if isinstance(known, Const) and _is_asked_itself(known.value):
+                raise GraphBreak(
+                    "CAP238", f"{known.describe()} is an operand, and is asked for __torch_function__"
+                )
+            self.check_special(known, *names)
 
     def call_method(
         self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
@@ -301,6 +306,11 @@ class OverriddenTensors(WrapperTensors):
             if not (isinstance(answer, Const) and answer.value is NotImplemented):
                 return answer
         raise GraphBreak("CAP238", "no __torch_function__ takes the operation")
+
+
+def _is_asked_itself(operand: Any) -> bool:
+    """Whether torch asks a class that is an operand, as it would ask an instance of it."""
+    return isinstance(operand, type) and any("__torch_function__" in vars(base) for base in operand.__mro__)
 
 
 def _in_tensor(name: str) -> Any:

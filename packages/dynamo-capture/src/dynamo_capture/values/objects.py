@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.errors import UserRaise
 from dynamo_capture.polyfills.builtins import iterate_by_index
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values.base import IteratorValue, Value
@@ -80,7 +81,17 @@ class ObjectValue(Value):
             self, "__getitem__"
         ):
             raise tx.raises(TypeError, f"argument of type {message_name(self.cls)!r} is not iterable")
-        return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
+        try:
+            parts = self.iterate(tx)
+        except UserRaise as raised:
+            if not issubclass(raised.value.python_type(), TypeError):
+                raise
+            refused = True
+        else:
+            refused = False
+        if refused:
+            raise tx.raises(TypeError, f"argument of type {message_name(self.cls)!r} is not iterable")
+        return parts.contains(tx, item)
 
     def length(self, tx: Trace) -> int:
         return length_from(tx, tx.calls.special(self, "__len__", []))
