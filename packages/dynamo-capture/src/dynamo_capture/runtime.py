@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import collections
 import contextlib
-import copy
 import functools
 import itertools
 import logging
@@ -226,52 +224,6 @@ def dict_iterator(view: Iterable[Any], position: int) -> Iterator[Any]:
     for _ in range(position):
         next(made, None)
     return made
-
-
-_ITERATED: tuple[Any, ...] = (
-    [0], (0,), "a", "\u00e9", b"a", {0}, {0: 0}, {0: 0}.values(), {0: 0}.items(), collections.deque([0]),
-    collections.OrderedDict(a=0), range(1),
-)  # fmt: skip
-FORWARD: dict[type, Any] = {type(iter(items)): items for items in _ITERATED}
-"""By class of iterator: what one of it is over."""
-_BACKWARD: dict[type, Any] = {
-    type(reversed(items)): items for items in _ITERATED if not isinstance(items, set)
-}
-
-
-def ended_iterator(kind: type) -> Iterator[Any]:
-    """An iterator of this class that has no item any more, and has said so."""
-    made = iter(FORWARD[kind]) if kind in FORWARD else reversed(_BACKWARD[kind])
-    for _ in made:
-        pass
-    return made
-
-
-def iterator(owner: Any, position: int) -> Iterator[Any]:
-    """``iter(owner)`` after ``position`` steps, past what a class of the program defines."""
-    base: Any = builtin_base(type(owner))
-    made = base.__iter__(owner)
-    for _ in range(position):
-        next(made)
-    return made  # type: ignore[no-any-return]
-
-
-def reversed_iterator(owner: Any, position: int) -> Iterator[Any]:
-    """``reversed(owner)`` after ``position`` steps."""
-    made = reversed(owner)
-    for _ in range(position):
-        next(made)
-    return made
-
-
-def set_iterator(owner: Any, left: list[Any]) -> Iterator[Any]:
-    """``iter(owner)`` where these are left; over these, where the members have another order."""
-    made = set.__iter__(owner) if isinstance(owner, set) else frozenset.__iter__(owner)
-    for _ in range(len(owner) - len(left)):
-        next(made)
-    rest = list(copy.copy(made))
-    alike = len(rest) == len(left) and all(one is other for one, other in zip(rest, left, strict=True))
-    return made if alike else iter(left)
 
 
 def drawing_from(iterator: Any) -> Iterator[Any]:

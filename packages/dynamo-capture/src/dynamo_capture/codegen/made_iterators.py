@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture import runtime
+from dynamo_capture import runtime, runtime_iterators
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.codegen.makers import makes
 from dynamo_capture.frame import GeneratorValue
@@ -47,7 +47,7 @@ def sequence_iterator(to: Reconstruction, value: SequenceIterator) -> None:
     """An iterator over what is left of some items: of its own class, where that does not need the whole container."""
     owner, left = value.owner, value.items[value.position :]
     if value.has_ended:
-        to.call(runtime.ended_iterator, lambda: to.push(Const(value.kind)))
+        to.call(runtime_iterators.ended_iterator, lambda: to.push(Const(value.kind)))
         return
     if owner is None:
         to.push_list(left)
@@ -55,10 +55,10 @@ def sequence_iterator(to: Reconstruction, value: SequenceIterator) -> None:
         return
     to.settle(owner)
     if value.kind is _OF_SET:
-        to.call(runtime.set_iterator, lambda: to.push_all([owner, ListValue(left)]), 2)
+        to.call(runtime_iterators.set_iterator, lambda: to.push_all([owner, ListValue(left)]), 2)
         return
-    forward = value.kind in runtime.FORWARD
-    made = runtime.iterator if forward else runtime.reversed_iterator
+    forward = value.kind in runtime_iterators.FORWARD
+    made = runtime_iterators.iterator if forward else runtime_iterators.reversed_iterator
     to.call(made, lambda: to.push_all([owner, Const(value.position)]), 2)
 
 
@@ -66,7 +66,7 @@ def sequence_iterator(to: Reconstruction, value: SequenceIterator) -> None:
 def list_iterator(to: Reconstruction, value: ListIterator) -> None:
     """An iterator over a list, at its place."""
     if value.has_ended:
-        to.call(runtime.ended_iterator, lambda: to.push(Const(value.python_type())))
+        to.call(runtime_iterators.ended_iterator, lambda: to.push(Const(value.python_type())))
         return
     to.settle(value.owner)
     to.call(runtime.list_iterator, lambda: to.push_all([value.owner, Const(value.position)]), 2)
@@ -82,7 +82,7 @@ def open_range_iterator(to: Reconstruction, value: SymRangeIterator) -> None:
 @makes(RangeIterator)
 def range_iterator(to: Reconstruction, value: RangeIterator) -> None:
     """An iterator over what is left of a range."""
-    to.call(runtime.iterator, lambda: to.push_all([Const(value.range), Const(value.position)]), 2)
+    to.call(runtime_iterators.iterator, lambda: to.push_all([Const(value.range), Const(value.position)]), 2)
 
 
 @makes(EnumerateIterator)
