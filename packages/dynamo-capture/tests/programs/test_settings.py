@@ -1,6 +1,7 @@
 """Settings of torch that are changed inside: captured, or a reported break; what is seen and computed is eager's."""
 
 import dataclasses
+import warnings
 
 import pytest
 import torch
@@ -146,6 +147,13 @@ def dispatch_mode(x):
     with Passing():
         z = torch.sin(y) + 1
     return z.cos()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _derivatives_are_loaded():
+    """Torch warns, once in a process, when it loads what computes forward derivatives."""
+    with warnings.catch_warnings(action="ignore"), forward_ad.dual_level():
+        forward_ad.make_dual(X, X).sin()
 
 
 def duals(x):

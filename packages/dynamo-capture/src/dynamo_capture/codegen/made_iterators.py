@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from dynamo_capture.codegen.reconstruct import Reconstruction
 
 
-_OF_SET = type(iter(set()))
+_OF_SET: type = type(iter(set()))
 
 
 @makes(DictIterator)

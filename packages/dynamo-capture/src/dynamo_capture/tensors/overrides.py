@@ -167,7 +167,7 @@ class OverriddenTensors(WrapperTensors):
         names += [f"__{_MIRRORED[name]}__"] if name in _MIRRORED else []
         for value in args:
             known = self._tx.force(value)
-            if isinstance(known, Const) and _is_asked_itself(known.value):
+            if type(known) is Const and _is_asked_itself(known.value):
                 raise GraphBreak(
                     "CAP238", f"{known.describe()} is an operand, and is asked for __torch_function__"
                 )
