@@ -50,3 +50,13 @@ def test_group_norm_backward(mask: list[bool]) -> None:
     _, mean, rstd = ATEN.native_group_norm.default(x, weight, None, 2, 6, 12, 3, 1e-5)
     args = (grad, x, mean, rstd, weight, 2, 6, 12, 3, mask)
     check_operator("aten.native_group_norm_backward.default", *args, magnitude=8.0)
+
+
+@pytest.mark.parametrize("size", [(4, 3), (1, 1)])
+def test_group_norm_keeps_the_memory_format_that_its_input_suggests(size: tuple[int, int]) -> None:
+    x = torch.randn(2, *size, 6).permute(0, 3, 1, 2)  # channels last, by its strides even where it is one pixel
+    pixels = size[0] * size[1]
+    check_operator("aten.native_group_norm.default", x, None, None, 2, 6, pixels, 3, 1e-5)
+    _, mean, rstd = ATEN.native_group_norm.default(x, None, None, 2, 6, pixels, 3, 1e-5)
+    args = (torch.randn_like(x), x, mean, rstd, None, 2, 6, pixels, 3, [True, False, False])
+    check_operator("aten.native_group_norm_backward.default", *args, magnitude=8.0)

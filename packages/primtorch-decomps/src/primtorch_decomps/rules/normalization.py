@@ -13,6 +13,7 @@ from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.promotion import statistics_dtype
 from primtorch_decomps.registry import spec_rule
 from primtorch_decomps.rules.matmul import fresh
+from primtorch_decomps.rules.pooling import native_strides
 from primtorch_decomps.shapes import canonical_dims, reduced_sizes, same, same_sizes
 
 Optional = TensorSpec | None
@@ -54,6 +55,10 @@ def _grouped(
         raise RuleMismatchError("group norm over other sizes than its input's")
 
 
+def _in_memory_format(x: TensorSpec, env: ShapeEnv) -> TensorSpec:
+    return TensorSpec(x.sizes, native_strides(x.sizes, x, env), x.dtype, x.device)
+
+
 @spec_rule("aten.native_group_norm.default")
 def native_group_norm(
     x: TensorSpec,
@@ -69,7 +74,7 @@ def native_group_norm(
 ) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
     _grouped(x, N, C, HxW, group, env)
     statistics = _as(fresh((N, group), x), statistics_dtype(x, weight, bias))
-    return fresh(x.sizes, x), statistics, statistics
+    return _in_memory_format(x, env), statistics, statistics
 
 
 @spec_rule("aten.native_group_norm_backward.default")
@@ -90,7 +95,7 @@ def native_group_norm_backward(
     _grouped(x, N, C, HxW, group, env)
     parameters = _as(fresh((C,), x), x.dtype if weight is None else weight.dtype)
     return (
-        fresh(x.sizes, x) if output_mask[0] else None,
+        _in_memory_format(x, env) if output_mask[0] else None,
         parameters if output_mask[1] else None,
         parameters if output_mask[2] else None,
     )
