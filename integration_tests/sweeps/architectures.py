@@ -6,7 +6,8 @@ one architecture. What is compared is the capture: graphs run as they are. Resul
 table; ``--page docs/architectures.md`` writes the documentation's page of what was not captured whole.
 
 ``--train`` trains them with the whole stack instead, at two sizes, and measures results, loss, gradients and buffers
-against float64 (``training.py``); ``--merge`` adds the results of earlier runs.
+against float64 (``training.py``); ``--merge`` adds the results of earlier runs, ``--missing`` runs what these lack.
+The results of ``docs/architectures-training.md`` are in ``training_results.json``.
 """
 
 from __future__ import annotations
@@ -119,6 +120,7 @@ def main(argv: Sequence[str]) -> int:
     parser.add_argument("--stack", action="store_true", help="the whole stack, with gradients, too")
     parser.add_argument("--train", action="store_true", help="training against float64, and nothing else")
     parser.add_argument("--report", action="store_true", help="with --train: run none, report what is merged")
+    parser.add_argument("--missing", action="store_true", help="with --train: those without a merged result")
     parser.add_argument("--jobs", type=int, default=1, help="processes at a time")
     parser.add_argument("--limit", type=int, default=120, help="seconds for one architecture in one way")
     parser.add_argument("--output", type=Path, default=Path("sweep-results"))
@@ -144,6 +146,7 @@ def main(argv: Sequence[str]) -> int:
                 arguments.output,
                 arguments.merge,
                 arguments.page,
+                arguments.missing,
             )
         )
     records = [record for path in arguments.merge for record in json.loads(path.read_text())]

@@ -50,7 +50,8 @@ of the model's largest gradient, a running mean by one of the numbers that it is
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What to run, how long each may take in seconds, how many at a time, and where results come from and go."""
+    """What to run, how long each may take in seconds, how many at a time, and where results come from and go;
+    ``missing``: only those of ``names`` without an earlier result."""
 
     names: Sequence[str]
     limit: float
@@ -58,6 +59,7 @@ class Plan:
     output: Path
     earlier: Sequence[Path]
     page: Path | None = None
+    missing: bool = False
 
 
 def sweep(plan: Plan) -> int:
@@ -74,7 +76,8 @@ def sweep(plan: Plan) -> int:
     found = {record["name"]: Trained(**record) for record in records}
     sources = _sources()
     plan.output.mkdir(exist_ok=True)
-    for name, record, ended in forked(trained, plan.names, plan.limit, plan.jobs):
+    names = [name for name in plan.names if not (plan.missing and name in found)]
+    for name, record, ended in forked(trained, names, plan.limit, plan.jobs):
         found[name] = Trained(name, failure=ended) if record is None else Trained(**record)
         found[name].sources = sources
         print(_row(found[name]), flush=True)
@@ -89,7 +92,12 @@ def sweep(plan: Plan) -> int:
 
 
 def _write(found: dict[str, Trained], output: Path) -> None:
-    (output / "training.json").write_text(json.dumps([asdict(one) for one in found.values()], indent=1))
+    """All results, one a line, without what is as by default: to be kept, merged and compared."""
+    lines = []
+    for name in sorted(found):
+        record = asdict(found[name])
+        lines.append(json.dumps({key: value for key, value in record.items() if value or key == "worst"}))
+    (output / "training.json").write_text("[\n" + ",\n".join(lines) + "\n]\n")
 
 
 def _sources() -> str:
