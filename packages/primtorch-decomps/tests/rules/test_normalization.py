@@ -54,7 +54,8 @@ def test_group_norm_backward(mask: list[bool]) -> None:
 
 @pytest.mark.parametrize("size", [(4, 3), (1, 1)])
 def test_group_norm_keeps_the_memory_format_that_its_input_suggests(size: tuple[int, int]) -> None:
-    x = torch.randn(2, *size, 6).permute(0, 3, 1, 2)  # channels last, by its strides even where it is one pixel
+    # channels last, by its strides even where it is one pixel
+    x = torch.randn(2, *size, 6).permute(0, 3, 1, 2)
     pixels = size[0] * size[1]
     check_operator("aten.native_group_norm.default", x, None, None, 2, 6, pixels, 3, 1e-5)
     _, mean, rstd = ATEN.native_group_norm.default(x, None, None, 2, 6, pixels, 3, 1e-5)
