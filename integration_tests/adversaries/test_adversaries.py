@@ -11,10 +11,10 @@ import pytest
 
 RUNS: tuple[tuple[str, int, str], ...] = (
     ("accuracy", 40, "inductor"),
-    ("changes", 2000, "eager"),
-    ("changes", 300, "aot_eager"),
-    ("changes", 30, "inductor"),
-    ("objects", 2000, "eager"),
+    ("changes", 400, "eager"),
+    ("changes", 60, "aot_eager"),
+    ("changes", 10, "inductor"),
+    ("objects", 200, "eager"),
     ("tensors", 1000, "eager"),
     ("tensors", 1000, "aot_eager"),
     ("tensors", 60, "inductor"),

@@ -56,6 +56,9 @@ class Lookup:
         if all(map(is_immutable, cls.__mro__)):
             return
         plain = not (hasattr(type(found), "__get__") or is_identity(found))
+        if not (plain or is_immutable(type(found))):  # a descriptor of the program: what kind of one
+            for special in ("__get__", "__set__", "__delete__"):
+                self.in_class(type(found), special)
         self._tx.guards.class_lookup(self.class_source(cls), name, found, only_type=plain)
 
     def class_source(self, cls: type) -> Source:
