@@ -110,3 +110,21 @@ def test_inputs_that_are_gone_are_made_again(compiled: Any) -> None:
     y, x = _inputs()
     plain = third(y, x, lambda y: (y.exp(),), lambda t, x: (t.sin() * x, x.cos()))
     torch.testing.assert_close(third(y, x, first, second), plain)
+
+
+def test_only_inputs_with_a_history_that_some_results_lead_to(compiled: Any) -> None:
+    """The input that is written to gets no gradient, and each other is reached from one result only."""
+
+    def program(a: torch.Tensor, b: torch.Tensor, written: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        with torch.no_grad():
+            written.add_(1)
+        return a.sin(), b.cos(), written
+
+    found = []
+    for function in (program, compiled(program)):
+        leaf, written = torch.ones(2, requires_grad=True), torch.zeros(2, requires_grad=True)
+        one, other, same = function(leaf * 2, leaf * 3, written)
+        other.sum().backward()
+        assert same is written
+        found.append((one.tolist(), other.tolist(), written.tolist(), written._version, leaf.grad.tolist()))
+    assert found[0] == found[1]

@@ -38,6 +38,11 @@ def has_left_something(error: BaseException) -> bool:
     return getattr(error, _LEFT, False) is True
 
 
+def leaves_something(error: BaseException) -> None:
+    """Say of ``error`` that what was done before it was raised stands: nobody may run the program again."""
+    setattr(error, _LEFT, True)
+
+
 def random_states() -> RandomStates:
     """The states of torch's generators: the CPU's, and the current GPU's if there is one."""
     cpu = torch.get_rng_state()
@@ -77,7 +82,7 @@ def undoing(
                 for one in before:
                     one.restore()
             else:
-                setattr(error, _LEFT, True)
+                leaves_something(error)
             raise
 
     return all_or_nothing(run_or_undo)
@@ -104,7 +109,7 @@ def undoing_if_shared(run: CompiledGraph, written: Sequence[int], *, fixed_sizes
         try:
             return run(*inputs)
         except BaseException as error:
-            setattr(error, _LEFT, True)
+            leaves_something(error)
             raise
 
     return all_or_nothing(run_or_undo)

@@ -20,12 +20,13 @@ were made by several threads, the delivery runs it with the gradients that have 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan
+from fx_interface.undo import leaves_something
 
 _current_task = torch._C._current_graph_task_id
 _will_execute = torch._C._will_engine_execute_node
@@ -164,6 +165,7 @@ class PartlyReached:
         ]
         self._count = len(arrives)
         self._compute = compute
+        self._writes = bool(plan.mutated)
         self._apply = _applied(methods)
 
     def chosen(self, inputs: Sequence[Any]) -> list[int]:
@@ -184,8 +186,21 @@ class PartlyReached:
             call.edges.update((index, (made, n)) for n, index in enumerate(indices))
         led = list(followed)
         for index in chosen:
-            led[index] = led[index].detach()
+            led[index] = (
+                led[index].detach().requires_grad_()
+            )  # so that there is a node, if nothing else has one
         results: Sequence[Any] = self._apply(*led, call)
+        try:
+            return results, self._lead_on(results, call, deliveries)
+        except BaseException as error:
+            if self._writes:
+                leaves_something(error)
+            raise
+
+    def _lead_on(
+        self, results: Sequence[Any], call: Call, deliveries: Mapping[tuple[int, ...], torch.Tensor]
+    ) -> Any:
+        """From the results on to what they depend on besides the compiled function's node, which is returned."""
         differentiable = [place for place in self._results if results[place].grad_fn is not None]
         node = results[differentiable[0]].grad_fn
         call.parcels.node = weakref.ref(node)
@@ -194,7 +209,7 @@ class PartlyReached:
             version = result._version
             _spread(call.parcels, place, result, *[d for places, d in deliveries.items() if place in places])
             _set_versions((result,), (version,))
-        return results, node
+        return node
 
 
 def _applied(methods: dict[str, Any]) -> Callable[..., Any]:

@@ -25,6 +25,7 @@ from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import refuses_layout
 from fx_interface.symbols import Expr, Symbol, evaluate
+from fx_interface.undo import leaves_something
 
 _log = logging.getLogger(__name__)
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
@@ -80,15 +81,20 @@ def training_function(
         followed = inputs if not cut else [x.detach() if i in cut else x for i, x in enumerate(inputs)]
         chosen = partly.chosen(inputs) if partly.inputs else None
         results, node = partly.run(inputs, followed, chosen) if chosen else (apply(*followed), None)
-        if node is None and (hooked or link is not None):
-            node = results[first].grad_fn
-            if hooked:
-                prepare_hooks(results, hooked, node)
-        if dirty:
-            results = results[dirty:]
-        if link is not None:
-            link(results, node)
-        return results if make is None else make(inputs, results)
+        try:
+            if node is None and (hooked or link is not None):
+                node = results[first].grad_fn
+                if hooked:
+                    prepare_hooks(results, hooked, node)
+            if dirty:
+                results = results[dirty:]
+            if link is not None:
+                link(results, node)
+            return results if make is None else make(inputs, results)
+        except BaseException as error:
+            if plan.mutated:
+                leaves_something(error)
+            raise
 
     return run_and_make
 
