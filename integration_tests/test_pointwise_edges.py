@@ -7,14 +7,18 @@ has it for this element in the tensor, alone, or in a row of such elements.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 import torch
-from pointwise_calls import Call, calls, edge_values, tensors_of
 
 import fxstack
+
+sys.path.insert(0, str(Path(__file__).parent))
+from pointwise_calls import Call, calls, edge_values, tensors_of
 
 DTYPES = (
     torch.float32, torch.float64, torch.float16, torch.bfloat16,
