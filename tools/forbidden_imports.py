@@ -5,12 +5,10 @@ Adapters that combine our parts with stock's, and benchmarks where stock is the 
 
 from __future__ import annotations
 
-import argparse
 import ast
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from workspace import PACKAGES, ROOT
+from source_check import check, violations_of
 
 FORBIDDEN = (
     "torch._dynamo",
@@ -94,27 +92,14 @@ def _dotted(node: ast.expr) -> str | None:
     return None
 
 
-def violations(root: Path = ROOT) -> list[str]:
+def violations() -> list[str]:
     """Every forbidden use in the packages, as ``path:line: name``."""
-    found: list[str] = []
-    for package in PACKAGES:
-        for path in sorted(package.source.rglob("*.py")):
-            shown = path.relative_to(root).as_posix()
-            if not shown.startswith(EXEMPT):
-                found.extend(f"{shown}:{line}: {name}" for line, name in uses(path.read_text()))
-    return found
+    return violations_of(uses, EXEMPT)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the violations; the exit status is 1 if there are any."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="the default, named for symmetry with the other tools"
-    )
-    parser.parse_args(argv)
-    found = violations()
-    print("\n".join(found) if found else "no package uses a forbidden part of torch")
-    return 1 if found else 0
+    """Print what was found; the exit status is 1 if anything was."""
+    return check(__doc__, violations(), "no package uses a forbidden part of torch", argv)
 
 
 if __name__ == "__main__":

@@ -5,13 +5,11 @@ Modules that are themselves there for tests (the conformance suite, the checks o
 
 from __future__ import annotations
 
-import argparse
 import ast
 import re
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 
-from workspace import PACKAGES, ROOT
+from source_check import check, violations_of
 
 LIBRARIES = (
     "pytest",
@@ -56,27 +54,14 @@ def _texts(node: ast.AST) -> Iterator[str]:
             yield text
 
 
-def violations(root: Path = ROOT) -> list[str]:
+def violations() -> list[str]:
     """Every mention in the packages, as ``path:line: name``."""
-    found: list[str] = []
-    for package in PACKAGES:
-        for path in sorted(package.source.rglob("*.py")):
-            shown = path.relative_to(root).as_posix()
-            if not shown.startswith(EXEMPT):
-                found.extend(f"{shown}:{line}: {name}" for line, name in names(path.read_text()))
-    return found
+    return violations_of(names, EXEMPT)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Print the mentions; the exit status is 1 if there are any."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="the default, named for symmetry with the other tools"
-    )
-    parser.parse_args(argv)
-    found = violations()
-    print("\n".join(found) if found else "no package names a test library")
-    return 1 if found else 0
+    """Print what was found; the exit status is 1 if anything was."""
+    return check(__doc__, violations(), "no package names a test library", argv)
 
 
 if __name__ == "__main__":

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 _LOGGERS = ("fxstack", "dynamo_capture", "aot_autograd", "inductor_codegen")
 LONGEST = 1000
 """Characters of one message."""
+_FOLDERS = re.compile(
+    r"(?<![\w.])/(?:[\w.+-]+/)*site-packages/|(?<![\w.])/(?:[\w.+-]+/)+(?!.*site-packages/)"
+)
 
 
 class _Noting(logging.Handler):
@@ -17,7 +21,12 @@ class _Noting(logging.Handler):
         self.found: list[str] = []
 
     def emit(self, record: logging.LogRecord) -> None:
-        self.found.append(f"logged: {record.getMessage()[:LONGEST]}")
+        self.found.append(f"logged: {without_folders(record.getMessage())[:LONGEST]}")
+
+
+def without_folders(text: str) -> str:
+    """``text`` with each path as below ``site-packages``, or as the name of its file: results tell of no machine."""
+    return _FOLDERS.sub("", text)
 
 
 @contextmanager
