@@ -15,7 +15,17 @@ from typing import Any
 import torch
 
 from aot_autograd.memory import read_in_memory
-from aot_autograd.plan import AsInference, Constant, FromGraph, FromInput, Recipe, Replay, SameAs, ViewOf
+from aot_autograd.plan import (
+    AsInference,
+    Constant,
+    FromGraph,
+    FromInput,
+    FromResult,
+    Recipe,
+    Replay,
+    SameAs,
+    ViewOf,
+)
 from aot_autograd.record import Value
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
@@ -36,10 +46,12 @@ class GraphResult:
 
 @dataclass(slots=True)
 class Results:
-    """The forward graph's results and how the program's results are made of them."""
+    """The forward graph's results and how the program's results are made of them. ``views``: those of the program's
+    that are made again as views and require grad."""
 
     graph: list[GraphResult] = field(default_factory=list)
     recipes: list[Recipe] = field(default_factory=list)
+    views: dict[int, TracedTensor] = field(default_factory=dict)
 
 
 def memory_root(value: Value) -> Value:
@@ -97,6 +109,8 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
             operator = "aten::alias.default" if output.requires_grad else "aten::detach.default"
             recipe = ViewOf(recipe, (Replay(operator, (), (), None, False),))
         found.recipes.append(recipe)
+        if isinstance(recipe, ViewOf) and output.requires_grad:
+            found.views[position] = output
     _mark_inference(found, outputs)
     _return_born_sizes(trace, found)
     return found
@@ -232,6 +246,21 @@ def _viewed(base: FromGraph | FromInput, step: ViewStep | None) -> Recipe:
         base,
         tuple(replay_of(s) for s in step.chain()),
     )
+
+
+def view_through(results: Results, position: int, earlier: Sequence[int]) -> None:
+    """Make the view that is result ``position`` of the last one among the views ``earlier`` that it was made of.
+
+    ``earlier`` are results that autograd leads to from the view. One that a write has given another history since is
+    not among them.
+    """
+    recipe, step = results.recipes[position], results.views[position].view_step
+    of = {id(results.views[other].view_step): other for other in earlier if other in results.views}
+    behind = 0
+    while isinstance(recipe, ViewOf) and step is not None and id(step) not in of:
+        step, behind = step.parent, behind + 1
+    if isinstance(recipe, ViewOf) and step is not None and behind:
+        results.recipes[position] = ViewOf(FromResult(of[id(step)]), recipe.steps[-behind:])
 
 
 def replay_of(step: ViewStep) -> Replay:

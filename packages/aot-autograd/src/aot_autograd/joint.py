@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import torch
 
-from aot_autograd.aliasing import Results, add_mutation, classify, replay_of, separate
+from aot_autograd.aliasing import Results, add_mutation, classify, replay_of, separate, view_through
 from aot_autograd.ancestry import ancestry, partly_reached
 from aot_autograd.backward_effects import without_writes
 from aot_autograd.calls import values_of
@@ -339,15 +339,28 @@ def _run_engine(outputs: list[_Differentiated], leaves: tuple[TracedTensor, ...]
 
 
 def _record_ancestry(joint: Joint) -> None:
-    """Which results are leaves that the program made, and which others results are computed from."""
+    """Which results are leaves that the program made, and which others results are computed from; inputs that the
+    program has given another history count as results.
+
+    Views that are results count by the numbers that ``BackwardPlan.between`` has for them. What a view is computed
+    from is where autograd's own nodes lead when it is made again.
+    """
     seen = {
         index: result.tensor
         for index, result in enumerate(joint.results.graph[: joint.user_results])
         if result.tensor is not None and result.tensor.requires_grad
     }
+    written = {
+        m.graph_index: joint.results.graph[m.graph_index].tensor for m in joint.mutated if m.differentiable
+    }
+    views = {-1 - position: tensor for position, tensor in joint.results.views.items()}
     inputs = {id(storage.base) for storage in joint.trace.storages if storage.input_index is not None}
     joint.leaves = tuple(i for i, tensor in seen.items() if tensor.is_leaf and id(tensor) not in inputs)
-    joint.between = ancestry(seen)
+    known = ancestry({**seen, **{i: tensor for i, tensor in written.items() if tensor is not None}, **views})
+    joint.between = tuple((index, earlier) for index, earlier in known if index >= 0)
+    for index, earlier in known:
+        if index < 0:
+            view_through(joint.results, -1 - index, [-1 - other for other in earlier if other < 0])
     if joint.leaves and len(joint.leaves) == len(seen):
         raise UnsupportedProgramError(
             "AOT116", "all results that require grad are leaves that the program makes"

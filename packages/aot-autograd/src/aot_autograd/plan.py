@@ -35,6 +35,13 @@ class SameAs:
 
 
 @dataclass(frozen=True, slots=True)
+class FromResult:
+    """The program's result number ``index``, which a view is made of: autograd leads from that view through it."""
+
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
 class Constant:
     """A Python value that does not depend on the inputs."""
 
@@ -57,9 +64,9 @@ class Replay:
 
 @dataclass(frozen=True, slots=True)
 class ViewOf:
-    """A view of an input or of a graph result, made again at run time so that aliasing is eager's."""
+    """A view of an input, a graph result or another view, made again at run time so that aliasing is eager's."""
 
-    base: FromGraph | FromInput
+    base: FromGraph | FromInput | FromResult
     steps: tuple[Replay, ...]
 
 
@@ -137,11 +144,13 @@ class BackwardPlan:
     ``groups``: for each tangent the number of its group, where there are several; those of different groups need no
     saved value in common but for what they only pass on, so that eager may run them in backwards of their own.
     ``needed_by``: then, for each saved value, the groups that are computed with it. ``between``: graph results, each
-    with the earlier ones that it is computed from; ``leaves``: graph results that the program made leaves; ``cut``:
-    inputs that require grad and get none, so that no backward may lead to them; ``released``: graph results that the
-    program has differentiated itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a
-    set arrives; ``effects``: sets of tangents of which one must arrive for operators to run of which nothing is known;
-    ``partly``: inputs that autograd reaches from some results only, each with these graph results.
+    with the earlier ones that it is computed from: graph results too, or ``-1 - n`` for the program's result number n,
+    which is a view. A new value of an input whose history the program changes counts as that input.
+    ``leaves``: graph results that the program made leaves; ``cut``: inputs that require grad and get none, so that no
+    backward may lead to them; ``released``: graph results that the program has differentiated itself, for good;
+    ``singular``: sets of tangents that may make NaN of zeros, if none of a set arrives; ``effects``: sets of tangents
+    of which one must arrive for operators to run of which nothing is known; ``partly``: inputs that autograd reaches
+    from some results only, each with these graph results.
     """
 
     symbols: tuple[int, ...]

@@ -28,7 +28,39 @@ def _with_a_leaf(x: torch.Tensor, w: torch.Tensor) -> Any:
     return leaf, ((leaf @ w) ** 2).sum()
 
 
-PROGRAMS = (_hidden_states, _with_a_draw, _with_a_leaf)
+def _with_a_view(x: torch.Tensor, w: torch.Tensor) -> Any:
+    view = (x @ w).sum(0).expand(4, 2)
+    return view, (view.exp() + x.sum()).sum()
+
+
+def _with_a_view_of_an_input(x: torch.Tensor, w: torch.Tensor) -> Any:
+    view = x.t()
+    return view, (view.exp() * w.sum()).sum() + x.sum()
+
+
+def _with_views_of_views(x: torch.Tensor, w: torch.Tensor) -> Any:
+    hidden = x @ w
+    turned = hidden.t()
+    row = turned[0]
+    longer = (row.exp() * turned.sum()).view(-1, 1)
+    return row, turned, longer, (longer.sin() + hidden.sum()).sum()
+
+
+def _with_views_alone(x: torch.Tensor, w: torch.Tensor) -> Any:
+    turned = x.t()
+    row = turned[0]
+    return turned, row, row[1]
+
+
+PROGRAMS = (
+    _hidden_states,
+    _with_a_draw,
+    _with_a_leaf,
+    _with_a_view,
+    _with_a_view_of_an_input,
+    _with_views_of_views,
+    _with_views_alone,
+)
 
 
 def _both(program: Any, compiled: Any, use: Any) -> None:
@@ -61,7 +93,8 @@ def test_a_backward_to_a_result(program: Any, compiled: Any) -> None:
     _both(program, compiled, use)
 
 
-def test_a_hook_changes_the_gradient(compiled: Any) -> None:
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_hook_changes_the_gradient(program: Any, compiled: Any) -> None:
     def use(results: Any, x: Any, w: Any) -> Any:
         seen: list[Any] = []
 
@@ -69,11 +102,60 @@ def test_a_hook_changes_the_gradient(compiled: Any) -> None:
             seen.append(grad.clone())
             return grad * 2
 
-        results[0].register_hook(hook)
+        for result in results[:-1]:
+            result.register_hook(hook)
         results[-1].backward()
         return seen
 
-    _both(_hidden_states, compiled, use)
+    _both(program, compiled, use)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_inputs_with_a_history(program: Any, compiled: Any) -> None:
+    found = []
+    for function in (program, compiled(program)):
+        torch.manual_seed(0)
+        x, w = X.clone().requires_grad_(), W.detach().clone().requires_grad_()
+        results = function(x * 2, w.sin())
+        for result in results[:-1]:
+            result.register_hook(lambda gradient: gradient * 3)
+        results[-1].backward()
+        found.append((x.grad, w.grad))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_an_input_that_is_given_a_history(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> Any:
+        x.mul_(2)
+        return x.exp()
+
+    def hidden() -> Any:
+        return torch.zeros(3, requires_grad=True) * 1
+
+    plain = hidden()
+    compiled(program)(plain).sum().backward()  # nobody looks
+    looked_at = hidden()
+    result = compiled(program)(looked_at)
+    looked_at.retain_grad()
+    with pytest.raises(RuntimeError, match="AOT303"):
+        result.sum().backward()
+
+
+def test_an_input_that_is_given_a_history_later(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> Any:
+        factor = x.exp()
+        x.mul_(factor)
+        return factor
+
+    found = []
+    for function in (program, compiled(program)):
+        leaf = torch.linspace(0, 1, 3).requires_grad_()
+        x = leaf * 1
+        factor = function(x)
+        x.retain_grad()
+        (x.sin() + factor).sum().backward()
+        found.append((x.grad, leaf.grad))
+    torch.testing.assert_close(found[1], found[0])
 
 
 def test_a_hook_of_a_result_that_is_gone(compiled: Any) -> None:

@@ -10,6 +10,7 @@ from aot_autograd.plan import (
     Constant,
     FromGraph,
     FromInput,
+    FromResult,
     JointPlan,
     Recipe,
     SameAs,
@@ -46,7 +47,8 @@ def requires_grad_after(plan: JointPlan, inputs: Sequence[bool]) -> After:
             case AsInference():
                 return False
             case ViewOf(base, steps):
-                return flag(base) and not any(step.no_grad for step in steps)
+                seen: Recipe = plan.recipes[base.index] if isinstance(base, FromResult) else base
+                return flag(seen) and not any(step.no_grad for step in steps)
 
     for recipe in plan.recipes:
         results.append(flag(recipe))

@@ -10,18 +10,25 @@ earlier ones:
 As long as nobody looks at the gradient of ``logits``, that node passes its own on, and one compiled backward does all.
 Where somebody does (``retain_grad()``, a hook, ``torch.autograd.grad(loss, logits)``), the program runs again with
 torch's own operators to learn the gradient between the two; the compiled backward is told what it contains already.
+
+An earlier result may be a view, of a graph result or of an input, which autograd's own nodes lead on from. Then what
+the compiled backward contains already arrives at what it is a view of:
+
+    loss ── Between ──▶ view ── ViewBackward ──▶ input
+                └──────▶ CompiledFunction ──────────▲
 """
 
 from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, JointPlan
+from aot_autograd.plan import BackwardPlan, FromInput, JointPlan, Recipe
 from aot_autograd.runtime.result_hooks import prepare_hooks
+from aot_autograd.runtime.results import root_of, view_maker
 from aot_autograd.runtime.second import Repetition
 
 _current_task = torch._C._current_graph_task_id
@@ -35,7 +42,8 @@ _NOT_KNOWN = (
 
 
 class Given:
-    """What ``Between`` nodes have said about results of one call: in which backward, and which gradients."""
+    """What ``Between`` nodes have said about one call: in which backward, and which gradients they have given, by the
+    number of the graph's result or -1 - n for input n."""
 
     __slots__ = ("gradients", "task")
 
@@ -44,7 +52,7 @@ class Given:
         self.gradients: dict[int, torch.Tensor] = {}
 
     def add(self, index: int, gradient: torch.Tensor) -> None:
-        """The compiled backward contains this gradient of result ``index`` already."""
+        """The compiled backward contains this gradient of result or input ``index`` already."""
         if self.task != _current_task():
             self.task = _current_task()
             self.gradients.clear()
@@ -59,6 +67,16 @@ class Given:
                 known = self.gradients.pop(index, None)
                 if known is not None and rest[place] is not None:
                     rest[place] = _difference(rest[place], known)
+        return rest
+
+    def less_for_inputs(self, gradients: Sequence[Any], inputs: Sequence[int]) -> list[Any]:
+        """The compiled backward's gradients, less what ``inputs`` are given through views of them."""
+        rest = list(gradients)
+        if self.task == _current_task():
+            for index in inputs:
+                known = self.gradients.pop(-1 - index, None)
+                if known is not None and rest[index] is not None:
+                    rest[index] = _difference(rest[index], known)
         return rest
 
 
@@ -92,13 +110,15 @@ class _Watched:
 
 
 class _Link:
-    """One result and the earlier ones that it is computed from; ``read`` gives what the compiled node has saved."""
+    """One result and the earlier ones that it is computed from, by their numbers in ``BackwardPlan.between``;
+    ``recipes`` are the plan's, ``read`` gives what the compiled node has saved."""
 
-    __slots__ = ("_indices", "_leaves", "_read", "_repetition", "_result")
+    __slots__ = ("_indices", "_leaves", "_read", "_repetition", "_result", "_roots")
 
     def __init__(
         self,
         repetition: Repetition,
+        recipes: Sequence[Recipe],
         read: Callable[[Any], list[Any]],
         result: int,
         indices: Sequence[int],
@@ -109,6 +129,7 @@ class _Link:
         self._result = result
         self._indices = indices
         self._leaves = not set(leaves).isdisjoint(indices)
+        self._roots = {index: root_of(recipes, -1 - index) for index in indices if index < 0}
 
     def is_wanted(self, node: Any, earlier: Sequence[_Watched]) -> bool:
         """Whether anybody looks at the gradients of the earlier results in this backward."""
@@ -124,11 +145,11 @@ class _Link:
             raise RuntimeError(_NOT_KNOWN.format(why=inputs))
         differentiated = torch.is_grad_enabled()
         with torch.enable_grad():
-            _, results = repetition.run(inputs, node.remembered.random)
+            aliases, results = repetition.run(inputs, node.remembered.random)
             outputs, arriving = [repetition.result(results, self._result)], [gradient]
             found: dict[int, torch.Tensor | None] = {}
             for index in reversed(self._indices):
-                result = repetition.result(results, index)
+                result = repetition.result(results, index) if index >= 0 else results[-1 - index]
                 (part,) = torch.autograd.grad(
                     outputs, [result], arriving, True, differentiated, allow_unused=True
                 )
@@ -136,10 +157,28 @@ class _Link:
                 if part is not None:
                     outputs.append(result)
                     arriving.append(-part)
-        for index, known in found.items():
-            if known is not None:
-                node.given.add(index, known)
+                    node.given.add(*self._contained(aliases, results, index, result, part, differentiated))
         return [found[index] for index in self._indices]
+
+    def _contained(
+        self,
+        aliases: Sequence[Any],
+        results: Sequence[Any],
+        index: int,
+        result: torch.Tensor,
+        part: torch.Tensor,
+        differentiated: bool,
+    ) -> tuple[int, torch.Tensor]:
+        """Where what the compiled backward contains of this part of a gradient arrives, and how much it is there."""
+        if index >= 0:
+            return index, part
+        root = self._roots[index]
+        if isinstance(root, FromInput):
+            place, base = -1 - root.index, aliases[root.index]
+        else:
+            place, base = root.index, self._repetition.result(results, root.index)
+        (there,) = torch.autograd.grad([result], [base], [part], True, differentiated)
+        return place, there
 
 
 class _Between(torch.autograd.Function):
@@ -178,28 +217,53 @@ def _leads_on(node: Any) -> bool:
         return True
 
 
+def viewed_inputs(plan: JointPlan, backward_plan: BackwardPlan) -> tuple[int, ...]:
+    """The inputs of which earlier results are views."""
+    earlier = {-1 - i for _, indices in backward_plan.between for i in indices if i < 0}
+    roots = [root_of(plan.recipes, position) for position in earlier]
+    return tuple(sorted({root.index for root in roots if isinstance(root, FromInput)}))
+
+
+Linking: TypeAlias = Callable[[Sequence[Any], Any, Sequence[Any]], dict[int, Any]]
+"""Called with the graph's results, the compiled function's node and the inputs; returns the program's results that it
+has made, by their positions."""
+
+
 def linking(
     plan: JointPlan, backward_plan: BackwardPlan, repetition: Repetition, read: Callable[[Any], list[Any]]
-) -> Callable[[Sequence[Any], Any], None]:
+) -> Linking:
     """What puts the nodes between the graph's results, where they belong, into autograd's graph; ``read`` gives what
     the compiled function's node has saved."""
-    leaves = backward_plan.leaves
-    links = [(i, parts, _Link(repetition, read, i, parts, leaves)) for i, parts in backward_plan.between]
+    leaves, recipes = backward_plan.leaves, plan.recipes
+    links = [
+        (i, parts, _Link(repetition, recipes, read, i, parts, leaves)) for i, parts in backward_plan.between
+    ]
+    make_view = view_maker(plan)
+    written = {m.graph_index: m.input_index for m in plan.mutated if m.differentiable}
     apply: Callable[..., Any] = super(torch.autograd.Function, _Between).apply
 
-    def link(results: Sequence[Any], node: Any) -> None:
+    def link(results: Sequence[Any], node: Any, inputs: Sequence[Any]) -> dict[int, Any]:
         for index in leaves:
             results[index].requires_grad_()
         watched: dict[int, _Watched] = {}
-        for index, indices, made in links:
-            result = results[index]
+        made: dict[int, Any] = {}
+
+        def tensor_of(index: int) -> Any:
+            if index < 0:
+                return make_view(-1 - index, inputs, results, made)
+            return inputs[written[index]] if index in written else results[index]
+
+        for index, indices, between in links:
+            result = tensor_of(index)
             version = result._version
-            for i in indices:
+            earlier = [tensor_of(i) for i in indices]
+            for i, tensor in zip(indices, earlier, strict=True):
                 if i not in watched:
-                    watched[i] = _Watched(results[i])
-            apply(made, node, [watched[i] for i in indices], result, *[results[i] for i in indices])
+                    watched[i] = _Watched(tensor)
+            apply(between, node, [watched[i] for i in indices], result, *earlier)
             _set_versions((result,), (version,))
         for each in watched.values():
             each.begin()
+        return made
 
     return link

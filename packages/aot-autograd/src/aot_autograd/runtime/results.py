@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeAlias
+from types import MappingProxyType
+from typing import Any, Protocol
 
 import torch
 
@@ -12,6 +13,7 @@ from aot_autograd.plan import (
     Constant,
     FromGraph,
     FromInput,
+    FromResult,
     JointPlan,
     Recipe,
     Replay,
@@ -20,8 +22,23 @@ from aot_autograd.plan import (
 )
 from fx_interface.symbols import Expr, Symbol, evaluate
 
-Maker: TypeAlias = Callable[[Sequence[Any], Sequence[Any]], tuple[Any, ...]]
-"""Called with the inputs and the forward graph's results, returns the program's results."""
+_NOTHING: Mapping[int, Any] = MappingProxyType({})
+
+
+class Maker(Protocol):
+    """Makes the program's results of the inputs and the forward graph's results; ``made``: those that are there."""
+
+    def __call__(
+        self, inputs: Sequence[Any], results: Sequence[Any], made: Mapping[int, Any] = _NOTHING
+    ) -> tuple[Any, ...]: ...
+
+
+class ViewMaker(Protocol):
+    """Makes the program's result ``position``, a view. What has been made is in ``made``, and what is made is added."""
+
+    def __call__(
+        self, position: int, inputs: Sequence[Any], results: Sequence[Any], made: dict[int, Any]
+    ) -> Any: ...
 
 
 def result_maker(plan: JointPlan) -> Maker | None:
@@ -29,21 +46,82 @@ def result_maker(plan: JointPlan) -> Maker | None:
     recipes = plan.recipes
     if all(recipe == FromGraph(index) for index, recipe in enumerate(recipes)):
         return None
+    sizes_of, operators = _needed(recipes, plan)
+    order = _order(recipes)
+    in_order = order == list(range(len(recipes)))
+
+    def make(
+        inputs: Sequence[Any], results: Sequence[Any], made: Mapping[int, Any] = _NOTHING
+    ) -> tuple[Any, ...]:
+        sizes = sizes_of(inputs, results)
+        found: dict[int, Any] = dict(made)
+        for position in order:
+            if position not in found:
+                found[position] = _make(recipes[position], inputs, results, found, sizes, operators)
+        return (
+            tuple(found.values()) if in_order and not made else tuple([found[n] for n in range(len(found))])
+        )
+
+    return make
+
+
+def view_maker(plan: JointPlan) -> ViewMaker:
+    """What makes single results of the program that are views, and those that they are views of."""
+    recipes = plan.recipes
+    sizes_of, operators = _needed(recipes, plan)
+
+    def make(position: int, inputs: Sequence[Any], results: Sequence[Any], made: dict[int, Any]) -> Any:
+        for n in [*_views_under(recipes, position), position]:
+            if n not in made:
+                sizes = sizes_of(inputs, results)
+                made[n] = _make(recipes[n], inputs, results, made, sizes, operators)
+        return made[position]
+
+    return make
+
+
+def root_of(recipes: Sequence[Recipe], position: int) -> FromGraph | FromInput:
+    """What the program's result ``position``, a view, is a view of in the end."""
+    first = [*_views_under(recipes, position), position][0]
+    recipe = recipes[first]
+    assert isinstance(recipe, ViewOf)
+    assert not isinstance(recipe.base, FromResult)
+    return recipe.base
+
+
+def _views_under(recipes: Sequence[Recipe], position: int) -> list[int]:
+    """The results that result ``position`` is made of, view by view, from the first one on."""
+    found: list[int] = []
+    recipe = recipes[position]
+    while isinstance(recipe, ViewOf) and isinstance(recipe.base, FromResult):
+        found.insert(0, recipe.base.index)
+        recipe = recipes[recipe.base.index]
+    return found
+
+
+def _order(recipes: Sequence[Recipe]) -> list[int]:
+    """The positions of all results, each behind those that it is made of."""
+    found: dict[int, None] = {}
+    for position in range(len(recipes)):
+        found.update(dict.fromkeys([*_views_under(recipes, position), position]))
+    return list(found)
+
+
+def _needed(
+    recipes: Sequence[Recipe], plan: JointPlan
+) -> tuple[Callable[[Sequence[Any], Sequence[Any]], dict[Symbol, int]], Mapping[str, Callable[..., Any]]]:
+    """What the views among the results need: a function that gives symbolic sizes their values, and operators."""
     views = [r for r in map(_plain, recipes) if isinstance(r, ViewOf)]
     dynamic = any(is_dynamic(view.steps) for view in views)
     positions = [(Symbol(name), position) for name, position in plan.symbols] if dynamic else []
     born = [(Symbol(name), index) for name, index in plan.born if index < plan.returned] if dynamic else []
-    operators = {step.op: operator_named(step.op) for view in views for step in view.steps}
 
-    def make(inputs: Sequence[Any], results: Sequence[Any]) -> tuple[Any, ...]:
+    def sizes_of(inputs: Sequence[Any], results: Sequence[Any]) -> dict[Symbol, int]:
         sizes = {atom: inputs[position] for atom, position in positions}
         sizes.update((atom, results[index]) for atom, index in born)
-        made: list[Any] = []
-        for recipe in recipes:
-            made.append(_make(recipe, inputs, results, made, sizes, operators))
-        return tuple(made)
+        return sizes
 
-    return make
+    return sizes_of, {step.op: operator_named(step.op) for view in views for step in view.steps}
 
 
 def _plain(recipe: Recipe) -> Recipe:
@@ -54,7 +132,7 @@ def _make(
     recipe: Recipe,
     inputs: Sequence[Any],
     results: Sequence[Any],
-    made: Sequence[Any],
+    made: Mapping[int, Any],
     sizes: Mapping[Symbol, int],
     operators: Mapping[str, Callable[..., Any]],
 ) -> Any:
@@ -70,10 +148,25 @@ def _make(
         case AsInference(plain):
             return _as_inference(_make(plain, inputs, results, made, sizes, operators))
         case ViewOf(base, steps):
-            value = results[base.index] if isinstance(base, FromGraph) else inputs[base.index]
+            value = _base(base, inputs, results, made)
             for step in steps:
                 value = replay(value, step, sizes, operators[step.op])
             return value
+
+
+def _base(
+    base: FromGraph | FromInput | FromResult,
+    inputs: Sequence[Any],
+    results: Sequence[Any],
+    made: Mapping[int, Any],
+) -> Any:
+    match base:
+        case FromGraph(index):
+            return results[index]
+        case FromInput(index):
+            return inputs[index]
+        case FromResult(index):
+            return made[index]
 
 
 def _as_inference(value: torch.Tensor) -> torch.Tensor:

@@ -74,7 +74,7 @@ class Repetition:
         self.loose = [index for index in rest if index not in held]
         # Hooks of results that others are computed from need the program again in a plain backward.
         # What was written to leads to the node itself, and is not kept by it.
-        linked = bool(backward_plan.between or backward_plan.leaves)
+        linked = not self.why_not and bool(backward_plan.between or backward_plan.leaves)
         self.keep = [_as_it_is if linked and i not in self.written else _loosely for i in self.loose]
         self.count = plan.inputs
         self.wanted = backward_plan.gradient_of

@@ -15,7 +15,7 @@ import torch
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
 from aot_autograd.runtime.absent import guard_hooks
 from aot_autograd.runtime.arriving import are_plain, dense, resolved
-from aot_autograd.runtime.between import Given, linking
+from aot_autograd.runtime.between import Given, linking, viewed_inputs
 from aot_autograd.runtime.partly import PartlyReached
 from aot_autograd.runtime.result_hooks import prepare_hooks
 from aot_autograd.runtime.results import Maker
@@ -28,6 +28,7 @@ from fx_interface.symbols import Expr, Symbol, evaluate
 from fx_interface.undo import leaves_something
 
 _log = logging.getLogger(__name__)
+_NOTHING_MADE: dict[int, Any] = {}
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 _DOUBTFUL = (
     "gradients of some results of a compiled function are NaN, which may come of the results that have no gradient; "
@@ -88,9 +89,8 @@ def training_function(
                     prepare_hooks(results, hooked, node)
             if dirty:
                 results = results[dirty:]
-            if link is not None:
-                link(results, node)
-            return results if make is None else make(inputs, results)
+            made = link(results, node, inputs) if link is not None else _NOTHING_MADE
+            return results if make is None else make(inputs, results, made)
         except BaseException as error:
             if plan.mutated:
                 leaves_something(error)
@@ -101,11 +101,12 @@ def training_function(
 
 def _sharing_a_node(plan: JointPlan, backward_plan: BackwardPlan) -> tuple[int, ...]:
     """Outputs of the compiled function's node that may be hooked: those that no node of ``between.py`` follows."""
-    dirty = sum(m.differentiable for m in plan.mutated)
-    if dirty + len(plan.differentiable) < 2:
+    dirty = [m.graph_index for m in plan.mutated if m.differentiable]
+    outputs = [*enumerate(dirty), *((len(dirty) + index, index) for index in plan.differentiable)]
+    if len(outputs) < 2:
         return ()
     linked = {index for index, _ in backward_plan.between}
-    return (*range(dirty), *(dirty + index for index in plan.differentiable if index not in linked))
+    return tuple(output for output, index in outputs if index not in linked)
 
 
 def _forward_method(
@@ -208,6 +209,7 @@ def _backward_method(
     earlier = {
         index: arrives[index] for _, indices in backward_plan.between for index in indices if index in arrives
     }
+    viewed = viewed_inputs(plan, backward_plan)
 
     released = [arrives[index] for index in backward_plan.released]
     singular = backward_plan.singular
@@ -254,7 +256,13 @@ def _backward_method(
             _log.warning(_DOUBTFUL, given)
         return gradients
 
-    return compute
+    if not viewed:
+        return compute
+
+    def compute_the_rest(ctx: Any, grads: Sequence[Any], complete: bool = False) -> Any:
+        return tuple(ctx.given.less_for_inputs(compute(ctx, grads, complete), viewed))
+
+    return compute_the_rest
 
 
 def _with_hooks_guarded(
