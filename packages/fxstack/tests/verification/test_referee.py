@@ -66,3 +66,30 @@ def test_operators_that_may_draw_and_do_not_run_in_float64() -> None:
     (exact,) = torch.autograd.grad(attention(twin, twin, twin).sum(), twin)
     assert torch.allclose(referee.exact(made), exact, rtol=1e-12, atol=1e-13)
     assert not torch.equal(referee.exact(made), made.double())
+
+
+def _projected(x: torch.Tensor, weight: torch.Tensor) -> torch.Tensor:
+    return torch._grouped_mm(x, weight, torch.tensor([2, 2, 8], dtype=torch.int32))
+
+
+def test_products_in_groups_have_a_formula() -> None:
+    """torch multiplies groups in float32 alone; forward and backward group rows, and the dimension that is summed."""
+    torch.manual_seed(0)
+    x = torch.randn(8, 16, requires_grad=True)
+    weight = torch.randn(3, 16, 8, requires_grad=True)
+
+    def run() -> torch.Tensor:
+        result = _projected(x, weight)
+        (result * torch.linspace(0, 1, 64).view(8, 8)).sum().backward()
+        return result
+
+    result, referee = refereed(run)
+    wide = [t.detach().double().requires_grad_() for t in (x, weight)]
+    exact = torch.cat([wide[0][:2] @ wide[1][0], wide[0][2:] @ wide[1][2]])
+    (exact * torch.linspace(0, 1, 64).double().view(8, 8)).sum().backward()
+    assert not referee.unreferred
+    assert x.grad is not None
+    assert weight.grad is not None
+    torch.testing.assert_close(referee.exact(result), exact.detach(), rtol=1e-14, atol=1e-14)
+    torch.testing.assert_close(referee.exact(x.grad), wide[0].grad, rtol=1e-7, atol=1e-9)
+    torch.testing.assert_close(referee.exact(weight.grad), wide[1].grad, rtol=1e-7, atol=1e-9)

@@ -66,8 +66,9 @@ class Referee(DispatchMode):
 
     def _run(self, func: OpOverload, doubles: Any) -> list[Tensor] | None:
         args, kwargs = pytree.tree_map_only(torch.dtype, _exact_dtype, doubles)
+        run = _FORMULAS.get(func, func)
         try:
-            return [t for t in pytree.tree_leaves(func(*args, **kwargs)) if isinstance(t, Tensor)]
+            return [t for t in pytree.tree_leaves(run(*args, **kwargs)) if isinstance(t, Tensor)]
         except (
             RuntimeError,
             NotImplementedError,
@@ -94,6 +95,30 @@ class Referee(DispatchMode):
         view = flat.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset())
         view = torch._conj(view) if tensor.is_conj() else view
         return torch._neg_view(view) if tensor.is_neg() else view
+
+
+def _grouped_mm(
+    a: Tensor, b: Tensor, offs: Tensor | None = None, bias: Tensor | None = None, out_dtype: Any = None
+) -> Tensor:
+    """Products of matrices in groups, which end at ``offs`` along the rows of ``a`` (M, K), the columns of ``b`` (K, N)
+    or, where both have two dimensions, along K. What no group reaches is 0."""
+    if offs is None:
+        return a @ b
+    ends = offs.tolist()
+    groups = [slice(start, end) for start, end in zip([0, *ends], ends, strict=False)]
+    if a.ndim == 2 and b.ndim == 2:
+        return torch.stack([a[:, group] @ b[group] for group in groups])
+    made = a.new_zeros(a.shape[-2], b.shape[-1])
+    for number, group in enumerate(groups):
+        if a.ndim == 2:
+            made[group] = a[group] @ b[number]
+        else:
+            made[:, group] = a[number] @ b[:, group]
+    return made
+
+
+_FORMULAS: Mapping[OpOverload, Callable[..., Any]] = {torch.ops.aten._grouped_mm.default: _grouped_mm}
+"""What stands in for operators that torch cannot run in float64."""
 
 
 def _rounds(tensor: Tensor) -> bool:
