@@ -7,7 +7,7 @@ from collections.abc import Callable
 from types import CodeType
 from typing import Any
 
-from dynamo_capture.bytecode.decode import decode
+from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.instruction import CodeBody
 from dynamo_capture.values import Const
 
@@ -70,7 +70,7 @@ def prepare(code: CodeType) -> PreparedCode:
     found = _PREPARED.get(key)
     if found is not None and found[0]() is code:
         return PreparedCode(code, found[1], found[2])
-    body = decode(code)
+    body = decoded(code).body
     steps = _steps(body)
 
     def forget(dead: weakref.ref[CodeType]) -> None:

@@ -22,7 +22,7 @@ def test_successors() -> None:
     body = decode(branching.__code__)
     flow = ControlFlow(body.instructions)
     for index, instruction in enumerate(body.instructions):
-        successors = flow.normal_successors(index)
+        successors = flow.successors[index]
         if instruction.opname in ("RETURN_VALUE", "RETURN_CONST", "RERAISE"):
             assert successors == ()
         elif instruction.target is None:
@@ -35,12 +35,12 @@ def test_handlers_are_reached_only_through_what_they_protect() -> None:
     body = decode(branching.__code__)
     flow = ControlFlow(body.instructions)
     protected = next(i for i, x in enumerate(body.instructions) if x.handler is not None)
-    handler = flow.handler(protected)
+    handler = flow.handlers[protected]
     assert handler is not None
     assert handler in flow.reachable()
     for instruction in body.instructions:
         instruction.handler = None
-    assert handler not in flow.reachable()
+    assert handler not in ControlFlow(body.instructions).reachable()
 
 
 def test_unreachable_instructions_go() -> None:

@@ -180,7 +180,7 @@ def stack_kinds(body: CodeBody) -> list[tuple[StackSlot, ...] | None]:
         index = pending.pop()
         instruction, before = body.instructions[index], kinds[index]
         assert before is not None
-        for successor in flow.normal_successors(index):
+        for successor in flow.successors[index]:
             depth = depths[successor]
             assert depth is not None
             after = [*before[:depth], *[VALUE] * (depth - len(before))]

@@ -27,7 +27,7 @@ def standing(tx):
         body = decode(program.__code__)
         frame = Frame(tx, prepare(program.__code__), GlobalsScope(tx, globals(), None), variables)
         enter = next(i for i, step in enumerate(body.instructions) if step.argval == "d" and i > 4)
-        return variables_at_break(frame, body, enter, free or {}, keep)
+        return variables_at_break(frame, enter, free or {}, keep)
 
     return stand
 

@@ -7,6 +7,7 @@ neither torch nor a sibling.
 | decode, assemble | code object -> CodeBody -> code object |
 | emit | version-independent emitting |
 | control_flow, depth, liveness | analyses |
+| decoded | a code object with its body and analyses, each made once |
 | resume_code | resume functions: the rest of a body as a function |
 | splice | replacement code at a graph break: prologue, the broken instruction, exits |
 | version, v311, v312, v313 | what differs between CPython versions, one file each |

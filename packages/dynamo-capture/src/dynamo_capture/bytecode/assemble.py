@@ -32,12 +32,19 @@ def assemble_with_offsets(body: CodeBody) -> tuple[CodeType, dict[Instruction, i
     offsets = {instruction: 2 * units[unit].start for instruction, unit in first.items()}
     code = CodeType(
         body.argcount, body.posonlyargcount, body.kwonlyargcount, len(pools.varnames), largest_depth(body),
-        body.flags, b"".join(unit.encode() for unit in units), tuple(pools.consts), tuple(pools.names),
+        body.flags, _encode(units), tuple(pools.consts), tuple(pools.names),
         _true_names(pools.varnames), body.filename, body.name, body.qualname, body.first_line,
         encode_locations(body.first_line, ((unit.size, unit.position) for unit in units)),
         encode_exceptions(_exception_ranges(units)), _true_names(body.freevars), _true_names(body.cellvars),
     )  # fmt: skip
     return code, offsets
+
+
+def _encode(units: list[_Unit]) -> bytes:
+    out = bytearray()
+    for unit in units:
+        unit.encode(out)
+    return bytes(out)
 
 
 def _true_names(names: Sequence[str]) -> tuple[str, ...]:
@@ -123,21 +130,25 @@ class _Unit:
     handler_at: int = -1
     prefixes: int = 0
     start: int = 0
+    size: int = 0
 
-    @property
-    def caches(self) -> int:
-        return CACHE_SIZES.get(self.opname, 0)
-
-    @property
-    def size(self) -> int:
-        return self.prefixes + 1 + self.caches
-
-    def encode(self) -> bytes:
-        out = bytearray()
+    def encode(self, out: bytearray) -> None:
         for shift in range(8 * self.prefixes, 0, -8):
             out += bytes((dis.EXTENDED_ARG, self.arg >> shift & 0xFF))
-        out += bytes((dis.opmap[self.opname], self.arg & 0xFF))
-        return bytes(out) + bytes(2 * self.caches)
+        out += _ENCODED[self.opname]
+        out[-2 * (self.size - self.prefixes) + 1] = self.arg & 0xFF
+
+
+_ENCODED = {
+    name: bytes((number, *bytes(1 + 2 * CACHE_SIZES.get(name, 0))))
+    for name, number in dis.opmap.items()
+    if number < 256
+}
+"""By opcode: its bytes with an argument of 0, and those of its caches. Larger numbers are the compiler's own."""
+
+_SLOT = LOCAL | FREE
+_PLAIN = frozenset(dis.opmap) - JUMP - NAME - RULES.pairs - {"LABEL"}
+"""Opcodes of one unit, whose argument is a constant's index, a slot or a number."""
 
 
 class _Lowering:
@@ -155,6 +166,11 @@ class _Lowering:
         jumps: list[tuple[_Unit, Instruction]] = []
         for instruction in self._body.instructions:
             first[instruction] = len(units)
+            opname = instruction.opname
+            if opname in _PLAIN:
+                arg = self._operand(opname, instruction)
+                units.append(_Unit(opname, arg, instruction.position, instruction.handler))
+                continue
             for opname, arg, target in self._forms(instruction):
                 unit = _Unit(opname, arg, instruction.position, instruction.handler)
                 if target is instruction:  # going round: skip the one unit that follows
@@ -181,6 +197,12 @@ class _Lowering:
         if not units or len(units) in first.values():
             raise UnsupportedBytecodeError("CAP104", f"control runs off the end of {self._body.qualname}")
 
+    def _operand(self, opname: str, instruction: Instruction) -> int:
+        """The argument of an instruction that is one unit."""
+        if opname in CONSTANT:
+            return self._pools.const(instruction.argval)
+        return self._pools.slot(instruction.argval) if opname in _SLOT else instruction.arg
+
     def _forms(self, instruction: Instruction) -> Iterator[tuple[str, int, Instruction | None]]:
         name, argval = instruction.opname, instruction.argval
         if name == "LABEL":
@@ -189,17 +211,13 @@ class _Lowering:
             yield from self._jump_forms(instruction)
         elif name not in dis.opmap:
             raise UnsupportedBytecodeError("CAP104", f"no opcode {name} in this CPython")
-        elif name in CONSTANT:
-            yield name, self._pools.const(argval), None
         elif name in NAME:
             bits = RULES.name_flags.get(name, 0)
             yield name, self._pools.name(argval) << bits | instruction.arg, None
-        elif name in LOCAL or name in FREE:
-            yield name, self._pools.slot(argval), None
         elif name in RULES.pairs and isinstance(argval, tuple):
             yield from self._pair_forms(name, argval)
         else:
-            yield name, instruction.arg, None
+            yield name, self._operand(name, instruction), None
 
     def _pair_forms(self, name: str, argval: tuple[object, ...]) -> Iterator[tuple[str, int, None]]:
         one, two = (self._pools.slot(item) for item in argval)
@@ -233,8 +251,10 @@ class _Lowering:
 
 def _lay_out(units: list[_Unit]) -> None:
     """Set prefixes, starts and jump distances; prefixes only ever grow, so this ends."""
+    jumps = [unit for unit in units if unit.jump is not None]
     for unit in units:
-        unit.prefixes = _prefixes(unit.arg)
+        unit.prefixes = _prefixes(unit.arg) if unit.arg > 255 else 0
+        unit.size = unit.prefixes + len(_ENCODED[unit.opname]) // 2
     changed = True
     while changed:
         changed = False
@@ -242,12 +262,14 @@ def _lay_out(units: list[_Unit]) -> None:
         for unit in units:
             unit.start = place
             place += unit.size
-        for unit in units:
-            if unit.jump is not None:
-                unit.arg = abs(units[unit.jump].start - (unit.start + unit.size))
-                if _prefixes(unit.arg) > unit.prefixes:
-                    unit.prefixes = _prefixes(unit.arg)
-                    changed = True
+        for unit in jumps:
+            assert unit.jump is not None
+            unit.arg = abs(units[unit.jump].start - (unit.start + unit.size))
+            grown = _prefixes(unit.arg) - unit.prefixes
+            if grown > 0:
+                unit.prefixes += grown
+                unit.size += grown
+                changed = True
 
 
 def _prefixes(arg: int) -> int:
@@ -255,19 +277,15 @@ def _prefixes(arg: int) -> int:
 
 
 def _exception_ranges(units: list[_Unit]) -> Iterator[ExceptionRange]:
-    open_range: ExceptionRange | None = None
+    start = end = 0
+    last: tuple[int, int, bool] | None = None
     for unit in units:
+        handler = unit.handler
+        current = None if handler is None else (unit.handler_at, handler.depth, handler.push_lasti)
+        if current != last:
+            if last is not None:
+                yield ExceptionRange(start, end, units[last[0]].start, *last[1:])
+            start, last = unit.start, current
         end = unit.start + unit.size
-        if unit.handler is None:
-            entry = None
-        else:
-            target = units[unit.handler_at].start
-            entry = ExceptionRange(unit.start, end, target, unit.handler.depth, unit.handler.push_lasti)
-        if open_range is not None and entry is not None and open_range[2:] == entry[2:]:
-            open_range = open_range._replace(end=end)
-            continue
-        if open_range is not None:
-            yield open_range
-        open_range = entry
-    if open_range is not None:
-        yield open_range
+    if last is not None:
+        yield ExceptionRange(start, end, units[last[0]].start, *last[1:])

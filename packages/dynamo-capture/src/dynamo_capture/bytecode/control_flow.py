@@ -9,38 +9,44 @@ from dynamo_capture.bytecode.version import JUMP, NO_FALLTHROUGH, RULES
 
 
 class ControlFlow:
-    """The control-flow graph of a list of instructions, by index. The list must not change meanwhile."""
+    """The control-flow graph of a list of instructions, by index. The list must not change meanwhile.
 
-    __slots__ = ("index", "instructions")
+    ``successors``: by instruction, where control may go without an exception: the next instruction first, then the jump
+    target. ``handlers``: where an exception that it raises is handled, None if not in this body.
+    """
+
+    __slots__ = ("handlers", "index", "instructions", "successors")
 
     def __init__(self, instructions: list[Instruction]) -> None:
         self.instructions = instructions
-        self.index = {instruction: index for index, instruction in enumerate(instructions)}
-
-    def normal_successors(self, index: int) -> tuple[int, ...]:
-        """Where control may go without an exception: the next instruction first, then the jump target."""
-        instruction = self.instructions[index]
-        following = () if instruction.opname in NO_FALLTHROUGH else (index + 1,)
-        if instruction.opname in JUMP and instruction.target is not None:
-            return (*following, self.index[instruction.target])
-        return following
-
-    def handler(self, index: int) -> int | None:
-        """Where an exception raised by the instruction is handled, if in this body."""
-        handler = self.instructions[index].handler
-        return None if handler is None else self.index[handler.target]
+        self.index = index = {instruction: place for place, instruction in enumerate(instructions)}
+        successors: list[tuple[int, ...]] = []
+        handlers: list[int | None] = []
+        nowhere = len(instructions)
+        for following, instruction in enumerate(instructions, 1):
+            opname, target, handler = instruction.opname, instruction.target, instruction.handler
+            if opname not in JUMP or target is None:
+                successors.append(() if opname in NO_FALLTHROUGH else (following,))
+            elif opname in NO_FALLTHROUGH:
+                successors.append((index.get(target, nowhere),))
+            else:
+                successors.append((following, index.get(target, nowhere)))
+            handlers.append(None if handler is None else index.get(handler.target, nowhere))
+        self.successors = successors
+        self.handlers = handlers
 
     def reachable(self, entries: Iterable[int] = (0,), stops: Collection[int] = ()) -> set[int]:
         """All instructions that control may reach from ``entries``, handlers included, without coming to ``stops``."""
         found: set[int] = set()
+        successors, handlers, count = self.successors, self.handlers, len(self.instructions)
         pending = list(entries)
         while pending:
             index = pending.pop()
-            if index in found or index >= len(self.instructions) or index in stops:
+            if index in found or index >= count or index in stops:
                 continue
             found.add(index)
-            pending.extend(self.normal_successors(index))
-            handler = self.handler(index)
+            pending += successors[index]
+            handler = handlers[index]
             if handler is not None:
                 pending.append(handler)
         return found

@@ -12,6 +12,11 @@ from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction, 
 from dynamo_capture.bytecode.tables import decode_exceptions
 from dynamo_capture.bytecode.version import CACHE_SIZES, CONSTANT, FREE, JUMP, LOCAL, NAME, RULES
 
+_PLAIN = (
+    frozenset(dis.opmap) - CONSTANT - NAME - LOCAL - FREE - JUMP - RULES.pairs - {"COMPARE_OP", "BINARY_OP"}
+)
+"""Opcodes whose argument stands for itself."""
+
 
 class _Raw(NamedTuple):
     start: int
@@ -26,10 +31,15 @@ def decode(code: CodeType) -> CodeBody:
     """Decode a code object of the running CPython version. ``assemble(decode(code))`` behaves as ``code`` does."""
     slots, freevars = _slot_names(code)
     raws = list(_raw_instructions(code.co_code))
-    positions = [Position(*four) for four in code.co_positions()]
+    positions = list(code.co_positions())
     instructions = [
         Instruction(
-            raw.opname, *_operand(code, slots, raw), position=positions[raw.start // 2], offset=raw.start
+            raw.opname,
+            *_operand(code, slots, raw),
+            None,
+            Position._make(positions[raw.start // 2]),
+            None,
+            raw.start,
         )
         for raw in raws
     ]
@@ -68,6 +78,8 @@ def _raw_instructions(code: bytes) -> Iterator[_Raw]:
 def _operand(code: CodeType, slots: list[str], raw: _Raw) -> tuple[int, object]:
     """(arg, argval) of the record, as the table in ``instruction`` says."""
     name, arg = raw.opname, raw.arg
+    if name in _PLAIN:
+        return arg, None
     if name in CONSTANT:
         return 0, code.co_consts[arg]
     if name in NAME:

@@ -8,7 +8,7 @@ import functools
 from dynamo_capture.bytecode.control_flow import ControlFlow
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction
-from dynamo_capture.bytecode.version import HAS_ARGUMENT, JUMP, RULES
+from dynamo_capture.bytecode.version import HAS_ARGUMENT, RULES
 
 
 def stack_effect(instruction: Instruction, *, jump: bool = False) -> int:
@@ -32,51 +32,53 @@ def _stack_effect(name: str, arg: int, jump: bool) -> int:
     return effect
 
 
-def stack_depths(body: CodeBody) -> list[int | None]:
-    """The depth before each instruction of ``body``; None where control never comes.
+@functools.cache
+def _effects(name: str, arg: int) -> tuple[int, int]:
+    """The effect where control goes on, and where a jump is taken."""
+    return _stack_effect(name, arg, False), _stack_effect(name, arg, True)
+
+
+def stack_depths(body: CodeBody, flow: ControlFlow | None = None) -> list[int | None]:
+    """The depth before each instruction of ``body``; None where control never comes. ``flow`` is the body's, if known.
 
     Raises UnsupportedBytecodeError (CAP104) if two ways to one instruction disagree or the stack runs empty.
     """
-    flow = ControlFlow(body.instructions)
-    depths: list[int | None] = [None] * len(body.instructions)
-    pending = [(0, RULES.generator_entry_depth if body.is_generator else 0)] if body.instructions else []
-    while pending:
-        index, depth = pending.pop()
-        if index >= len(depths):
-            raise UnsupportedBytecodeError("CAP104", f"control runs off the end of {body.qualname}")
-        known = depths[index]
-        if known is not None:
-            if known != depth:
-                where = f"{body.instructions[index]!r} of {body.qualname}"
-                raise UnsupportedBytecodeError("CAP104", f"stack depth {known} or {depth} before {where}")
-            continue
-        depths[index] = depth
-        pending.extend(_next_depths(flow, index, depth))
-    return depths
-
-
-def _next_depths(flow: ControlFlow, index: int, depth: int) -> list[tuple[int, int]]:
-    instruction = flow.instructions[index]
-    found = []
-    for successor in flow.normal_successors(index):
-        jump = instruction.opname in JUMP and successor != index + 1
-        after = depth + stack_effect(instruction, jump=jump)
-        if after < 0:
-            raise UnsupportedBytecodeError("CAP104", f"the stack runs empty at {instruction!r}")
-        found.append((successor, after))
-    handler = instruction.handler
-    if handler is not None:
-        found.append((flow.index[handler.target], handler.depth + handler.push_lasti + 1))
-    return found
+    return _measured(body, flow or ControlFlow(body.instructions))[0]
 
 
 def largest_depth(body: CodeBody) -> int:
     """The stack size that running ``body`` needs."""
-    most = 1
-    for instruction, depth in zip(body.instructions, stack_depths(body), strict=True):
-        if depth is not None:
-            name, arg = instruction.opname, instruction.arg
-            most = max(
-                most, depth, depth + _stack_effect(name, arg, False), depth + _stack_effect(name, arg, True)
-            )
-    return most
+    return _measured(body, ControlFlow(body.instructions))[1]
+
+
+def _measured(body: CodeBody, flow: ControlFlow) -> tuple[list[int | None], int]:
+    """The depth before each instruction, and the largest one in and between them."""
+    instructions, successors, handlers = flow.instructions, flow.successors, flow.handlers
+    count, most = len(instructions), 1
+    depths: list[int | None] = [None] * count
+    pending = [(0, RULES.generator_entry_depth if body.is_generator else 0)] if instructions else []
+    while pending:
+        index, depth = pending.pop()
+        if index >= count:
+            raise UnsupportedBytecodeError("CAP104", f"control runs off the end of {body.qualname}")
+        instruction = instructions[index]
+        known = depths[index]
+        if known is not None:
+            if known != depth:
+                where = f"{instruction!r} of {body.qualname}"
+                raise UnsupportedBytecodeError("CAP104", f"stack depth {known} or {depth} before {where}")
+            continue
+        depths[index] = depth
+        onwards, jumping = _effects(instruction.opname, instruction.arg)
+        most = max(most, depth, depth + onwards, depth + jumping)
+        for successor in successors[index]:
+            after = depth + (onwards if successor == index + 1 else jumping)
+            if after < 0:
+                raise UnsupportedBytecodeError("CAP104", f"the stack runs empty at {instruction!r}")
+            pending.append((successor, after))
+        handler = instruction.handler
+        if handler is not None:
+            reached = handlers[index]
+            assert reached is not None
+            pending.append((reached, handler.depth + handler.push_lasti + 1))
+    return depths, most

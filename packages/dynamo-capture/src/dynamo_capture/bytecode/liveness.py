@@ -10,18 +10,22 @@ handler reads is live wherever an exception may lead to it.
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable
+from collections.abc import Iterable
 
 from dynamo_capture.bytecode.control_flow import ControlFlow
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction
 from dynamo_capture.bytecode.version import LOCAL, RULES
 
+_OF_LOCALS = LOCAL | RULES.pairs
+_NOTHING: tuple[tuple[str, ...], tuple[str, ...]] = (), ()
+
 
 def reads_and_writes(instruction: Instruction) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The locals that an instruction reads before it writes any, and those that it overwrites."""
     name, argval = instruction.opname, instruction.argval
+    if name not in _OF_LOCALS:
+        return _NOTHING
     if name in LOCAL and isinstance(argval, str):
         if name == "STORE_FAST":
             return (), (argval,)
@@ -36,66 +40,102 @@ def reads_and_writes(instruction: Instruction) -> tuple[tuple[str, ...], tuple[s
                 return (() if one == two else (two,)), (one,)
             case _:
                 return (), (one, two)
-    return (), ()
+    return _NOTHING
 
 
-def live_variables(body: CodeBody) -> list[frozenset[str]]:
-    """The locals live before each instruction of ``body``."""
-    flow = ControlFlow(body.instructions)
-    count = len(body.instructions)
-    predecessors: dict[int, list[int]] = defaultdict(list)
-    protected: dict[int, list[int]] = defaultdict(list)
-    for index in range(count):
-        for successor in flow.normal_successors(index):
+class _Names:
+    """Sets of names as integers, one bit for each name: joining two is one operation."""
+
+    __slots__ = ("_bits", "_sets")
+
+    def __init__(self) -> None:
+        self._bits: dict[str, int] = {}
+        self._sets: dict[int, frozenset[str]] = {0: frozenset()}
+
+    def bit(self, name: str) -> int:
+        return self._bits.setdefault(name, 1 << len(self._bits))
+
+    def bits(self, names: Iterable[str]) -> int:
+        found = 0
+        for name in names:
+            found |= self.bit(name)
+        return found
+
+    def sets(self, masks: Iterable[int]) -> list[frozenset[str]]:
+        return [self._sets[mask] if mask in self._sets else self._set(mask) for mask in masks]
+
+    def _set(self, mask: int) -> frozenset[str]:
+        self._sets[mask] = made = frozenset(name for name, bit in self._bits.items() if mask & bit)
+        return made
+
+
+def live_variables(body: CodeBody, flow: ControlFlow | None = None) -> list[frozenset[str]]:
+    """The locals live before each instruction of ``body``; ``flow`` is the body's, if known."""
+    flow = flow or ControlFlow(body.instructions)
+    successors, handlers, count = flow.successors, flow.handlers, len(body.instructions)
+    names = _Names()
+    locals_only = ~names.bits((*body.cellvars, *body.freevars))
+    effects = [
+        (0, -1) if effect is _NOTHING else (names.bits(effect[0]) & locals_only, ~names.bits(effect[1]))
+        for effect in _effects(body, flow)
+    ]
+    predecessors: list[list[int]] = [[] for _ in range(count + 1)]
+    for index, following in enumerate(successors):
+        for successor in following:
             predecessors[successor].append(index)
-        handler = flow.handler(index)
+        handler = handlers[index]
         if handler is not None:
-            protected[handler].append(index)
-    not_locals = frozenset(body.cellvars) | frozenset(body.freevars)
-    effects = _effects(body)
-    live: list[frozenset[str]] = [frozenset()] * count
+            predecessors[handler].append(index)
+    live = [0] * (count + 1)
     pending = list(range(count))
     waiting = set(pending)
     while pending:
         index = pending.pop()
         waiting.discard(index)
-        updated = _live_before(flow, live, effects, index) - not_locals
+        reads, kept = effects[index]
+        updated = 0
+        for successor in successors[index]:
+            updated |= live[successor]
+        updated = updated & kept | reads
+        handler = handlers[index]
+        if handler is not None:
+            updated |= live[handler]
         if updated != live[index]:
             live[index] = updated
-            for earlier in (*predecessors[index], *protected[index]):
+            for earlier in predecessors[index]:
                 if earlier not in waiting:
                     waiting.add(earlier)
                     pending.append(earlier)
-    return live
+    return names.sets(live[:count])
 
 
 _SHOW_VARIABLES = frozenset({"locals", "vars", "dir", "eval", "exec", "_getframe", "currentframe"})
 
+_NAMING = frozenset({"LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME"})
 
-def _effects(body: CodeBody) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
+
+def _effects(body: CodeBody, flow: ControlFlow) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
     """What each instruction reads and writes. A call of a function that shows the caller's variables reads all that
     surely are assigned."""
     plain = [reads_and_writes(instruction) for instruction in body.instructions]
-    shown = _that_show_variables(body)
+    shown = _that_show_variables(body, flow)
     if not shown:
         return plain
-    assigned, unbound = assigned_variables(body), _possibly_unbound(body)
+    assigned, unbound = assigned_variables(body, flow), _possibly_unbound(body, flow)
     return [
         ((*reads, *(assigned[index] - unbound[index])) if index in shown else reads, writes)
         for index, (reads, writes) in enumerate(plain)
     ]
 
 
-def _that_show_variables(body: CodeBody) -> set[int]:
+def _that_show_variables(body: CodeBody, flow: ControlFlow) -> set[int]:
     """Instructions from the load of a function like ``locals`` to its call, where the stack is as high again."""
     found: set[int] = set()
     depths: list[int | None] = []
     for start, load in enumerate(body.instructions):
-        if not load.opname.startswith(("LOAD_GLOBAL", "LOAD_ATTR", "LOAD_METHOD", "LOAD_NAME")):
+        if load.opname not in _NAMING or load.argval not in _SHOW_VARIABLES:
             continue
-        if str(load.argval) not in _SHOW_VARIABLES:
-            continue
-        depths = depths or stack_depths(body)
+        depths = depths or stack_depths(body, flow)
         height = depths[start + 1]
         for index in range(start, len(body.instructions)):
             found.add(index)
@@ -106,127 +146,129 @@ def _that_show_variables(body: CodeBody) -> set[int]:
     return found
 
 
-def _live_before(
-    flow: ControlFlow,
-    live: list[frozenset[str]],
-    effects: list[tuple[tuple[str, ...], tuple[str, ...]]],
-    index: int,
-) -> frozenset[str]:
-    reads, writes = effects[index]
-    after: frozenset[str] = frozenset()
-    for successor in flow.normal_successors(index):
-        if successor < len(live):
-            after |= live[successor]
-    before = (after - frozenset(writes)) | frozenset(reads)
-    handler = flow.handler(index)
-    return before if handler is None else before | live[handler]
-
-
-def assigned_variables(body: CodeBody) -> list[frozenset[str]]:
+def assigned_variables(
+    body: CodeBody, flow: ControlFlow | None = None, depths: list[int | None] | None = None
+) -> list[frozenset[str]]:
     """The locals that on some way to each instruction of ``body`` have been given a value, and not deleted since.
 
     An inlined comprehension saves its variables on the stack and restores them, unbound ones too: a restored variable
     counts as assigned only if it was when saved.
     """
-
-    def transfer(instruction: Instruction, name: str, before: bool, restored: bool | None) -> bool:
-        if instruction.opname in ("LOAD_FAST_AND_CLEAR", "DELETE_FAST"):
-            return False
-        return True if restored is None else restored
-
-    return _Forward(body, transfer).solve(frozenset(body.argument_names))
+    return _holding(body, body.argument_names, flow, depths, cleared=False, stored=True)
 
 
-def _possibly_unbound(body: CodeBody) -> list[frozenset[str]]:
+def _possibly_unbound(body: CodeBody, flow: ControlFlow) -> list[frozenset[str]]:
     """The locals that on some way to each instruction have no value."""
-
-    def transfer(instruction: Instruction, name: str, before: bool, restored: bool | None) -> bool:
-        if instruction.opname in ("LOAD_FAST_AND_CLEAR", "DELETE_FAST"):
-            return True
-        return False if restored is None else restored
-
-    return _Forward(body, transfer).solve(frozenset(body.varnames) - frozenset(body.argument_names))
+    without = frozenset(body.varnames) - frozenset(body.argument_names)
+    return _holding(body, without, flow, None, cleared=True, stored=False)
 
 
-def displaced_cells(body: CodeBody) -> list[frozenset[str]]:
+def displaced_cells(
+    body: CodeBody, flow: ControlFlow | None = None, depths: list[int | None] | None = None
+) -> list[frozenset[str]]:
     """The cell and free variables whose slot, before each instruction, may hold something else than their cell.
 
     That is so while an inlined comprehension uses the slot for a variable of its own and the cell is saved on the
     stack.
     """
-    cells = {*body.cellvars, *body.freevars}
-
-    def transfer(instruction: Instruction, name: str, before: bool, restored: bool | None) -> bool:
-        if name not in cells:
-            return False
-        return True if restored is None else restored
-
-    return _Forward(body, transfer).solve(frozenset())
+    cells = frozenset((*body.cellvars, *body.freevars))
+    if not any(cells.intersection(reads_and_writes(instruction)[1]) for instruction in body.instructions):
+        return [frozenset()] * len(body.instructions)
+    return _holding(body, (), flow, depths, cleared=True, stored=True, among=cells)
 
 
-_Transfer = Callable[[Instruction, str, bool, bool | None], bool]
-"""(instruction, variable that it writes, whether the fact held before, whether it held when the value now restored was
-saved: None if nothing is restored) -> whether the fact holds afterwards."""
+def _holding(
+    body: CodeBody,
+    at_entry: Iterable[str],
+    flow: ControlFlow | None,
+    depths: list[int | None] | None,
+    *,
+    cleared: bool,
+    stored: bool,
+    among: frozenset[str] | None = None,
+) -> list[frozenset[str]]:
+    """The variables of which a fact may hold before each instruction, propagated along control flow to a fixed point.
+
+    ``cleared``, ``stored``: whether it holds of a variable that an instruction deletes, or stores; of one that is
+    restored it holds if it did when the variable was saved. ``among``: it holds of no others.
+    """
+    flow = flow or ControlFlow(body.instructions)
+    depths = depths or stack_depths(body, flow)
+    names, count = _Names(), len(body.instructions)
+    transfers = _transfers(flow, depths, names, cleared, stored, among)
+    facts = [0] * (count + 1)
+    facts[0] = names.bits(at_entry)
+    reachable = [index for index, depth in enumerate(depths) if depth is not None]
+    changed = True
+    while changed:
+        changed = False
+        for index in reachable:
+            before = facts[index]
+            kept, gained, restored = transfers[index]
+            after = before & kept | gained
+            for bit, save in restored:
+                after |= facts[save] & bit
+            for successor in flow.successors[index]:
+                if after & ~facts[successor]:
+                    facts[successor] |= after
+                    changed = True
+            handler = flow.handlers[index]
+            if handler is not None and (before | after) & ~facts[handler]:
+                facts[handler] |= before | after
+                changed = True
+    return names.sets(facts[:count])
 
 
-class _Forward:
-    """A fact about variables that may hold, propagated along control flow to a fixed point."""
+_Transfer = tuple[int, int, tuple[tuple[int, int], ...]]
+"""What an instruction leaves of the variables of which a fact holds, those that it adds, and those that it restores,
+each with the instruction that saved it."""
 
-    def __init__(self, body: CodeBody, transfer: _Transfer) -> None:
-        self._instructions = body.instructions
-        self._transfer = transfer
-        self._flow = ControlFlow(body.instructions)
-        self._depths = stack_depths(body)
-        self._saved = _saved_variables(self._flow, self._depths)
-        self._facts: list[frozenset[str]] = [frozenset()] * len(body.instructions)
+_SAME: _Transfer = -1, 0, ()
 
-    def solve(self, at_entry: frozenset[str]) -> list[frozenset[str]]:
-        if not self._facts:
-            return self._facts
-        self._facts[0] = at_entry
-        reachable = [index for index, depth in enumerate(self._depths) if depth is not None]
-        changed = True
-        while changed:
-            changed = False
-            for index in reachable:
-                for successor, names in self._outcomes(index):
-                    if successor < len(self._facts) and not names <= self._facts[successor]:
-                        self._facts[successor] |= names
-                        changed = True
-        return self._facts
 
-    def _outcomes(self, index: int) -> list[tuple[int, frozenset[str]]]:
-        before = self._facts[index]
-        after = self._after(index, before)
-        found = [(successor, after) for successor in self._flow.normal_successors(index)]
-        handler = self._flow.handler(index)
-        if handler is not None:
-            found.append((handler, before | after))
-        return found
-
-    def _after(self, index: int, before: frozenset[str]) -> frozenset[str]:
-        instruction = self._instructions[index]
+def _transfers(
+    flow: ControlFlow,
+    depths: list[int | None],
+    names: _Names,
+    cleared: bool,
+    stored: bool,
+    among: frozenset[str] | None,
+) -> list[_Transfer]:
+    saved = _saved_variables(flow, depths)
+    found: list[_Transfer] = []
+    for index, instruction in enumerate(flow.instructions):
         if instruction.opname == "MAKE_CELL":
-            return before - {str(instruction.argval)}
+            found.append((~names.bit(str(instruction.argval)), 0, ()))
+            continue
         _, writes = reads_and_writes(instruction)
-        after = set(before)
-        slot = self._depths[index] or 0
+        if not writes:
+            found.append(_SAME)
+            continue
+        gained, restored = 0, []
+        holds = cleared if instruction.opname in _CLEARS else stored
+        slot = depths[index] or 0
         for name in writes:
             slot -= 1
-            save = self._saved[index].get(slot) if instruction.opname in _STORES else None
-            restored = None if save is None else name in self._facts[save]
-            if self._transfer(instruction, name, name in before, restored):
-                after.add(name)
-            else:
-                after.discard(name)
-        return frozenset(after)
+            save = saved[index].get(slot) if saved and instruction.opname in _STORES else None
+            if among is not None and name not in among:
+                continue
+            if save is not None:
+                restored.append((names.bit(name), save))
+            elif holds:
+                gained |= names.bit(name)
+        found.append((~names.bits(writes), gained, tuple(restored)))
+    return found
 
 
+_CLEARS = frozenset({"LOAD_FAST_AND_CLEAR", "DELETE_FAST"})
 _STORES = frozenset({"STORE_FAST", *RULES.pairs})
 
 
 def _saved_variables(flow: ControlFlow, depths: list[int | None]) -> list[dict[int, int]]:
-    """Before each instruction: the stack slots that hold a variable saved by a comprehension -> where it was saved."""
+    """Before each instruction: the stack slots that hold a variable saved by a comprehension -> where it was saved.
+    Empty if nothing is saved."""
+    if not any(instruction.opname == "LOAD_FAST_AND_CLEAR" for instruction in flow.instructions):
+        return []
     saved: list[dict[int, int]] = [{} for _ in depths]
     seen = {0}
     pending = [0] if depths else []
@@ -253,7 +295,7 @@ def _saved_after(
         after = {exchanged.get(slot, slot): save for slot, save in before.items()}
     reached = [
         (successor, {slot: save for slot, save in after.items() if slot < (depths[successor] or 0)})
-        for successor in flow.normal_successors(index)
+        for successor in flow.successors[index]
         if successor < len(depths)
     ]
     handler = instruction.handler

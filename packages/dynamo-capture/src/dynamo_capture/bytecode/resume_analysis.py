@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from types import CodeType
 
-from dynamo_capture.bytecode.control_flow import ControlFlow
-from dynamo_capture.bytecode.decode import decode
-from dynamo_capture.bytecode.depth import stack_depths, stack_effect
+from dynamo_capture.bytecode.decoded import Decoded, decoded
+from dynamo_capture.bytecode.depth import stack_effect
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
-from dynamo_capture.bytecode.instruction import CodeBody
-from dynamo_capture.bytecode.liveness import assigned_variables, displaced_cells, live_variables
 
 
 class ResumeAnalysis:
@@ -18,12 +15,13 @@ class ResumeAnalysis:
 
     def __init__(self, code: CodeType) -> None:
         self.code = code
-        self.body = decode(code)
-        self.depths = stack_depths(self.body)
-        self._live = live_variables(self.body)
-        self._assigned = assigned_variables(self.body)
-        self._displaced = displaced_cells(self.body)
-        self._offsets = _offset_slots(self.body)
+        facts = decoded(code)
+        self.body = facts.body
+        self.depths = facts.depths
+        self._live = facts.live
+        self._assigned = facts.assigned
+        self._displaced = facts.displaced
+        self._offsets = _offset_slots(facts)
 
     @property
     def first_argument(self) -> str | None:
@@ -60,21 +58,22 @@ class ResumeAnalysis:
         return tuple(name for name in self.body.varnames if name in wanted)
 
 
-def _offset_slots(body: CodeBody) -> list[frozenset[int]]:
+def _offset_slots(facts: Decoded) -> list[frozenset[int]]:
     """Before each instruction: the stack slots that hold an instruction offset pushed for a handler."""
-    flow = ControlFlow(body.instructions)
-    depths = stack_depths(body)
-    slots: list[frozenset[int]] = [frozenset()] * len(body.instructions)
-    pending = [0] if body.instructions else []
+    flow, depths, instructions = facts.flow, facts.depths, facts.body.instructions
+    slots: list[frozenset[int]] = [frozenset()] * len(instructions)
+    if not any(one.handler is not None and one.handler.push_lasti for one in instructions):
+        return slots
+    pending = [0]
     seen: set[int] = set()
     while pending:
         index = pending.pop()
         seen.add(index)
-        instruction, depth = body.instructions[index], depths[index]
+        instruction, depth = instructions[index], depths[index]
         if depth is None:
             continue
         reached = []
-        for successor in flow.normal_successors(index):
+        for successor in flow.successors[index]:
             left = depth + min(0, stack_effect(instruction))
             reached.append((successor, frozenset(slot for slot in slots[index] if slot < left)))
         if instruction.handler is not None:

@@ -48,7 +48,7 @@ from typing import Literal, NamedTuple
 
 from dynamo_capture.bytecode.assemble import assemble, assemble_with_offsets
 from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
-from dynamo_capture.bytecode.depth import stack_depths
+from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import (
@@ -152,7 +152,7 @@ class ResumeCodes:
             raise UnsupportedBytecodeError("CAP102", f"{code.co_qualname} is a generator or coroutine")
         index = past_loop_end(analysis.body.instructions, place.position)
         if callee:
-            result = (VALUE,) if gives_result(analysis.body, index, len(stack)) else ()
+            result = (VALUE,) if gives_result(analysis.body, analysis.depths, index, len(stack)) else ()
             analysis.check(landing_of(analysis.body, index), (*stack, *result))
         else:
             analysis.check(index, stack)
@@ -216,7 +216,7 @@ class ResumeCodes:
         """Where instruction ``index`` of ``code`` is in ``decode(plan.code)``; of a plan that calls, the call."""
         wanted = _Place(*self.origin(code, index), plan.calls)
         places = self._origins[id(plan.code)][1]
-        for found, instruction in enumerate(self._analysis(plan.code).body.instructions):
+        for found, instruction in enumerate(decoded(plan.code).body.instructions):
             if places.get(instruction.offset) == wanted:
                 return found
         raise UnsupportedBytecodeError(
@@ -226,7 +226,7 @@ class ResumeCodes:
     def _place(self, code: CodeType, index: int) -> _Place:
         if id(code) not in self._origins:
             return _Place(code, index)
-        instructions = self._analysis(code).body.instructions
+        instructions = decoded(code).body.instructions
         place = self._origins[id(code)][1].get(instructions[index].offset)
         return _Place(code, index) if place is None else place
 
@@ -263,7 +263,7 @@ class ResumeCodes:
         landing = landing_of(analysis.body, index)
         call = []
         if callee:
-            kept = gives_result(analysis.body, index, len(stack))
+            kept = gives_result(analysis.body, analysis.depths, index, len(stack))
             call = _call(place, twins[analysis.body.instructions[landing]], kept)
             if place.opname == "FOR_ITER":
                 end = analysis.body.instructions[after_loop(analysis.body, index)]
@@ -373,9 +373,9 @@ def after_loop(body: CodeBody, index: int) -> int:
     )
 
 
-def gives_result(body: CodeBody, index: int, below: int) -> bool:
-    """Whether the answer is on the stack then, above ``below`` other values."""
-    depth = stack_depths(body)[landing_of(body, index)]
+def gives_result(body: CodeBody, depths: Sequence[int | None], index: int, below: int) -> bool:
+    """Whether the answer is on the stack then, above ``below`` other values; ``depths`` are those of ``body``."""
+    depth = depths[landing_of(body, index)]
     return depth is not None and depth > below
 
 

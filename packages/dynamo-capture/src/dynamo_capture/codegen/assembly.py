@@ -96,7 +96,7 @@ class Assembly:
         called = bridge(frames, resumes) if len(frames) > 1 else None
         enter = first_of_call(self._body, frame.next) if called is None else frame.next - 1
         kept = frame_locals(frame, frames[-1].stack)
-        variables = variables_at_break(frame, self._body, enter, self._free, kept.keep)
+        variables = variables_at_break(frame, enter, self._free, kept.keep)
         stack = frame.stack if called is None else [*frame.stack, called]
         collector = self._collect([*stack, *frame.exceptions, *variables.values(), *blocks], variables.cells)
         plain = set(self._body.argument_names) - set(self._body.cellvars)
@@ -140,7 +140,7 @@ class Assembly:
     def _exits(self, kept: FrameLocals, resumes: ResumeCodes, tail: bool) -> dict[int, list[Instruction]]:
         """Where the outermost frame goes on compiled, after the instruction before which the graph ends."""
         frame, stack = self._frame, slots(self._frame)
-        state = (frame.code, self._body, frame.next)
+        state = (frame.code, frame.next)
         if not frame.handling:
             return exits_after(*state, stack, kept, resumes, tail=tail)
         below = stack[: frame.handling[0].depth]

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture import _eval_frame
 from dynamo_capture.answers import answer
-from dynamo_capture.bytecode import CodeBody, Instruction, assemble, decode
-from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end
-from dynamo_capture.bytecode.depth import stack_depths
+from dynamo_capture.bytecode import CodeBody, Instruction, assemble
+from dynamo_capture.bytecode.control_flow import past_loop_end
+from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
 from dynamo_capture.bytecode.method_loads import loads_method, stack_after
@@ -33,7 +33,6 @@ from dynamo_capture.bytecode.resume_code import (
 )
 from dynamo_capture.bytecode.splice import cut, emit_resume_call
 from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
-from dynamo_capture.prepared import prepare
 from dynamo_capture.suspension import End, Suspended
 from dynamo_capture.values import Const, FunctionValue, NullValue, PartialValue, Value
 
@@ -65,14 +64,13 @@ def _result_for(caller: Frame, callee: Value) -> Value:
 
 
 def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
-    body = prepare(frame.code).body
+    body = decoded(frame.code).body
     variables = frame_locals(frame, frame.stack)
     first = first_of_call(body, frame.next)
     plan = resumes.make(frame.code, first, slots(frame), unbound=variables.unbound, keep=variables.keep)
-    rest = decode(plan.code)
     index = resumes.index_of(plan, frame.code, frame.next)
-    exits = exits_after(plan.code, rest, index, slots(frame), variables, resumes, via=Suspended, tail=False)
-    return _partial(frame, plan, assemble(cut(rest, exits, index)), None)
+    exits = exits_after(plan.code, index, slots(frame), variables, resumes, via=Suspended, tail=False)
+    return _partial(frame, plan, assemble(cut(decoded(plan.code).body, exits, index)), None)
 
 
 def _caller(frame: Frame, callee: Value, given: Sequence[Value], resumes: ResumeCodes) -> Value:
@@ -81,7 +79,7 @@ def _caller(frame: Frame, callee: Value, given: Sequence[Value], resumes: Resume
     plan = resumes.make(
         frame.code, call, slots(frame), unbound=variables.unbound, keep=variables.keep, callee=True
     )
-    rest = decode(plan.code)
+    rest = decoded(plan.code).body
     index = resumes.index_of(plan, frame.code, call)
     written = exit_of_call(frame, call, variables, resumes, via=Suspended, tail=False)
     return _partial(frame, plan, assemble(cut(rest, {landing_of(rest, index): written})), callee)
@@ -117,7 +115,6 @@ def slots(frame: Frame) -> list[StackSlot]:
 
 def exits_after(
     code: CodeType,
-    body: CodeBody,
     index: int,
     before: Sequence[StackSlot],
     variables: FrameLocals,
@@ -128,9 +125,10 @@ def exits_after(
 ) -> dict[int, list[Instruction]]:
     """Where control goes after instruction ``index``, which runs in Python: into resume functions. ``before`` is the
     stack before it, ``variables`` the locals."""
-    flow = ControlFlow(body.instructions)
-    successors = [past_loop_end(body.instructions, found) for found in flow.normal_successors(index)]
-    handler = flow.handler(index)
+    facts = decoded(code)
+    body, flow = facts.body, facts.flow
+    successors = [past_loop_end(body.instructions, found) for found in flow.successors[index]]
+    handler = flow.handlers[index]
     passed = set() if handler is None else flow.reachable((handler,), successors)
     broken = body.instructions[index]
     if loads_method(broken):
@@ -138,7 +136,7 @@ def exits_after(
     else:
         kept = before[: len(before) - consumed_by_call(broken)]
     return {
-        at: resume_at(code, body, at, kept, variables, passed, resumes, tail=tail, via=via)
+        at: resume_at(code, at, kept, variables, passed, resumes, tail=tail, via=via)
         for at in successors
         if body.instructions[at].opname not in _RETURNS
     }
@@ -146,7 +144,6 @@ def exits_after(
 
 def resume_at(
     code: CodeType,
-    body: CodeBody,
     index: int,
     kept: Sequence[StackSlot],
     variables: FrameLocals,
@@ -158,8 +155,9 @@ def resume_at(
 ) -> list[Instruction]:
     """The exit before instruction ``index`` into its resume function. ``kept`` is what may still be on the stack,
     ``variables`` the locals before the ``passed`` instructions, some of which have run."""
+    facts = decoded(code)
+    body, depth = facts.body, facts.depths[index]
     stored, deleted = _touched_by(body, passed)
-    depth = stack_depths(body)[index]
     assert depth is not None
     known = min(len(kept), depth)
     stack = [*kept[:known], *[VALUE] * (depth - known)]
@@ -192,7 +190,8 @@ def exit_of_call(
 ) -> list[Instruction]:
     """What follows on a bridge's call, its result being on the stack: the rest of the frame, with the suspended rest of
     the callee or the value that it returned."""
-    body = prepare(frame.code).body
+    facts = decoded(frame.code)
+    body = facts.body
     landing = landing_of(body, call)
     following = body.instructions[landing]
     emitter = Emitter(following.position)
@@ -214,7 +213,7 @@ def exit_of_call(
     stack = slots(frame)
     if body.instructions[call].opname == "FOR_ITER":
         _leave_loop(emitter, frame, call, make, tail=tail, via=via)
-    if gives_result(body, call, len(stack)):
+    if gives_result(body, facts.depths, call, len(stack)):
         _take_result(emitter)
         stack.append(VALUE)
     else:
@@ -243,7 +242,7 @@ def _leave_loop(
     emitter.pop_jump_if_false(goes_on)
     emitter.delete_fast(_RESULT)
     emitter.pop_top()
-    plan = make(after_loop(prepare(frame.code).body, loop), slots(frame)[:-1])
+    plan = make(after_loop(decoded(frame.code).body, loop), slots(frame)[:-1])
     emit_resume_call(emitter, plan, tail=tail, via=via)
     emitter.place(goes_on)
 

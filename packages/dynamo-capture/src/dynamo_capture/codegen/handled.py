@@ -19,9 +19,10 @@ from typing import TYPE_CHECKING
 
 from dynamo_capture import runtime
 from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end
+from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
-from dynamo_capture.bytecode.instruction import CodeBody, Instruction, Position
+from dynamo_capture.bytecode.instruction import Instruction, Position
 from dynamo_capture.bytecode.resume_code import ResumeCodes, StackSlot
 from dynamo_capture.codegen.bridges import resume_at
 from dynamo_capture.codegen.held_objects import FrameLocals
@@ -118,7 +119,6 @@ def _raise(emitter: Emitter, name: str, caught: Handling) -> None:
 
 def exits_of_handler(
     code: CodeType,
-    body: CodeBody,
     index: int,
     before: Sequence[StackSlot],
     variables: FrameLocals,
@@ -129,11 +129,12 @@ def exits_of_handler(
 ) -> dict[int, list[Instruction]]:
     """Where control leaves the blocks that handle ``handled`` exceptions, instruction ``index`` being in them: into
     resume functions. ``before`` is the stack below the outermost of them, ``variables`` the locals."""
-    flow = ControlFlow(body.instructions)
+    facts = decoded(code)
+    body, flow = facts.body, facts.flow
     block, leaving = _block(flow, index, handled)
 
     def exit_at(place: int) -> list[Instruction]:
-        return resume_at(code, body, place, before, variables, block, resumes, tail=tail)
+        return resume_at(code, place, before, variables, block, resumes, tail=tail)
 
     places: set[int] = set()
     pending = list(leaving)
@@ -146,7 +147,7 @@ def exits_of_handler(
             places.add(place)
         except UnsupportedBytecodeError:  # the end of a ``with`` block takes the manager's method away
             block.add(place)
-            pending.extend(flow.normal_successors(place))
+            pending.extend(flow.successors[place])
     return {place: exit_at(place) for place in sorted(places)}
 
 
@@ -161,11 +162,11 @@ def _block(flow: ControlFlow, index: int, handled: int) -> tuple[set[int], set[i
             continue
         seen.add(place)
         at, depth = place
-        handler = flow.handler(at)
+        handler = flow.handlers[at]
         if handler is not None and flow.instructions[handler].opname == "PUSH_EXC_INFO":
             pending.append((handler, depth))
         depth += _DEPTH_AFTER.get(flow.instructions[at].opname, 0)
-        following = flow.normal_successors(at)
+        following = flow.successors[at]
         if depth == 0:
             leaving.update(following)
         else:

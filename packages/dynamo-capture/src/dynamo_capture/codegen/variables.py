@@ -6,8 +6,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from dynamo_capture.bytecode import CodeBody
-from dynamo_capture.bytecode.liveness import live_variables
+from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.codegen.collect import is_existing
 from dynamo_capture.values import CellValue, Lazy, SourcedConst, TensorValue, Value
 from dynamo_capture.values.floating import RuntimeFloat
@@ -59,16 +58,17 @@ class VariablesAtBreak:
 
 
 def variables_at_break(
-    frame: Frame, body: CodeBody, enter: int, free: dict[int, str], keep: Collection[str]
+    frame: Frame, enter: int, free: dict[int, str], keep: Collection[str]
 ) -> VariablesAtBreak:
     """The variables of a frame before the instruction ``enter``: those read later, and those to ``keep``. ``free`` are
     the names of the cells it is given."""
-    cells = dict(free)
+    facts = decoded(frame.code)
+    body, cells = facts.body, dict(free)
     for name in body.cellvars:
         cell = frame.variables.get(name)
         if isinstance(cell, CellValue):
             cells[id(cell)] = name
-    live = live_variables(body)[enter].union(keep)
+    live = facts.live[enter].union(keep)
     bound = [(name, frame.variables[name]) for name in sorted(live) if name in frame.variables]
     contents = [(name, frame.cell(name).content) for name in body.cellvars if name in frame.variables]
     named = set(cells.values())
