@@ -159,10 +159,11 @@ def _text(head: str, body: list[str]) -> str:
 
 _VERSIONS = frozenset({"version", "own version", "refused backward"})
 """A graph that is compiled ahead of time makes a new tensor with what was written into it, and writes once into others;
-gradients are added up before they are accumulated. What eager refuses in a backward, as a saved tensor was overwritten,
+gradients are added up before they are accumulated, in an order of the graph's own. What eager refuses in a backward, as a saved tensor was overwritten,
 may pass."""
 
 
 if __name__ == "__main__":
     exactly = Comparing.exactly()
-    main(draw, Comparing({"aot_eager": _VERSIONS, "inductor": _VERSIONS}, exactly.tolerances))
+    ignored = {"aot_eager": _VERSIONS, "inductor": _VERSIONS}
+    main(draw, Comparing(ignored, exactly.tolerances, gradients={"aot_eager": (1e-5, 1e-6)}))
