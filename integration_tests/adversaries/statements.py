@@ -159,8 +159,8 @@ def _text(head: str, body: list[str]) -> str:
 
 _VERSIONS = frozenset({"version", "own version", "refused backward"})
 """A graph that is compiled ahead of time makes a new tensor with what was written into it, and writes once into others;
-gradients are added up before they are accumulated, in an order of the graph's own. What eager refuses in a backward, as a saved tensor was overwritten,
-may pass."""
+gradients are added up before they are accumulated, in an order of the graph's own. What eager refuses in a backward, as
+a saved tensor was overwritten, may pass."""
 
 
 if __name__ == "__main__":
