@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, TypeAlias
 
 import torch
@@ -45,23 +46,36 @@ class Given:
     """What ``Between`` nodes have said about one call: in which backward, and which gradients they have given, by the
     number of the graph's result or -1 - n for input n."""
 
-    __slots__ = ("gradients", "task")
+    __slots__ = ("gradients", "repeated", "task")
 
     def __init__(self) -> None:
         self.task = -1
         self.gradients: dict[int, torch.Tensor] = {}
+        self.repeated: tuple[list[Any], Sequence[Any]] | None = None
 
-    def add(self, index: int, gradient: torch.Tensor) -> None:
-        """The compiled backward contains this gradient of result or input ``index`` already."""
+    def repeat(self, run: Callable[[], tuple[list[Any], Sequence[Any]]]) -> tuple[list[Any], Sequence[Any]]:
+        """What ``run`` returns, which runs the program again once for all results, until the compiled backward runs."""
+        self._begin()
+        if self.repeated is None:
+            self.repeated = run()
+        return self.repeated
+
+    def _begin(self) -> None:
         if self.task != _current_task():
             self.task = _current_task()
             self.gradients.clear()
+            self.repeated = None
+
+    def add(self, index: int, gradient: torch.Tensor) -> None:
+        """The compiled backward contains this gradient of result or input ``index`` already."""
+        self._begin()
         known = self.gradients.get(index)
         self.gradients[index] = gradient if known is None else known + gradient
 
     def without_what_is_known(self, arriving: Sequence[Any], places: Mapping[int, int]) -> list[Any]:
         """The gradients that arrive, less what of them the compiled backward contains; ``places``: where each is."""
         rest = list(arriving)
+        self.repeated = None
         if self.task == _current_task():
             for index, place in places.items():
                 known = self.gradients.pop(index, None)
@@ -128,27 +142,28 @@ class _Link:
         self._read = read
         self._result = result
         self._indices = indices
-        self._leaves = not set(leaves).isdisjoint(indices)
+        self._leaves = frozenset(leaves)
         self._roots = {index: root_of(recipes, -1 - index) for index in indices if index < 0}
 
-    def is_wanted(self, node: Any, earlier: Sequence[_Watched]) -> bool:
-        """Whether anybody looks at the gradients of the earlier results in this backward."""
-        if self._leaves or any(watched.is_looked_at() for watched in earlier):
-            return True
-        return not (_will_execute(_ELSEWHERE) or _is_needed(node))
+    def wanted(self, node: Any, earlier: Sequence[_Watched]) -> Sequence[int]:
+        """The earlier results whose gradients somebody looks at in this backward."""
+        if not (_will_execute(_ELSEWHERE) or _is_needed(node)):
+            return self._indices
+        indices = zip(self._indices, earlier, strict=True)
+        return [i for i, watched in indices if i in self._leaves or watched.is_looked_at()]
 
-    def gradients(self, node: Any, gradient: torch.Tensor) -> list[torch.Tensor | None]:
-        """The part of each earlier result's gradient that comes from here, and not through another one of them."""
+    def gradients(
+        self, node: Any, gradient: torch.Tensor, wanted: Sequence[int]
+    ) -> list[torch.Tensor | None]:
+        """Of each earlier result's gradient, if it is ``wanted``, the part that comes from here and not through another
+        one of those."""
         repetition = self._repetition
-        inputs = repetition.inputs(node, self._read(node))
-        if isinstance(inputs, str):
-            raise RuntimeError(_NOT_KNOWN.format(why=inputs))
         differentiated = torch.is_grad_enabled()
         with torch.enable_grad():
-            aliases, results = repetition.run(inputs, node.remembered.random)
+            aliases, results = node.given.repeat(partial(self._repeat, node))
             outputs, arriving = [repetition.result(results, self._result)], [gradient]
             found: dict[int, torch.Tensor | None] = {}
-            for index in reversed(self._indices):
+            for index in reversed(wanted):
                 result = repetition.result(results, index) if index >= 0 else results[-1 - index]
                 (part,) = torch.autograd.grad(
                     outputs, [result], arriving, True, differentiated, allow_unused=True
@@ -158,7 +173,13 @@ class _Link:
                     outputs.append(result)
                     arriving.append(-part)
                     node.given.add(*self._contained(aliases, results, index, result, part, differentiated))
-        return [found[index] for index in self._indices]
+        return [found.get(index) for index in self._indices]
+
+    def _repeat(self, node: Any) -> tuple[list[Any], Sequence[Any]]:
+        inputs = self._repetition.inputs(node, self._read(node))
+        if isinstance(inputs, str):
+            raise RuntimeError(_NOT_KNOWN.format(why=inputs))
+        return self._repetition.run(inputs, node.remembered.random)
 
     def _contained(
         self,
@@ -196,9 +217,10 @@ class _Between(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         link, node, earlier = ctx.link
-        if gradients[0] is None or not link.is_wanted(node, earlier):
+        wanted = () if gradients[0] is None else link.wanted(node, earlier)
+        if not wanted:
             return (None, None, None, *gradients, *[None] * len(earlier))
-        return (None, None, None, *gradients, *link.gradients(node, gradients[0]))
+        return (None, None, None, *gradients, *link.gradients(node, gradients[0], wanted))
 
 
 _ELSEWHERE: Any = torch.ones(1, requires_grad=True).view(1).grad_fn
