@@ -36,6 +36,43 @@ class Scaled(nn.Module):
         return self.linear(x) * self.scale
 
 
+class OfSize(nn.Module):
+    """A module whose class wants arguments to make an instance."""
+
+    def __new__(cls, size: int) -> OfSize:
+        made = super().__new__(cls)
+        object.__setattr__(made, "made_by", "new")
+        return made
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.linear = nn.Linear(size, size)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        return self.linear(x)
+
+
+def test_a_class_that_makes_its_instances_itself() -> None:
+    plain, x = OfSize(2), torch.ones(1, 2)
+    assert fxstack.compile(plain, backend="eager")(x).equal(plain(x))
+
+
+def test_a_graph_module_follows_its_graph() -> None:
+    x = torch.linspace(-1, 1, 4)
+    traced = torch.fx.symbolic_trace(nn.Sequential(nn.ReLU()))
+    compiled = fxstack.compile(traced, backend="eager", fullgraph=True)
+    assert compiled(x).equal(x.relu())
+    (call,) = [node for node in compiled.graph.nodes if node.op == "call_module"]
+    call.op, call.target = "call_function", torch.tanh
+    compiled.recompile()
+    assert compiled(x).equal(x.tanh())
+    assert traced(x).equal(x.tanh())
+    assert copy.deepcopy(compiled)(x).equal(x.tanh())
+    call.target = torch.sin
+    compiled.graph = compiled.graph
+    assert compiled(x).equal(x.sin())
+
+
 def test_a_call_goes_through_the_optimizer_and_state_is_shared() -> None:
     plain = Scaled()
     twin = compile_module(plain, _noting)

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
 from torch import nn
+from torch.fx import GraphModule
 
 M = TypeVar("M", bound=nn.Module)
 Optimizer = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -50,6 +51,14 @@ class CompiledModule:
         return reduced
 
 
+class CompiledGraphModule(CompiledModule):
+    """Mixed in front of a ``torch.fx.GraphModule``, whose class holds the ``forward`` that its graph says."""
+
+    def recompile(self) -> Any:
+        """Write ``forward`` anew, for the plain module: its compiled function notices."""
+        return cast(GraphModule, self._fxstack_original).recompile()
+
+
 def original_of(module: nn.Module) -> nn.Module:
     """The plain module behind a compiled one; any other module is returned as it is."""
     return module._fxstack_original if isinstance(module, CompiledModule) else module
@@ -66,8 +75,11 @@ def compile_module(module: M, optimize: Optimizer) -> M:
         "__doc__": cls.__doc__,
         "__slots__": _SLOTS,
     }
-    compiled_class = type.__new__(type(cls), cls.__name__, (CompiledModule, cls), namespace)
-    twin = compiled_class.__new__(compiled_class)
+    mixed_in = CompiledGraphModule if isinstance(plain, GraphModule) else CompiledModule
+    compiled_class = type.__new__(type(cls), cls.__name__, (mixed_in, cls), namespace)
+    twin: Any = object.__new__(
+        compiled_class
+    )  # the class's own __new__ may want arguments, or make a class of its own
     object.__setattr__(twin, "__dict__", plain.__dict__)
     for name, value in zip(
         _SLOTS, (plain, call, optimize, getattr(call, "__fxstack_capture__", None)), strict=True
