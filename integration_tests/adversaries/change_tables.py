@@ -675,7 +675,7 @@ PASSING = (
     "setting(builtins, 'any', lambda values: 4)",
     "setting(builtins, 'list', lambda values: ['ooo'])",
     "setting(builtins, 'float', int)",
-    "setting(builtins, '__import__', lambda name, *rest: MOD)",
+    "setting(builtins, '__import__', lambda name, *rest, own=builtins.__import__: MOD if name == 'mod_of_program' else own(name, *rest))",  # torch's own Python imports, too
     "setting(torch, 'tensor', lambda value: torch.full((), 4.0))",
     "setting(torch, 'is_grad_enabled', lambda: True)",
     "setting(torch, 'get_default_dtype', lambda: torch.int8)",

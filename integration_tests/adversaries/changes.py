@@ -11,6 +11,7 @@ from random import Random
 
 from change_tables import HEAD, LASTING, PASSING, READS
 from driver import Comparing, main
+from shrinking import KEPT
 
 ARGUMENTS = (
     "torch.linspace(-1, 1, 6).reshape(2, 3).requires_grad_()",
@@ -34,7 +35,7 @@ def draw(random: Random) -> str:
     for number in range(random.randint(3, 5)):
         calls.append(usual if random.random() < 0.8 else random.choice(ARGUMENTS))
         changes.append(_change(random) if number or random.random() < 0.3 else "None")
-    lines = [HEAD, "GIVEN = 2.0", "def program(x):", f"    {body}", ""]
+    lines = [HEAD, KEPT, "GIVEN = 2.0", "def program(x):", f"    {body}", ""]
     lines += ["CALLS = [", *(f"    lambda: ({call},)," for call in calls), "]"]
     lines += ["CHANGES = [", *(f"    {change}," for change in changes), "]", ""]
     return "\n".join(lines)

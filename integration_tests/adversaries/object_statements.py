@@ -296,7 +296,10 @@ def in_kind(random: Random, shape: Shape) -> list[str]:
             ["out.append(o.get('a', n))"],
             ["out.append(o.pop('a', n))"],
             ["out.append(o.setdefault('zz', x) is x)", "out.append(list(o))"],
-            ["o.update(zz=n)", "out.append(o)"],
+            [  # sets refuse it in other words
+                "o.update([n]) if isinstance(o, (set, frozenset)) else o.update(zz=n)",
+                "out.append(o)",
+            ],
             ["out.append(o | {'zz': n})"],
             ["v = o.popitem()", "o[v[0]] = v[1]", "out.append((v, list(o)))"],
             ["out.append((o.keys() & {'a'}, list(o.items())))"],

@@ -6,22 +6,26 @@ from collections.abc import Callable
 
 Differences = Callable[[str], list[str]]
 
+KEPT = "# What is above stays as it is when the program is shrunk."
+"""A line that ends what a program needs to be put back after a run, say."""
+
 
 def shrunk(source: str, differences: Differences) -> str:
     """The program without what its failure does not need; ``differences`` runs a program's text."""
     wanted = _kinds(differences(source))
-    lines = source.splitlines()
+    kept, _, rest = source.rpartition(f"{KEPT}\n")
+    lines = rest.splitlines()
     changed = True
     while changed:
         changed = False
         at = len(lines) - 1
         while at >= 0:
             for candidate in _without(lines, at):
-                if _fails(candidate, wanted, differences):
+                if _fails(kept, candidate, wanted, differences):
                     lines, changed = candidate, True
                     break
             at = min(at, len(lines)) - 1
-    return "\n".join(lines) + "\n"
+    return kept + "\n".join(lines) + "\n"
 
 
 def _without(lines: list[str], at: int) -> list[list[str]]:
@@ -44,8 +48,8 @@ def _depth(line: str) -> int:
     return len(line) - len(line.lstrip())
 
 
-def _fails(lines: list[str], wanted: set[str], differences: Differences) -> bool:
-    text = "\n".join(lines) + "\n"
+def _fails(kept: str, lines: list[str], wanted: set[str], differences: Differences) -> bool:
+    text = kept + "\n".join(lines) + "\n"
     try:
         compile(text, "<shrunk>", "exec")
         found = differences(text)

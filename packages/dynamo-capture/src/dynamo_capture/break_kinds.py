@@ -296,9 +296,9 @@ _ENTRIES = (
     ),
     BreakKind(
         "CAP254",
-        "a builtin function or a special method of tensors has been replaced",
-        "torch and the standard library, which the compiler calls, compute with it too",
-        "put the name into the module that uses it instead of into builtins; make a subclass of torch.Tensor",
+        "a builtin function, a special method of tensors or a function of torch's has been replaced",
+        "torch and the standard library, which the compiler calls, compute with it too, or the compiler itself does",
+        "put the name into the module that uses it, not into builtins or torch; make a subclass of torch.Tensor",
     ),
 )
 

@@ -15,6 +15,7 @@ import guards
 from dynamo_capture.asking import Place
 from dynamo_capture.backend_call import BackendCall, location_of_code
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.called_functions import replaced_function
 from dynamo_capture.calls.modes import leave_all, switches
 from dynamo_capture.capturable import is_closed, is_worth_capturing
 from dynamo_capture.codegen.assembly import Assembly, close_dropped
@@ -169,7 +170,10 @@ def _replaced_name() -> str | None:
     if builtin is not None:
         return f"builtins.{builtin}"
     method = replaced_method()
-    return None if method is None else f"torch.Tensor.{method}"
+    if method is not None:
+        return f"torch.Tensor.{method}"
+    function = replaced_function()
+    return None if function is None else f"torch.{function}"
 
 
 class FrameCompiler:

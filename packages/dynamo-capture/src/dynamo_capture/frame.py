@@ -93,10 +93,13 @@ class GlobalsScope:
         """A builtin that a program may replace is guarded; those of the stack's own modules never change."""
         if self._builtins is OWN_BUILTINS:
             return Const(real)
-        in_root = self._builtins is self._tx.inliner.root_builtins
-        source = BuiltinSource(name) if in_root else ItemSource(known_object(self._builtins), name)
+        source = self._builtin_source(name)
         self._guard_builtin(name, real, source)
         return Const(real) if OWN_BUILTINS.get(name) is real else self._tx.wrap(real, source)
+
+    def _builtin_source(self, name: str) -> Source:
+        in_root = self._builtins is self._tx.inliner.root_builtins
+        return BuiltinSource(name) if in_root else ItemSource(known_object(self._builtins), name)
 
     def _guard_builtin(self, name: str, real: Any, source: Source) -> None:
         """A builtin is what it was, and this module has no global of that name."""
@@ -108,6 +111,13 @@ class GlobalsScope:
             log.absent(guards.NAMESPACE, name)
         elif str(self.real.get("__name__")).partition(".")[0] not in ("torch", *sys.stdlib_module_names):
             log.absent(self._source, name)
+
+    def importer(self) -> Any:
+        """What ``import`` statements call, which a program may replace."""
+        real = self._builtins.get("__import__")
+        if self._builtins is not OWN_BUILTINS:
+            self._tx.guards.is_object(self._builtin_source("__import__"), real)
+        return real
 
     def guard_absent(self, name: str) -> None:
         """There is no global of this name."""

@@ -384,6 +384,8 @@ class Operators:
                 answer = tx.inliner.call_function(Const(eq), [receiver, other], {})
                 if not (isinstance(answer, Const) and answer.value is NotImplemented):
                     return boolean(not tx.truth(answer))
+            elif name == "__ne__" and tx.attributes.withdraws(receiver, "__eq__"):
+                raise receiver.unsupported(f"the comparison {symbol}")
             elif receiver.base is not None:
                 other_base = (
                     other.base if isinstance(other, ObjectValue) and other.base is not None else other

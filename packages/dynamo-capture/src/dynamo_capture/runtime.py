@@ -192,8 +192,8 @@ def replace_set(target: set[Any], items: Iterable[Any]) -> None:
 
 
 def list_iterator(items: list[Any], position: int) -> Iterator[Any]:
-    """``iter(items)`` after ``position`` steps."""
-    made: Any = iter(items)
+    """``iter(items)`` after ``position`` steps, past what a class made from ``list`` defines."""
+    made: Any = list.__iter__(items)
     made.__setstate__(position)
     return made  # type: ignore[no-any-return]
 

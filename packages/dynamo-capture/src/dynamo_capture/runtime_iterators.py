@@ -9,14 +9,23 @@ from typing import Any
 
 from dynamo_capture.runtime import builtin_base
 
+
+class _ByIndex:
+    """A sequence by ``__getitem__`` alone."""
+
+    def __getitem__(self, index: int) -> int:
+        return [0][index]
+
+
 _ITERATED: tuple[Any, ...] = (
+    _ByIndex(),
     [0], (0,), "a", "\u00e9", b"a", {0}, {0: 0}, {0: 0}.values(), {0: 0}.items(), collections.deque([0]),
     collections.OrderedDict(a=0), range(1),
 )  # fmt: skip
 FORWARD: dict[type, Any] = {type(iter(items)): items for items in _ITERATED}
 """By class of iterator: what one of it is over."""
 _BACKWARD: dict[type, Any] = {
-    type(reversed(items)): items for items in _ITERATED if not isinstance(items, set)
+    type(reversed(items)): items for items in _ITERATED if not isinstance(items, (set, _ByIndex))
 }
 
 
@@ -43,6 +52,20 @@ def reversed_iterator(owner: Any, position: int) -> Iterator[Any]:
     for _ in range(position):
         next(made)
     return made
+
+
+def by_index(owner: Any, position: int) -> Iterator[Any]:
+    """``iter(owner)``, of a class with ``__getitem__`` and no ``__iter__``, after ``position`` steps."""
+    made: Any = iter(owner)
+    made.__setstate__(position)
+    return made  # type: ignore[no-any-return]
+
+
+def reversed_by_index(owner: Any, position: int) -> Iterator[Any]:
+    """``reversed(owner)``, of a class with ``__len__`` and ``__getitem__``, where ``position`` is the next index."""
+    made: Any = reversed(owner)
+    made.__setstate__(position)
+    return made  # type: ignore[no-any-return]
 
 
 def set_iterator(owner: Any, left: list[Any]) -> Iterator[Any]:

@@ -266,6 +266,10 @@ class Trace:
         real = getattr(target, "real", None)
         if real is None or target.source is None:
             raise GraphBreak("CAP212", f"{value.describe()} is used as a key")
+        referent: Any = real if isinstance(value, NewReference) else real()
+        comparing: Any = type(referent).__eq__
+        if comparing is not object.__eq__:
+            raise GraphBreak("CAP212", "a weak reference to an object that compares in its own way is a key")
         self.guards.is_object(target.source, real)
         return weakref.ref(real) if isinstance(value, NewReference) else real
 

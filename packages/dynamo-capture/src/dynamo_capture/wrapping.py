@@ -250,7 +250,7 @@ def _singleton(tx: Trace, real: Any, source: Source) -> Value:
 def _float(tx: Trace, real: Any, source: Source) -> Value:
     if tx.policy.is_open_float(real, source):
         return InputFloat(tx, real, source)
-    return SourcedConst(real, source, tx.guards.equals)
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
 @wraps(str, bytes, complex, type(Ellipsis), type(NotImplemented), *BY_EQUALITY)

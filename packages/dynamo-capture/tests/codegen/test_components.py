@@ -13,6 +13,7 @@ from dynamo_capture.values import (
     Const,
     DictValue,
     EnumerateIterator,
+    IndexIterator,
     ListIterator,
     ListValue,
     MapIterator,
@@ -50,6 +51,7 @@ A, B, C = Const("a"), Const("b"), Const("c")
         (ZipIterator([SequenceIterator([])], False), 1),
         (MapIterator(A, [SequenceIterator([])]), 2),
         (CallIterator(A, B), [A, B]),
+        (IndexIterator(A), [A]),
     ],
     ids=lambda value: type(value).__name__,
 )

@@ -50,7 +50,6 @@ def _builtins() -> Iterator[Call]:
         yield original, ([],), {}
         yield original, (), {}
         yield original, (1, 2), {"default": 3}
-    yield builtins.reversed, (items,), {}
     yield builtins.divmod, (7, -2), {}
     yield builtins.divmod, (7, 0), {}
     yield dict.fromkeys, (words, 0), {}

@@ -174,8 +174,9 @@ class _Before:
 
 def _history(tensor: torch.Tensor) -> tuple[object, bool]:
     """What autograd has noted: of a view, in its base. The view's own node is made anew after each write to it."""
-    base = tensor._base if tensor._is_view() else None
-    return (tensor if base is None else base).grad_fn, tensor.requires_grad
+    with torch._C.DisableTorchFunctionSubclass():  # the base may be of a class of the program
+        base = tensor._base if tensor._is_view() else None
+        return (tensor if base is None else base).grad_fn, tensor.requires_grad
 
 
 def _memory(tensor: torch.Tensor) -> torch.Tensor:

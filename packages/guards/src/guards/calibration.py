@@ -23,6 +23,7 @@ from guards.kinds.tensor import dispatch_keys
 _log = logging.getLogger("guards")
 _SCANNED = 256  # bytes of a tensor's C++ object that are searched
 _MASK = 2**64 - 1
+_MODULE_GETATTR = torch.nn.Module.__getattr__  # torch's own, whatever a program puts there later
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ _DTYPES = tuple(
 
 def calibrate() -> Calibration:
     """Measure, check, and set up the native module. Logs why where something is not usable."""
-    _native.set_module_getattr(torch.nn.Module.__getattr__)
+    _native.set_module_getattr(_MODULE_GETATTR)
     _native.set_extent_readers(size_of, stride_of)
     devices = _device_codes()
     plain_keys = _plain_keys()

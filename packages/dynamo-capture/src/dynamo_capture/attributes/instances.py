@@ -6,13 +6,12 @@ import functools
 import types
 from typing import Any
 
-import torch
-
 import guards
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.attributes.lookup import (
     ABSENT,
     C_METHODS,
+    MODULE_GETATTR,
     Lookup,
     Missing,
     dict_item,
@@ -94,11 +93,11 @@ class InstanceAttributes(Lookup):
             raise self._tx.raises(
                 AttributeError, f"{message_name(obj.cls)!r} object has no attribute {name!r}"
             )
-        if fallback is torch.nn.Module.__getattr__:
+        if fallback is MODULE_GETATTR:
             found = self.of_module(obj, name)
             if found is not None:
                 return found
-        return self._tx.inliner.call_function(Const(fallback), [obj, Const(name)], {})
+        return Const(fallback).call(self._tx, [obj, Const(name)], {})
 
     def without_getattr(self, obj: ObjectValue, name: str) -> Value:
         """``object.__getattribute__(obj, name)``."""

@@ -204,9 +204,8 @@ class KnownAttributes(Lookup):
             return BuiltinMethod(owner, name)
         if name in _FUNCTION_FACTS:
             real = getattr(function, name)
-            if name in ("__name__", "__qualname__", "__doc__", "__module__"):
-                self._guard_name(source, function, name)
-            return Const(real) if is_known(real) else tx.wrap(real, AttrSource(source, name))
+            is_own = str(function.__module__).partition(".")[0] not in LIBRARIES
+            return tx.wrap(real, AttrSource(source, name)) if is_own or not is_known(real) else Const(real)
         if name in vars(function):
             return tx.wrap(vars(function)[name], ItemSource(InstanceDictSource(source), name))
         if hasattr(function, name):

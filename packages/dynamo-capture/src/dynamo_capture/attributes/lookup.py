@@ -6,6 +6,8 @@ import sys
 import types
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 import guards
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.runtime import instance_dict
@@ -25,6 +27,9 @@ C_METHODS = (
     types.ClassMethodDescriptorType,
     types.BuiltinFunctionType,
 )
+MODULE_GETATTR: Any = torch.nn.Module.__getattr__
+MODULE_SETATTR: Any = torch.nn.Module.__setattr__
+"""As torch defines them: a program may put something else there."""
 LIBRARIES = frozenset({"torch", *sys.stdlib_module_names})
 
 
@@ -74,11 +79,14 @@ class Lookup:
             self._tx.guards.class_bases(self.class_source(cls), cls)
 
     def has_special(self, value: Value, name: str) -> bool:
-        """Whether the value's class defines a special method."""
+        """Whether the value's class defines a special method; one that is None is there, and cannot be called."""
         if isinstance(value, ObjectValue):
             self.guard_type(value)
-        found = self.in_class(value.python_type(), name)
-        return found is not ABSENT and found is not None
+        return self.in_class(value.python_type(), name) is not ABSENT
+
+    def withdraws(self, value: Value, name: str) -> bool:
+        """Whether the value's class says by None that its instances lack what a base class or a protocol would give."""
+        return self.in_class(value.python_type(), name) is None
 
     def overrides(self, value: ObjectValue, name: str) -> bool:
         """Whether the class has a special method of its own, not that of ``object``."""

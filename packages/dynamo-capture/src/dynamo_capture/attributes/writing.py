@@ -10,6 +10,7 @@ import torch
 
 from dynamo_capture.attributes.lookup import (
     ABSENT,
+    MODULE_SETATTR,
     Missing,
     instance_dict_of,
     is_data_descriptor,
@@ -38,7 +39,7 @@ class WrittenAttributes(ModuleAttributes):
         """``obj.name = value``."""
         self.guard_type(obj)
         setter = self.in_class(obj.cls, "__setattr__")
-        if setter is torch.nn.Module.__setattr__ and self._set_module(obj, name, value):
+        if setter is MODULE_SETATTR and self._set_module(obj, name, value):
             return
         if isinstance(setter, types.FunctionType):
             self._tx.inliner.call_function(Const(setter), [obj, Const(name), value], {})

@@ -89,7 +89,7 @@ def _initialize(tx: Trace, made: ObjectValue, args: list[Value], kwargs: dict[st
         return
     if initializer is object.__init__ and (args or kwargs):
         maker = tx.attributes.in_class(made.cls, "__new__")
-        if not isinstance(maker, (types.FunctionType, staticmethod)):
+        if maker is object.__new__:
             raise tx.raises(TypeError, f"{made.cls.__name__}() takes no arguments")
     call_slot(tx, made, initializer, args, kwargs)
 

@@ -12,13 +12,10 @@ import torch
 
 from dynamo_capture.calls.builtin_functions import is_callable
 from dynamo_capture.calls.registry import Handler, handles
-from dynamo_capture.calls.slots import refuse
 from dynamo_capture.calls.texts import text_of
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.floats import is_open
 from dynamo_capture.tensors.data_numbers import truth_of
-from dynamo_capture.torch_polyfills import substitute_for
-from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     FALSE,
     NONE,
@@ -26,16 +23,12 @@ from dynamo_capture.values import (
     Const,
     DescriptorValue,
     DictValue,
-    DictView,
     EnumerateIterator,
     ListValue,
     MapIterator,
     MethodValue,
     ObjectValue,
     PartialValue,
-    RangeIterator,
-    SequenceIterator,
-    SequenceValue,
     SetValue,
     SuperValue,
     SymRange,
@@ -363,34 +356,3 @@ def make_namespace(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
 @handles(torch.Size)
 def make_size(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return TupleValue(args[0].unpack(tx) if args else [], torch.Size)
-
-
-@handles(builtins.reversed)
-def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-
-    value = args[0]
-    tx.tensors.check_special(value, "__reversed__")
-    if isinstance(value, TensorValue) and tx.tensors.is_asked([value]):
-        raise GraphBreak(
-            "CAP210", f"reversed() of a {value.meta.cls.__name__}, of which __torch_function__ is asked"
-        )
-    if isinstance(value, TensorValue):
-        return tx.inliner.call_function(Const(torch.Tensor.__reversed__), [value], {})
-    if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__reversed__"):
-        return tx.calls.special(value, "__reversed__", [])
-    if isinstance(value, ObjectValue) and value.base is None:
-        if not all(tx.attributes.has_special(value, name) for name in ("__len__", "__getitem__")):
-            raise refuse(tx, value.cls, "__reversed__")
-        return tx.inliner.call_function(Const(substitute_for(builtins.reversed)), args, {})
-    kind = value.python_type()
-    if not hasattr(kind, "__reversed__") and not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
-        raise tx.raises(TypeError, f"{message_name(kind)!r} object is not reversible")
-    if isinstance(value, Const) and isinstance(value.value, range):
-        return RangeIterator(value.value[::-1])
-    made: type = reversed
-    if isinstance(value, DictView):
-        made = type(reversed(value.like([])))
-    elif hasattr(kind, "__reversed__") and isinstance(value, (ListValue, DictValue)):
-        made = type(reversed(value.cls()))
-    is_kept = isinstance(value, (Const, SequenceValue, DictValue, DictView))
-    return SequenceIterator(value.unpack(tx)[::-1], made, value if is_kept else None)

@@ -52,7 +52,10 @@ def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
         custom = tx.attributes.in_class(value.cls, "__copy__")
         if isinstance(custom, types.FunctionType):
             return tx.inliner.call_function(Const(custom), [value], {})
-        if tx.attributes.has_special(value, "__copy__") or not _copies_by_dict(tx, value.cls):
+        has_own = tx.attributes.has_special(value, "__copy__") and not tx.attributes.withdraws(
+            value, "__copy__"
+        )
+        if has_own or not _copies_by_dict(tx, value.cls):
             raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
     if isinstance(value, ObjectValue) and value.base is None:
         made = ObjectValue(value.cls)

@@ -10,6 +10,7 @@ import torch
 
 from dynamo_capture import numpy_types
 from dynamo_capture._eval_frame import RegionFunction
+from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     builtin_functions,
     choosing,
@@ -25,6 +26,7 @@ from dynamo_capture.calls import (  # noqa: F401  # the modules fill the tables
     modes,
     new,
     parts,
+    reversing,
     set_methods,
     torch_functions,
     wrappers,
@@ -69,6 +71,7 @@ from dynamo_capture.tensors.operations import label_of
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
+    NONE,
     BuiltinMethod,
     Const,
     DictValue,
@@ -257,6 +260,10 @@ class Calls:
             tx.fold(function)
         receiver, name = args[0], function.__name__
         if isinstance(receiver, TensorValue):
+            if tx.tensors.is_own(torch.Tensor, name):
+                raise GraphBreak(
+                    "CAP230", f"{function.__qualname__} is called, which the program has replaced"
+                )
             return receiver.call_method(tx, name, args[1:], kwargs)
         if isinstance(receiver, ObjectValue):
             return call_slot(tx, receiver, function, args[1:], kwargs)
@@ -417,8 +424,10 @@ class Calls:
         marked = (instance_dict(owner.real) or {}).get(SKIP_MARK) if owner.real is not None else None
         if marked is not None:
             raise GraphBreak("CAP231", marked)
-        if call is None or not callable(call):
+        if call is ABSENT:
             raise tx.raises(TypeError, f"{message_name(owner.cls)!r} object is not callable")
+        if not callable(call):
+            return tx.known(call).call(tx, args, kwargs)
         raise owner.unsupported("calling")
 
     def call_method_of_object(
@@ -449,7 +458,7 @@ class Calls:
             return BuiltinMethod(owner, name)
         if not tx.attributes.has_special(owner, name):
             raise refuse(tx, owner.cls, name)
-        return owner.get_attr(tx, name)
+        return NONE if found is None else owner.get_attr(tx, name)
 
     def set_of(self, items: list[Value], cls: type = set) -> SetValue:
         """A new set."""

@@ -12,15 +12,17 @@ from dynamo_capture.calls.methods import call_builtin_method
 from dynamo_capture.calls.receivers import HANDLED_METHODS
 from dynamo_capture.calls.registry import HANDLERS
 from dynamo_capture.calls.signatures import METHOD_KINDS, takes
-from dynamo_capture.calls.texts import text_of
+from dynamo_capture.calls.texts import text_of, text_of_exception
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     NONE,
     Const,
     DictValue,
+    ListIterator,
     ListValue,
     ObjectValue,
+    SequenceIterator,
     SetValue,
     TupleValue,
     Value,
@@ -105,9 +107,7 @@ def call_slot(
         case "__str__" | "__repr__" | "__format__" if (
             receiver.base is None or function.__objclass__ is object
         ):
-            if name == "__format__" and tx.constant(args[0]) != "":
-                raise GraphBreak("CAP230", f"{receiver.describe()} is formatted with a specification")
-            return text_of(tx, receiver, name)
+            return _text(tx, receiver, function, args)
         case "with_traceback" if issubclass(receiver.cls, BaseException):
             return _with_traceback(tx, receiver, args[0])
         case "add_note" if issubclass(receiver.cls, BaseException):
@@ -120,10 +120,30 @@ def call_slot(
         is_dict = isinstance(receiver.base, DictValue)
         if name == "__getitem__" and is_dict and tx.attributes.has_special(receiver, "__missing__"):
             return _get_or_missing(tx, receiver, args[0])
-        return receiver.base.call_method(tx, name, args, kwargs)
+        made = receiver.base.call_method(tx, name, args, kwargs)
+        if isinstance(made, SequenceIterator) and made.owner is receiver.base:
+            made.owner = receiver
+        if isinstance(made, ListIterator):
+            made.holder = receiver
+        return made
     if receiver.real is not None and receiver.source is not None:
         raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
     raise receiver.unsupported(f"calling {name}")
+
+
+def _text(tx: Trace, receiver: ObjectValue, function: Any, args: list[Value]) -> Value:
+    """``object.__str__`` and its kin, and those of exceptions, whatever the receiver's class has under the names."""
+    name = function.__name__
+    if name == "__format__":
+        if tx.constant(args[0]) != "":
+            raise GraphBreak("CAP230", f"{receiver.describe()} is formatted with a specification")
+        return text_of(tx, receiver)
+    if function.__objclass__ is not object:
+        return text_of_exception(tx, receiver, name)
+    own = tx.attributes.in_class(receiver.cls, "__repr__")
+    if name == "__repr__" or own is object.__repr__:
+        raise GraphBreak("CAP211", f"the text of {receiver.describe()}")
+    return tx.calls.special(receiver, "__repr__", [])
 
 
 def _with_traceback(tx: Trace, receiver: ObjectValue, traceback: Value) -> Value:
@@ -166,7 +186,8 @@ def _refuse_arguments(tx: Trace, cls: type) -> None:
 
 def _is_unequal(tx: Trace, receiver: ObjectValue, other: Value) -> Value:
     """``object.__ne__``: what ``__eq__`` answers, inverted."""
-    if isinstance(tx.attributes.in_class(receiver.cls, "__eq__"), types.FunctionType):
+    own = tx.attributes.in_class(receiver.cls, "__eq__")
+    if own is None or isinstance(own, types.FunctionType):
         equal = tx.calls.special(receiver, "__eq__", [other])
         return equal if _is_not_implemented(equal) else boolean(not tx.truth(equal))
     return Const(False if tx.operators.same(receiver, other) else NotImplemented)

@@ -22,15 +22,16 @@ def text_of(tx: Trace, value: Value, name: str = "__str__") -> Value:
             if isinstance(found, types.FunctionType):
                 text = Const(found).call(tx, [value], {})
                 if not issubclass(text.python_type(), str):
+                    asked = "__repr__" if name == "__repr__" else "__str__"
                     kind = text.python_type().__name__
-                    raise tx.raises(TypeError, f"{special} returned non-string (type {kind})")
+                    raise tx.raises(TypeError, f"{asked} returned non-string (type {kind})")
                 return text
             if issubclass(value.cls, BaseException):
-                return _text_of_exception(tx, value, name)
+                return text_of_exception(tx, value, name)
     raise GraphBreak("CAP211", f"the text of {value.describe()}")
 
 
-def _text_of_exception(tx: Trace, value: ObjectValue, name: str) -> Value:
+def text_of_exception(tx: Trace, value: ObjectValue, name: str) -> Value:
     """What the exception's builtin base class makes of its arguments."""
     args = value.get_attr(tx, "args").unpack(tx)
     texts = [Const(str if len(args) == 1 else repr).call(tx, [arg], {}) for arg in args]

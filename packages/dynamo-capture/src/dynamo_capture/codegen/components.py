@@ -20,6 +20,7 @@ from dynamo_capture.values import (
     DictView,
     EnumerateIterator,
     FunctionValue,
+    IndexIterator,
     ListIterator,
     ListValue,
     MapIterator,
@@ -133,7 +134,9 @@ def _of_iterator(tx: Trace, value: Value) -> list[Value] | None:
         case SequenceIterator():
             left = value.items[value.position :]
             return left if value.owner is None or value.has_ended else [value.owner, *left]
-        case ListIterator() | DictIterator():
+        case ListIterator():
+            return [value.holder]
+        case DictIterator() | IndexIterator():
             return [value.owner]
         case SymRangeIterator():
             return value.rest(tx)

@@ -16,6 +16,7 @@ from dynamo_capture.values import (
     DictIterator,
     DictView,
     EnumerateIterator,
+    IndexIterator,
     ListIterator,
     ListValue,
     MapIterator,
@@ -62,14 +63,26 @@ def sequence_iterator(to: Reconstruction, value: SequenceIterator) -> None:
     to.call(made, lambda: to.push_all([owner, Const(value.position)]), 2)
 
 
+@makes(IndexIterator)
+def index_iterator(to: Reconstruction, value: IndexIterator) -> None:
+    """An iterator that asks for items by their index."""
+    if value.position is None or value.position < 0:
+        to.call(runtime_iterators.ended_iterator, lambda: to.push(Const(value.python_type())))
+        return
+    to.settle(value.owner)
+    made = runtime_iterators.reversed_by_index if value.is_reversed else runtime_iterators.by_index
+    to.call(made, lambda: to.push_all([value.owner, Const(value.position)]), 2)
+
+
 @makes(ListIterator)
 def list_iterator(to: Reconstruction, value: ListIterator) -> None:
     """An iterator over a list, at its place."""
     if value.has_ended:
         to.call(runtime_iterators.ended_iterator, lambda: to.push(Const(value.python_type())))
         return
-    to.settle(value.owner)
-    to.call(runtime.list_iterator, lambda: to.push_all([value.owner, Const(value.position)]), 2)
+    if value.owner.source is not None or value.holder is value.owner:
+        to.settle(value.owner)
+    to.call(runtime.list_iterator, lambda: to.push_all([value.holder, Const(value.position)]), 2)
 
 
 @makes(SymRangeIterator)

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import builtins
 import sys
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.errors import UserRaise
+from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
+from fx_interface.own_builtins import OWN_BUILTINS
 from fx_interface.source import ImportedModuleSource, ItemSource
 
 if TYPE_CHECKING:
@@ -19,12 +19,18 @@ if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 
+_IMPORT = OWN_BUILTINS["__import__"]
+"""Python's own, as it was at import."""
+
+
 @opcode("IMPORT_NAME")
 def import_name(frame: Frame, step: Step) -> None:
     level, names = (value.as_constant() for value in frame.pop_n(2))
+    if frame.globals.importer() is not _IMPORT:
+        raise GraphBreak("CAP230", "`__import__` has been replaced")
     scope = frame.globals.real
     try:
-        found = frame.tx.fold(lambda: builtins.__import__(step.argval, scope, None, names, level))
+        found = frame.tx.fold(lambda: _IMPORT(step.argval, scope, None, names, level))
     except UserRaise as raised:
         _guard_missing(frame.tx, raised.value)
         raise

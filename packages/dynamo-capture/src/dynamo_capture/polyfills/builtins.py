@@ -138,28 +138,7 @@ def min_(*arguments: Any, default: Any = _MISSING, key: Callable[[Any], Any] | N
     return _extreme(arguments, default, lambda rank, best: rank < best, "min", key)
 
 
-@substitutes(builtins.reversed)
-def reversed_(sequence: Any) -> Iterator[Any]:
-    """``reversed`` of a sequence, as a generator."""
-    position = len(sequence) - 1
-    while position >= 0:
-        yield sequence[position]
-        position -= 1
-
-
 @substitutes(builtins.divmod)
 def divmod_(numerator: Any, denominator: Any) -> tuple[Any, Any]:
     """``divmod`` by ``//`` and ``%``."""
     return numerator // denominator, numerator % denominator
-
-
-def iterate_by_index(sequence: Any) -> Iterator[Any]:
-    """``iter`` of an object that has only ``__getitem__``."""
-    position = 0
-    while True:
-        try:
-            item = sequence[position]
-        except (IndexError, StopIteration):
-            return
-        yield item
-        position += 1

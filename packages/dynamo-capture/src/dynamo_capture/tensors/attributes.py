@@ -14,6 +14,7 @@ from dynamo_capture.per_class import once_per_class
 from dynamo_capture.sources import TensorAttributeSource
 from dynamo_capture.tensors.not_operations import check_is_known
 from dynamo_capture.tensors.operations import Operations
+from dynamo_capture.tensors.torchs_members import is_torchs
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
@@ -71,7 +72,7 @@ class TensorAttributes(Operations):
                 return Const(len(spec.sizes))
             case "nbytes":
                 return tx.operators.binary(
-                    "*", self.call_method(owner, "numel", [], {}), Const(spec.dtype.itemsize)
+                    "*", super().call_method(owner, "numel", [], {}), Const(spec.dtype.itemsize)
                 )
             case "is_leaf":
                 return Const(self._is_leaf(owner))
@@ -114,10 +115,14 @@ class TensorAttributes(Operations):
         return owner.meta.is_leaf
 
     def is_own(self, cls: type, name: str) -> bool:
-        """Whether a class of the program, not torch's, defines the attribute."""
-        self._tx.attributes.in_class(cls, name)
+        """Whether the program, not torch, defines the attribute: in a class of its own, or in one of torch's."""
+        found = self._tx.attributes.in_class(cls, name)
+        if cls in PLAIN_CLASSES:
+            return not is_torchs(cls, name, found)
         owner = next((base for base in cls.__mro__ if name in base.__dict__), None)
-        return owner is not None and owner is not object and owner not in torch.Tensor.__mro__
+        if owner is None or owner is object:
+            return False
+        return owner not in torch.Tensor.__mro__ or not is_torchs(torch.Tensor, name, found)
 
     def reads_own(self, cls: type, name: str) -> bool:
         """Whether torch's method of this name, written in Python, asks for attributes that a class of the program
@@ -146,7 +151,9 @@ class TensorAttributes(Operations):
                 return self._instance_attribute(owner, name)
             if owner.source is not None:
                 tx.guards.absent(InstanceDictSource(owner.source), name)
-        if isinstance(found, types.FunctionType):
+        if found is guards.ABSENT:
+            return self._instance_attribute(owner, name)
+        if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
             return MethodValue(Const(found), owner)
         if type(found) is property and found.fget is not None:
             return tx.calls.call_known(Const(found.fget), [owner], {})

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture import numpy_types
+from dynamo_capture.errors import GraphBreak
 from dynamo_capture.tensors import data_numbers
 from dynamo_capture.values import Const, Lazy, ListValue, SliceValue, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values.floating import RuntimeFloat
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -25,6 +28,8 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
     """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
+    if any(_is_fraction(tx, item) for item in items):
+        raise GraphBreak("CAP206", "an index is a number of numpy, and no integer")
     lists = [place for place, item in enumerate(items) if _is_list_from_data(tx, item)]
     for place in lists:
         items[place] = tx.tensors.call_function(torch.tensor, [items[place]], {})
@@ -46,6 +51,14 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
             owner = found
     rest = [item for place, item in enumerate(items) if taken.get(place) is None]
     return owner, TupleValue(rest) if rest else None
+
+
+def _is_fraction(tx: Trace, item: Value) -> bool:
+    """Whether an index is a number of numpy that is no integer, or a list with one: torch refuses it by its class."""
+    if isinstance(item, ListValue):
+        return any(_is_fraction(tx, tx.force(part)) for part in item.items)
+    known = item.value if isinstance(item, Const) and not isinstance(item, RuntimeFloat) else None
+    return isinstance(known, numpy_types.SCALARS) and known.dtype.kind in "fc"  # type: ignore[attr-defined]
 
 
 def _is_list_from_data(tx: Trace, item: Value) -> bool:

@@ -34,6 +34,7 @@ from dynamo_capture.tensors.not_operations import check_is_operation
 from dynamo_capture.tensors.outcome import Outcome, new_tensors
 from dynamo_capture.tensors.results import Results
 from dynamo_capture.tensors.state import State
+from dynamo_capture.tensors.torchs_members import BY_METHOD_ONLY
 from dynamo_capture.tensors.writes import is_own_memory, may_be_refused
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
@@ -81,6 +82,9 @@ class Operations(Results):
         if isinstance(dice, DiceValue):
             kept = {name: value for name, value in kwargs.items() if name != "generator"}
             return self._tx.draws.by_function(self._tx, function, dice, list(args), kept)
+        method = BY_METHOD_ONLY.get(function)
+        if method is not None and args and isinstance(args[0], TensorValue):
+            return self.operation("call_method", method, function, list(args), kwargs)
         kwargs = defaults.with_default_device(self._tx, function, kwargs)
         return self.operation("call_function", function, function, list(args), kwargs)
 

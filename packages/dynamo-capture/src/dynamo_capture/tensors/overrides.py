@@ -178,7 +178,7 @@ class OverriddenTensors(WrapperTensors):
     ) -> Value:
         """``tensor.name(...)``."""
         cls = owner.meta.cls
-        if cls not in PLAIN_CLASSES and name not in (owner.attrs or ()) and self.is_own(cls, name):
+        if name not in (owner.attrs or ()) and self.is_own(cls, name):
             return self.get_attr(owner, name).call(self._tx, args, kwargs)
         if self.modes and callable(function := getattr(torch.Tensor, name, None)):
             if looks_for_modes(function):
@@ -199,9 +199,10 @@ class OverriddenTensors(WrapperTensors):
     def get_attr(self, owner: TensorValue, name: str) -> Value:
         """``tensor.name``."""
         cls = owner.meta.cls
-        is_plain = cls in PLAIN_CLASSES or name in (owner.attrs or ())
-        if not is_plain and self.is_own(cls, name):
+        is_written = name in (owner.attrs or ())
+        if not is_written and self.is_own(cls, name):
             return self.own_attribute(owner, name)
+        is_plain = is_written or cls in PLAIN_CLASSES
         if self.modes and isinstance(_in_tensor(name), (property, types.GetSetDescriptorType)):
             answer = self.by_mode(lambda tensor: getattr(tensor, name), [owner], {})
             if answer is not None:

@@ -14,6 +14,7 @@ from dynamo_capture.values.functions import (
 from dynamo_capture.values.iterators import (
     CallIterator,
     EnumerateIterator,
+    IndexIterator,
     ListIterator,
     MapIterator,
     ObjectIterator,
@@ -65,6 +66,7 @@ __all__ = [
     "FunctionValue",
     "HashedKey",
     "IdentityKey",
+    "IndexIterator",
     "IteratorStop",
     "IteratorValue",
     "Lazy",

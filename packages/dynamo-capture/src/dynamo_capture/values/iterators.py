@@ -44,12 +44,14 @@ class SequenceIterator(IteratorValue):
 
 
 class ListIterator(IteratorValue):
-    """Over a list that may still grow while it is iterated; how long it is matters at its end."""
+    """Over a list that may still grow while it is iterated; how long it is matters at its end. ``holder``: the list,
+    or the object of a class made from ``list`` whose content it is."""
 
-    __slots__ = ("has_ended", "owner", "position", "source")
+    __slots__ = ("has_ended", "holder", "owner", "position", "source")
 
     def __init__(self, owner: ListValue) -> None:
         self.owner = owner
+        self.holder: Value = owner
         self.position = 0
         self.has_ended = False
         self.source = None
@@ -236,6 +238,43 @@ class ObjectIterator(IteratorValue):
             if issubclass(raised.value.python_type(), StopIteration):
                 raise IteratorStop from None
             raise
+
+
+class IndexIterator(IteratorValue):
+    """``iter`` of an object that has only ``__getitem__``, from 0 up; ``reversed`` of one with ``__len__`` too, from
+    its last item down. ``position``: the next index; None: the iterator has ended."""
+
+    __slots__ = ("is_reversed", "owner", "position", "source")
+
+    def __init__(self, owner: Value, length: int | None = None) -> None:
+        self.owner = owner
+        self.is_reversed = length is not None
+        self.position: int | None = 0 if length is None else length - 1
+        self.source = None
+
+    def python_type(self) -> type:
+        return reversed if self.is_reversed else type(iter(_ByIndex()))
+
+    def next(self, tx: Trace) -> Value:
+        position = self.position
+        if position is None or position < 0:
+            raise IteratorStop
+        try:
+            found = tx.calls.special(self.owner, "__getitem__", [Const(position)])
+        except UserRaise as raised:
+            if issubclass(raised.value.python_type(), (IndexError, StopIteration)):
+                self.position = None
+                raise IteratorStop from None
+            raise
+        self.position = position - 1 if self.is_reversed else position + 1
+        return found
+
+
+class _ByIndex:
+    """A sample."""
+
+    def __getitem__(self, index: int) -> int:
+        raise IndexError
 
 
 class CallIterator(IteratorValue):

@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import UserRaise
-from dynamo_capture.polyfills.builtins import iterate_by_index
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values.base import IteratorValue, Value
-from dynamo_capture.values.constant import Const
 from dynamo_capture.values.special_results import length_from, truth_from
 
 if TYPE_CHECKING:
@@ -75,6 +73,8 @@ class ObjectValue(Value):
         tx.calls.special(self, "__delitem__", [key])
 
     def contains(self, tx: Trace, item: Value) -> bool:
+        if tx.attributes.withdraws(self, "__contains__"):
+            raise tx.raises(TypeError, f"{message_name(self.cls)!r} object is not a container")
         if tx.attributes.has_special(self, "__contains__"):
             return tx.truth(tx.calls.special(self, "__contains__", [item]))
         if not tx.attributes.has_special(self, "__iter__") and not tx.attributes.has_special(
@@ -105,13 +105,13 @@ class ObjectValue(Value):
         return True
 
     def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import ObjectIterator
+        from dynamo_capture.values.iterators import IndexIterator, ObjectIterator
 
         if not tx.attributes.has_special(self, "__iter__"):
             if tx.attributes.has_special(self, "__getitem__"):
-                substitute = tx.calls.call_known(Const(iterate_by_index), [self], {})
-                assert isinstance(substitute, IteratorValue)
-                return substitute
+                return IndexIterator(self)
+            raise tx.raises(TypeError, f"{message_name(self.cls)!r} object is not iterable")
+        if tx.attributes.withdraws(self, "__iter__"):
             raise tx.raises(TypeError, f"{message_name(self.cls)!r} object is not iterable")
         found = tx.calls.special(self, "__iter__", [])
         if isinstance(found, IteratorValue):

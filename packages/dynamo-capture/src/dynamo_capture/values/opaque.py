@@ -40,11 +40,18 @@ class WeakReference(OpaqueValue):
     __slots__ = ()
 
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        check_no_arguments(args, kwargs)
         assert self.source is not None
         return tx.wrap(self.real(), ReferentSource(self.source))
 
     def truth(self, tx: Trace) -> bool:
         return True
+
+
+def check_no_arguments(args: list[Value], kwargs: dict[str, Value]) -> None:
+    """Break the graph, so that Python raises, at a call with arguments of a reference, which takes none."""
+    if args or kwargs:
+        raise GraphBreak("CAP230", "a weak reference is called with arguments")
 
 
 class NewReference(Value):
@@ -60,6 +67,7 @@ class NewReference(Value):
         return weakref.ReferenceType
 
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        check_no_arguments(args, kwargs)
         return self.target
 
     def truth(self, tx: Trace) -> bool:

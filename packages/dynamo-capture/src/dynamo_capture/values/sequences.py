@@ -289,8 +289,10 @@ def _is_none(value: Value) -> bool:
 
 
 def make_slice(bounds: tuple[Value, Value, Value]) -> Value:
-    """A slice: constant where all its bounds are."""
+    """A slice: constant where all its bounds are, each being the object that it was."""
     made = SliceValue(bounds)
+    if not all(isinstance(bound, Const) for bound in bounds):
+        return made
     try:
         return Const(made.as_constant())
     except NotConstant:
