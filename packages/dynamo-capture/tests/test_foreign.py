@@ -52,7 +52,7 @@ def test_jit_trace_records_the_operators(compiled: Any) -> None:
     traced = torch.jit.trace(function, x, check_trace=False)
     assert backend.runs == 0
     assert {"aten::sin", "aten::mul"} <= {node.kind() for node in traced.graph.nodes()}
-    torch.testing.assert_close(traced(x), _program(x))
+    torch.testing.assert_close(traced(x), _program(x), rtol=0, atol=0)
 
 
 def test_tracing_to_fx_records_the_operators(compiled: Any) -> None:
@@ -71,7 +71,7 @@ def test_forward_mode_keeps_tangents(compiled: Any) -> None:
     x, tangent = torch.randn(3), torch.randn(3)
     with forward_ad.dual_level():
         found = forward_ad.unpack_dual(function(forward_ad.make_dual(x, tangent))).tangent
-    torch.testing.assert_close(found, 2 * x.cos() * tangent)
+    torch.testing.assert_close(found, 2 * x.cos() * tangent, rtol=0, atol=0)
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_forward_mode_keeps_tangents(compiled: Any) -> None:
 def test_transforms(compiled: Any, transformed: Callable[..., Any]) -> None:
     function, backend = compiled
     x = torch.randn(3)
-    torch.testing.assert_close(transformed(function)(x), transformed(_program)(x))
+    torch.testing.assert_close(transformed(function)(x), transformed(_program)(x), rtol=0, atol=0)
     assert backend.runs == 0
 
 
@@ -130,7 +130,7 @@ def test_a_block_without_dispatch_to_python(compiled: Any) -> None:
     x = torch.randn(3)
     for _ in range(2):
         with torch._C._DisableTorchDispatch():  # type: ignore[attr-defined]
-            torch.testing.assert_close(function(x), _program(x))
+            torch.testing.assert_close(function(x), _program(x), rtol=0, atol=0)
     assert backend.runs == 0
 
 

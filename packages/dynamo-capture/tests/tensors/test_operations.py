@@ -59,7 +59,7 @@ def test_what_torch_misses_in_a_stand_in_breaks_the_graph(monkeypatch):
 
     fast = optimize(lambda graph, inputs: graph.forward, dynamic=True)(area)
     x = torch.randn(2, 3, 8)
-    torch.testing.assert_close(fast(x), area(x))
+    torch.testing.assert_close(fast(x), area(x), rtol=0, atol=0)
     report = fast.__fxstack_capture__.report
     assert not report.eager
     assert [made.stopped.code for _, made in report.replacements if made.stopped] == ["CAP206"]
