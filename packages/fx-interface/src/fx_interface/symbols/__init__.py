@@ -1,14 +1,6 @@
-"""Symbolic integers (``expr``) and what is known about them (``env``)."""
+"""Symbolic integers (``expr``), their ``ranges``, ``relations`` between them, and what is known of them (``env``)."""
 
-from fx_interface.symbols.env import (
-    Range,
-    Relation,
-    RelationOp,
-    ShapeEnv,
-    ShapeGuard,
-    SymbolInfo,
-    indicator,
-)
+from fx_interface.symbols.env import ShapeEnv, ShapeGuard, SymbolInfo
 from fx_interface.symbols.expr import (
     Apply,
     Expr,
@@ -23,6 +15,8 @@ from fx_interface.symbols.expr import (
     substitute,
     symbol,
 )
+from fx_interface.symbols.ranges import Range
+from fx_interface.symbols.relations import Relation, RelationOp, indicator
 
 __all__ = [
     "Apply",

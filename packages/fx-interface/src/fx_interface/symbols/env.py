@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.source import Source
@@ -20,48 +19,8 @@ from fx_interface.symbols.expr import (
     symbol,
     without_quotient,
 )
-
-RelationOp = Literal["==", "!=", "<", "<="]
-_NEGATED: dict[RelationOp, tuple[RelationOp, bool]] = {
-    "==": ("!=", False),
-    "!=": ("==", False),
-    "<": ("<=", True),
-    "<=": ("<", True),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class Relation:
-    """A fact about sizes: ``lhs op rhs``. What a guard on shapes checks; both sides may be symbolic."""
-
-    op: RelationOp
-    lhs: IntLike
-    rhs: IntLike
-
-    def holds(self, values: Mapping[Symbol, int]) -> bool:
-        """Whether the fact is true of these values."""
-        return _compare(self.op, evaluate(self.lhs, values) - evaluate(self.rhs, values))
-
-    def negated(self) -> Relation:
-        """The opposite fact: not (a < b) is b <= a."""
-        op, swap = _NEGATED[self.op]
-        return Relation(op, self.rhs, self.lhs) if swap else Relation(op, self.lhs, self.rhs)
-
-    @property
-    def symbols(self) -> frozenset[Symbol]:
-        """Every symbol on either side."""
-        return frozenset().union(*(side.symbols for side in (self.lhs, self.rhs) if isinstance(side, Expr)))
-
-    def __str__(self) -> str:
-        return f"{self.lhs} {self.op} {self.rhs}"
-
-
-@dataclass(frozen=True, slots=True)
-class Range:
-    """The integers from ``low`` to ``high``, both included; ``None`` is unbounded."""
-
-    low: int | None = 0
-    high: int | None = None
+from fx_interface.symbols.ranges import Range, bounds, larger, smaller
+from fx_interface.symbols.relations import Relation, RelationOp, compare
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,30 +40,6 @@ class ShapeGuard:
     relation: Relation
     where: UserLocation | None = None
     fixes: bool = False
-
-
-def indicator(relation: Relation) -> IntLike:
-    """An integer that is not 0 exactly where the relation holds."""
-    difference = relation.lhs - relation.rhs
-    match relation.op:
-        case "<=":
-            return maximum(1 - difference, 0)
-        case "<":
-            return maximum(0 - difference, 0)
-        case "==":
-            return maximum(1 - maximum(difference, 0 - difference), 0)
-    return maximum(difference, 0 - difference)
-
-
-def _compare(op: RelationOp, difference: int) -> bool:
-    match op:
-        case "==":
-            return difference == 0
-        case "!=":
-            return difference != 0
-        case "<":
-            return difference < 0
-    return difference <= 0
 
 
 class ShapeEnv:
@@ -185,18 +120,10 @@ class ShapeEnv:
 
     def bounds(self, value: IntLike) -> Range:
         """A range that surely contains ``value``, by interval arithmetic."""
-        if isinstance(value, int):
-            return Range(value, value)
-        low: int | None = 0
-        high: int | None = 0
-        for monomial, coefficient in value.terms:
-            product = Range(1, 1)
-            for atom in monomial:
-                product = _multiply(product, self._atom_bounds(atom))
-            product = _multiply(Range(coefficient, coefficient), product)
-            low = None if low is None or product.low is None else low + product.low
-            high = None if high is None or product.high is None else high + product.high
-        return Range(low, high)
+        return bounds(value, self._range)
+
+    def _range(self, atom: Symbol) -> Range:
+        return self.symbols[atom].range if atom in self.symbols else Range(None, None)
 
     def _tight_bounds(self, value: IntLike, attempts: int) -> Range:
         """As ``bounds``, seeing that ``max(a, b) - a`` is not negative: its arguments bound an extreme."""
@@ -209,37 +136,17 @@ class ShapeEnv:
             for arg in atom.args:
                 other = self._tight_bounds(self.simplify(rest + coefficient * arg), attempts - 1)
                 if (atom.function == "max") is (coefficient > 0):
-                    span = Range(_larger(span.low, other.low), span.high)
+                    span = Range(larger(span.low, other.low), span.high)
                 else:
-                    span = Range(span.low, _smaller(span.high, other.high))
+                    span = Range(span.low, smaller(span.high, other.high))
             return span
         return span
-
-    def _atom_bounds(self, atom: Symbol | Apply) -> Range:
-        if isinstance(atom, Symbol):
-            return self.symbols[atom].range if atom in self.symbols else Range(None, None)
-        lhs, rhs = (self.bounds(arg) for arg in atom.args)
-        match atom.function:
-            case "min":
-                highs = [r.high for r in (lhs, rhs) if r.high is not None]
-                low = None if lhs.low is None or rhs.low is None else min(lhs.low, rhs.low)
-                return Range(low, min(highs) if highs else None)
-            case "max":
-                lows = [r.low for r in (lhs, rhs) if r.low is not None]
-                high = None if lhs.high is None or rhs.high is None else max(lhs.high, rhs.high)
-                return Range(max(lows) if lows else None, high)
-            case "mod" if rhs.low is not None and rhs.low > 0:
-                return Range(0, None if rhs.high is None else rhs.high - 1)
-            case "floordiv" if rhs.low is not None and rhs.low > 0 and lhs.low is not None and lhs.low >= 0:
-                low = 0 if rhs.high is None else lhs.low // rhs.high
-                return Range(low, None if lhs.high is None else lhs.high // rhs.low)
-        return Range(None, None)
 
     def known(self, relation: Relation) -> bool | None:
         """True or False where ranges and recorded equalities settle the question, else None. Records nothing."""
         difference = self.simplify(relation.lhs) - self.simplify(relation.rhs)
         if isinstance(difference, int):
-            return _compare(relation.op, difference)
+            return compare(relation.op, difference)
         if relation in self._seen:
             return True
         if relation.negated() in self._seen:
@@ -272,7 +179,7 @@ class ShapeEnv:
         settled = self.known(relation)
         if settled is not None:
             return settled
-        answer = _compare(relation.op, self.hint(relation.lhs - relation.rhs))
+        answer = compare(relation.op, self.hint(relation.lhs - relation.rhs))
         self.require(relation if answer else relation.negated())
         return answer
 
@@ -480,29 +387,6 @@ _ATTEMPTS = 8
 """How many nested extremes are looked through."""
 
 
-def _larger(lhs: int | None, rhs: int | None) -> int | None:
-    return rhs if lhs is None else lhs if rhs is None else max(lhs, rhs)
-
-
-def _smaller(lhs: int | None, rhs: int | None) -> int | None:
-    return rhs if lhs is None else lhs if rhs is None else min(lhs, rhs)
-
-
 def _least(values: Iterator[IntLike]) -> int | None:
     """The least of those that are plain integers."""
     return min((value for value in values if isinstance(value, int)), default=None)
-
-
-def _multiply(lhs: Range, rhs: Range) -> Range:
-    if lhs.low is not None and lhs.high is not None and rhs.low is not None and rhs.high is not None:
-        corners = [a * b for a in (lhs.low, lhs.high) for b in (rhs.low, rhs.high)]
-        return Range(min(corners), max(corners))
-    if lhs.low is not None and lhs.low >= 0 and rhs.low is not None and rhs.low >= 0:
-        both = lhs.high is not None and rhs.high is not None
-        return Range(lhs.low * rhs.low, lhs.high * rhs.high if both else None)  # type: ignore[operator]
-    if lhs.low is not None and lhs.low == lhs.high and lhs.low < 0:
-        flipped = _multiply(Range(-lhs.low, -lhs.low), rhs)
-        return Range(
-            None if flipped.high is None else -flipped.high, None if flipped.low is None else -flipped.low
-        )
-    return Range(None, None)
