@@ -9,8 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import torch
 
@@ -26,74 +25,8 @@ from fx_interface.symbols import (
     minimum,
     mod,
 )
+from fx_interface.symbols.conditions import AllOf, AnyOf, Condition, Not, decide, expect, hinted, known
 from fx_interface.tensor_spec import TensorSpec
-
-
-@dataclass(frozen=True, slots=True)
-class AllOf:
-    """Every one of these conditions holds."""
-
-    parts: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class AnyOf:
-    """At least one of these conditions holds."""
-
-    parts: tuple[Condition, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Not:
-    """The condition does not hold."""
-
-    part: Condition
-
-
-Condition: TypeAlias = bool | Relation | AllOf | AnyOf | Not
-
-
-def decide(condition: Condition, env: ShapeEnv) -> bool:
-    """The answer for this compilation; what it rests on is recorded in ``env``."""
-    match condition:
-        case bool():
-            return condition
-        case Relation():
-            return env.decide(condition)
-        case AllOf(parts):
-            return all(decide(part, env) for part in parts)
-        case AnyOf(parts):
-            return any(decide(part, env) for part in parts)
-        case Not(part):
-            return not decide(part, env)
-
-
-def known(condition: Condition, env: ShapeEnv) -> bool | None:
-    """The answer where ranges settle it, else None. Records nothing."""
-    match condition:
-        case bool():
-            return condition
-        case Relation():
-            return env.known(condition)
-        case AllOf(parts):
-            answers = [known(part, env) for part in parts]
-            return False if False in answers else None if None in answers else True
-        case AnyOf(parts):
-            answers = [known(part, env) for part in parts]
-            return True if True in answers else None if None in answers else False
-        case Not(part):
-            answer = known(part, env)
-            return None if answer is None else not answer
-
-
-def expect(condition: Condition, env: ShapeEnv) -> bool:
-    """As ``decide``, but what only data can tell is taken to hold and left to a check at run time."""
-    match condition:
-        case Relation():
-            return env.expect(condition)
-        case AllOf(parts):
-            return all(expect(part, env) for part in parts)
-    return decide(condition, env)
 
 
 class SizeTable:
@@ -425,7 +358,7 @@ class SymNode:
         answer = known(self.value, self.table.env)
         if answer is not None:
             return answer
-        return self.table.decide(self.value) if _hinted(self.value, self.table.env) else default
+        return self.table.decide(self.value) if hinted(self.value, self.table.env) else default
 
     def statically_known_true(self, file: str, line: int) -> bool:
         """Whether ranges alone settle that it holds."""
@@ -448,17 +381,6 @@ class SymNode:
 
 SymNode.str = SymNode.__str__  # type: ignore[attr-defined]
 """Torch's C++ code composes messages with it, some of them before anything is wrong."""
-
-
-def _hinted(condition: Condition, env: ShapeEnv) -> bool:
-    match condition:
-        case Relation():
-            return all(env.symbols[atom].hint is not None for atom in condition.symbols)
-        case AllOf(parts) | AnyOf(parts):
-            return all(_hinted(part, env) for part in parts)
-        case Not(part):
-            return _hinted(part, env)
-    return True
 
 
 def from_torch(value: Any) -> IntLike:

@@ -21,8 +21,8 @@ from fx_interface.functional_overloads import (
     is_factory,
     out_names,
 )
-from fx_interface.sym_nodes import AllOf, decide
 from fx_interface.symbols import Expr, Relation, ShapeEnv
+from fx_interface.symbols.conditions import AllOf, decide
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 if TYPE_CHECKING:
