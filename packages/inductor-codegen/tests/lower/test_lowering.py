@@ -11,7 +11,7 @@ from fx_interface.dialects import prims as p
 from fx_interface.errors import UnsupportedProgramError, UserLocation
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec
 from inductor_codegen.ir.program import BufferRef, CallExtern, RunKernel, View
-from inductor_codegen.lower.lowering import is_dense, lower
+from inductor_codegen.lower.lowering import lower
 from inductor_codegen.lower.values import Placed, Pointwise
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph, Stepper
@@ -106,22 +106,6 @@ def test_empty_tensors() -> None:
     for got, want in zip(Stepper(plan(module))(*graph.examples), module(*graph.examples), strict=True):
         assert got.shape == want.shape
         torch.testing.assert_close(got, want)
-
-
-@pytest.mark.parametrize(
-    ("sizes", "strides", "dense"),
-    [
-        ((2, 3), (3, 1), True),
-        ((2, 3), (1, 2), True),
-        ((2, 3), (4, 1), False),
-        ((2, 3), (0, 1), False),
-        ((2, 1, 3), (3, 99, 1), True),
-        ((0, 3), (7, 7), True),
-        ((), (), True),
-    ],
-)
-def test_is_dense(sizes: tuple[int, ...], strides: tuple[int, ...], dense: bool) -> None:
-    assert is_dense(sizes, strides) is dense
 
 
 def test_mutating_operator_has_a_code() -> None:

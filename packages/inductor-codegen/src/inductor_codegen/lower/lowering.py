@@ -11,7 +11,7 @@ from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
 from fx_interface.dialects.prims import PrimKind, PrimOp
-from fx_interface.errors import UnbackedSymbolError, UserLocation
+from fx_interface.errors import UserLocation
 from fx_interface.graph import (
     SIZE_ARITHMETIC,
     block_of,
@@ -21,12 +21,12 @@ from fx_interface.graph import (
     spec_of_node,
 )
 from fx_interface.signature import SHAPE_ENV_KEY, InputKind, OutputDecl, OutputKind, signature_of
-from fx_interface.symbols import Expr, IntLike, ShapeEnv, Symbol
+from fx_interface.symbols import Expr, ShapeEnv, Symbol
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguous_strides
 from inductor_codegen.errors import unsupported
-from inductor_codegen.ir.index import at_least
 from inductor_codegen.ir.program import Born, Buffer, FloatInput, SymbolInput, UnusedInput
 from inductor_codegen.lower import formulas, joining
+from inductor_codegen.lower.layouts import is_dense, is_disjoint, same_strides
 from inductor_codegen.lower.values import (
     ExternalCall,
     Formula,
@@ -39,7 +39,7 @@ from inductor_codegen.lower.values import (
     RuntimeFloat,
     Value,
 )
-from inductor_codegen.lower.views import Layout, Reshape, Sizes, View, is_one, reshape
+from inductor_codegen.lower.views import Layout, Reshape, Sizes, View, reshape
 
 STRIDED_DTYPES = frozenset(
     getattr(torch, name)
@@ -312,7 +312,7 @@ class Lowering:
         layout: Layout | None = self.result.values[operand.source].layout
         for view in operand.views:
             layout = None if layout is None else view.restride(layout)
-        if layout is not None and (strides is None or _same_strides(layout, strides)):
+        if layout is not None and (strides is None or same_strides(layout, strides)):
             exact = layout.strides if strides is None else strides
             return Placed(operand.source, Layout(layout.sizes, exact, layout.offset))
         wanted = contiguous_strides(operand.sizes) if strides is None else strides
@@ -364,46 +364,6 @@ def seen_through(operand: Operand, view: View) -> Operand:
     if isinstance(view, Reshape) and view.sizes == view.operand_sizes:
         return operand
     return Operand(operand.source, (*operand.views, view), view.sizes, operand.dtype)
-
-
-def is_dense(sizes: Sizes, strides: Sizes) -> bool:
-    """Whether the strides are those of some order of the dimensions without gaps or overlaps."""
-    axes = [(stride, size) for stride, size in zip(strides, sizes, strict=True) if not is_one(size)]
-    expected: IntLike = 1
-    while axes:
-        found = next((axis for axis in axes if axis[0] == expected), None)
-        if found is None:
-            return any(isinstance(size, int) and size == 0 for size in sizes)
-        axes.remove(found)
-        expected = expected * found[1]
-    return True
-
-
-def is_disjoint(sizes: Sizes, strides: Sizes, env: ShapeEnv) -> bool:
-    """Whether no two elements share memory for certain, gaps between them allowed."""
-    if any(isinstance(size, int) and size == 0 for size in sizes):
-        return True
-    axes = [(stride, size) for stride, size in zip(strides, sizes, strict=True) if not is_one(size)]
-    try:
-        axes.sort(key=lambda axis: env.hint(axis[0]))
-    except UnbackedSymbolError:
-        return False
-    reach: IntLike = 1
-    for stride, size in axes:
-        if not at_least(env, stride, reach):
-            return False
-        reach = stride * size
-    return True
-
-
-def _same_strides(layout: Layout, strides: Sizes) -> bool:
-    """Whether ``strides`` address the same elements; those of dimensions of size 0 and 1 do not matter."""
-    if any(isinstance(size, int) and size == 0 for size in layout.sizes):
-        return True
-    return all(
-        is_one(size) or have == wanted
-        for size, have, wanted in zip(layout.sizes, layout.strides, strides, strict=True)
-    )
 
 
 def _used_results(node: Node) -> set[Any]:

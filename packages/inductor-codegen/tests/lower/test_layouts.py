@@ -1,0 +1,43 @@
+"""What strides say of a tensor's elements."""
+
+from __future__ import annotations
+
+import pytest
+
+from fx_interface.symbols import ShapeEnv
+from inductor_codegen.lower.layouts import is_dense, is_disjoint, same_strides
+from inductor_codegen.lower.views import Layout
+
+
+@pytest.mark.parametrize(
+    ("sizes", "strides", "dense"),
+    [
+        ((2, 3), (3, 1), True),
+        ((2, 3), (1, 2), True),
+        ((2, 3), (4, 1), False),
+        ((2, 3), (0, 1), False),
+        ((2, 1, 3), (3, 99, 1), True),
+        ((0, 3), (7, 7), True),
+        ((), (), True),
+    ],
+)
+def test_is_dense(sizes: tuple[int, ...], strides: tuple[int, ...], dense: bool) -> None:
+    assert is_dense(sizes, strides) is dense
+
+
+def test_symbolic_sizes() -> None:
+    env = ShapeEnv()
+    rows, columns = env.create_symbol(5), env.create_symbol(7)
+    assert is_dense((rows, columns), (columns, 1))
+    assert is_dense((rows, columns), (1, rows))
+    assert not is_dense((rows, columns), (columns + 1, 1))
+    assert is_disjoint((rows, columns), (columns + 1, 1), env)
+    assert not is_disjoint((rows, columns), (columns - 1, 1), env)
+    assert not is_disjoint((rows, columns), (0, 1), env)
+
+
+def test_strides_of_one_element_do_not_matter() -> None:
+    layout = Layout((1, 3), (9, 1), 0)
+    assert same_strides(layout, (3, 1))
+    assert not same_strides(layout, (3, 2))
+    assert same_strides(Layout((0, 3), (9, 1), 0), (3, 2))
