@@ -11,8 +11,9 @@ class Log:
     pass
 
 
-LOG, ORDER = Log(), []
+LOG, ORDER, NODES, SAVED = Log(), [], [], []
 WATCHED = {"log": LOG, "order": ORDER}
+REFUSED = []  # backwards that were refused, because a tensor that was saved for them had been overwritten
 
 
 def say(name, what):
@@ -50,6 +51,12 @@ def node_hook(name):
     return hook
 
 
+def noting_node(name):
+    def hook(inputs, outputs):
+        NODES.append((name, [total(part) for part in inputs], [total(part) for part in outputs]))
+    return hook
+
+
 def node_prehook(name, factor):
     def hook(outputs):
         say(name, [total(part) for part in outputs])
@@ -65,7 +72,10 @@ def accumulated(name):
 
 def multi(name):
     def hook(grads):
-        say(name, [total(part) for part in grads] if isinstance(grads, (list, tuple)) else total(grads))
+        if isinstance(grads, (list, tuple)):
+            say(name, [total(part) for part in grads])
+        else:  # the first that arrives: the order of hooks on different results is not kept
+            say(name, grads is None)
     return hook
 
 
@@ -74,6 +84,7 @@ def packed(tensor):
 
 
 def unpacked(tensor):
+    SAVED.append(total(tensor))
     return tensor
 
 
@@ -163,6 +174,7 @@ MODULE = Hooked()
 WATCHED["module"] = MODULE
 SEEN = torch.zeros(())
 WATCHED["seen"] = SEEN
+WATCHED.update(nodes=NODES, saved=SAVED)
 '''
 
 WANTED = """
@@ -178,6 +190,8 @@ def attempt(function):
     try:
         return function()
     except RuntimeError as error:
+        if "modified by an inplace operation" in str(error):
+            REFUSED.append(str(error))
         return type(error).__name__
 
 

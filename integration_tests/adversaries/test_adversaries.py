@@ -22,7 +22,9 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("statements", 150, "aot_eager"),
     ("statements", 25, "inductor"),
     ("gradients", 300, "eager"),
+    ("gradients", 200, "aot_eager"),
     ("gradient_nodes", 300, "eager"),
+    ("gradient_nodes", 150, "aot_eager"),
     ("gradient_values", 500, "aot_eager"),
 )
 """An adversary, how many of its programs run in CI, and the backends."""

@@ -32,16 +32,17 @@ def ancestry(results: Mapping[int, torch.Tensor]) -> tuple[tuple[int, tuple[int,
 def partly_reached(
     results: Mapping[int, torch.Tensor], inputs: Mapping[int, torch.Tensor]
 ) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """The inputs (leaves, by number) that autograd reaches from some of the results but not from all, with those."""
-    if len(results) < 2:
-        return ()
+    """The inputs (leaves, by number) that autograd reaches from some of the results or from none, with those.
+
+    A leaf may be reached that never gets a gradient: an autograd function may return None for it.
+    """
     bits = {id(leaf): 1 << position for position, leaf in enumerate(inputs.values())}
     above = _bits_above([tensor.grad_fn for tensor in results.values() if tensor.grad_fn is not None], bits)
     masks = {n: bits.get(id(t), 0) if t.grad_fn is None else above[t.grad_fn] for n, t in results.items()}
     found = []
     for position, index in enumerate(inputs):
         leading = tuple(n for n, mask in masks.items() if mask >> position & 1)
-        if 0 < len(leading) < len(results):
+        if len(leading) < len(results):
             found.append((index, leading))
     return tuple(found)
 

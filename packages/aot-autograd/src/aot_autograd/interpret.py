@@ -105,7 +105,7 @@ def _body(recorder: Recorder, graph_module: GraphModule) -> Callable[..., Any]:
     return run
 
 
-def _checkpointed(recorder: Recorder, body: Callable[..., Any], *args: Any) -> Any:
+def _checkpointed(recorder: Recorder, body: Callable[..., Any], *args: Any, saved: Sequence[int] = ()) -> Any:
     """What is computed inside is not kept for the backward; results of the outermost one may be."""
     recorder.checkpoints += 1
     try:

@@ -257,7 +257,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
     joint.tangents = [(output.value, output.declared) for output in outputs]
     if not outputs or not leaves:
         return
-    joint.partly = _partly_reached(joint, outputs, arguments)
+    joint.partly = partly_reached({o.declared.graph_index: o.tensor for o in outputs}, arguments.leaves)
     with (
         TraceMode(trace, handler),
         torch.autograd.set_multithreading_enabled(False),
@@ -271,23 +271,10 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
         if gradient is not None:
             value = values_of(trace, gradient)
             joint.gradients.append((index, _in_layout_of(trace.recorder, joint.inputs[index], value)))
-    followed = {index for index, _ in joint.gradients} | {form.input_index for form in joint.forms}
-    followed |= {m.input_index for m in joint.mutated if m.differentiable}
-    if joint.gradients:  # else the results require grad because these inputs do
-        joint.cut = tuple(index for index, _ in leaves if index not in followed)
-
-
-def _partly_reached(
-    joint: Joint, outputs: list[_Differentiated], arguments: _Arguments
-) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Inputs that only some results lead to: neither parameters, which have no history, nor what is written to."""
-    written = {m.input_index for m in joint.mutated} | {form.input_index for form in joint.forms}
-    inputs = {
-        index: leaf
-        for index, leaf in arguments.leaves.items()
-        if index not in written and joint.declared[index].kind is not InputKind.PARAMETER
+    followed = {m.input_index for m in joint.mutated if m.differentiable} | {
+        f.input_index for f in joint.forms
     }
-    return partly_reached({o.declared.graph_index: o.tensor for o in outputs}, inputs) if inputs else ()
+    joint.cut = tuple(index for index, leading in joint.partly if not leading and index not in followed)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -146,11 +146,11 @@ class BackwardPlan:
     ``needed_by``: then, for each saved value, the groups that are computed with it. ``between``: graph results, each
     with the earlier ones that it is computed from: graph results too, or ``-1 - n`` for the program's result number n,
     which is a view. A new value of an input whose history the program changes counts as that input.
-    ``leaves``: graph results that the program made leaves; ``cut``: inputs that require grad and get none, so that no
-    backward may lead to them; ``released``: graph results that the program has differentiated itself, for good;
-    ``singular``: sets of tangents that may make NaN of zeros, if none of a set arrives; ``effects``: sets of tangents
-    of which one must arrive for operators to run of which nothing is known; ``partly``: inputs that autograd reaches
-    from some results only, each with these graph results.
+    ``leaves``: graph results that the program made leaves; ``cut``: inputs that require grad and that autograd does not
+    reach, so that no backward may lead to them; ``released``: graph results that the program has differentiated
+    itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a set arrives; ``effects``:
+    sets of tangents of which one must arrive for operators to run of which nothing is known; ``partly``: inputs that
+    autograd reaches from some results or from none, each with these graph results.
     """
 
     symbols: tuple[int, ...]

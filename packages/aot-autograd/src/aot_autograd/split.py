@@ -284,10 +284,11 @@ def _groups(live: list[Value], under: Mapping[int, frozenset[int]], count: int) 
 def _needed_by(
     live: list[Value], under: Mapping[int, frozenset[int]], groups: tuple[int, ...], saved: list[Value]
 ) -> tuple[tuple[int, ...], ...]:
-    """For each saved value the groups of the tangents that something is computed from together with it."""
+    """For each saved value the groups of the tangents that something is computed from together with it. What is
+    computed from a tangent is nothing where that does not arrive, whatever is done with it."""
     users: dict[int, set[int]] = {}
     for value in reversed(live):
-        mine = {groups[i] for i in under[value.number]} | users.get(value.number, set())
+        mine = {groups[i] for i in under[value.number]} or users.get(value.number, set())
         for operand in operands(value):
             users.setdefault(operand.number, set()).update(mine)
     return tuple(tuple(sorted(users.get(value.number, ()))) for value in saved)

@@ -84,3 +84,47 @@ def test_an_input_that_is_written_and_not_used(compiled: Any) -> None:
     assert not seen
     assert x.tolist() == [2.0, 1.0]
     assert x._version == 1
+
+
+class Partial(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x + y
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor, None]:
+        return gradient, None
+
+
+def test_an_input_that_is_reached_without_a_gradient(compiled: Any) -> None:
+    """Eager calls the hooks of what it reaches, with None where a function returned None."""
+
+    def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return Partial.apply(x, y * 2), x * 3
+
+    def hooks_called(function: Any) -> list[list[Any]]:
+        found = []
+        x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+        one, other = function(x, y)
+        for result in (one, other):
+            seen: list[Any] = []
+            handle = y.register_hook(seen.append)
+            result.sum().backward(retain_graph=True)
+            handle.remove()
+            found.append(seen)
+        return found
+
+    assert hooks_called(compiled(program)) == hooks_called(program) == [[None], []]
+
+
+def test_results_that_depend_on_a_leaf_of_the_programs_own(compiled: Any) -> None:
+    x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+    seen: list[Any] = []
+    x.register_hook(seen.append)
+
+    def program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x.detach().requires_grad_().sum() * y.detach()
+
+    compiled(program)(x, y).sum().backward()
+    assert not seen
+    assert x.grad is y.grad is None

@@ -82,3 +82,39 @@ def test_results_of_one_trunk_are_one_group(compiled: Any) -> None:
         one.backward()
         with pytest.raises(RuntimeError, match="second time"):
             two.backward()
+
+
+def test_a_value_that_was_overwritten_and_is_not_needed(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        return x + x, (x + x) * x.detach(), x.sigmoid()
+
+    def gradients(function: Any, overwrite_result: bool) -> list[Any]:
+        x = torch.tensor([0.5, 2.0], requires_grad=True)
+        results = function(x)
+        with torch.no_grad():
+            (results[2] if overwrite_result else x).mul_(2)
+        found: list[Any] = []
+        for result in results:
+            try:
+                found.append(torch.autograd.grad(result.sum(), x, retain_graph=True)[0].tolist())
+            except RuntimeError as error:
+                found.append(str(error)[:90])
+        return found
+
+    for overwrite_result, refused in ((True, 2), (False, 1)):
+        found = gradients(compiled(program), overwrite_result)
+        assert found == gradients(program, overwrite_result)
+        assert "modified by an inplace" in found[refused]
+
+
+def test_a_value_that_was_overwritten_is_not_what_the_program_is_run_again_with(compiled: Any) -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.exp() * 2, x * y
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2)
+    first, _ = compiled(program)(x, y)
+    y.mul_(3)
+    (slope,) = torch.autograd.grad(first.sum(), x, create_graph=True)
+    assert torch.equal(slope, 2 * x.exp())
+    with pytest.raises(RuntimeError, match="AOT301"):
+        slope.sum().backward()

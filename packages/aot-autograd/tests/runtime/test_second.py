@@ -295,3 +295,54 @@ def test_an_input_that_was_written_to_and_is_gone_is_refused(compiled: Any) -> N
     (gradient,) = torch.autograd.grad(result.sum(), x, create_graph=True)
     with pytest.raises(RuntimeError, match=REFUSED.format("gone")):
         torch.autograd.grad(gradient.sum(), x)
+
+
+def test_an_input_that_only_the_program_itself_differentiates(compiled: Any) -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        (inner,) = torch.autograd.grad(x.sin().sum(), x)
+        return inner, y.exp() * inner
+
+    found = []
+    for run in (program, compiled(program)):
+        x, y = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+        (first,) = torch.autograd.grad(run(x, y)[1].sum(), y, create_graph=True)
+        found.append(torch.autograd.grad(first.sum(), y)[0])
+    torch.testing.assert_close(*found)
+
+
+def test_hooks_of_an_input_that_is_gone_are_called(compiled: Any) -> None:
+    def gradients(first: Any, second: Any) -> list[Any]:
+        seen: list[Any] = []
+        x = D(3)
+        between = first(x)
+        between.register_hook(seen.append)
+        result = second(between)
+        del between
+        (slope,) = torch.autograd.grad(result.sum(), x, create_graph=True)
+        slope.sum().backward()
+        return [*(each.detach() for each in seen), x.grad]
+
+    def first(x: torch.Tensor) -> torch.Tensor:
+        return x * x
+
+    def second(x: torch.Tensor) -> torch.Tensor:
+        return x.exp()
+
+    torch.manual_seed(0)
+    expected = gradients(first, second)
+    torch.manual_seed(0)
+    found = gradients(compiled(first), compiled(second))
+    assert len(expected) == len(found) == 3
+    for one, other in zip(found, expected, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_zeros_that_would_become_nan_where_an_input_is_gone(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return x.sum(), x.sqrt().sum()
+
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    total, _ = compiled(program)(x.view(2, 1))
+    total.backward()
+    assert x.grad is not None
+    assert x.grad.tolist() == [1.0, 1.0]

@@ -150,6 +150,12 @@ def delete_attribute(owner: Any, name: str) -> None:
         object.__delattr__(owner, name)
 
 
+def unless_gone(change: Callable[..., None], owner: Any, *args: Any) -> None:
+    """Change what a weak reference refers to; nothing where that is gone."""
+    if owner is not None:
+        change(owner, *args)
+
+
 def replace_list(target: Any, items: Iterable[Any]) -> None:
     """The target holds exactly these items."""
     if isinstance(target, list):

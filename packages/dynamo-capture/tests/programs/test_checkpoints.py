@@ -408,3 +408,24 @@ def test_what_the_function_reads_is_guarded(whole):
         return f
 
     whole.made(make, (given(), 1.0), (given(), 2.0), (given(), 5.0))
+
+
+def test_an_argument_that_is_overwritten_is_refused():
+    """Eager's checkpoint saves its arguments as autograd saves tensors; what a function closes over it reads again."""
+    weight = X.clone()
+
+    def f(x):
+        return checkpoint(lambda t: t.sin() * weight, x, use_reentrant=False)
+
+    run = optimize(lambda graph_module, inputs: graph_module)(f)
+    for overwritten in ("weight", "x"):
+        x = given()
+        y = run(x)
+        with torch.no_grad():
+            (weight if overwritten == "weight" else x).add_(1)
+        if overwritten == "weight":
+            y.sum().backward()
+            assert torch.equal(x.grad, x.detach().cos() * weight)
+        else:
+            with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+                y.sum().backward()

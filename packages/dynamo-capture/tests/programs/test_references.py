@@ -423,3 +423,20 @@ def test_a_generator_that_only_a_dead_local_holds_is_closed_when_the_function_en
         return x + 1
 
     same(f, (X, []))
+
+
+def test_what_a_weak_reference_leads_to_may_die_before_it_is_changed():
+    """Only a dead local holds the tensor, and it the dictionary that a handle removes a hook from."""
+    from dynamo_capture import optimize
+
+    def f(x):
+        held = x * 2
+        handle = torch.autograd.graph.register_multi_grad_hook((held, held), lambda gradients: None)
+        result = x.sin()
+        handle.remove()
+        return result
+
+    fast = optimize(lambda gm, ex: gm.forward)(f)
+    x = X.clone().requires_grad_()
+    assert torch.equal(fast(x), x.sin())
+    assert torch.equal(fast(x), x.sin())

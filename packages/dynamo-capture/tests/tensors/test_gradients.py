@@ -162,3 +162,27 @@ def test_what_was_computed_before_stays_without_history():
     x = torch.arange(3.0)
     optimize(run_graph)(program)(x).backward()
     assert torch.equal(x.grad, 2 * torch.arange(3.0))
+
+
+def test_a_tensor_that_retains_its_gradient():
+    def program(x):
+        (found,) = torch.autograd.grad(x.sum(), x, create_graph=True)
+        return found * 2
+
+    x = torch.arange(3.0, requires_grad=True) * 1
+    run = optimize(run_graph, fullgraph=True)(program)
+    run(x)
+    x.retain_grad()
+    with pytest.raises(CaptureError, match="CAP203"):
+        run(x)
+    optimize(run_graph)(program)(x)
+    assert torch.equal(x.grad, torch.ones(3))
+
+
+def test_a_view_that_autograd_refuses():
+    """The base of a view that ``unbind`` gave was written to since: asking for the view's history raises in eager."""
+
+    base = torch.ones(2, 3, requires_grad=True) * 1
+    one, _ = base.unbind()
+    base.mul_(2)
+    assert torch.equal(optimize(run_graph)(lambda x: x.detach() + 1)(one), torch.full((3,), 3.0))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 import torch
 
 from fx_interface.regions import checkpointed
@@ -92,3 +93,26 @@ def test_the_autocast_of_the_call_holds_in_the_second_run() -> None:
     assert x.grad is not None
     assert x2.grad is not None
     assert torch.equal(x.grad, x2.grad)
+
+
+def test_arguments_that_were_overwritten_are_refused() -> None:
+    x, w = given()
+    first, _ = checkpointed(chain, x, w, saved=(0,))
+    with torch.no_grad():
+        w.add_(1)
+    torch.autograd.grad(first.sum(), x, retain_graph=True)
+    with torch.no_grad():
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        torch.autograd.grad(first.sum(), x)
+
+
+def test_hooks_on_saved_tensors_see_the_arguments() -> None:
+    x, w = given()
+    with torch.autograd.graph.saved_tensors_hooks(lambda tensor: tensor * 2, lambda tensor: tensor / 2):
+        first, _ = checkpointed(chain, x, w, saved=(0, 1))
+    torch.manual_seed(3)
+    torch.randn(4, 4), torch.randn(4, 4)
+    expected = chain(x, w)[0]
+    found = torch.autograd.grad(first.sum(), (x, w))
+    assert all(map(torch.equal, found, torch.autograd.grad(expected.sum(), (x, w))))

@@ -1,8 +1,9 @@
-"""Hooks of inputs that get no gradient in a backward: eager does not reach such a tensor, and calls none of its hooks.
+"""Hooks of inputs that a backward does not reach: eager calls none of them.
 
 A compiled function is one node of autograd's graph. Where results are differentiated that do not depend on an input,
 the node has nothing for it, and autograd's engine calls the tensor's hooks with None all the same. So the hooks of such
-a tensor are made to look whether there is a gradient, before the engine comes to them.
+a tensor are made to look whether there is a gradient, before the engine comes to them. Where autograd reaches a tensor
+and has no gradient for it, because an autograd function returned None, eager calls its hooks with None.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ class _IfAccumulated:
 _seen = threading.local()
 
 
-def guard_hooks(ctx: Any, gradients: Sequence[Any], others: Iterable[Any]) -> None:
-    """Before a node hands on ``gradients``, some of which are None: their tensors' hooks are to be called as in eager.
+def guard_hooks(ctx: Any, inputs: Sequence[int], others: Iterable[Any]) -> None:
+    """Before a node hands on its gradients: the hooks of these ``inputs``, which eager does not reach, are not called.
 
     ``others``: inputs that may be no leaves, as far as they are alive.
     """
     needed = [index for index, needs in enumerate(ctx.needs_input_grad) if needs]
     nodes = [node for node, _ in ctx.next_functions if node is not None]
-    absent = {node for index, node in zip(needed, nodes, strict=True) if gradients[index] is None}
+    absent = {node for index, node in zip(needed, nodes, strict=True) if index in inputs}
     for node in absent:
         _guard_leaves(node)
     for tensor in others:

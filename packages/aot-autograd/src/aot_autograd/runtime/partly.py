@@ -145,6 +145,13 @@ class Call:
         self.edges: dict[int, tuple[torch.Tensor, int]] = {}
 
 
+def led_to(plan: JointPlan, backward_plan: BackwardPlan) -> dict[int, tuple[int, ...]]:
+    """The inputs that only some results lead to, with the places of these among the outputs of the function's node."""
+    dirty = [m.graph_index for m in plan.mutated if m.differentiable]
+    places = {index: place for place, index in enumerate([*dirty, *range(plan.returned)])}
+    return {i: tuple(sorted(places[index] for index in leading)) for i, leading in backward_plan.partly}
+
+
 class PartlyReached:
     """A compiled function in calls in which some of its ``inputs`` have a history that not all results lead to."""
 
@@ -152,18 +159,15 @@ class PartlyReached:
         self, plan: JointPlan, backward_plan: BackwardPlan, methods: dict[str, Any], compute: Compute
     ) -> None:
         dirty = [m for m in plan.mutated if m.differentiable]
-        arrives = {index: place for place, index in enumerate([m.graph_index for m in dirty])}
-        arrives |= {index: len(dirty) + index for index in range(plan.returned)}
-        cut = set(backward_plan.cut)
-        self.inputs = tuple(i for i, _ in backward_plan.partly if i not in cut)
-        self._places = {
-            i: tuple(sorted(arrives[index] for index in leading)) for i, leading in backward_plan.partly
-        }
+        kept = {*backward_plan.cut, *plan.owned, *(m.input_index for m in plan.mutated)}
+        kept |= {form.input_index for form in plan.forms}
+        self._places = led_to(plan, backward_plan)
+        self.inputs = tuple(index for index in self._places if index not in kept)
         self._results = [
             *range(len(dirty)),
             *(len(dirty) + index for index in plan.differentiable),
         ]
-        self._count = len(arrives)
+        self._count = len(dirty) + plan.returned
         self._compute = compute
         self._writes = bool(plan.mutated)
         self._apply = _applied(methods)

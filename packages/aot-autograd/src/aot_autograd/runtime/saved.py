@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -17,6 +17,10 @@ RELEASED = (
     "Trying to backward through a compiled graph a second time, after what it had kept for that was freed: specify\n"
     "  retain_graph=True in the first backward"
 )
+_OVERWRITTEN = (
+    "one of the variables needed for gradient computation has been modified by an inplace operation: it is a result\n"
+    "  of the compiled function itself"
+)
 _WRITTEN = (
     "one of the variables needed for gradient computation has been modified by an inplace operation since an earlier\n"
     "  backward of other results of the same compiled function"
@@ -29,10 +33,15 @@ def owned(plan: JointPlan, backward_plan: BackwardPlan) -> list[bool]:
     return [isinstance(source, SavedOutput) and source.index >= visible for source in backward_plan.saved]
 
 
+def _order(flags: Sequence[bool]) -> list[tuple[bool, int]]:
+    """For each saved value whether it is the backward's own, and its place among those that are or are not."""
+    return [(own, flags[:i].count(own)) for i, own in enumerate(flags)]
+
+
 def collector(plan: JointPlan, backward_plan: BackwardPlan) -> Collector:
     """What lists the saved values, in order, and tells whether they are needed no more."""
     flags = owned(plan, backward_plan)
-    order = [(own, flags[:i].count(own)) for i, own in enumerate(flags)]
+    order = _order(flags)
     count = sum(flags)
 
     def collect(ctx: Any, grads: Sequence[Any], complete: bool) -> tuple[list[Any], bool]:
@@ -53,7 +62,7 @@ def collector(plan: JointPlan, backward_plan: BackwardPlan) -> Collector:
 def reader(plan: JointPlan, backward_plan: BackwardPlan) -> Callable[[Any], list[Any]]:
     """What lists the saved values, in order, before the backward that needs them."""
     flags = owned(plan, backward_plan)
-    order = [(own, flags[:i].count(own)) for i, own in enumerate(flags)]
+    order = _order(flags)
     count = sum(flags)
 
     def read(ctx: Any) -> list[Any]:
@@ -79,17 +88,22 @@ class Kept:
     done: frozenset[int]
 
     @classmethod
-    def of(cls, saved: list[Any], done: frozenset[int]) -> Kept:
-        """As the values are now."""
-        return cls(list(saved), [value._version for value in saved], done)
+    def of(cls, saved: list[Any], done: frozenset[int], overwritten: Collection[int]) -> Kept:
+        """As the values are now; those ``overwritten`` are of no use any more."""
+        versions = [-1 if slot in overwritten else value._version for slot, value in enumerate(saved)]
+        return cls(list(saved), versions, done)
 
-    def check(self, arrived: frozenset[int], needed_by: Sequence[Sequence[int]]) -> None:
-        """RuntimeError where a group has had its backward, or a value that it needs was written to since."""
+    def overwritten(self, arrived: frozenset[int], needed_by: Sequence[Sequence[int]]) -> list[int]:
+        """The values that were written to since; RuntimeError where a group needs one, or has had its backward."""
         if arrived & self.done:
             raise RuntimeError(RELEASED)
-        for value, version, groups in zip(self.saved, self.versions, needed_by, strict=True):
-            if value._version != version and arrived.intersection(groups):
-                raise RuntimeError(_WRITTEN)
+        found = []
+        for slot, (value, version) in enumerate(zip(self.saved, self.versions, strict=True)):
+            if value._version != version:
+                if arrived.intersection(needed_by[slot]):
+                    raise RuntimeError(_WRITTEN)
+                found.append(slot)
+        return found
 
 
 def _arrived(groups: Sequence[int], positions: Sequence[int], grads: Sequence[Any]) -> frozenset[int]:
@@ -97,29 +111,78 @@ def _arrived(groups: Sequence[int], positions: Sequence[int], grads: Sequence[An
     return frozenset([group for group, position in pairs if grads[position] is not None])
 
 
-def collector_in_groups(collect: Collector, backward_plan: BackwardPlan, positions: list[int]) -> Collector:
+_CAN_READ_EACH = hasattr(torch._C._autograd.SavedTensor, "unpack")
+"""Whether this torch gives out saved tensors one by one."""
+
+
+def _each_read(
+    ctx: Any, plan: JointPlan, backward_plan: BackwardPlan, order: Sequence[tuple[bool, int]]
+) -> tuple[list[Any], dict[int, RuntimeError]]:
+    """The saved values as they are, in order, and for those that were overwritten autograd's words about that."""
+    versions = dict(plan.versions)
+    raw, kept = ctx._raw_saved_tensors, ctx.kept
+    saved: list[Any] = []
+    overwritten: dict[int, RuntimeError] = {}
+    for slot, (source, (own, place)) in enumerate(zip(backward_plan.saved, order, strict=True)):
+        if own:
+            saved.append(kept[place])
+            continue
+        saved.append(raw[place].data)
+        if isinstance(source, SavedOutput):  # autograd gives those out with their node only
+            if saved[-1]._version != versions.get(source.index, 0):
+                overwritten[slot] = RuntimeError(_OVERWRITTEN)
+            continue
+        try:
+            raw[place].unpack()
+        except RuntimeError as error:
+            overwritten[slot] = error
+    return saved, overwritten
+
+
+def collector_in_groups(
+    collect: Collector, plan: JointPlan, backward_plan: BackwardPlan, positions: list[int]
+) -> Collector:
     """As ``collect``, where results may be differentiated in backwards of their own, one group after another.
 
     Autograd's node is one for all results, and lets go of what it has saved after the first backward; what later ones
-    may need is kept until each group has had its backward, or the node itself is gone.
+    may need is kept until each group has had its backward, or the node itself is gone. What was overwritten is refused
+    where a group needs it, as eager does.
     """
     groups, needed_by = backward_plan.groups, backward_plan.needed_by
     if not groups:
         return collect
     everything = frozenset(groups)
+    flags = owned(plan, backward_plan)
+    order = _order(flags)
+
+    def collect_what_is_needed(
+        ctx: Any, grads: Sequence[Any], arrived: frozenset[int]
+    ) -> tuple[list[Any], bool, Collection[int]]:
+        try:
+            return *collect(ctx, grads, arrived == everything), ()
+        except RuntimeError:
+            if arrived == everything or not _CAN_READ_EACH or ctx.kept is None or len(ctx.kept) != sum(flags):
+                raise
+        saved, overwritten = _each_read(ctx, plan, backward_plan, order)
+        for slot, error in overwritten.items():
+            if arrived.intersection(needed_by[slot]):
+                raise error
+        return saved, False, overwritten
 
     def collect_for_some(ctx: Any, grads: Sequence[Any], complete: bool) -> tuple[list[Any], bool]:
         arrived = everything if complete else _arrived(groups, positions, grads)
         kept: Kept | None = getattr(ctx, "later", None)
+        overwritten: Collection[int]
         if kept is None:
-            saved, last = collect(ctx, grads, complete)
+            saved, last, overwritten = collect_what_is_needed(ctx, grads, arrived)
             done: frozenset[int] = frozenset()
         else:
             saved, last, done = kept.saved, False, kept.done
-            kept.check(arrived, needed_by)
+            overwritten = kept.overwritten(arrived, needed_by)
+        ctx.overwritten = overwritten
         if not _keeps_graph():
             done |= arrived
-            ctx.later = Kept.of([] if done == everything else saved, done)
+            ctx.later = Kept.of([] if done == everything else saved, done, overwritten)
         return list(saved), last and done == everything
 
     return collect_for_some

@@ -31,8 +31,9 @@ class Remembered(NamedTuple):
     """What the forward keeps so that it can be repeated, beside what it saves for the compiled backward.
 
     ``owned``: a module's tensors, with their ``versions``; ``loose``: other inputs, tensors by weak reference, so
-    that memory is freed when eager would free it (not where results are computed from each other). ``random``: the
-    generators' states, if the program draws.
+    that memory is freed when eager would free it (not where results are computed from each other, where zeros may
+    become NaN in a backward of some results, and where it has hooks, which a tensor made again would lack).
+    ``random``: the generators' states, if the program draws.
     """
 
     owned: tuple[Any, ...]
@@ -72,10 +73,15 @@ class Repetition:
         }  # of a cut input the node has an alias that nobody else holds
         self.owned = [index for index in rest if index in held]
         self.loose = [index for index in rest if index not in held]
-        # Hooks of results that others are computed from need the program again in a plain backward.
-        # What was written to leads to the node itself, and is not kept by it.
-        linked = not self.why_not and bool(backward_plan.between or backward_plan.leaves)
-        self.keep = [_as_it_is if linked and i not in self.written else _loosely for i in self.loose]
+        self.cut = frozenset(backward_plan.cut)
+        # Plain backwards need the program again for hooks of results that others are computed from, and where zeros may
+        # have become NaN. What was written to leads to the node itself, and is not kept by it.
+        again = not self.why_not and bool(
+            backward_plan.between or backward_plan.leaves or backward_plan.singular
+        )
+        self.keep = [
+            _loosely if i in self.written else _as_it_is if again else _unless_hooked for i in self.loose
+        ]
         self.count = plan.inputs
         self.wanted = backward_plan.gradient_of
         self.differentiable = plan.differentiable
@@ -106,7 +112,10 @@ class Repetition:
         if self.why_not:
             return self.why_not
         made: list[Any] = [None] * self.count
+        overwritten = getattr(node, "overwritten", ())
         for index, slot in zip(self.saved, self.slots, strict=True):
+            if slot in overwritten:
+                return "one of its inputs was changed in place since"
             made[index] = saved[slot]
         for index, tensor, version in zip(self.owned, remembered.owned, remembered.versions, strict=True):
             if tensor._version != version and index not in self.written:
@@ -122,6 +131,8 @@ class Repetition:
                 return "one of its inputs was changed in place since"
         for index in self.written:  # their old content does not matter, and they are not to be written again
             made[index] = made[index].detach().clone()
+        for index in self.cut:  # which the program may differentiate by itself
+            made[index] = made[index].detach().requires_grad_()
         return made
 
     def gradients(
@@ -241,6 +252,10 @@ def _random_state_of(states: RandomStates) -> Iterator[None]:
 
 def _loosely(value: Any) -> Any:
     return weakref.ref(value) if isinstance(value, torch.Tensor) else value
+
+
+def _unless_hooked(value: Any) -> Any:
+    return weakref.ref(value) if isinstance(value, torch.Tensor) and not value._backward_hooks else value
 
 
 def _as_it_is(value: Any) -> Any:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import torch
@@ -16,7 +17,7 @@ from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
 from aot_autograd.runtime.absent import guard_hooks
 from aot_autograd.runtime.arriving import are_plain, dense, resolved
 from aot_autograd.runtime.between import Given, linking, viewed_inputs
-from aot_autograd.runtime.partly import PartlyReached
+from aot_autograd.runtime.partly import PartlyReached, led_to
 from aot_autograd.runtime.result_hooks import prepare_hooks
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.saved import RELEASED, Kept, collector, collector_in_groups, owned, reader
@@ -60,7 +61,7 @@ def training_function(
     methods = {
         "result_again": staticmethod(result_again),
         "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
-        "backward": staticmethod(_with_hooks_guarded(plan, compute)),
+        "backward": staticmethod(_with_hooks_guarded(plan, backward_plan, compute)),
     }
     function: Any = type("CompiledFunction", (torch.autograd.Function,), methods)
     # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.
@@ -79,7 +80,7 @@ def training_function(
         return run
 
     def run_and_make(*inputs: Any) -> Sequence[Any]:
-        followed = inputs if not cut else [x.detach() if i in cut else x for i, x in enumerate(inputs)]
+        followed = _cut(inputs, cut) if cut else inputs
         chosen = partly.chosen(inputs) if partly.inputs else None
         results, node = partly.run(inputs, followed, chosen) if chosen else (apply(*followed), None)
         try:
@@ -97,6 +98,15 @@ def training_function(
             raise
 
     return run_and_make
+
+
+def _cut(inputs: Sequence[Any], cut: Sequence[int]) -> list[Any]:
+    """The inputs, those in ``cut`` without their history. Results that require grad, which depend on leaves that the
+    program made, get a node where nothing else has one: one of them is a leaf then."""
+    followed = [x.detach() if i in cut else x for i, x in enumerate(inputs)]
+    if not any(isinstance(x, torch.Tensor) and x.requires_grad for x in followed):
+        followed[cut[0]].requires_grad_()
+    return followed
 
 
 def _sharing_a_node(plan: JointPlan, backward_plan: BackwardPlan) -> tuple[int, ...]:
@@ -204,7 +214,7 @@ def _backward_method(
             gradients = once(ctx, saved, dense(grads), False, False)
         return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
 
-    collect = collector_in_groups(collect, backward_plan, positions)
+    collect = collector_in_groups(collect, plan, backward_plan, positions)
 
     earlier = {
         index: arrives[index] for _, indices in backward_plan.between for index in indices if index in arrives
@@ -266,17 +276,20 @@ def _backward_method(
 
 
 def _with_hooks_guarded(
-    plan: JointPlan, compute: Callable[[Any, Sequence[Any], bool], Any]
+    plan: JointPlan, backward_plan: BackwardPlan, compute: Callable[[Any, Sequence[Any], bool], Any]
 ) -> Callable[..., Any]:
     """The backward, which looks after the hooks of inputs where not every result has a gradient."""
     dirty = sum(m.differentiable for m in plan.mutated)
     expected = [*range(dirty), *(dirty + index for index in plan.differentiable)]
+    leading = led_to(plan, backward_plan)
 
     def method(ctx: Any, *grads: Any) -> Any:
         for place in expected:
             if grads[place] is None:
                 gradients = compute(ctx, grads, False)
-                guard_hooks(ctx, gradients, _inputs_at_hand(ctx, grads))
+                absent = [i for i, places in leading.items() if all(grads[place] is None for place in places)]
+                if absent:
+                    guard_hooks(ctx, absent, _inputs_at_hand(ctx, grads))
                 return gradients
         return compute(ctx, grads, True)
 
@@ -291,7 +304,9 @@ def _inputs_at_hand(ctx: Any, grads: Sequence[Any]) -> list[Any]:
         return [*alive, *later.saved]
     if ctx.kept is None or all(gradient is None for gradient in grads):
         return alive
-    return [*alive, *ctx.saved_tensors]
+    with suppress(RuntimeError):  # one of them was overwritten
+        return [*alive, *ctx.saved_tensors]
+    return alive
 
 
 def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture import runtime
 from dynamo_capture.effects import Effects
+from dynamo_capture.sources import ReferentSource
 from dynamo_capture.values import Const, DictValue, ListValue, SetValue, TupleValue, Value
 
 if TYPE_CHECKING:
@@ -81,18 +84,24 @@ def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
 def replay_content(owner: Any, to: Reconstruction) -> None:
     """Give a changed container of before the trace what it holds now."""
     content: Value
+    function: Callable[..., None]
     if isinstance(owner, DictValue):
         pairs: list[Value] = [TupleValue(pair) for pair in _entries(owner)]
         function = runtime.update_dict if owner.entries is None else runtime.replace_dict
         content = ListValue(pairs) if owner.entries is None else DictValue(owner.entries)
     elif isinstance(owner, SetValue):
-        content, function = ListValue(list(owner.items.values())), runtime.replace_set  # type: ignore[assignment]
+        content, function = ListValue(list(owner.items.values())), runtime.replace_set
     elif owner.is_unread:
-        content, function = ListValue(owner.appended), runtime.extend_list  # type: ignore[assignment]
+        content, function = ListValue(owner.appended), runtime.extend_list
     else:
-        content, function = ListValue(owner.items), runtime.replace_list  # type: ignore[assignment]
-    to.call(function, lambda: to.push_all([owner, content]), 2)
+        content, function = ListValue(owner.items), runtime.replace_list
+    to.call(_unless_gone(owner, function), lambda: to.push_all([owner, content]), 2)
     to.emitter.pop_top()
+
+
+def _unless_gone(owner: Value, function: Callable[..., None]) -> Callable[..., None]:
+    """What changes ``owner``, where it may have died: a local that nothing reads any more may be all that held it."""
+    return partial(runtime.unless_gone, function) if isinstance(owner.source, ReferentSource) else function
 
 
 def _entries(owner: DictValue) -> list[list[Value]]:
@@ -105,9 +114,10 @@ def _entries(owner: DictValue) -> list[list[Value]]:
 def _replay_attribute(owner: Any, name: str, to: Reconstruction) -> None:
     value = owner.attrs.get(name)
     if value is None:
-        to.call(runtime.delete_attribute, lambda: to.push_all([owner, Const(name)]), 2)
+        to.call(_unless_gone(owner, runtime.delete_attribute), lambda: to.push_all([owner, Const(name)]), 2)
     else:
-        to.call(runtime.set_attribute, lambda: to.push_all([owner, Const(name), value]), 3)
+        function = _unless_gone(owner, runtime.set_attribute)
+        to.call(function, lambda: to.push_all([owner, Const(name), value]), 3)
     to.emitter.pop_top()
 
 

@@ -7,6 +7,7 @@ same exactly if the function changes nothing but its own objects, so anything el
 from __future__ import annotations
 
 import operator
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import torch
@@ -60,7 +61,7 @@ def call_checkpoint(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> V
         )
     if reentrant:
         _check_results(tx, result, given)
-    _open(tx, body)
+    _open(tx, body, [tx.output.use(value.node) for value in given if isinstance(value, TensorValue)])
     return result
 
 
@@ -94,8 +95,9 @@ def _check_results(tx: Trace, result: Value, given: list[Value]) -> None:
             raise GraphBreak("CAP244", f"a reentrant checkpoint returns {item.describe()}")
 
 
-def _open(tx: Trace, body: Body) -> None:
-    """Put the call into the graph. What it returns is found out by what is used of it from now on."""
+def _open(tx: Trace, body: Body, given: Collection[Node]) -> None:
+    """Put the call into the graph. What it returns is found out by what is used of it from now on; ``given``: tensors
+    that are its arguments, of which eager's checkpoint notices that they were overwritten."""
     outer = tx.output
     call = call_region(outer, checkpointed, [body], [], {}, (), tx.where())
     items: dict[Node, Node] = {}
@@ -112,6 +114,8 @@ def _open(tx: Trace, body: Body) -> None:
     def close() -> None:
         body.close(body.results)
         call.args = (call.args[0], *body.lifted)
+        saved = tuple(index for index, node in enumerate(body.lifted) if node in given)
+        call.kwargs = {"saved": saved} if saved else {}
 
     body.exporter = export
     outer.closing.append(close)

@@ -85,6 +85,9 @@ def _check_surroundings(tx: Trace, outputs: list[TensorValue], inputs: list[Tens
             continue
         if value.real._backward_hooks:
             raise _refused("a hook is registered on a tensor whose gradient is taken")
+        if value.real.retains_grad:
+            raise _refused("a tensor whose gradient is taken retains it")
+        tx.guards.equals(AttrSource(value.source, "retains_grad"), False)
         hooks, source = value.real._backward_hooks, AttrSource(value.source, "_backward_hooks")
         if hooks is None:
             tx.guards.is_object(source, None)

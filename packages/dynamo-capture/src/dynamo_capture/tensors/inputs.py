@@ -75,7 +75,7 @@ class Inputs:
             raise GraphBreak("CAP216", f"{source} is a tensor of zeros without memory")
         sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
         spec, requires_grad = TensorSpec(sizes, strides, plain.dtype, plain.device), plain.requires_grad
-        is_leaf = plain.is_leaf if plain is real else torchs_own(real, "is_leaf")
+        is_leaf = _is_leaf(real, source) if plain is real else torchs_own(real, "is_leaf")
         meta = TensorMeta.of(spec, requires_grad, is_leaf, kind, plain.is_inference())
         tx.guards.add(
             guards.tensor_match(
@@ -90,6 +90,13 @@ class Inputs:
             state.read(tx, made, real, source)
         self.inputs.append(made)
         return made
+
+
+def _is_leaf(real: torch.Tensor, source: Source) -> bool:
+    try:
+        return real.is_leaf
+    except RuntimeError as error:  # a view that ``unbind`` gave, whose base was written to since
+        raise GraphBreak("CAP216", f"{source} is a view that autograd refuses: {error}") from None
 
 
 _MACHINERY = ("_subclasses", "distributed", "masked", "nested", "nn", "sparse", "utils")

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 
+from fx_interface.dialects.dialect import broken
 from fx_interface.regions.region import RegionCall, code_of, region, results_of
 
 
@@ -20,25 +21,58 @@ def _check(call: RegionCall) -> None:
     (body,) = call.bodies
     call.takes(body, call.arguments)
     call.gives(results_of(body))
+    saved: Any = call.node.kwargs.get("saved", ())
+    if not all(isinstance(index, int) and 0 <= index < len(call.arguments) for index in saved):
+        broken("FXI113", call.node, f"saved={saved!r} of {len(call.arguments)} arguments")
 
 
 @region("checkpointed", bodies=1, check=_check)
-def checkpointed(body: Callable[..., Sequence[Any]], *args: Any) -> Sequence[Any]:
-    """``body(*args)``, of which autograd keeps only ``args``. ``body`` has no effects but drawing random numbers."""
+def checkpointed(body: Callable[..., Sequence[Any]], *args: Any, saved: Sequence[int] = ()) -> Sequence[Any]:
+    """``body(*args)``, of which autograd keeps only ``args``. ``body`` has no effects but drawing random numbers.
+
+    The arguments ``saved`` are refused in a backward if they were overwritten; of the others it takes what they are
+    then.
+    """
     run: Callable[..., Sequence[Any]] = code_of(body)
     if not torch.is_grad_enabled():
         return run(*args)
-    again = _Recomputation(run, args)
+    again = _Recomputation(run, args, saved)
     with torch.autograd.graph.saved_tensors_hooks(again.pack, again.unpack):
         return run(*args)
+
+
+class _Arguments(torch.autograd.Function):
+    """A node that only saves tensors, so that autograd refuses to hand out one that was overwritten since, and a
+    program's hooks on saved tensors see them."""
+
+    @staticmethod
+    def forward(ctx: Any, anchor: torch.Tensor, *tensors: torch.Tensor) -> torch.Tensor:
+        ctx.save_for_backward(*tensors)
+        return anchor.new_empty(0)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise AssertionError("no result depends on this node")
+
+
+_apply: Any = super(torch.autograd.Function, _Arguments).apply
+
+
+def _save(tensors: Sequence[torch.Tensor]) -> Any:
+    """A node that has saved the tensors."""
+    return _apply(torch.empty(0, requires_grad=True), *tensors).grad_fn
 
 
 class _Recomputation:
     """Owner of one call: its arguments, the surroundings it ran in, and what the last second run saved."""
 
-    def __init__(self, body: Callable[..., Sequence[Any]], args: tuple[Any, ...]) -> None:
+    def __init__(
+        self, body: Callable[..., Sequence[Any]], args: tuple[Any, ...], saved: Sequence[int]
+    ) -> None:
         self._body = body
-        self._args = args
+        self._args = [None if index in saved else a for index, a in enumerate(args)]
+        self._places = saved
+        self._saved = _save([args[index] for index in saved]) if saved else None
         self._devices = sorted(
             {a.device.index or 0 for a in args if isinstance(a, torch.Tensor) and a.is_cuda}
         )
@@ -69,9 +103,12 @@ class _Recomputation:
             found.append(tensor.detach())
             return tensor
 
+        args = list(self._args)
+        if self._saved is not None:
+            for index, tensor in zip(self._places, self._saved.saved_tensors, strict=True):
+                args[index] = tensor
         detached = [
-            a.detach().requires_grad_(a.requires_grad) if isinstance(a, torch.Tensor) else a
-            for a in self._args
+            a.detach().requires_grad_(a.requires_grad) if isinstance(a, torch.Tensor) else a for a in args
         ]
         with (
             self._surroundings(),
