@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator
@@ -22,12 +23,14 @@ from dynamo_capture.codegen.assembly import Assembly, close_dropped
 from dynamo_capture.content_guard import tensor_contents
 from dynamo_capture.controls import Stance, current_stance
 from dynamo_capture.errors import (
+    HANDLED,
     BackendError,
     CaptureError,
     DataDependent,
     GraphBreak,
     NotConstant,
     UserRaise,
+    forget_frames,
 )
 from dynamo_capture.float_guard import float_facts
 from dynamo_capture.foreign import foreign_interpreter, forward_level_guard
@@ -105,9 +108,8 @@ class _RootFrame(Frame):
                 continue
             except (GraphBreak, NotConstant, DataDependent, UnbackedSymbolError) as error:
                 reason = break_of(error)
-                error.__traceback__ = reason.__traceback__ = (
-                    None  # it leads to this frame, which refers to it
-                )
+                forget_frames(error)  # which lead to this frame
+                forget_frames(reason)
                 reason.where = reason.where or self.tx.where()
                 is_deep = reason.code == "CAP222"  # so many calls are not to be gone through twice
                 is_own = reason.as_written and not reason.trail
@@ -117,7 +119,10 @@ class _RootFrame(Frame):
                 broken.handled = _handled([*(standing.frame for standing in trail), self])
                 # What went on with the variable's value would break there again.
                 broken.as_written = is_own or (deep is None and step.opname.startswith("LOAD_FAST"))
-                raise broken from None
+                try:
+                    raise broken from None
+                finally:
+                    del broken  # its traceback leads to this frame, which must not lead back to it
             if done is not None:
                 assert isinstance(done, Return)
                 return done
@@ -202,9 +207,11 @@ class FrameCompiler:
         lock = session.locks.setdefault(id(view.code), threading.RLock())
         if not lock.acquire(blocking=False):
             return _wait_for_entry(lock, view.code) if session.waits else None
+        HANDLED.error = sys.exc_info()[1]
         try:
             return self._answer(view, count, stance)
         finally:
+            HANDLED.error = None
             lock.release()
 
     def _leave_as_written(self, view: FrameView, reason: str, code: str) -> Any:
@@ -230,13 +237,14 @@ class FrameCompiler:
         except (CaptureError, BackendError):
             raise
         except UserRaise as raised:
-            _forget_frames(raised)
+            forget_frames(raised)
             return self._run_eagerly(
                 view, f"the program raises {raised.value.python_type().__name__} while it is captured"
             )
         except UnsupportedProgramError as error:
             if session.fullgraph and id(view.code) in session.targets:
                 raise propagate(error) from None
+            forget_frames(error)
             level = logging.WARNING if session.refusals.is_news(error) else logging.INFO
             _log.log(level, "%s runs uncompiled: %s", view.code.co_qualname, error)
             session.report.eager.append((view.code, str(error)))
@@ -279,18 +287,21 @@ class FrameCompiler:
         while True:
             try:
                 return self._compile_once(view, told_no)
-            except _InParts:
-                pass
+            except _InParts as ended:
+                forget_frames(ended)
             except _RaisesOnlyCompiled as raised:
                 told_no |= {raised.place}
+                forget_frames(raised)
 
     def _compile_once(self, view: FrameView, told_no: frozenset[Place]) -> Any:
         attempt = functools.partial(self._attempt, view, prepare(view.code), told_no)
         try:
             return attempt(None, None)
         except _Broken as raised:
-            broken = raised.with_traceback(None)  # which leads to the frames of the program, and to this one
+            broken = raised
+            forget_frames(raised)
         except (UnsupportedBytecodeError, GraphBreak) as error:
+            forget_frames(error)
             return self._refuse(
                 view, self._report(view, _Broken(0, None, as_break(error), None)), "at its end"
             )
@@ -301,13 +312,16 @@ class FrameCompiler:
             try:
                 return attempt(broken, report)
             except (_Broken, UnsupportedBytecodeError, GraphBreak) as error:
+                forget_frames(error)
                 _log.info("the break is moved to the outermost function: %s", error)
                 broken.stop = None
         try:
             return attempt(broken, report)
         except _Broken as again:
+            forget_frames(again)
             return self._refuse(view, report, again.reason.reason)
         except (UnsupportedBytecodeError, GraphBreak) as error:
+            forget_frames(error)
             return self._refuse(view, report, as_break(error).reason)
 
     def _report(self, view: FrameView, broken: _Broken) -> BreakReport:
@@ -461,16 +475,6 @@ class FrameCompiler:
         replacement = Replacement(code, guard_set.guards, evaluator, backend.graph_module, backend.report)
         self._session.report.replacements.append((view.code, replacement))
         return Entry(code, evaluator, replacement)
-
-
-def _forget_frames(error: BaseException) -> None:
-    """The frames that an exception of the translator went through hold the program's values, in a cycle with it."""
-    known: set[int] = set()
-    following: BaseException | None = error
-    while following is not None and id(following) not in known:
-        known.add(id(following))
-        following.__traceback__ = None
-        following = following.__cause__ or following.__context__
 
 
 def _wait_for_entry(lock: threading.RLock, code: CodeType) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from typing import TYPE_CHECKING, Any
 
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
@@ -71,3 +72,30 @@ class DataDependent(Exception):
     def __init__(self, what: str, tensor: object = None) -> None:
         super().__init__(what)
         self.tensor = tensor
+
+
+class _Handled(threading.local):
+    """The exception of the program that is being handled where a frame is compiled: those of the translator come from
+    it, as Python sees it."""
+
+    error: BaseException | None = None
+
+
+HANDLED = _Handled()
+
+
+def forget_frames(error: BaseException) -> None:
+    """Drop the tracebacks of an exception of the translator and of those that it came from, but for the program's.
+
+    Their frames hold values of the program, often in a cycle with the exception: the program's objects would live until
+    Python searches for cycles.
+    """
+    known = {id(None), id(HANDLED.error)}
+    pending: list[BaseException | None] = [error]
+    while pending:
+        found = pending.pop()
+        if id(found) not in known:
+            assert found is not None
+            known.add(id(found))
+            found.__traceback__ = None
+            pending += (found.__cause__, found.__context__)

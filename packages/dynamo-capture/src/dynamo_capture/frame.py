@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import guards
 from dynamo_capture import tracebacks
-from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise
+from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.generator_exits import passes
 from dynamo_capture.nesting import Standing, Stop, Stopped
 from dynamo_capture.prepared import PreparedCode, Step
@@ -186,11 +186,11 @@ class Yield:
 
 class Handling(NamedTuple):
     """An exception that a frame handles: how high the stack was where it was caught, whether the interpreter keeps
-    there which instruction raised, and that instruction's line."""
+    there which instruction raised, and that instruction's index."""
 
     depth: int
     lasti: bool
-    line: int | None
+    index: int
 
 
 class Frame:
@@ -229,8 +229,8 @@ class Frame:
         self.line: int | None = prepared.code.co_firstlineno
         self.exceptions: list[Value] = []
         self.handling: list[Handling] = []
-        self.caught = Handling(0, False, None)
-        self.raised: tuple[tuple[Value, int | None], ...] = ()
+        self.caught = Handling(0, False, 0)
+        self.raised: tuple[tuple[Value, int], ...] = ()
         self.kw_names: tuple[str, ...] = ()
         self.is_generator = prepared.body.is_generator
         self.callee: Value | None = None
@@ -283,24 +283,27 @@ class Frame:
         self.tx.asking.raised(raised.value)
         tracebacks.note(self, step, raised.value)
         if step.handler < 0:
-            raise raised
-        raised.__traceback__ = None  # whose frames may hold the exception, and values of the program
+            try:
+                raise raised
+            finally:
+                del raised  # its traceback leads to this frame, which must not lead back to it
+        forget_frames(raised)
         del self.stack[step.depth :]
-        self.caught = Handling(step.depth, step.lasti, self._line_of(step, raised.value))
+        self.caught = Handling(step.depth, step.lasti, self._raising(step, raised.value))
         if step.lasti:
             self.stack.append(Const(step.index))
         self.stack.append(raised.value)
         self.next = step.handler
 
-    def _line_of(self, step: Step, raised: Value) -> int | None:
-        """The line in this frame that an exception's traceback shows: raising it again, as the end of a ``finally`` or
-        ``with`` block does, leaves that as it was."""
+    def _raising(self, step: Step, raised: Value) -> int:
+        """The instruction of this frame that an exception's traceback shows: raising it again, as the end of a
+        ``finally`` or ``with`` block does, leaves that as it was."""
         if step.opname == "RERAISE" or (step.opname == "RAISE_VARARGS" and step.arg == 0):
-            for value, line in reversed(self.raised):
+            for value, index in reversed(self.raised):
                 if value is raised:
-                    return line
-        self.raised = (*self.raised, (raised, step.line))
-        return step.line
+                    return index
+        self.raised = (*self.raised, (raised, step.index))
+        return step.index
 
     def end_delegation(self, send: Step, value: Value) -> None:
         """Go on after a ``yield from`` whose SEND is ``send``; ``value`` is its result."""

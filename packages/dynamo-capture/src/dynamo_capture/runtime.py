@@ -16,6 +16,7 @@ import torch
 
 from dynamo_capture import _eval_frame
 from dynamo_capture.hook import RegionFunction, region
+from dynamo_capture.runtime_tracebacks import set_traceback
 from fx_interface.modes import SWITCHES
 from fx_interface.symbols import Expr, Symbol, evaluate
 from fx_interface.undo import has_left_something
@@ -25,7 +26,6 @@ _MISSING: Any = object()
 _HEAP_TYPE = 1 << 9
 C_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
 """What reads and writes a place that an object has beside its ``__dict__``."""
-_TRACEBACK: Any = vars(BaseException)["__traceback__"]
 
 
 def builtin_base(cls: type) -> type:
@@ -52,24 +52,6 @@ def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
     """The tensor as an instance of a subclass, past what the class makes of operations."""
     with torch._C.DisableTorchFunctionSubclass():
         return torch.Tensor.as_subclass(value, cls)
-
-
-def new_traceback(
-    following: Any, code: types.CodeType, namespace: dict[str, Any], offset: int, line: int
-) -> Any:
-    """An entry of a traceback, for a frame that was left while it was captured."""
-    frame = _eval_frame.traceback_frame(code, namespace, offset, line)
-    return types.TracebackType(following, frame, offset, line)
-
-
-def traceback_of(error: BaseException) -> Any:
-    """``error.__traceback__``, past what its class makes of attributes."""
-    return _TRACEBACK.__get__(error)
-
-
-def set_traceback(error: BaseException, found: Any) -> None:
-    """``error.__traceback__ = found``, in the same way."""
-    _TRACEBACK.__set__(error, found)
 
 
 def follow(tensor: torch.Tensor, followed: bool) -> None:
@@ -377,10 +359,15 @@ def run_again(
         raise error
     if _is_watched() or has_left_something(error):
         raise error
+    set_traceback(error, None)  # whose frames hold the program's values
     for restore in states:
         restore()
-    function = types.FunctionType(code, namespace, code.co_name, None, closure or None)
-    with region(None):
-        result = _eval_frame.call_rest(functools.partial(function, **kwargs), *args)
+    plain = types.FunctionType(code, namespace, code.co_name, None, closure or None)
+    function = functools.partial(plain, **kwargs)
+    try:
+        with region(None):
+            result = _eval_frame.call_rest(function, *args)
+    finally:
+        del function, args, kwargs  # frames that tracebacks refer to lead to this one
     _log.info("%s: its compiled graph raised %r; it was run in Python", code.co_qualname, error)
     return result

@@ -17,7 +17,7 @@ from dynamo_capture.calls.arrays import Arrays
 from dynamo_capture.calls.dispatch import Calls
 from dynamo_capture.calls.drawing import Draws
 from dynamo_capture.effects import Effects
-from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.facts import Facts
 from dynamo_capture.guarding import GuardLog
 from dynamo_capture.inlining import Inliner
@@ -122,6 +122,8 @@ class Trace:
         for tensor in self.tensors.inputs:
             tensor.real = None
         self.wrapping.release()
+        if self.env.unanswered is not None:
+            forget_frames(self.env.unanswered)
         vars(self).clear()
 
     def where(self) -> UserLocation | None:

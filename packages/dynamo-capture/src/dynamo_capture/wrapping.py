@@ -23,7 +23,7 @@ from dynamo_capture.calls.contexts import RecordFunction
 from dynamo_capture.calls.modes import Autocast, InferenceMode
 from dynamo_capture.calls.parts import PartBlock
 from dynamo_capture.controls import is_allowed_in_graph
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.errors import GraphBreak, forget_frames
 from dynamo_capture.iterator_guard import LengthAtLeast
 from dynamo_capture.known_objects import (
     BUILTIN_METHODS,
@@ -119,6 +119,7 @@ class Wrapping:
             found = self.seen(real, source)
             return found if found is not None else self._other(real, source)
         except GraphBreak as reason:
+            forget_frames(reason)
             self._tx.guards.type_is(source, type(real))
             return self.remember(real, OpaqueValue(real, source, reason))
 

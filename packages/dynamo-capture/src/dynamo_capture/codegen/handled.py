@@ -17,7 +17,7 @@ from collections.abc import Iterable, Sequence
 from types import CodeType
 from typing import TYPE_CHECKING
 
-from dynamo_capture import runtime
+from dynamo_capture import runtime, runtime_tracebacks
 from dynamo_capture.bytecode.control_flow import ControlFlow, past_loop_end
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter
@@ -73,17 +73,18 @@ class HandlingStack:
                 emitter.delete_fast(f".held{number}")
 
     def _raise(self, name: str, caught: Handling) -> None:
-        """Raise an exception and handle it; it keeps the traceback that it has."""
+        """Raise an exception and handle it; it keeps the traceback that it has, but for this frame's own entry."""
         to, emitter = self._to, self._to.emitter
 
         def arguments() -> None:
             emitter.load_fast(name)
             emitter.load_fast(_TRACEBACK)
 
-        to.call(runtime.traceback_of, lambda: emitter.load_fast(name))
+        to.call(runtime_tracebacks.traceback_of, lambda: emitter.load_fast(name))
         emitter.store_fast(_TRACEBACK)
-        _raise(emitter, name, caught)
-        to.call(runtime.set_traceback, arguments, 2)
+        raising = decoded(self._frame.code).body.instructions[caught.index]
+        _raise(emitter, name, caught, raising.position)
+        to.call(runtime_tracebacks.show_frame, arguments, 2)
         emitter.pop_top()
         emitter.delete_fast(_TRACEBACK)
 
@@ -105,10 +106,10 @@ def _check(exception: Value) -> None:
             raise GraphBreak("CAP241", reason) from None
 
 
-def _raise(emitter: Emitter, name: str, caught: Handling) -> None:
+def _raise(emitter: Emitter, name: str, caught: Handling, position: Position) -> None:
     handler, before = emitter.label(), emitter.position
-    if caught.line is not None:
-        emitter.position = Position(line=caught.line)
+    if position.line is not None:
+        emitter.position = position
     with emitter.protected(handler, caught.depth, push_lasti=caught.lasti):
         emitter.load_fast(name)
         emitter.raise_value()

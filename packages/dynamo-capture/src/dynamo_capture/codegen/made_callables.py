@@ -7,7 +7,7 @@ import types
 import weakref
 from typing import TYPE_CHECKING
 
-from dynamo_capture import runtime
+from dynamo_capture import runtime, runtime_tracebacks
 from dynamo_capture.calls.contexts import ContextFunction
 from dynamo_capture.codegen.makers import makes
 from dynamo_capture.values import (
@@ -52,7 +52,7 @@ def traceback(to: Reconstruction, value: TracebackValue) -> None:
         for part in (value.code, value.namespace, value.offset, value.line):
             to.emitter.load_const(part)
 
-    to.call(runtime.new_traceback, arguments, 5)
+    to.call(runtime_tracebacks.new_traceback, arguments, 5)
 
 
 @makes(CellValue)

@@ -47,6 +47,7 @@ def second_run(
     emitter.load_const(runtime.run_again)
     emitter.end_callable()
     emitter.load_fast(_ERROR)
+    emitter.delete_fast(_ERROR)  # its traceback leads to this frame
     emitter.load_const(code)
     emitter.load_const(namespace)
     for name in code.co_freevars:
@@ -63,10 +64,14 @@ def second_run(
 
 
 def _arguments(emitter: Emitter, code: CodeType, cells: Collection[str]) -> None:
-    """The positional arguments as a list, the others as a dict."""
+    """The positional arguments as a list, the others as a dict; the frame's variables give them up."""
 
     def load(name: str) -> None:
-        (emitter.load_deref if name in cells else emitter.load_fast)(name)
+        if name in cells:
+            emitter.load_deref(name)
+        else:
+            emitter.load_fast(name)
+            emitter.delete_fast(name)
 
     names = code.co_varnames
     keywords = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]

@@ -1,0 +1,173 @@
+"""What a program lets go dies then, whatever the translator has raised and caught meanwhile: no exception of its own, and
+no frame of one, keeps the program's objects until Python searches for cycles."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+
+LOG: list[str] = []
+
+
+def broken(value=None):
+    print(end="")
+    return value
+
+
+def rounds(x):
+    """A generator that says when it ends."""
+    try:
+        while True:
+            yield x
+    finally:
+        LOG.append("ends")
+
+
+def of_data(x, q):
+    it = rounds(x + 1)
+    y = next(it)
+    broken()
+    return y * (1 / int(q.sum()))
+
+
+def in_parts(x, q):
+    it = rounds(x + 1)
+    y = next(it)
+    broken()
+    for _ in range(int(q.sum())):
+        y = y + 1
+    broken()
+    return y, [n for n in q.tolist() if n]
+
+
+def closed_while_captured(x, q):
+    for n in q.tolist():
+        it = rounds(x * n)
+        next(it)
+    return x + 1
+
+
+def fails_on_its_data(x, q):
+    it = rounds(x + 1)
+    y = next(it)
+    broken()
+    try:
+        y = torch.linalg.cholesky(y @ y.T - 9)
+    except RuntimeError as error:
+        LOG.append(type(error).__name__)
+    return y
+
+
+def of_a_box(x, q):
+    it = rounds(x)
+    next(it)
+    box = {"it": it}
+    broken()
+    total = sum(sorted(q.tolist(), key=lambda n: broken(-n)))
+    return x * total, len(box)
+
+
+PROGRAMS = (of_data, in_parts, closed_while_captured, fails_on_its_data, of_a_box)
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.__name__)
+def test_locals_die_when_the_call_ends(program):
+    told = []
+    for called in (program, optimize(lambda module, examples: module.forward)(program)):
+        LOG.clear()
+        gc.collect()
+        gc.disable()
+        try:
+            for numbers in ([1, 2], [2, 2], [3, 1, 1]):
+                called(torch.ones(2, 2), torch.tensor(numbers))
+                LOG.append("called")
+        finally:
+            gc.enable()
+        told.append(list(LOG))
+    assert told[0] == told[1]
+    assert "ends" in told[0]
+
+
+def raises_after_a_break(x, q):
+    it = rounds(x)
+    next(it)
+    broken()
+    return x / 0 if q.sum() > 0 else [][int(q[0])]
+
+
+def raised_in_finally(x, q):
+    try:
+        x = x + 1
+        1 / (int(q.sum()) - 3)
+    finally:
+        broken()
+        it = rounds(x)
+        next(it)
+    return x
+
+
+def raised_again(x, q):
+    it = rounds(x)
+    next(it)
+    try:
+        [][int(q[0])]
+    except IndexError:
+        broken()
+        raise
+
+
+def fails_whole(x, q):
+    it = rounds(x)
+    next(it)
+    broken()
+    return torch.linalg.cholesky(x @ x.T - int(q.sum()))
+
+
+RAISING = (raises_after_a_break, raised_in_finally, raised_again, fails_whole)
+
+
+@pytest.mark.parametrize("program", RAISING, ids=lambda program: program.__name__)
+def test_locals_die_with_the_traceback_of_an_exception(program):
+    told = []
+    for called in (program, optimize(lambda module, examples: module.forward)(program)):
+        LOG.clear()
+        gc.collect()
+        gc.disable()
+        try:
+            for numbers in ([1, 2], [-1, -2], [1, 2]):
+                try:
+                    called(torch.ones(2, 2), torch.tensor(numbers))
+                except (ValueError, ZeroDivisionError, IndexError, RuntimeError) as error:
+                    LOG.append(type(error).__name__)
+                LOG.append("called")
+        finally:
+            gc.enable()
+        told.append(list(LOG))
+    assert told[0] == told[1]
+    assert told[0].count("ends") == 3
+
+
+def test_the_frame_that_handles_an_exception_is_in_its_traceback():
+    """Its variables live as long as the exception does."""
+
+    def program(x, kept):
+        local = [x.sum().item()]
+        try:
+            x = x + 1
+            raise ValueError("kept")
+        except ValueError as error:
+            broken()
+            kept.append(error)
+            local.append(2)
+        return x
+
+    kept: list[ValueError] = []
+    optimize(lambda module, examples: module.forward)(program)(torch.ones(2), kept)
+    entry = kept[0].__traceback__
+    assert entry is not None, "what the program handles is not the translator's"
+    assert entry.tb_next is None
+    assert entry.tb_frame.f_locals["local"] == [2.0, 2]
