@@ -190,7 +190,7 @@ class Handling(NamedTuple):
 
     depth: int
     lasti: bool
-    index: int
+    step: int
 
 
 class Frame:

@@ -82,7 +82,7 @@ class HandlingStack:
 
         to.call(runtime_tracebacks.traceback_of, lambda: emitter.load_fast(name))
         emitter.store_fast(_TRACEBACK)
-        raising = decoded(self._frame.code).body.instructions[caught.index]
+        raising = decoded(self._frame.code).body.instructions[caught.step]
         _raise(emitter, name, caught, raising.position)
         to.call(runtime_tracebacks.show_frame, arguments, 2)
         emitter.pop_top()
