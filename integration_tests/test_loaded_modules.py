@@ -80,6 +80,21 @@ model = Model()
 inputs = {"input": torch.randn(4, 8)}
 """
 
+PRODUCTS = """
+from torch import nn
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.randn(8, 8))
+        self.linear = nn.Linear(8, 8, bias=False)
+    def forward(self, input):
+        x = self.linear(input) @ self.weight
+        x = torch.einsum("bij,kj->bik", x, self.weight)
+        return nn.functional.scaled_dot_product_attention(x, x, x) + x.matmul(x.mT) @ x
+model = Model()
+inputs = {"input": torch.randn(4, 5, 8)}
+"""
+
 WORKLOAD = """
 import importlib.util
 spec = importlib.util.spec_from_file_location("models", {models!r})
@@ -91,11 +106,10 @@ model(**inputs)
 """
 
 
-@pytest.mark.parametrize("name", ["plain", "regions", "steered", "bert", "resnet"])
+@pytest.mark.parametrize("name", ["plain", "regions", "steered", "products", "bert", "resnet"])
 def test_stock_compiler_is_not_loaded(name: str, tmp_path: Path) -> None:
-    prepare = {"plain": PLAIN, "regions": REGIONS, "steered": STEERED}.get(name) or WORKLOAD.format(
-        name=name, models=MODELS
-    )
+    written = {"plain": PLAIN, "regions": REGIONS, "steered": STEERED, "products": PRODUCTS}
+    prepare = written.get(name) or WORKLOAD.format(name=name, models=MODELS)
     program = PROGRAM.format(prepare=prepare)
     environment = dict(os.environ, FXSTACK_CACHE_DIR=str(tmp_path), HF_HUB_OFFLINE="1")
     done = subprocess.run(

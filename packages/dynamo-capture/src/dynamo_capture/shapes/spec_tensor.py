@@ -6,11 +6,13 @@ result's spec an ``OperatorLibrary`` gives. So torch itself answers every questi
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 import torch
 from torch._ops import OpOverload
+from torch.nn import functional
 
 from dynamo_capture.errors import DataDependent, GraphBreak
 from dynamo_capture.shapes.in_place import check_write
@@ -126,7 +128,7 @@ class Inference:
         self.resized.clear()
         self.memory.clear()
         function = COMPOSITES.get(function, function)
-        if not self.env.symbols:
+        if not self.env.symbols or function in _PRODUCTS:
             with self._mode:
                 return function(*args, **kwargs)
         with _python_dispatcher(), self._mode:
@@ -244,6 +246,19 @@ def _all_keys() -> Any:
 
 
 _NO_KEYS = torch._C.DispatchKeySet(torch._C.DispatchKey.Undefined)
+
+
+_PRODUCTS: Final = frozenset(
+    {
+        operator.matmul, torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.Tensor.__rmatmul__,
+        torch.linalg.matmul, torch.einsum, torch.tensordot, torch.inner, functional.linear, functional.bilinear,
+        functional.scaled_dot_product_attention, functional.multi_head_attention_forward,
+    }
+    if tuple(int(part) for part in torch.__version__.split(".")[:2]) >= (2, 13)
+    else ()
+)  # fmt: skip
+"""Functions whose C++ code takes symbolic sizes. The Python dispatcher would lead to decompositions of torch's, which
+load its symbolic shapes and sympy: half a second of a program's first call with such sizes."""
 
 
 def _python_dispatcher() -> Any:
