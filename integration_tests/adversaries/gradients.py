@@ -73,9 +73,10 @@ _FUNCTIONS = (
 class _Body:
     """Lines of one program, and the names of its tensors."""
 
-    def __init__(self, random: Random, hooks: tuple[str, ...]) -> None:
+    def __init__(self, random: Random, hooks: tuple[str, ...], twice: bool) -> None:
         self.random = random
         self.hooks = hooks
+        self.twice = twice
         self.written = False
         self.of_functions: set[str] = set()
         self.lines: list[str] = []
@@ -117,14 +118,16 @@ class _Body:
             self.special()
 
     def hook(self) -> None:
-        random, tensor = self.random, self.some()
+        random, tensor, other = self.random, self.some(), self.some()
+        if self.twice:  # second derivatives do not go through what graphs have computed
+            tensor, other = random.choice("xy"), random.choice("xy")
         kind = random.choice(self.hooks)
         if "grad_fn" in kind and tensor in self.of_functions:
             return  # the node of a function with a derivative of its own, which a graph calls in another way
         if "'any'" in kind and self.written:
             return  # torch crashes if a leaf of which there is a view was written to
         line = kind.format(
-            a=tensor, b=self.some(), n=f"{len(self.lines)}", f=random.choice(("2", "0", "-1", "0.5"))
+            a=tensor, b=other, n=f"{len(self.lines)}", f=random.choice(("2", "0", "-1", "0.5"))
         )
         guard = f"if {tensor}.requires_grad"
         if "grad_fn" in line:
@@ -236,7 +239,8 @@ _MODULE_HOOKS = (
 
 def draw(random: Random, hooks: tuple[str, ...] = HOOKS, first: str = "") -> str:
     """The text of one program, which may register ``hooks``, with ``first`` as its first statement."""
-    body = _Body(random, hooks)
+    after = random.choice(AFTERS)
+    body = _Body(random, hooks, "create_graph" in after)
     if first:
         body.add(first)
     for _ in range(random.randint(2, 9)):
@@ -247,7 +251,6 @@ def draw(random: Random, hooks: tuple[str, ...] = HOOKS, first: str = "") -> str
     results = ", ".join(name if random.random() < 0.7 else f"{name}.sum()" for name in chosen)
     lines = "\n".join(body.lines)
     program = f"def program(x, y):\n{lines}\n    return {results}\n"
-    after = random.choice(AFTERS)
     return f"{HEAD}\n\n{program}{WANTED}{after}\n{_calls(random, random.random() < 0.3)}"
 
 

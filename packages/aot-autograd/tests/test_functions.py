@@ -88,6 +88,16 @@ def test_gradients_are_turned_on_inside(compiled: Any) -> None:
     assert x.grad.tolist() == [2.0, 2.0]
 
 
+def test_views_of_inputs_where_gradients_are_turned_on_inside(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> torch.Tensor:
+        with torch.enable_grad():
+            return x.t()
+
+    with torch.no_grad():
+        view = compiled(program)(torch.ones(2, 3, requires_grad=True))
+    assert view.requires_grad
+
+
 @pytest.mark.parametrize("trained", [False, True])
 @pytest.mark.parametrize("writes", [1, 3])
 def test_versions_count_the_writes(compiled: Any, trained: bool, writes: int) -> None:

@@ -32,8 +32,17 @@ def _why_not(joint: Joint, draws: list[Value]) -> str:
     recipes = joint.results.recipes
     made = {recipe.index for recipe in recipes if isinstance(recipe, FromGraph)}
     made |= {r.base.index for r in recipes if isinstance(r, ViewOf) and isinstance(r.base, FromGraph)}
-    wanted = {i for i, r in enumerate(joint.results.graph) if r.tensor is not None and r.tensor.requires_grad}
+    wanted = set(_differentiable(joint))
     return "" if wanted <= made else "a result is made of others in a way that cannot be undone"
+
+
+def _differentiable(joint: Joint) -> dict[int, Any]:
+    """The values of the results that require grad, by number, without what is only written to inputs."""
+    return {
+        index: result.value
+        for index, result in enumerate(joint.results.graph[: joint.user_results])
+        if result.tensor is not None and result.tensor.requires_grad
+    }
 
 
 def _lost_inputs(joint: Joint) -> str:
@@ -50,10 +59,7 @@ def _lost_inputs(joint: Joint) -> str:
 def _reads_what_it_writes(joint: Joint) -> bool:
     """Whether a differentiable result depends on the old content of an input that is overwritten, as its writes do."""
     old = {joint.inputs[m.input_index] for m in joint.mutated} - {None}
-    results: list[Any] = [
-        r.value for r in joint.results.graph if r.tensor is not None and r.tensor.requires_grad
-    ]
-    needed = _depended_on(results)
+    needed = _depended_on(list(_differentiable(joint).values()))
     return any(value is not None and value.number in needed for value in old)
 
 

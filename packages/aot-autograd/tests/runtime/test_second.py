@@ -346,3 +346,15 @@ def test_zeros_that_would_become_nan_where_an_input_is_gone(compiled: Any) -> No
     total.backward()
     assert x.grad is not None
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_write_without_history_to_another_input(compiled: Any) -> None:
+    def program(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        with torch.no_grad():
+            y[0].add_(1)
+        return x.sum() + x.exp().sum()
+
+    x, y = torch.ones(2, requires_grad=True), torch.ones(2, requires_grad=True)
+    (slope,) = torch.autograd.grad(compiled(program)(x, y), x, create_graph=True)
+    (second,) = torch.autograd.grad(slope.sum(), x)
+    torch.testing.assert_close(second, x.detach().exp())

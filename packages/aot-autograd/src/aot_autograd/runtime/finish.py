@@ -41,12 +41,12 @@ def finish(
             assert not plan.backward.gradient_of, "a plan with gradients needs its compiled graph"
             backward = _no_gradients
         run = training_function(plan, plan.backward, forward, backward, make, fallback)
-        if plan.opens_grad:
-            run = _with_gradients(run)
     elif plan.is_plain:
         run = forward
     else:
         run = _inference(plan, forward, make)
+    if plan.opens_grad and run is not forward:
+        run = _with_gradients(run)
     if plan.marked:
         run = unmarking(plan, run)
     if plan.forms:
