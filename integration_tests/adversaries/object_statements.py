@@ -361,7 +361,7 @@ def in_kind(random: Random, shape: Shape) -> list[str]:
             ["out.append(list(zip(o, 'abc')))"],
             ["out.append(x[o])"],
             ["out.append(x + o)"],
-            ["out.append(torch.tensor(o))"],
+            ["out.append(o.clone() if torch.is_tensor(o) else torch.tensor(o))"],  # of tensors it warns once
             ["out.append(torch.is_tensor(o) or isinstance(o, torch.Tensor))"],
             ["out.append(x.reshape(o))"],
         ]

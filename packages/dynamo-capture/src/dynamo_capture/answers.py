@@ -21,6 +21,7 @@ import torch
 from dynamo_capture import suspension
 from dynamo_capture.attributes.lookup import goes_first
 from dynamo_capture.bytecode.version import RULES
+from dynamo_capture.class_members import has_member, member
 from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY
 from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import (
@@ -87,7 +88,7 @@ def direct_codes(function: Value) -> list[CodeType]:
             return [*_codes_of(function.value), *_codes_of(substitute_for(function.value))]
         case ObjectValue():
             named = ("__call__", "forward") if issubclass(function.cls, torch.nn.Module) else ("__call__",)
-            return [code for name in named for code in _codes_of(getattr(function.cls, name, None))]
+            return [code for name in named for code in _codes_of(member(function.cls, name, None))]
     return []
 
 
@@ -99,7 +100,7 @@ def _special(value: Value, *names: str) -> list[CodeType]:
     """The code of special methods of an object of the program."""
     if not isinstance(value, ObjectValue):
         return []
-    return [code for name in names for code in _codes_of(getattr(value.cls, name, None))]
+    return [code for name in names for code in _codes_of(member(value.cls, name, None))]
 
 
 def _of_binary(caller: Frame, step: Step) -> Answer:
@@ -146,7 +147,7 @@ def _of_attribute(caller: Frame, step: Step) -> Answer:
     owner = caller.operands[0]
     if not isinstance(owner, ObjectValue) or (step.opname == "LOAD_ATTR" and step.arg & 1):
         return _NONE
-    if isinstance(getattr(owner.cls, "__getattribute__", None), types.FunctionType):
+    if isinstance(member(owner.cls, "__getattribute__", None), types.FunctionType):
         return _NONE
     found = next(
         (base.__dict__[step.argval] for base in owner.cls.__mro__ if step.argval in base.__dict__), None
@@ -156,16 +157,16 @@ def _of_attribute(caller: Frame, step: Step) -> Answer:
         return Answer(_codes_of(found.fget), suspension.attribute_answered, arguments)
     if found is not None and goes_first(found):
         return Answer(
-            _codes_of(getattr(type(found), "__get__", None)), suspension.attribute_answered, arguments
+            _codes_of(member(type(found), "__get__", None)), suspension.attribute_answered, arguments
         )
-    return Answer(_codes_of(getattr(owner.cls, "__getattr__", None)))
+    return Answer(_codes_of(member(owner.cls, "__getattr__", None)))
 
 
 def _of_stored_attribute(caller: Frame, step: Step) -> Answer:
     owner = caller.operands[0]
     if not isinstance(owner, ObjectValue):
         return _NONE
-    setter = getattr(owner.cls, "__setattr__", None)
+    setter = member(owner.cls, "__setattr__", None)
     if isinstance(setter, types.FunctionType):
         return Answer([setter.__code__])
     found = next(
@@ -173,7 +174,7 @@ def _of_stored_attribute(caller: Frame, step: Step) -> Answer:
     )
     if isinstance(found, property):
         return Answer(_codes_of(found.fset))
-    return Answer(_codes_of(getattr(type(found), "__set__", None)))
+    return Answer(_codes_of(member(type(found), "__set__", None)))
 
 
 def _of_special(name: str) -> Callable[[Frame, Step], Answer]:
@@ -209,7 +210,7 @@ def _of_next(caller: Frame, step: Step) -> Answer:
 
 def _of_truth(caller: Frame, step: Step) -> Answer:
     tested = caller.operands[0]
-    is_own = isinstance(tested, ObjectValue) and hasattr(tested.cls, "__bool__")
+    is_own = isinstance(tested, ObjectValue) and has_member(tested.cls, "__bool__")
     name, finish = ("__bool__", suspension.of_truth) if is_own else ("__len__", suspension.of_size)
     negated = Const(step.opname == "UNARY_NOT")
     return Answer(_special(tested, name), suspension.answered, (Const(finish), negated))

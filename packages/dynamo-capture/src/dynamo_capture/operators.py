@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture import containers, floats, numpy_types
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.floats import is_open
 from dynamo_capture.operator_methods import (
@@ -161,7 +162,7 @@ class Operators:
         """``sequence * n`` and ``n * sequence``: n must be an integer."""
         is_sequence = isinstance(lhs, SequenceValue) or lhs.python_type() in (str, bytes)
         times = rhs if is_sequence else lhs
-        if not hasattr(times.python_type(), "__index__"):
+        if not has_member(times.python_type(), "__index__"):
             kind = message_name(times.python_type())
             raise self._tx.raises(TypeError, f"can't multiply sequence by non-int of type {kind!r}")
 
@@ -285,7 +286,7 @@ class Operators:
         if isinstance(value, ObjectValue):
             return self._tx.calls.special(value, name, [])
         cls = value.python_type()
-        if isinstance(value, (SequenceValue, DictValue, SetValue)) and not hasattr(cls, name):
+        if isinstance(value, (SequenceValue, DictValue, SetValue)) and not has_member(cls, name):
             raise self._tx.raises(TypeError, f"bad operand type for unary {symbol}: {message_name(cls)!r}")
         computed = self._tx.numbers.compute(symbol, [value]) if isinstance(value, SymValue) else None
         if computed is not None:
@@ -448,7 +449,7 @@ def _sample(value: Value) -> tuple[Any] | None:
     if isinstance(value, Const):
         return (value.value,)
     cls = value.python_type()
-    if isinstance(value, ObjectValue) and builtin_base(cls) is object and not hasattr(cls, "__index__"):
+    if isinstance(value, ObjectValue) and builtin_base(cls) is object and not has_member(cls, "__index__"):
         return (type(message_name(cls), (), {})(),)  # whose special methods have been asked
     return (cls(),) if cls in (list, tuple, dict, set, frozenset) else None
 

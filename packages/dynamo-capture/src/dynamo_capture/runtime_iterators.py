@@ -70,8 +70,9 @@ def reversed_by_index(owner: Any, position: int) -> Iterator[Any]:
 
 def set_iterator(owner: Any, left: list[Any]) -> Iterator[Any]:
     """``iter(owner)`` where these are left; over these, where the members have another order."""
-    made = set.__iter__(owner) if isinstance(owner, set) else frozenset.__iter__(owner)
-    for _ in range(len(owner) - len(left)):
+    base: Any = set if isinstance(owner, set) else frozenset
+    made = base.__iter__(owner)
+    for _ in range(base.__len__(owner) - len(left)):
         next(made)
     rest = list(copy.copy(made))
     alike = len(rest) == len(left) and all(one is other for one, other in zip(rest, left, strict=True))

@@ -119,6 +119,111 @@ def program(x):
     a, b, c = g
     return made, caught(reversed, Negative()), caught(reversed, g), [*zip(g, reversed(h))], 10 in g, a + b + c, x + 1
 """,
+    "hints of lengths": """
+class N:
+    def __init__(self, length): self.length = length
+    def __iter__(self):
+        LOG.append("iter")
+        return iter([3, 1])
+    def __len__(self):
+        LOG.append("len")
+        if isinstance(self.length, Exception): raise self.length
+        return self.length
+class H(N):
+    __len__ = None
+    def __length_hint__(self): return N.__len__(self)
+def extended(o):
+    made = [0]
+    made.extend(o)
+    return made
+USES = [list, tuple, sorted, set, extended, lambda o: [*o], lambda o: {*o}, sum, collections.deque]
+def program(x):
+    lengths = 2, -1, "a", None, ValueError("v"), TypeError("t"), NotImplemented
+    return [caught(use, kind(length)) for kind in (N, H) for length in lengths for use in USES], x + 1
+""",
+    "metaclasses have members of their own": """
+class Meta(type):
+    def __getattr__(cls, name):
+        LOG.append(name)
+        return 12.0
+    def __iter__(cls): return iter([1])
+    def __len__(cls): return 2
+    def __getitem__(cls, index): return index
+    def __enter__(cls): return 1
+    def __exit__(cls, *args): return None
+    def __index__(cls): return 1
+    def keys(cls): return ["a"]
+class A(metaclass=Meta):
+    def __getattr__(self, name): raise AttributeError(name)
+class D(metaclass=Meta):
+    def __get__(self, obj, cls=None): return 3
+class B(metaclass=Meta):
+    d, e = D(), A()
+class T(tuple, metaclass=Meta): pass
+a, b, t = A(), B(), T((1, 2))
+def enter(o):
+    with o: pass
+def unpacked(o):
+    one, two = o
+USES = [len, list, unpacked, enter, operator.index, next, bool, lambda o: [*o], lambda o: dict(**o), lambda o: 1 in o,
+    lambda o: o[0], lambda o: [1, 2][o], lambda o: o.d, lambda o: o.missing, lambda o: {}.update(o)]
+def program(x):
+    return [caught(use, o) for o in (a, b, t) for use in USES], x + 1
+""",
+    "attributes of tensors and properties without names": """
+o = torch.tensor(3)
+Pair = collections.namedtuple("Pair", "one two")
+class E: pass
+e = E()
+V = [1]
+def delete(owner, name): delattr(owner, name)
+def program(x):
+    E.d, E.e = property(lambda self: 8), property()
+    o.__dict__["q"] = x
+    texts = [caught(lambda: o.q is x), hasattr(o, "__doc__"), hasattr(o, "none"), caught(list, o), caught(lambda: x["a"])]
+    refused = [caught(delete, e, "d"), caught(setattr, e, "d", 1), caught(getattr, e, "e"), caught(delete, Pair(1, 2), "one")]
+    return texts, refused, caught(setattr, Pair(1, 2), "one", 3), caught(setattr, V, "__class__", 4), x + 1
+""",
+    "what has no hash is no argument of an operation": """
+def program(x):
+    return caught(torch.tensor, torch.finfo(torch.float32)), caught(operator.add, x, torch.finfo(torch.float32)), x + 1
+""",
+    "named tuples with a __new__ of their own": """
+class B(collections.namedtuple("P", "a b")):
+    def __new__(cls, a, b=3):
+        LOG.append("new")
+        return super().__new__(cls, a, b)
+P = collections.namedtuple("P", "a b")
+o, p = B(1), P(1, 2)
+def program(x):
+    refused = caught(operator.add, o, x), caught(operator.add, x, o)
+    return refused, copy.copy(o) == o, copy.copy(p) is p, copy.copy(p), copy.deepcopy(p), x + 1
+""",
+    "copies of what is known": """
+LOCK = torch.finfo(torch.float32)
+PAIR = (1, "a")
+def program(x):
+    values = LOCK, torch.float32, print, len, PAIR, Ellipsis, range(3), collections, int
+    return [(caught(copy.copy, v) is v, caught(copy.deepcopy, v) is v) for v in values], caught(copy.copy, LOCK), x + 1
+""",
+    "operands of classes made from list": """
+class L(list): pass
+class T(tuple): pass
+def program(x):
+    return caught(operator.add, x, L([1, 2])), caught(operator.add, T((1,)), x), x + 1
+""",
+    "containers with lengths of their own": """
+class S(set):
+    def __len__(self): return None
+class L(list):
+    def __len__(self): return None
+def program(x):
+    s, l = S([1]), L([1, 2])
+    made = [iter(s), enumerate(s), iter(l)]
+    next(made[2])
+    print(x.sum() > 1e9)
+    return made, next(made[2]), x + 1
+""",
     "tuples with methods of their own": """
 class T(tuple):
     def __getitem__(self, index): return 10 * index if isinstance(index, int) else tuple.__getitem__(self, index)

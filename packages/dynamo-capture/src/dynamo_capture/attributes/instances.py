@@ -19,7 +19,9 @@ from dynamo_capture.attributes.lookup import (
     has_guardable_dict,
     instance_dict_of,
     is_property,
+    refuse_property,
 )
+from dynamo_capture.class_members import member
 from dynamo_capture.errors import GraphBreak, UserRaise
 from dynamo_capture.runtime import C_SLOTS, builtin_base
 from dynamo_capture.type_names import message_name
@@ -145,9 +147,7 @@ class InstanceAttributes(Lookup):
         tx = self._tx
         if is_property(found):
             if found.fget is None:
-                raise tx.raises(
-                    AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no getter"
-                )
+                raise refuse_property(tx, found, obj.cls, "__get__")
             return tx.calls.call_known(Const(found.fget), [obj], {})
         if isinstance(found, C_SLOTS):
             if issubclass(obj.cls, BaseException) and (name in _OF_EXCEPTIONS or obj.real is None):
@@ -167,7 +167,7 @@ class InstanceAttributes(Lookup):
             made = tx.wrap(real, AttrSource(obj.source, name)) if obj.source is not None else tx.known(real)
             obj.reads[name] = made
             return made
-        fields = getattr(obj.cls, "_fields", ())
+        fields = member(obj.cls, "_fields", ())
         if name in fields and isinstance(obj.base, TupleValue):
             return obj.base.item(tx, fields.index(name))
         getter = self.in_class(type(found), "__get__")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import guards
+from dynamo_capture.class_members import has_member
+from dynamo_capture.errors import UserRaise
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.runtime import instance_dict
 from dynamo_capture.sources import known_object
@@ -60,7 +62,7 @@ class Lookup:
         """What the lookup in ``cls`` found has been relied on. Plain data is guarded where it is read."""
         if all(map(is_immutable, cls.__mro__)):
             return
-        plain = not (hasattr(type(found), "__get__") or is_identity(found))
+        plain = not (_has(type(found), "__get__") or is_identity(found))
         if not (plain or is_immutable(type(found))):  # a descriptor of the program: what kind of one
             for special in ("__get__", "__set__", "__delete__"):
                 self.in_class(type(found), special)
@@ -144,13 +146,20 @@ def dict_item(source: Source, name: str) -> ItemSource:
 def goes_first(found: Any) -> bool:
     """Whether a class attribute is read before what the object itself has: a data descriptor with a getter."""
     kind = type(found)
-    return hasattr(kind, "__get__") and is_data_descriptor(found)
+    return _has(kind, "__get__") and is_data_descriptor(found)
 
 
 def is_data_descriptor(found: Any) -> bool:
     """Whether a class attribute takes over the setting of the attribute: it has ``__set__`` or ``__delete__``."""
     kind = type(found)
-    return hasattr(kind, "__set__") or hasattr(kind, "__delete__")
+    return _has(kind, "__set__") or _has(kind, "__delete__")
+
+
+def refuse_property(tx: Trace, found: Any, cls: type, special: str, *given: Any) -> UserRaise:
+    """What a property without a getter, setter or deleter raises for an instance of ``cls``, in its own words."""
+    blank = type(cls.__name__, (), {"__qualname__": cls.__qualname__})()
+    tx.fold(lambda: getattr(property, special)(found, blank, *given))
+    raise AssertionError("a property that does what it cannot")
 
 
 def is_property(found: Any) -> bool:
@@ -162,3 +171,8 @@ def is_property(found: Any) -> bool:
             getattr(kind, name) is getattr(property, name) for name in ("__get__", "__set__", "__delete__")
         )
     )
+
+
+def _has(kind: type, special: str) -> bool:
+    """As ``has_member``, without a search in Python for classes without a metaclass of the program."""
+    return hasattr(kind, special) if type(kind) is type else has_member(kind, special)

@@ -15,6 +15,7 @@ from dynamo_capture.attributes.lookup import (
     instance_dict_of,
     is_property,
 )
+from dynamo_capture.class_members import has_member, member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.runtime import C_SLOTS
@@ -47,7 +48,7 @@ class MadeAttributes(Lookup):
         if name == "__class__":
             return Const(cls)
         found = self.in_class(cls, name)
-        fields = getattr(cls, "_fields", None)
+        fields = member(cls, "_fields", None)
         if (
             fields is not None
             and name in fields
@@ -76,7 +77,7 @@ class MadeAttributes(Lookup):
             return Const(cls).get_attr(self._tx, name)
         if isinstance(found, C_METHODS):
             return BuiltinMethod(owner, name)
-        if not hasattr(type(found), "__get__") and (name == "__doc__" or is_known(found)):
+        if not has_member(type(found), "__get__") and (name == "__doc__" or is_known(found)):
             return self._tx.known(found)
         raise owner.unsupported(f"reading the attribute {name!r}")
 

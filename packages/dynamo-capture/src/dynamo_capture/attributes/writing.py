@@ -15,6 +15,7 @@ from dynamo_capture.attributes.lookup import (
     instance_dict_of,
     is_data_descriptor,
     is_property,
+    refuse_property,
 )
 from dynamo_capture.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.errors import GraphBreak
@@ -51,9 +52,7 @@ class WrittenAttributes(ModuleAttributes):
         found = self.in_class(obj.cls, name)
         if is_property(found):
             if found.fset is None:
-                raise self._tx.raises(
-                    AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no setter"
-                )
+                raise refuse_property(self._tx, found, obj.cls, "__set__", None)
             self._tx.calls.call_known(Const(found.fset), [obj, value], {})
             return
         if found is not ABSENT and self._changed_by_descriptor(obj, found, "__set__", [value]):
@@ -112,9 +111,7 @@ class WrittenAttributes(ModuleAttributes):
         found = self.in_class(obj.cls, name)
         if is_property(found):
             if found.fdel is None:
-                raise tx.raises(
-                    AttributeError, f"property {name!r} of {obj.cls.__qualname__!r} object has no deleter"
-                )
+                raise refuse_property(tx, found, obj.cls, "__delete__")
             tx.calls.call_known(Const(found.fdel), [obj], {})
             return
         if found is not ABSENT and self._changed_by_descriptor(obj, found, "__delete__", []):

@@ -11,6 +11,7 @@ from dynamo_capture import floats, numpy_types
 from dynamo_capture.calls.registry import handles, pure
 from dynamo_capture.calls.slots import attribute_name, refuse
 from dynamo_capture.calls.texts import text_of
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.floats import is_open
 from dynamo_capture.operator_methods import check_metaclass
@@ -43,6 +44,7 @@ from dynamo_capture.values import (
     size_value,
 )
 from dynamo_capture.values.instance_dict import InstanceDictValue
+from dynamo_capture.values.length_hints import items_after_hint
 from dynamo_capture.values.special_results import length_from
 from fx_interface.symbols import Expr, maximum, minimum
 
@@ -191,8 +193,10 @@ def next_item(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if isinstance(value, IteratorValue):
             tx.effects.advances(value)
             return value.next(tx)
-        if not isinstance(value, ObjectValue):
+        if not has_member(value.python_type(), "__next__"):
             raise tx.raises(TypeError, f"{message_name(value.python_type())!r} object is not an iterator")
+        if not isinstance(value, ObjectValue):
+            raise value.unsupported("asking for the next item")
         return tx.calls.special(value, "__next__", [])
     except IteratorStop as stop:
         if len(args) > 1:
@@ -361,7 +365,7 @@ def _flag(tx: Trace, value: Value) -> bool:
 
 @handles(sorted)
 def sorted_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = args[0].unpack(tx)
+    items = items_after_hint(tx, args[0])
     key = kwargs.get("key", NONE)
     ranks = items if is_none(key) else [key.call(tx, [item], {}) for item in items]
     reverse = "reverse" in kwargs and _flag(tx, kwargs["reverse"])

@@ -15,6 +15,7 @@ import torch
 import guards
 from dynamo_capture.attributes.lookup import LIBRARIES
 from dynamo_capture.calls.slots import call_slot
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.parameters import Parameters
 from dynamo_capture.values import NONE, Const, DictValue, ListValue, ObjectValue, SetValue, TupleValue, Value
@@ -56,7 +57,7 @@ def construct_plainly(tx: Trace, owner: Const, args: list[Value], kwargs: dict[s
         maker = maker.__func__
     if isinstance(maker, types.FunctionType):
         if (
-            hasattr(cls, "_fields")
+            has_member(cls, "_fields")
             and issubclass(cls, tuple)
             and keeps_tuple_methods(cls)
             and "_make" in dir(cls)

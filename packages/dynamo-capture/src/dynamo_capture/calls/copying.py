@@ -10,7 +10,9 @@ import torch
 
 import guards
 from dynamo_capture.calls.registry import handles
+from dynamo_capture.class_members import member
 from dynamo_capture.errors import GraphBreak
+from dynamo_capture.known_objects import PLAIN
 from dynamo_capture.runtime import builtin_base
 from dynamo_capture.values import (
     Const,
@@ -38,8 +40,12 @@ _Memo = dict[int | tuple[str, int], Value]
 @handles(copy.copy)
 def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
-    if isinstance(value, (Const, TupleValue)):
+    if type(value) is Const and type(value.value) not in PLAIN:
+        return tx.known(tx.fold(lambda: copy.copy(value.value)))
+    if isinstance(value, Const):
         return value
+    if isinstance(value, TupleValue):
+        return _copy_of_tuple(value)
     if type(value) is TensorValue and not value.meta.requires_grad and not value.attrs:
         return value.get_attr(tx, "data")
     if isinstance(value, ListValue):
@@ -66,6 +72,16 @@ def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
     raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
 
 
+def _copy_of_tuple(value: TupleValue) -> Value:
+    """A tuple is its own copy; one of another class is made anew, by the class."""
+    if value.cls is tuple:
+        return value
+    maker = member(value.cls, "__new__")
+    if maker is not tuple.__new__ and not str(getattr(maker, "__module__", "")).startswith("namedtuple_"):
+        raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}, whose class has its own __new__")
+    return TupleValue(list(value.items), value.cls)
+
+
 @handles(copy.deepcopy)
 def deep_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _deep_copy(tx, args[0], {})
@@ -81,10 +97,16 @@ def _deep_copy(tx: Trace, value: Value, memo: _Memo) -> Value:
     if known is not None:
         return known
     match value:
+        case Const() if type(value) is Const and type(value.value) not in PLAIN:
+            return tx.known(tx.fold(lambda: copy.deepcopy(value.value)))
         case Const() | SymValue() | FunctionValue():
             return value
         case TupleValue():
-            return TupleValue([_deep_copy(tx, item, memo) for item in value.items], value.cls)
+            items = [_deep_copy(tx, item, memo) for item in value.items]
+            is_same = value.cls is tuple and all(
+                tx.force(copied) is tx.force(item) for copied, item in zip(items, value.items, strict=True)
+            )
+            return value if is_same else TupleValue(items, value.cls)
         case ListValue():
             memo[id(value)] = made_list = value.like([])
             made_list.items = [_deep_copy(tx, item, memo) for item in value.items]

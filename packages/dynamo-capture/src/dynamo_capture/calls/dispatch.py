@@ -53,6 +53,7 @@ from dynamo_capture.calls.slots import call_slot, refuse
 from dynamo_capture.calls.stock_marks import without_stock_marks
 from dynamo_capture.calls.texts import REPR_WRAPPERS, wrapped_repr
 from dynamo_capture.calls.torch_functions import is_leaf_function, is_torch_builtin
+from dynamo_capture.class_members import has_member
 from dynamo_capture.controls import SKIP_MARK, has_constant_result, is_allowed_in_graph, skip_reason
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.known_objects import is_known
@@ -326,7 +327,9 @@ class Calls:
             if value.cls is tuple:
                 return tuple(items)
             try:
-                return value.cls(*items) if hasattr(value.cls, "_fields") else value.cls(items)
+                return (
+                    tuple.__new__(value.cls, items) if has_member(value.cls, "_fields") else value.cls(items)
+                )
             except TypeError:  # a class that makes no instances, as that of ``sys.version_info``
                 raise NotConstant(value.describe()) from None
         if isinstance(value, DictValue) and value.cls is dict:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.attributes.lookup import LIBRARIES
 from dynamo_capture.calls.registry import handles, pure
+from dynamo_capture.class_members import has_member
 from dynamo_capture.controls import graph_break
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.operator_methods import BINARY, COMPARE
@@ -142,7 +143,7 @@ for _symbol, (_function, _, _) in COMPARE.items():
 def _check_sequence(tx: Trace, value: Value) -> None:
     """What is to be joined to another is a sequence as C sees it: it has items, and is no dict."""
     kind = value.python_type()
-    if not hasattr(kind, "__getitem__") or issubclass(kind, dict):
+    if not has_member(kind, "__getitem__") or issubclass(kind, dict):
         raise tx.raises(TypeError, f"'{kind.__name__}' object can't be concatenated")
 
 

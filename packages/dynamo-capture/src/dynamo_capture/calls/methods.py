@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.calls.binding import by_position
 from dynamo_capture.calls.signatures import METHOD_KINDS, takes
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.opcodes.building import mapping_entries
 from dynamo_capture.torch_polyfills import substitute_for
@@ -301,7 +302,7 @@ def dict_update(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str
 def _pairs(tx: Trace, source: Value) -> list[list[Value]]:
     """Keys and values of a mapping or of an iterable of pairs."""
     kind = source.python_type()
-    if hasattr(kind, "keys"):
+    if has_member(kind, "keys"):
         return mapping_entries(tx, source)
     pairs = []
     for index, pair in enumerate(source.unpack(tx)):

@@ -10,6 +10,7 @@ import torch
 
 from dynamo_capture.calls.registry import handles
 from dynamo_capture.calls.slots import refuse
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
@@ -52,14 +53,16 @@ def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
             raise refuse(tx, value.cls, "__len__")
         return IndexIterator(value, value.length(tx))
     kind = value.python_type()
-    if not hasattr(kind, "__reversed__") and not (hasattr(kind, "__len__") and hasattr(kind, "__getitem__")):
+    if not has_member(kind, "__reversed__") and not (
+        has_member(kind, "__len__") and has_member(kind, "__getitem__")
+    ):
         raise tx.raises(TypeError, f"{message_name(kind)!r} object is not reversible")
     if isinstance(value, Const) and isinstance(value.value, range):
         return RangeIterator(value.value[::-1])
     made: type = reversed
     if isinstance(value, DictView):
         made = type(reversed(value.like([])))
-    elif hasattr(kind, "__reversed__") and isinstance(value, (ListValue, DictValue)):
+    elif has_member(kind, "__reversed__") and isinstance(value, (ListValue, DictValue)):
         made = type(reversed(value.cls()))
     is_kept = isinstance(value, (Const, SequenceValue, DictValue, DictView, ObjectValue))
     return SequenceIterator(value.unpack(tx)[::-1], made, value if is_kept else None)

@@ -7,6 +7,7 @@ import types
 from typing import TYPE_CHECKING
 
 from dynamo_capture import runtime
+from dynamo_capture.class_members import has_member
 from dynamo_capture.codegen.makers import makes
 from dynamo_capture.values import (
     Const,
@@ -32,7 +33,7 @@ def tuple_(to: Reconstruction, value: TupleValue) -> None:
     """Tuples, named tuples, ``torch.Size`` and torch's result tuples."""
     if value.cls is tuple:
         to.push_tuple(value.items)
-    elif hasattr(value.cls, "_fields"):
+    elif has_member(value.cls, "_fields"):
         to.call(value.cls._make, lambda: to.push_tuple(value.items))  # type: ignore[attr-defined]
     else:
         to.call(value.cls, lambda: to.push_tuple(value.items))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.version import RULES
+from dynamo_capture.class_members import has_member, member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.type_names import message_name
@@ -28,6 +29,7 @@ from dynamo_capture.values import (
     make_slice,
 )
 from dynamo_capture.values.condition import DataCondition
+from dynamo_capture.values.length_hints import items_after_hint
 from dynamo_capture.values.proxy import ProxyValue
 from dynamo_capture.values.tensor import PLAIN_CLASSES
 
@@ -107,7 +109,7 @@ def list_extend(frame: Frame, step: Step) -> None:
         kind = message_name(value.python_type())
         raise tx.raises(TypeError, f"Value after * must be an iterable, not {kind}")
     tx.effects.mutates(owner)
-    owner.items.extend(value.unpack(tx))
+    owner.items.extend(items_after_hint(tx, value))
 
 
 def is_iterable(value: Value) -> bool:
@@ -115,7 +117,7 @@ def is_iterable(value: Value) -> bool:
     if isinstance(value, IteratorValue):
         return True
     kind = value.python_type()
-    return getattr(kind, "__iter__", None) is not None or hasattr(kind, "__getitem__")
+    return member(kind, "__iter__", None) is not None or has_member(kind, "__getitem__")
 
 
 @opcode("SET_ADD")
@@ -154,7 +156,7 @@ def mapping_entries(tx: Trace, value: Value) -> list[list[Value]]:
         return [[key, value.get_item(tx, key)] for key in keys]
     if isinstance(value, Const) and hasattr(value.value, "keys"):
         return [[tx.known(key), tx.known(value.value[key])] for key in value.value]
-    if hasattr(value.python_type(), "keys"):
+    if has_member(value.python_type(), "keys"):
         raise value.unsupported("reading as a mapping")
     raise tx.raises(TypeError, f"{message_name(value.python_type())!r} object is not a mapping")
 
@@ -173,7 +175,7 @@ def dict_merge(frame: Frame, step: Step) -> None:
     tx, value = frame.tx, frame.stack.pop()
     owner = frame.stack[-step.arg]
     called = frame.stack[-step.arg - (2 if RULES.null_before_callable else 3)]
-    if not hasattr(value.python_type(), "keys"):
+    if not has_member(value.python_type(), "keys"):
         kind = message_name(value.python_type())
         text = f"{name_of_callable(tx, called)} argument after ** must be a mapping, not {kind}"
         raise tx.raises(TypeError, text)
@@ -217,7 +219,7 @@ def unpack_exactly(tx: Trace, value: Value, count: int) -> list[Value]:
 
 def _check_iterable(tx: Trace, value: Value) -> None:
     kind = value.python_type()
-    if not hasattr(kind, "__iter__") and not hasattr(kind, "__getitem__"):
+    if not has_member(kind, "__iter__") and not has_member(kind, "__getitem__"):
         raise tx.raises(TypeError, f"cannot unpack non-iterable {message_name(kind)} object")
 
 

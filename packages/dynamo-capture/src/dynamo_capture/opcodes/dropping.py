@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Lazy, ObjectValue, Value
 from fx_interface.source import LocalSource
@@ -31,9 +32,9 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
     held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
     if held.count(value.source) > 1:
         return
-    if cls.__weakrefoffset__ or cls is GeneratorType or hasattr(cls, "__del__"):
+    if cls.__weakrefoffset__ or cls is GeneratorType or has_member(cls, "__del__"):
         frame.tx.guards.type_is(value.source, cls)
-    if cls is GeneratorType or hasattr(cls, "__del__"):
+    if cls is GeneratorType or has_member(cls, "__del__"):
         raise GraphBreak("CAP240", f"an object of {cls.__name__}, which has a finalizer, is dropped")
     if weakref.getweakrefcount(real) or value.source in frame.tx.weakly_referenced:
         raise GraphBreak("CAP240", f"an object of {cls.__name__}, which is weakly referenced, is dropped")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from dynamo_capture import tracebacks
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.opcodes.registry import opcode
 from dynamo_capture.type_names import message_name
@@ -92,7 +93,7 @@ def before_with(frame: Frame, step: Step) -> None:
 def _special(frame: Frame, manager: Value, name: str, missed: str) -> Value:
     """A method of a context manager, looked up on its class."""
     kind = manager.python_type()
-    if not hasattr(kind, name):
+    if not has_member(kind, name):
         text = f"{message_name(kind)!r} object does not support the context manager protocol{missed}"
         raise frame.tx.raises(TypeError, text)
     return frame.tx.calls.bound_special(manager, name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture import numpy_types
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.tensors.contents import is_part_of_outcome, known_content
@@ -98,6 +99,8 @@ class Arguments:
                 raise _refusal(value)
             if type(known) is slice:
                 return (slice, tuple([(type(b), b) for b in (known.start, known.stop, known.step)]))
+            if type(known).__hash__ is None:
+                raise _refusal(value)
             return (
                 known
                 if known is None
@@ -164,7 +167,8 @@ def _refusal(value: Value) -> GraphBreak:
 
 
 def rebuilt(cls: type, items: list[Any]) -> Any:
-    return cls(*items) if hasattr(cls, "_fields") else tuple(items)
+    """A named tuple of these items, past a ``__new__`` of the program; a plain tuple for other classes."""
+    return tuple.__new__(cls, items) if has_member(cls, "_fields") else tuple(items)
 
 
 def _sign(value: Any) -> Any:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import inspect
 import types
-from typing import Any
 
 import torch
 
 import guards
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.per_class import once_per_class
 from dynamo_capture.sources import TensorAttributeSource
@@ -95,10 +95,10 @@ class TensorAttributes(Operations):
                 return tx.wrap(source.step(owner.real), source)
             case "grad_dtype":
                 self._is_leaf(owner)
-        found = _in_tensor_class(owner.meta.cls, name)
+        found = guards.class_lookup(owner.meta.cls, name)
         if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
             return BuiltinMethod(owner, name)
-        if found is None:
+        if found is guards.ABSENT:
             return self._instance_attribute(owner, name)
         if isinstance(found, (property, types.GetSetDescriptorType)):
             check_is_known(name)
@@ -146,7 +146,7 @@ class TensorAttributes(Operations):
     def own_attribute(self, owner: TensorValue, name: str) -> Value:
         tx, cls = self._tx, owner.meta.cls
         found = tx.attributes.in_class(cls, name)
-        if not hasattr(type(found), "__set__") and owner.real is not None:
+        if not has_member(type(found), "__set__") and owner.real is not None:
             if name in vars(owner.real):
                 return self._instance_attribute(owner, name)
             if owner.source is not None:
@@ -159,7 +159,7 @@ class TensorAttributes(Operations):
             return tx.calls.call_known(Const(found.fget), [owner], {})
         if isinstance(found, types.MemberDescriptorType):
             return self._slot(owner, name, found)
-        if hasattr(type(found), "__set__"):
+        if has_member(type(found), "__set__"):
             raise GraphBreak("CAP214", f"the descriptor {name} of a tensor subclass")
         return Const(cls).get_attr(tx, name)
 
@@ -175,6 +175,11 @@ class TensorAttributes(Operations):
 
     def _instance_attribute(self, owner: TensorValue, name: str) -> Value:
         if owner.real is not None and owner.source is not None:
+            space = self._tx.wrapping.value_of(vars(owner.real))
+            if space is not None and self._tx.effects.has_changed(space):
+                raise GraphBreak(
+                    "CAP214", "an attribute of a tensor is read, whose dictionary has been changed"
+                )
             if name in vars(owner.real):
                 return self._tx.wrap(
                     vars(owner.real)[name], ItemSource(InstanceDictSource(owner.source), name)
@@ -200,7 +205,7 @@ class TensorAttributes(Operations):
         if name == "data" and self._tx.force(value) is owner:  # ``module.to(dtype)`` that has nothing to do
             return
         is_grad = name == "grad" and self._is_leaf(owner) and _may_be_grad(owner, self._tx.force(value))
-        if not is_grad and _in_tensor_class(owner.meta.cls, name) is not None:
+        if not is_grad and has_member(owner.meta.cls, name):
             raise GraphBreak("CAP208", f"the attribute {name!r} of a tensor is set")
         if owner.attrs is None:
             owner.attrs = {}
@@ -226,10 +231,3 @@ def _may_be_grad(owner: TensorValue, value: Value) -> bool:
     one, other = owner.meta.spec, value.meta.spec
     alike = (one.sizes, one.dtype, one.device) == (other.sizes, other.dtype, other.device)
     return alike and not value.meta.requires_grad and value.meta.cls is torch.Tensor
-
-
-def _in_tensor_class(cls: type, name: str) -> Any:
-    for base in cls.__mro__:
-        if name in base.__dict__:
-            return base.__dict__[name]
-    return None

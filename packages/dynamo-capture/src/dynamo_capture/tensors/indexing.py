@@ -28,8 +28,8 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
     """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
-    if any(_is_fraction(tx, item) for item in items):
-        raise GraphBreak("CAP206", "an index is a number of numpy, and no integer")
+    if any(_is_refused(tx, item) for item in items):
+        raise GraphBreak("CAP206", "an index is a text, or a number of numpy that is no integer")
     lists = [place for place, item in enumerate(items) if _is_list_from_data(tx, item)]
     for place in lists:
         items[place] = tx.tensors.call_function(torch.tensor, [items[place]], {})
@@ -53,12 +53,13 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
     return owner, TupleValue(rest) if rest else None
 
 
-def _is_fraction(tx: Trace, item: Value) -> bool:
-    """Whether an index is a number of numpy that is no integer, or a list with one: torch refuses it by its class."""
+def _is_refused(tx: Trace, item: Value) -> bool:
+    """Whether an index is a number of numpy that is no integer, or a list with one, which torch refuses by its class;
+    or a text, of which it warns before."""
     if isinstance(item, ListValue):
-        return any(_is_fraction(tx, tx.force(part)) for part in item.items)
+        return any(_is_refused(tx, tx.force(part)) for part in item.items)
     known = item.value if isinstance(item, Const) and not isinstance(item, RuntimeFloat) else None
-    return isinstance(known, numpy_types.SCALARS) and known.dtype.kind in "fc"  # type: ignore[attr-defined]
+    return type(known) is str or (isinstance(known, numpy_types.SCALARS) and known.dtype.kind in "fc")  # type: ignore[attr-defined]
 
 
 def _is_list_from_data(tx: Trace, item: Value) -> bool:

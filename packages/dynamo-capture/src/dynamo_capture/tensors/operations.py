@@ -37,7 +37,7 @@ from dynamo_capture.tensors.state import State
 from dynamo_capture.tensors.torchs_members import BY_METHOD_ONLY
 from dynamo_capture.tensors.writes import is_own_memory, may_be_refused
 from dynamo_capture.torch_polyfills import substitute_for
-from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
+from dynamo_capture.values import Const, ObjectValue, TensorMeta, TensorValue, Value
 from dynamo_capture.values.dice import DiceValue
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
@@ -352,6 +352,8 @@ class Operations(Results):
         if _NO_DATA in str(error):
             return GraphBreak("CAP201", f"the content of a tensor is needed: {name} reads it")
         if isinstance(error, AttributeError) and isinstance(error.obj, _STAND_INS):
+            return GraphBreak("CAP206", f"{name}: {error}")
+        if any(isinstance(value, ObjectValue) for value in args):  # what stands for one is of another class
             return GraphBreak("CAP206", f"{name}: {error}")
         if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
             return GraphBreak("CAP217", f"{name}: {tx.env.unanswered.what}")

@@ -17,6 +17,7 @@ import torch
 from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.calls.registry import handles, pure
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.per_class import once_per_class
 from dynamo_capture.sources import TensorAttributeSource
@@ -281,7 +282,7 @@ class OverriddenTensors(WrapperTensors):
                 inner = [cls] if cls is not torch.Tensor and overrides(cls) else ()
             elif kind is TupleValue or kind is ListValue:
                 inner = self.overriding([self._tx.force(item) for item in value.items])  # type: ignore[attr-defined]
-            elif kind is ObjectValue and hasattr(value.python_type(), "__torch_function__"):
+            elif kind is ObjectValue and has_member(value.python_type(), "__torch_function__"):
                 inner = [value.python_type()]
             else:
                 continue

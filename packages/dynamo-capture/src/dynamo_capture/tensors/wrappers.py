@@ -12,6 +12,7 @@ from torch._ops import OpOverload
 import guards
 from dynamo_capture.attributes.lookup import ABSENT
 from dynamo_capture.calls.modes import set_grad
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.regions.body import Body
 from dynamo_capture.regions.stretch import Stretch
@@ -163,7 +164,7 @@ class WrapperTensors(TensorAttributes):
         found = self._tx.attributes.in_class(owner.meta.cls, name)
         setter = self._tx.attributes.in_class(owner.meta.cls, "__setattr__")
         is_slot = isinstance(found, types.MemberDescriptorType)
-        if isinstance(setter, types.FunctionType) or (hasattr(type(found), "__set__") and not is_slot):
+        if isinstance(setter, types.FunctionType) or (has_member(type(found), "__set__") and not is_slot):
             if hasattr(torch.Tensor, name) and not isinstance(setter, types.FunctionType):
                 super().set_attr(owner, name, value)
                 return

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.class_members import has_member, member
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.type_names import has_sequence_slots, message_name
 
@@ -44,11 +45,13 @@ class Value:
 
     def set_attr(self, tx: Trace, name: str, value: Value) -> None:
         """``x.name = value``."""
-        raise self._fixed_attribute(tx, name, f"setting the attribute {name!r}")
+        if name == "__class__":
+            raise self.unsupported("changing the class")
+        raise self._fixed_attribute(tx, name, "setting", "can't set attribute")
 
     def del_attr(self, tx: Trace, name: str) -> None:
         """``del x.name``."""
-        raise self._fixed_attribute(tx, name, f"deleting the attribute {name!r}")
+        raise self._fixed_attribute(tx, name, "deleting", "can't delete attribute")
 
     def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``x(*args, **kwargs)``."""
@@ -73,7 +76,7 @@ class Value:
 
     def del_item(self, tx: Trace, key: Value) -> None:
         """``del x[key]``."""
-        is_index = has_sequence_slots(self.python_type()) and hasattr(key.python_type(), "__index__")
+        is_index = has_sequence_slots(self.python_type()) and has_member(key.python_type(), "__index__")
         refuses = "doesn't" if is_index else "does not"
         raise self._lacking(
             tx, "__delitem__", "deleting an item", f"{{name!r}} object {refuses} support item deletion"
@@ -108,16 +111,16 @@ class Value:
             return tx.raises(TypeError, text.format(name=message_name(cls)))
         return self.unsupported(what)
 
-    def _fixed_attribute(self, tx: Trace, name: str, what: str) -> Exception:
+    def _fixed_attribute(self, tx: Trace, name: str, what: str, refused: str) -> Exception:
         """AttributeError where instances of the class have no attributes of their own; else a graph break."""
         cls = self.python_type()
         if cls.__module__ == "builtins" and cls.__dictoffset__ == 0:
             known = any(name in base.__dict__ for base in cls.__mro__)
             text = f"attribute {name!r} is read-only" if known else f"has no attribute {name!r}"
             return tx.raises(AttributeError, f"{message_name(cls)!r} object {text}")
-        if name in getattr(cls, "_fields", ()):
-            return tx.raises(AttributeError, "can't set attribute")
-        return self.unsupported(what)
+        if name in member(cls, "_fields", ()):
+            return tx.raises(AttributeError, refused)
+        return self.unsupported(f"{what} the attribute {name!r}")
 
     def unsupported(self, what: str) -> GraphBreak:
         """The graph break for an operation that this kind of value does not have."""

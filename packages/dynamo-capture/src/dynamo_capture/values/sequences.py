@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import NotConstant
 from dynamo_capture.per_class import once_per_class
 from dynamo_capture.type_names import message_name
@@ -96,7 +97,7 @@ def keeps_tuple_methods(cls: type) -> bool:
     own = (
         name for base in cls.__mro__ if base not in known for name in _TUPLE_METHODS if name in base.__dict__
     )
-    plain = cls.__dictoffset__ == 0 or hasattr(cls, "_fields")
+    plain = cls.__dictoffset__ == 0 or has_member(cls, "_fields")
     return plain and not any(isinstance(getattr(cls, name), types.FunctionType) for name in own)
 
 
@@ -216,7 +217,9 @@ class ListValue(SequenceValue):
                     self.items.append(source.next(tx))
                     self.trim()
             return
-        self.append(tx, source.unpack(tx))
+        from dynamo_capture.values.length_hints import items_after_hint
+
+        self.append(tx, items_after_hint(tx, source) if self.cls is list else source.unpack(tx))
 
     def trim(self) -> None:
         """A deque that has got too long loses items at its left end."""

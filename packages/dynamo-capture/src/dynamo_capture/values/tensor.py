@@ -151,6 +151,8 @@ class TensorValue(Value):
 
         rely_on(tx, "__iter__")
         tx.tensors.check_special(self, "__iter__")
+        if not self.meta.spec.sizes:
+            raise tx.raises(TypeError, "iteration over a 0-d tensor")
         if tx.tensors.modes or (not tx.tensors.disabled and tx.tensors.overriding([self])):
             return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
         return tx.tensors.call_method(self, "unbind", [], {}).iterate(tx)

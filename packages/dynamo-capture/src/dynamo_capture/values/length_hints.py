@@ -1,0 +1,54 @@
+"""The hint that Python asks for before it makes a list or a tuple of what an object gives.
+
+list(o)      # iter(o), then o.__len__() or o.__length_hint__(), then the items
+"""
+
+from __future__ import annotations
+
+import operator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.errors import UserRaise
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.objects import ObjectValue
+from dynamo_capture.values.special_results import length_from
+from guards import class_lookup
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+def items_after_hint(tx: Trace, value: Value) -> list[Value]:
+    """The items of an iterable for a list or a tuple."""
+    if not isinstance(value, ObjectValue):
+        return value.unpack(tx)
+    iterator = value.iterate(tx)
+    _ask_for_hint(tx, value)
+    return iterator.drain(tx)
+
+
+def _ask_for_hint(tx: Trace, value: ObjectValue) -> None:
+    for name in ("__len__", "__length_hint__"):
+        if not isinstance(class_lookup(value.cls, name), FunctionType):
+            continue
+        try:
+            answer = tx.calls.special(value, name, [])
+            if name == "__len__":
+                length_from(tx, answer)
+                return
+        except UserRaise as raised:
+            if not issubclass(raised.value.python_type(), TypeError):
+                raise
+            continue
+        if not (isinstance(answer, Const) and answer.value is NotImplemented):
+            _check_hint(tx, tx.constant(answer))
+
+
+def _check_hint(tx: Trace, answer: Any) -> None:
+    class Hinted:
+        def __length_hint__(self) -> Any:
+            return answer
+
+    tx.fold(lambda: operator.length_hint(Hinted()))
