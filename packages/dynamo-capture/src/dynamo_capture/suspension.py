@@ -12,7 +12,6 @@ from types import FunctionType
 from typing import Any
 
 from dynamo_capture import _eval_frame
-from dynamo_capture.class_members import has_member
 
 
 class Suspended:
@@ -61,7 +60,7 @@ def attribute_answered(call: Callable[[], Any], owner: Any, name: str) -> Any:
     try:
         answer = call()
     except AttributeError as error:
-        if not has_member(type(owner), "__getattr__"):
+        if not hasattr(type(owner), "__getattr__"):
             leave(error)
             raise
         answer = End
@@ -98,7 +97,7 @@ def of_left_operand(answer: Any, reflected: str, symbol: str, lhs: Any, rhs: Any
     """``lhs symbol rhs``, the left operand having been asked, and not to be preferred the right one."""
     if answer is not NotImplemented:
         return answer
-    if type(lhs) is not type(rhs) and has_member(type(rhs), reflected):
+    if type(lhs) is not type(rhs) and hasattr(type(rhs), reflected):
         answer = getattr(type(rhs), reflected)(rhs, lhs)
         if answer is not NotImplemented:
             return answer
@@ -110,7 +109,7 @@ def of_comparison(answer: Any, reflected: str, symbol: str, lhs: Any, rhs: Any) 
     """The same for a comparison, whose last resort is identity."""
     if answer is not NotImplemented:
         return answer
-    if has_member(type(rhs), reflected):
+    if hasattr(type(rhs), reflected):
         answer = getattr(type(rhs), reflected)(rhs, lhs)
         if answer is not NotImplemented:
             return answer
@@ -129,7 +128,7 @@ def of_membership(answer: Any, negated: bool) -> bool:
 
 def of_iteration(answer: Any) -> Iterator[Any]:
     """``iter``."""
-    if not has_member(type(answer), "__next__"):
+    if not hasattr(type(answer), "__next__"):
         raise TypeError(f"iter() returned non-iterator of type {type(answer).__name__!r}")
     return answer  # type: ignore[no-any-return]
 

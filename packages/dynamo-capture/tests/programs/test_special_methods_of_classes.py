@@ -206,6 +206,23 @@ def program(x):
     values = LOCK, torch.float32, print, len, PAIR, Ellipsis, range(3), collections, int
     return [(caught(copy.copy, v) is v, caught(copy.deepcopy, v) is v) for v in values], caught(copy.copy, LOCK), x + 1
 """,
+    "attributes that are items": """
+class D(dict):
+    __setattr__ = dict.__setitem__
+    __delattr__ = dict.__delitem__
+    __getattr__ = dict.__getitem__
+d = D(a=1)
+WATCHED = {"log": LOG, "d": d}
+def delete(o): del o.a
+def program(x):
+    new = D()
+    new.b = x
+    d.c = x + 1
+    first = d.a, d.c, new.b, "c" in d, vars(d), vars(new)
+    delete(d)
+    d.a = 3
+    return first, caught(delete, new), caught(lambda: d.missing), new, x + 1
+""",
     "operands of classes made from list": """
 class L(list): pass
 class T(tuple): pass

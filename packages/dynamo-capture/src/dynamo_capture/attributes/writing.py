@@ -10,6 +10,7 @@ import torch
 
 from dynamo_capture.attributes.lookup import (
     ABSENT,
+    C_METHODS,
     MODULE_SETATTR,
     Missing,
     instance_dict_of,
@@ -33,6 +34,11 @@ def _without_dict(cls: type, name: str, found: Any) -> str:
     return text if sys.version_info < (3, 13) else f"{text} and no __dict__ for setting new attributes"
 
 
+def _is_another_method(found: Any, name: str) -> bool:
+    """Whether a class has a method in C of another name there: ``__setattr__ = dict.__setitem__``."""
+    return isinstance(found, C_METHODS) and found.__name__ != name
+
+
 class WrittenAttributes(ModuleAttributes):
     """``obj.name = value`` and ``del obj.name``, through properties, descriptors and ``__setattr__``."""
 
@@ -42,8 +48,8 @@ class WrittenAttributes(ModuleAttributes):
         setter = self.in_class(obj.cls, "__setattr__")
         if setter is MODULE_SETATTR and self._set_module(obj, name, value):
             return
-        if isinstance(setter, types.FunctionType):
-            self._tx.inliner.call_function(Const(setter), [obj, Const(name), value], {})
+        if isinstance(setter, types.FunctionType) or _is_another_method(setter, "__setattr__"):
+            Const(setter).call(self._tx, [obj, Const(name), value], {})
             return
         self.set_generic(obj, name, value)
 
@@ -100,8 +106,8 @@ class WrittenAttributes(ModuleAttributes):
         """``del obj.name``."""
         self.guard_type(obj)
         deleter = self.in_class(obj.cls, "__delattr__")
-        if isinstance(deleter, types.FunctionType):
-            self._tx.inliner.call_function(Const(deleter), [obj, Const(name)], {})
+        if isinstance(deleter, types.FunctionType) or _is_another_method(deleter, "__delattr__"):
+            Const(deleter).call(self._tx, [obj, Const(name)], {})
             return
         self.delete_generic(obj, name)
 

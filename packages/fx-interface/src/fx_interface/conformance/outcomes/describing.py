@@ -88,15 +88,18 @@ _ITEMS: Final[Mapping[type, Callable[[Any], Iterable[Any]]]] = {
 }
 
 
-def tensors_in(value: Any) -> Iterator[torch.Tensor]:
-    """The tensors in lists, tuples and values of dicts, past what their classes say of iterating."""
+def tensors_in(value: Any, above: frozenset[int] = frozenset()) -> Iterator[torch.Tensor]:
+    """The tensors in lists, tuples and values of dicts, past what their classes say of iterating. ``above``: the
+    containers that hold this one, which it may hold again."""
+    if id(value) in above:
+        return
     kinds = type(value).__mro__
     if torch.Tensor in kinds:
         yield value
     for kind, items in _ITEMS.items():
         if kind in kinds:
             for item in items(value):
-                yield from tensors_in(item)
+                yield from tensors_in(item, above | {id(value)})
 
 
 def memories(values: Any) -> frozenset[int]:
