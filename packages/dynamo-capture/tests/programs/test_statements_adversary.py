@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 
 import pytest
@@ -175,3 +176,28 @@ def _may_fail(x, total):
 
 def test_what_is_undone_has_its_version_again():
     _check(_may_fail, lambda: (torch.ones(2), torch.zeros(2)), lambda: (torch.ones(2) * 3, torch.zeros(2)))
+
+
+class _BreaksAndSwallows:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, kind, value, trace):
+        _broken()
+        return kind is not None
+
+
+def test_a_break_that_leaves_a_with_block_in_a_with_block_of_a_loop():
+    """The compiler went round and round: each round of the loop seemed to handle one exception more."""
+
+    def program(x):
+        for number in range(3):
+            with contextlib.suppress(KeyError):
+                x = x * 2
+                with _BreaksAndSwallows():
+                    if number % 2:
+                        raise ValueError(number)
+                    x = x + 1
+        return x
+
+    _check(program, lambda: (torch.ones(2),), lambda: (torch.ones(3),))

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 _TRACEBACK = ".traceback"
 _DEPTH_AFTER = {"PUSH_EXC_INFO": 1, "POP_EXCEPT": -1}
+_NEVER_RAISE = frozenset({"PUSH_EXC_INFO", "POP_EXCEPT", "COPY", "POP_TOP", "NOP"})
+"""What leaves a handler is protected by the next outer one, and would seem to come to it with its own exception."""
 
 
 class HandlingStack:
@@ -163,10 +165,11 @@ def _block(flow: ControlFlow, index: int, handled: int) -> tuple[set[int], set[i
             continue
         seen.add(place)
         at, depth = place
-        handler = flow.handlers[at]
-        if handler is not None and flow.instructions[handler].opname == "PUSH_EXC_INFO":
+        handler, opname = flow.handlers[at], flow.instructions[at].opname
+        raises = handler is not None and opname not in _NEVER_RAISE
+        if raises and handler is not None and flow.instructions[handler].opname == "PUSH_EXC_INFO":
             pending.append((handler, depth))
-        depth += _DEPTH_AFTER.get(flow.instructions[at].opname, 0)
+        depth += _DEPTH_AFTER.get(opname, 0)
         following = flow.successors[at]
         if depth == 0:
             leaving.update(following)
