@@ -14,7 +14,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("changes", 400, "eager"),
     ("changes", 60, "aot_eager"),
     ("changes", 10, "inductor"),
-    ("objects", 200, "eager"),
+    ("objects", 1000, "eager"),
     ("tensors", 1000, "eager"),
     ("tensors", 1000, "aot_eager"),
     ("tensors", 60, "inductor"),
