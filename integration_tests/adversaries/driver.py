@@ -55,8 +55,8 @@ class Comparing:
     """How an adversary's outcomes are compared: what does not count, by backend, and how near values must be.
 
     ``gradients``: as ``tolerances``, for gradients alone, whose terms a compiled graph adds in an order of its own.
-    ``reported``: parts of the messages of exceptions that say that something cannot be compiled; from there on a
-    program is not compared.
+    ``reported``: parts of the messages of exceptions, and of warnings in the log, that say that something cannot be
+    compiled; from there on a program is not compared.
     """
 
     ignored: Mapping[str, frozenset[str]]
@@ -222,13 +222,12 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
     options = {"cache": False} if backend == "inductor" else None
     compiled = fxstack.compile(fast.program, backend=backend, options=options)
     found: list[str] = []
-    with _mistakes() as mistakes:
+    with _logged(logging.ERROR) as mistakes, _logged(logging.WARNING) as warned:
         for number, (one, two) in enumerate(zip(plain.CALLS, fast.CALLS, strict=True)):
             expected = _outcomes(plain, _after(plain, number, plain.program), one, name)
             actual = _outcomes(fast, _after(fast, number, compiled), two, name)
-            if any(
-                text in str(outcome.forms["exception"]) for text in comparing.reported for outcome in actual
-            ):
+            told = [*warned, *(str(outcome.forms["exception"]) for outcome in actual)]
+            if any(text in message for text in comparing.reported for message in told):
                 break
             compared = _before_refused(plain, expected) if "refused backward" in ignored else expected
             refused = len(compared) < len(expected) or any(outcome.backward_raised for outcome in expected)
@@ -333,8 +332,8 @@ def _restored() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _mistakes() -> Iterator[list[str]]:
-    """Reports of defects of the compiler itself, which the user's program survives."""
+def _logged(level: int) -> Iterator[list[str]]:
+    """What the compiler logs at this level; errors are defects of its own, which the user's program survives."""
     found: list[str] = []
 
     class Handler(logging.Handler):
@@ -342,7 +341,8 @@ def _mistakes() -> Iterator[list[str]]:
             trace = "" if record.exc_info is None else "".join(traceback.format_exception(*record.exc_info))
             found.append(f"logged: {record.getMessage()}\n{trace}")
 
-    handler = Handler(logging.ERROR)
+    handler = Handler(level)
+    handler.addFilter(lambda record: record.levelno == level)
     loggers = [
         logging.getLogger(name) for name in ("dynamo_capture", "fxstack", "aot_autograd", "inductor_codegen")
     ]
