@@ -328,12 +328,12 @@ class Operators:
             if symbol in ("==", "!=") and _is_no_operand(other):
                 return boolean(symbol == "!=")
             return tx.tensors.call_function(function, [lhs, rhs], {})
+        if isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue):
+            return self._compare_objects(symbol, lhs, rhs, left, right)
         if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
             found = self._compare_symbolic(symbol, lhs, rhs)
             if found is not None:
                 return found
-        if isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue):
-            return self._compare_objects(symbol, lhs, rhs, left, right)
         if symbol in ("==", "!="):
             return boolean(containers.equal(tx, lhs, rhs) == (symbol == "=="))
         answered = containers.ordered(tx, symbol, function, lhs, rhs)

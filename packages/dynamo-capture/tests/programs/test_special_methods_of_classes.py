@@ -206,6 +206,16 @@ def program(x):
     values = LOCK, torch.float32, print, len, PAIR, Ellipsis, range(3), collections, int
     return [(caught(copy.copy, v) is v, caught(copy.deepcopy, v) is v) for v in values], caught(copy.copy, LOCK), x + 1
 """,
+    "a number that varies and an object that compares in its own way": """
+class C:
+    def __eq__(self, other):
+        LOG.append("eq")
+        return type(other) is int and other in (3, 7)
+    def __lt__(self, other): return other > 4
+CALLS = [lambda n=n: (torch.arange(4.), n) for n in (5, 7, 9, 3)]
+def program(x, n):
+    return n == C(), C() == n, n != C(), n in [C()], n > C(), C() < n, caught(operator.le, n, C()), x + n
+""",
     "attributes that are items": """
 class D(dict):
     __setattr__ = dict.__setitem__
