@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent / "sweeps"))
-from mistakes import without_folders
+from mistakes import line_of, without_folders
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,15 @@ from mistakes import without_folders
 )
 def test_paths_are_shortened(text: str, kept: str) -> None:
     assert without_folders(text) == kept
+
+
+def test_an_exception_on_one_line() -> None:
+    error = ImportError(
+        "no Model in <module 'models.a' from '/opt/env/lib/python3.11/site-packages/models/a.py'>\nsorry"
+    )
+    assert line_of(error, 200) == "ImportError: no Model in <module 'models.a' from 'models/a.py'> sorry"
+    assert (
+        line_of(error, 50)
+        == "ImportError: no Model in <module 'models.a' from 'models/a.py'>"[: len("ImportError: ") + 50]
+    )
+    assert line_of(ValueError(), 9) == "ValueError:"

@@ -29,6 +29,11 @@ def without_folders(text: str) -> str:
     return _FOLDERS.sub("", text)
 
 
+def line_of(error: BaseException, longest: int) -> str:
+    """An exception's type and message on one line, without folders, cut after ``longest`` characters."""
+    return f"{type(error).__name__}: {without_folders(' '.join(str(error).split()))[:longest]}".rstrip()
+
+
 @contextmanager
 def mistakes() -> Iterator[list[str]]:
     """The messages, as they come."""

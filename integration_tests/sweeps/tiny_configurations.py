@@ -44,10 +44,11 @@ _SIZES: tuple[tuple[str, int], ...] = (
     (r"patch_size|spatial_patch_size", 8),
     (r"num_queries|num_query_tokens|num_latents|latent_query_num", 8),
     (r".*groups", 4),
+    (r"num_pos_feats", WIDTH // 2),
     (r"num_frames", 2),
     (r"max_source_positions", 24),
     (r"(mm|vision)_tokens_per_image|image_seq_len", 4),
-    (r"projector_(input|output)_dim", WIDTH),
+    (r"projector_(input|output)_dim|output_channels", WIDTH),
 )
 _WHERE_NONE = {
     "head_dim": WIDTH // HEADS,
@@ -70,6 +71,8 @@ _NUMBERS = {
     "mask_token_id": 2,
 }
 """For settings that are None by default, where the model then does not run."""
+_COEFFICIENTS = {"width_coefficient": 0.25, "depth_coefficient": 0.1}
+"""What widths and numbers of blocks are multiplied by."""
 _INDICES = re.compile(r".*(block|layers?)_?(indexes|indices|ids)")
 _LENGTHS = re.compile(
     rf"{_LAYERS}|depths|layer_depths|.*vocab_size.*|.*_token(_id|_index)?|.*(indexes|indices)"
@@ -183,10 +186,12 @@ def _completed(config: Any, given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _products(config: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """Widths that are the hidden width times a number of things that are put side by side: the neighbours that a
-    pixel shuffle joins, or the last layer and others whose results are used too."""
+    """Widths that are the hidden width times a number of things that are put side by side (the neighbours that a
+    pixel shuffle joins, or the last layer and others whose results are used too), or that a coefficient multiplies."""
     old, new = getattr(config, "hidden_size", None), given.get("hidden_size")
     found: dict[str, Any] = {}
+    if "width_coefficient" in given and isinstance(width := _setting(config, "hidden_dim"), int):
+        found["hidden_dim"] = round(width * given["width_coefficient"] / config.width_coefficient)
     parts = ("qk_nope_head_dim", "qk_rope_head_dim")
     if "qk_head_dim" in given and all(part in given for part in parts):
         found["qk_head_dim"] = sum(given[part] for part in parts)
@@ -282,6 +287,8 @@ def _smaller(name: str, value: Any, layers: int, least: int) -> Any:
         return _smaller_sequence(name, value, layers, least)
     if name.endswith("patch_to_query_dict"):  # numbers of patches and of what is made of them
         return {16: 4}
+    if type(value) is float and name in _COEFFICIENTS:
+        return min(value, _COEFFICIENTS[name])
     if type(value) is not int:
         return value
     if re.search(r"_token(_id|_index)?$", name) and value >= VOCABULARY:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from mistakes import line_of
 from tiny_configurations import has_parts_left_out, rebuilt, shortened, shrink
 from tiny_inputs import BATCH, LENGTH, Maker
 from torch import nn
@@ -72,7 +73,9 @@ def _fitting(model: nn.Module) -> TinyModel:
         if failure is None:
             return TinyModel(model, inputs, choice)
         first = first or failure
-    raise NotFitting("no inputs by rule: " + ("none made" if first is None else _line(first))) from first
+    raise NotFitting(
+        "no inputs by rule: " + ("none made" if first is None else line_of(first, 120))
+    ) from first
 
 
 def _model(model_type: str, make: Callable[[Any], Any]) -> nn.Module:
@@ -87,7 +90,7 @@ def _model(model_type: str, make: Callable[[Any], Any]) -> nn.Module:
             model: nn.Module = AutoModel.from_config(make(CONFIG_MAPPING[model_type]()))
             return model.eval()
     except Exception as error:
-        raise NotFitting(f"no model from the tiny configuration: {_line(error)}") from error
+        raise NotFitting(f"no model from the tiny configuration: {line_of(error, 120)}") from error
     raise NotFitting(f"{parameters:,} parameters after shrinking")
 
 
@@ -98,8 +101,3 @@ def _failure(model: nn.Module, inputs: dict[str, Any]) -> Exception | None:
     except Exception as error:
         return error
     return None
-
-
-def _line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {lines[0][:120] if lines else ''}"

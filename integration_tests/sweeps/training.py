@@ -12,7 +12,7 @@ from unittest import mock
 
 import torch
 from comparing import leaves
-from mistakes import mistakes
+from mistakes import line_of, mistakes
 from tiny_models import NotFitting, TinyModel, build
 
 import fxstack
@@ -71,7 +71,7 @@ def _train(tiny: TinyModel, outcome: Trained) -> None:
         try:
             expected, exact = _refereed(model, inputs)
         except Exception as error:
-            outcome.failure = f"left out: eager does not train it: {_line(error)}"
+            outcome.failure = f"left out: eager does not train it: {line_of(error, 300)}"
             return
         least = _roundings(model, expected, exact)
         if _differ(step(model, model, inputs), expected, exact, least):
@@ -81,7 +81,7 @@ def _train(tiny: TinyModel, outcome: Trained) -> None:
             with mistakes() as logged:
                 found = step(compiled, model, inputs)
         except Exception as error:
-            outcome.failure = f"{at}: raised {_line(error)}"
+            outcome.failure = f"{at}: raised {line_of(error, 300)}"
             return
         outcome.worst = max(outcome.worst or 0.0, _worst(found, expected, exact, least))
         differing = _differ(found, expected, exact, least)
@@ -219,7 +219,3 @@ def _seed() -> None:
     except ImportError:
         return
     numpy.random.seed(3)
-
-
-def _line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())[:300]}"
