@@ -259,6 +259,11 @@ def entered_grad_mode(cls: Any, enabled: bool, previous: bool) -> Any:
     return made
 
 
+def grad_mode_to_decorate_with(enabled: bool) -> Any:
+    """``set_grad_enabled`` that has taken no effect, and as a decorator, which restores what was before, has none."""
+    return entered_grad_mode(torch.set_grad_enabled, enabled, torch.is_grad_enabled())
+
+
 def enter_block(manager: Any) -> None:
     """Enter a context manager that a graph has left where it ended."""
     manager.__enter__()

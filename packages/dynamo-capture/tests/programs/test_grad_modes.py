@@ -133,3 +133,21 @@ def test_autocast_outside_is_guarded():
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert fast(a).dtype is torch.bfloat16
     assert fast(a).dtype is torch.float32
+
+
+def test_a_break_in_functions_that_modes_decorate(same):
+    def program(x, enabled):
+        @torch.set_grad_enabled(enabled)
+        def inner(y):
+            z = y * 2
+            print(z.sum().item())
+            return z + 1, torch.is_grad_enabled()
+
+        def again(function):
+            return function(x)
+
+        first, second = again(inner), again(inner)
+        return first, second, torch.is_grad_enabled()
+
+    x = torch.arange(3.0, requires_grad=True)
+    same(program, (x, False), (x, True))

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
 def grad_mode(to: Reconstruction, value: GradMode) -> None:
     """Gradient-mode managers, entered or not."""
     if not value.previous:
-        made = value.cls
-        to.call(made, lambda: None, 0)
+        if value.cls is torch.set_grad_enabled:
+            to.call(runtime.grad_mode_to_decorate_with, lambda: to.push(Const(value.enabled)))
+        else:
+            to.call(value.cls, lambda: None, 0)
         return
     constants = (value.cls, value.enabled, value.previous[-1][0])
     to.call(runtime.entered_grad_mode, lambda: to.push_all([Const(c) for c in constants]), 3)
