@@ -13,6 +13,8 @@ from driver import Comparing, main
 from statement_forms import FORMS
 from statement_forms import HEADER as FORMS_HEADER
 from statement_kinds import STATEMENTS
+from statement_places import HEADER as PLACES_HEADER
+from statement_places import PLACES
 from statement_scope import Scope
 
 _HEADER = """\
@@ -80,12 +82,12 @@ WATCHED = {{"log": LOG, "table": TABLE, "members": MEMBERS, "box": BOX, "counts"
            "w": W, "b": B, "net": NET}}
 """
 
-_KINDS, _WEIGHTS = zip(*STATEMENTS, *FORMS, strict=True)
+_KINDS, _WEIGHTS = zip(*STATEMENTS, *FORMS, *PLACES, strict=True)
 
 
 def draw(random: Random) -> str:
     """The text of one program."""
-    parts = [_HEADER, FORMS_HEADER]
+    parts = [_HEADER, FORMS_HEADER, PLACES_HEADER]
     functions: list[str] = []
     generators: list[str] = []
     for number in range(random.randint(0, 3)):
