@@ -143,13 +143,16 @@ def decorated(scope: Scope, block: Block) -> list[str]:
     mode = scope.pick(
         "torch.no_grad()",
         "torch.enable_grad()",
+        "torch.set_grad_enabled(False)",
+        "torch.set_grad_enabled(True)",
         "torch.autocast('cpu', dtype=torch.bfloat16)",
         "torch.inference_mode(False)",
         "contextlib.suppress(Own)",
     )
     lines = [f"@{mode}", f"def {f}(p):", *_indented([scope.pick("brk()", "tick()", "pass"), "return p * 2"])]
+    lines.append(f"{t} = {f}({scope.tensor()}).float()")
     scope.tensors.append(t)
-    return [*lines, f"{t} = {f}({scope.tensor()}).float()"]
+    return lines
 
 
 def told(scope: Scope, block: Block) -> list[str]:
