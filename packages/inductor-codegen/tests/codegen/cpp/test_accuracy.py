@@ -22,6 +22,8 @@ def sums(values: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
     many = graph.input(values.expand(4, -1).contiguous(), "many")
     column = graph.input(values[:, None].expand(-1, 37).contiguous(), "column")
     inner = graph.input(values.reshape(-1, 1, 1).expand(-1, 5, 3).contiguous(), "inner")
+    order = graph.input(torch.arange(len(values)).flip(0), "order")
+    named = graph.call(p.gather, row, 0, order)
     made = [
         graph.call(p.sum, row, [0]),
         graph.call(p.sum, many, [1]),
@@ -29,10 +31,11 @@ def sums(values: torch.Tensor) -> tuple[list[torch.Tensor], list[torch.Tensor]]:
         graph.call(p.sum, graph.call(p.mul, column, 0.5), [0]),
         graph.call(p.sum, graph.call(p.tanh, many), [1]),
         graph.call(p.sum, inner, [0, 2]),
+        graph.call(p.sum, named, [0]),
     ]
     found = Stepper(plan(graph.build(*made)), threads=2)(*graph.examples)
     exact = values.double().sum()
-    wanted = [exact, exact, exact, exact / 2, values.double().tanh().sum(), exact * 3]
+    wanted = [exact, exact, exact, exact / 2, values.double().tanh().sum(), exact * 3, exact]
     return found, wanted
 
 

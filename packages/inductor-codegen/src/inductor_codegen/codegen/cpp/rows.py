@@ -16,7 +16,7 @@ from inductor_codegen.codegen.cpp.skipping import conditions_to_run
 from inductor_codegen.codegen.cpp.streams import STREAMS, additions, declarations, may_stream, term, turns
 from inductor_codegen.codegen.cpp.vectors import narrowest
 from inductor_codegen.codegen.cpp.writer import Writer
-from inductor_codegen.ir.index import LoopVar
+from inductor_codegen.ir.index import Loaded, LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store, extent_product
 from inductor_codegen.ir.scalar import Kept, Load, Scalar, Total
 from inductor_codegen.ir.traverse import postorder, roots_of
@@ -240,7 +240,7 @@ class RowWriter(Writer):
     ) -> None:
         loop = self.kernel.inner[-1]
         begin, end = bounds or ("0", self.names.size(loop.extent))
-        in_parts = any(accumulator.splits for accumulator in accumulators)
+        in_parts = any(accumulator.splits for accumulator in accumulators) and not self._gathers(step)
         streams = not blocks and in_parts and self._may_stream(step, accumulators)
         terms = PART if streams else LONG
         long = in_parts and not (isinstance(loop.extent, int) and loop.extent <= terms)
@@ -275,6 +275,17 @@ class RowWriter(Writer):
             self.add(*(line for a in accumulators if a.splits for line in a.join(a.partial, "")))
         if long:
             self.close()
+
+    def _gathers(self, step: Pass) -> bool:
+        """Whether a pass reads elements that data name. Not every compiler has vectors for that, for every processor:
+        its sums, one number after the other, are added in double throughout."""
+        roots = [root for statement in step.points for root in roots_of(statement)]
+        moving = self._moving(roots, conditions(roots))
+        return any(
+            isinstance(node, Load)
+            and any(isinstance(atom, Loaded) and atom.scalar in moving for atom in node.index.atoms())
+            for node in moving
+        )
 
     def _part_end(self, loop: LoopVar, begin: str, end: str, terms: int) -> str:
         """Where a part ends, as text."""
@@ -348,7 +359,7 @@ class RowWriter(Writer):
         if len(self.kernel.inner) != 1:
             return bool(self.kernel.inner)
         extent = self.kernel.inner[-1].extent
-        return not isinstance(extent, int) or extent >= LONG
+        return not isinstance(extent, int) or extent >= LONG or any(map(self._gathers, self.kernel.passes))
 
     def _statements(
         self,
