@@ -129,7 +129,7 @@ def _plain(recipe: Recipe) -> Recipe:
 
 
 def _make(
-    recipe: Recipe,
+    recipe: Recipe | FromResult,
     inputs: Sequence[Any],
     results: Sequence[Any],
     made: Mapping[int, Any],
@@ -141,32 +141,17 @@ def _make(
             return results[index]
         case FromInput(index):
             return inputs[index]
-        case SameAs(index):
+        case SameAs(index) | FromResult(index):
             return made[index]
         case Constant(value):
             return value
         case AsInference(plain):
             return _as_inference(_make(plain, inputs, results, made, sizes, operators))
         case ViewOf(base, steps):
-            value = _base(base, inputs, results, made)
+            value = _make(base, inputs, results, made, sizes, operators)
             for step in steps:
                 value = replay(value, step, sizes, operators[step.op])
             return value
-
-
-def _base(
-    base: FromGraph | FromInput | FromResult,
-    inputs: Sequence[Any],
-    results: Sequence[Any],
-    made: Mapping[int, Any],
-) -> Any:
-    match base:
-        case FromGraph(index):
-            return results[index]
-        case FromInput(index):
-            return inputs[index]
-        case FromResult(index):
-            return made[index]
 
 
 def _as_inference(value: torch.Tensor) -> torch.Tensor:

@@ -30,11 +30,9 @@ class Writer:
         self.sharing = sharing_of(kernel)
         self._totals: dict[int, str] = {}
         self.checked = _is_checked(statements_of(kernel.passes))
-        self.accumulators = {
-            item.accumulator: Accumulator(item, in_parts=self._has_parts())
-            for item in statements_of(kernel.passes)
-            if isinstance(item, Accumulate)
-        }
+        sums = [item for item in statements_of(kernel.passes) if isinstance(item, Accumulate)]
+        in_parts = bool(sums) and self._has_parts()
+        self.accumulators = {item.accumulator: Accumulator(item, in_parts=in_parts) for item in sums}
 
     def _has_parts(self) -> bool:
         """Whether a reduction has enough terms for a sum to be made of the sums of parts."""
