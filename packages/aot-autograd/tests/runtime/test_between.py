@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 import torch
 
+from aot_autograd.runtime.second import Repetition
+
 W = torch.linspace(-1, 1, 6, dtype=torch.float64).view(3, 2).requires_grad_()
 X = torch.linspace(0, 1, 12, dtype=torch.float64).view(4, 3)
 
@@ -108,6 +110,41 @@ def test_a_hook_changes_the_gradient(program: Any, compiled: Any) -> None:
         return seen
 
     _both(program, compiled, use)
+
+
+def _with_a_root(x: torch.Tensor) -> Any:
+    first = x * 2
+    return first, first.sqrt() * 1e8
+
+
+def _with_a_root_of_a_view(x: torch.Tensor) -> Any:
+    first = (x * 2).view(1, -1)
+    return first, first.sqrt() * 1e8 + x
+
+
+@pytest.mark.parametrize("hook", [torch.neg, torch.nan_to_num, lambda g: g.clamp(-1, 1), lambda g: g / 2])
+@pytest.mark.parametrize("program", [_with_a_root, _with_a_root_of_a_view])
+def test_a_hook_changes_an_infinite_or_a_large_gradient(program: Any, hook: Any, compiled: Any) -> None:
+    """What the compiled backward contains already cannot be subtracted from what the hook has made of it."""
+    found = []
+    for function in (program, compiled(program)):
+        x = torch.tensor([0.0, 1.0, 4.0], requires_grad=True)
+        first, last = function(x)
+        first.register_hook(hook)
+        (first.sum() + last.sum()).backward()
+        found.append(x.grad)
+    assert torch.equal(found[1], found[0])
+
+
+def test_a_gradient_that_is_only_looked_at_leaves_the_rest_to_the_compiled_backward(
+    compiled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.tensor([1.0, 4.0], requires_grad=True)
+    first, last = compiled(_with_a_root)(x)
+    first.retain_grad()
+    monkeypatch.delattr(Repetition, "gradients")
+    last.sum().backward()
+    assert torch.equal(x.grad, torch.autograd.grad(_with_a_root(x)[1].sum(), x)[0])
 
 
 @pytest.mark.parametrize("program", PROGRAMS)

@@ -9,10 +9,12 @@ earlier ones:
 
 As long as nobody looks at the gradient of ``logits``, that node passes its own on, and one compiled backward does all.
 Where somebody does (``retain_grad()``, a hook, ``torch.autograd.grad(loss, logits)``), the program runs again with
-torch's own operators to learn the gradient between the two; the compiled backward is told what it contains already.
+torch's own operators to learn the gradient between the two. If just that arrives at ``CompiledFunction``, the compiled
+backward does the rest. If more arrives, or a hook has changed it, torch differentiates the repeated program, in which
+the gradient of ``logits`` is replaced by what has arrived: nothing is ever subtracted.
 
-An earlier result may be a view, of a graph result or of an input, which autograd's own nodes lead on from. Then what
-the compiled backward contains already arrives at what it is a view of:
+An earlier result may be a view, of a graph result or of an input, which autograd's own nodes lead on from. Then the
+repeated program hands nothing on from there:
 
     loss ── Between ──▶ view ── ViewBackward ──▶ input
                 └──────▶ CompiledFunction ──────────▲
@@ -27,10 +29,10 @@ from typing import Any, TypeAlias
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, FromInput, JointPlan, Recipe
+from aot_autograd.plan import BackwardPlan, JointPlan
 from aot_autograd.runtime.result_hooks import prepare_hooks
-from aot_autograd.runtime.results import root_of, view_maker
-from aot_autograd.runtime.second import Repetition
+from aot_autograd.runtime.results import view_maker
+from aot_autograd.runtime.second import Repetition, Run
 
 _current_task = torch._C._current_graph_task_id
 _will_execute = torch._C._will_engine_execute_node
@@ -42,18 +44,25 @@ _NOT_KNOWN = (
 )
 
 
+def possible(inputs: list[Any] | str) -> list[Any]:
+    """The inputs that a program is run again with; RuntimeError (AOT303) where it cannot be."""
+    if isinstance(inputs, str):
+        raise RuntimeError(_NOT_KNOWN.format(why=inputs))
+    return inputs
+
+
 class Given:
     """What ``Between`` nodes have said about one call: in which backward, and which gradients they have given, by the
-    number of the graph's result or -1 - n for input n."""
+    number of the earlier result in ``BackwardPlan.between``, each with its version."""
 
-    __slots__ = ("gradients", "repeated", "task")
+    __slots__ = ("parts", "repeated", "task")
 
     def __init__(self) -> None:
         self.task = -1
-        self.gradients: dict[int, torch.Tensor] = {}
-        self.repeated: tuple[list[Any], Sequence[Any]] | None = None
+        self.parts: dict[int, tuple[torch.Tensor, int]] = {}
+        self.repeated: Run | None = None
 
-    def repeat(self, run: Callable[[], tuple[list[Any], Sequence[Any]]]) -> tuple[list[Any], Sequence[Any]]:
+    def repeat(self, run: Callable[[], Run]) -> Run:
         """What ``run`` returns, which runs the program again once for all results, until the compiled backward runs."""
         self._begin()
         if self.repeated is None:
@@ -63,41 +72,41 @@ class Given:
     def _begin(self) -> None:
         if self.task != _current_task():
             self.task = _current_task()
-            self.gradients.clear()
+            self.parts = {}
             self.repeated = None
 
-    def add(self, index: int, gradient: torch.Tensor) -> None:
-        """The compiled backward contains this gradient of result or input ``index`` already."""
+    def add(self, index: int, part: torch.Tensor) -> None:
+        """This part of the gradient of result ``index`` has been handed to it."""
         self._begin()
-        known = self.gradients.get(index)
-        self.gradients[index] = gradient if known is None else known + gradient
+        if index in self.parts:
+            part = self.parts[index][0] + part
+        self.parts[index] = part, part._version
 
-    def without_what_is_known(self, arriving: Sequence[Any], places: Mapping[int, int]) -> list[Any]:
-        """The gradients that arrive, less what of them the compiled backward contains; ``places``: where each is."""
+    def settle(
+        self, arriving: Sequence[Any], places: Mapping[int, int]
+    ) -> tuple[Sequence[Any], Mapping[int, torch.Tensor | None], Run | None]:
+        """The gradients of which the compiled backward is to be computed, and where it is to be cut.
+
+        Where only what ``Between`` nodes gave arrives, nothing does: the compiled backward contains it. Where more
+        arrives, or hooks may have changed it, the backward is computed anew by the repeated program, which is
+        returned then, with a cut at each earlier result that was given a part: with the gradient that arrives there,
+        or None for a view, which leads on by itself. ``places``: where results' gradients arrive.
+        """
+        ran, self.repeated = self.repeated, None
+        if self.task != _current_task() or not self.parts:
+            return arriving, {}, None
+        cuts = {index: None if index < 0 else arriving[places[index]] for index in self.parts}
+        if any(i < 0 or not (g is None or self._is_all(i, g)) for i, g in cuts.items()):
+            return arriving, {i: g for i, g in cuts.items() if i < 0 or g is not None}, ran
         rest = list(arriving)
-        self.repeated = None
-        if self.task == _current_task():
-            for index, place in places.items():
-                known = self.gradients.pop(index, None)
-                if known is not None and rest[place] is not None:
-                    rest[place] = _difference(rest[place], known)
-        return rest
+        for index in cuts:
+            rest[places[index]] = None
+        return rest, {}, None
 
-    def less_for_inputs(self, gradients: Sequence[Any], inputs: Sequence[int]) -> list[Any]:
-        """The compiled backward's gradients, less what ``inputs`` are given through views of them."""
-        rest = list(gradients)
-        if self.task == _current_task():
-            for index in inputs:
-                known = self.gradients.pop(-1 - index, None)
-                if known is not None and rest[index] is not None:
-                    rest[index] = _difference(rest[index], known)
-        return rest
-
-
-def _difference(total: torch.Tensor, known: torch.Tensor) -> torch.Tensor:
-    """``total - known``. Where an infinity is known already it is all there is: what is added to it changes nothing."""
-    rest = total - known
-    return rest.where(known.isfinite() | total.isnan(), 0)
+    def _is_all(self, index: int, total: torch.Tensor) -> bool:
+        """Whether the part that was given to result ``index`` is all that arrives there."""
+        part, version = self.parts[index]
+        return (total is part or torch.equal(total, part)) and part._version == version
 
 
 class _Watched:
@@ -125,14 +134,13 @@ class _Watched:
 
 class _Link:
     """One result and the earlier ones that it is computed from, by their numbers in ``BackwardPlan.between``;
-    ``recipes`` are the plan's, ``read`` gives what the compiled node has saved."""
+    ``read`` gives what the compiled node has saved."""
 
-    __slots__ = ("_indices", "_leaves", "_read", "_repetition", "_result", "_roots")
+    __slots__ = ("_indices", "_leaves", "_read", "_repetition", "_result")
 
     def __init__(
         self,
         repetition: Repetition,
-        recipes: Sequence[Recipe],
         read: Callable[[Any], list[Any]],
         result: int,
         indices: Sequence[int],
@@ -143,7 +151,6 @@ class _Link:
         self._result = result
         self._indices = indices
         self._leaves = frozenset(leaves)
-        self._roots = {index: root_of(recipes, -1 - index) for index in indices if index < 0}
 
     def wanted(self, node: Any, earlier: Sequence[_Watched]) -> Sequence[int]:
         """The earlier results whose gradients somebody looks at in this backward."""
@@ -160,7 +167,7 @@ class _Link:
         repetition = self._repetition
         differentiated = torch.is_grad_enabled()
         with torch.enable_grad():
-            aliases, results = node.given.repeat(partial(self._repeat, node))
+            _, results = node.given.repeat(partial(self._repeat, node))
             outputs, arriving = [repetition.result(results, self._result)], [gradient]
             found: dict[int, torch.Tensor | None] = {}
             for index in reversed(wanted):
@@ -172,34 +179,12 @@ class _Link:
                 if part is not None:
                     outputs.append(result)
                     arriving.append(-part)
-                    node.given.add(*self._contained(aliases, results, index, result, part, differentiated))
+                    node.given.add(index, part)
         return [found.get(index) for index in self._indices]
 
-    def _repeat(self, node: Any) -> tuple[list[Any], Sequence[Any]]:
-        inputs = self._repetition.inputs(node, self._read(node))
-        if isinstance(inputs, str):
-            raise RuntimeError(_NOT_KNOWN.format(why=inputs))
+    def _repeat(self, node: Any) -> Run:
+        inputs = possible(self._repetition.inputs(node, self._read(node)))
         return self._repetition.run(inputs, node.remembered.random)
-
-    def _contained(
-        self,
-        aliases: Sequence[Any],
-        results: Sequence[Any],
-        index: int,
-        result: torch.Tensor,
-        part: torch.Tensor,
-        differentiated: bool,
-    ) -> tuple[int, torch.Tensor]:
-        """Where what the compiled backward contains of this part of a gradient arrives, and how much it is there."""
-        if index >= 0:
-            return index, part
-        root = self._roots[index]
-        if isinstance(root, FromInput):
-            place, base = -1 - root.index, aliases[root.index]
-        else:
-            place, base = root.index, self._repetition.result(results, root.index)
-        (there,) = torch.autograd.grad([result], [base], [part], True, differentiated)
-        return place, there
 
 
 class _Between(torch.autograd.Function):
@@ -239,13 +224,6 @@ def _leads_on(node: Any) -> bool:
         return True
 
 
-def viewed_inputs(plan: JointPlan, backward_plan: BackwardPlan) -> tuple[int, ...]:
-    """The inputs of which earlier results are views."""
-    earlier = {-1 - i for _, indices in backward_plan.between for i in indices if i < 0}
-    roots = [root_of(plan.recipes, position) for position in earlier]
-    return tuple(sorted({root.index for root in roots if isinstance(root, FromInput)}))
-
-
 Linking: TypeAlias = Callable[[Sequence[Any], Any, Sequence[Any]], dict[int, Any]]
 """Called with the graph's results, the compiled function's node and the inputs; returns the program's results that it
 has made, by their positions."""
@@ -256,10 +234,8 @@ def linking(
 ) -> Linking:
     """What puts the nodes between the graph's results, where they belong, into autograd's graph; ``read`` gives what
     the compiled function's node has saved."""
-    leaves, recipes = backward_plan.leaves, plan.recipes
-    links = [
-        (i, parts, _Link(repetition, recipes, read, i, parts, leaves)) for i, parts in backward_plan.between
-    ]
+    leaves = backward_plan.leaves
+    links = [(i, parts, _Link(repetition, read, i, parts, leaves)) for i, parts in backward_plan.between]
     make_view = view_maker(plan)
     written = {m.graph_index: m.input_index for m in plan.mutated if m.differentiable}
     apply: Callable[..., Any] = super(torch.autograd.Function, _Between).apply

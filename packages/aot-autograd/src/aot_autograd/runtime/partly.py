@@ -81,11 +81,11 @@ class Parcels:
         if _will_execute(node):  # later, with what it has kept
             kept = None if node.kept is None else list(node.kept)
             later, given = getattr(node, "later", None), getattr(node, "given", None)
-            known = None if given is None else dict(given.gradients)
+            known = None if given is None else dict(given.parts)
             self.gradients = self.compute(node, grads)
             node.kept, node.later = kept, later
             if given is not None:
-                given.gradients = known
+                given.parts = known
         else:
             self.gradients = self.compute(node, grads)
         self.told = frozenset(self.arrived)

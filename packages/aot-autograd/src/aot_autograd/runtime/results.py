@@ -80,15 +80,6 @@ def view_maker(plan: JointPlan) -> ViewMaker:
     return make
 
 
-def root_of(recipes: Sequence[Recipe], position: int) -> FromGraph | FromInput:
-    """What the program's result ``position``, a view, is a view of in the end."""
-    first = [*_views_under(recipes, position), position][0]
-    recipe = recipes[first]
-    assert isinstance(recipe, ViewOf)
-    assert not isinstance(recipe.base, FromResult)
-    return recipe.base
-
-
 def _views_under(recipes: Sequence[Recipe], position: int) -> list[int]:
     """The results that result ``position`` is made of, view by view, from the first one on."""
     found: list[int] = []

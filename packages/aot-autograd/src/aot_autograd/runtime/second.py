@@ -12,7 +12,9 @@ from __future__ import annotations
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from typing import Any, NamedTuple
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
 
 import torch
 
@@ -21,6 +23,9 @@ from aot_autograd.runtime.gone import made_again
 from fx_interface.undo import RandomStates, random_states, set_random_states
 
 Program = Callable[..., Sequence[Any]]
+Run: TypeAlias = tuple[list[Any], Sequence[Any]]
+"""Aliases of the inputs, and what the program has made of them."""
+_NO_CUTS: Mapping[int, torch.Tensor | None] = MappingProxyType({})
 _TWICE = (
     "[AOT301] a compiled function was differentiated twice, and it cannot be run again from its inputs: {why}\n"
     "  to do: run the part that needs second derivatives without the compiler"
@@ -136,16 +141,21 @@ class Repetition:
         return made
 
     def gradients(
-        self, inputs: Sequence[Any], arriving: Callable[[int], Any], random: RandomStates
+        self, run: Run, arriving: Callable[[int], Any], cuts: Mapping[int, torch.Tensor | None] = _NO_CUTS
     ) -> list[Any]:
         """Gradients of the inputs; ``arriving(i)`` is the gradient of graph result ``i`` or None.
 
         They are differentiable if gradients are on: a compiled backward also leaves those to torch that it cannot read.
-        Inputs are replaced by aliases first: one that was computed from another must not be differentiated through.
+        Inputs have been replaced by aliases: one that was computed from another must not be differentiated through.
+        ``cuts``: graph results whose gradient is this one, and (-1 - n) views, the program's result n, which hand none
+        on.
         """
         again = torch.is_grad_enabled()
+        aliases, results = run
         with torch.enable_grad():
-            aliases, results = self.run(inputs, random)
+            for index, gradient in cuts.items():
+                cut = results[-1 - index] if index < 0 else self.result(results, index)
+                cut.register_hook(torch.zeros_like if gradient is None else partial(_instead, gradient))
             pairs = [
                 (self.result(results, i), g) for i in self.differentiable if (g := arriving(i)) is not None
             ]
@@ -164,11 +174,11 @@ class Repetition:
             made[index] = gradient
         return made
 
-    def run(self, inputs: Sequence[Any], random: RandomStates) -> tuple[list[Any], Sequence[Any]]:
-        """Aliases of the inputs, and what the program makes of them."""
+    def run(self, inputs: Sequence[Any], random: RandomStates) -> Run:
+        """The program runs again, so that it can be differentiated."""
         assert self.program is not None
-        aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
-        with _random_state_of(random), self._autocasting():
+        with torch.enable_grad(), _random_state_of(random), self._autocasting():
+            aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
             return aliases, self.program(*aliases)
 
     def result_again(self, node: Any, saved: Sequence[Any], index: int) -> torch.Tensor | None:
@@ -198,6 +208,10 @@ class Repetition:
                 if dtype is not None or torch.is_autocast_enabled(device):
                     stack.enter_context(torch.autocast(device, dtype, enabled=dtype is not None))
             yield
+
+
+def _instead(gradient: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
+    return gradient
 
 
 def refuse(gradients: Sequence[Any], connected: Sequence[Any], why: str) -> tuple[Any, ...]:

@@ -7,8 +7,9 @@ go of each piece when it has read it, as eager's graph does node by node; a back
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -16,12 +17,12 @@ import torch
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
 from aot_autograd.runtime.absent import guard_hooks
 from aot_autograd.runtime.arriving import are_plain, dense, resolved
-from aot_autograd.runtime.between import Given, linking, viewed_inputs
+from aot_autograd.runtime.between import Given, linking, possible
 from aot_autograd.runtime.partly import PartlyReached, led_to
 from aot_autograd.runtime.result_hooks import prepare_hooks
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.saved import RELEASED, Kept, collector, collector_in_groups, owned, reader
-from aot_autograd.runtime.second import Program, Repetition, refuse
+from aot_autograd.runtime.second import Program, Repetition, Run, refuse
 from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import refuses_layout
@@ -30,6 +31,7 @@ from fx_interface.undo import leaves_something
 
 _log = logging.getLogger(__name__)
 _NOTHING_MADE: dict[int, Any] = {}
+_NOTHING_CUT: Mapping[int, Any] = MappingProxyType({})
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
 _DOUBTFUL = (
     "gradients of some results of a compiled function are NaN, which may come of the results that have no gradient; "
@@ -203,8 +205,10 @@ def _backward_method(
         return gradients
 
     def again(ctx: Any, given: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
-        found = repetition.gradients(given, lambda index: grads[arrives[index]], ctx.remembered.random)
-        return tuple(found)
+        return in_run(repetition.run(given, ctx.remembered.random), grads)
+
+    def in_run(run: Run, grads: Sequence[Any], cuts: Mapping[int, Any] = _NOTHING_CUT) -> tuple[Any, ...]:
+        return tuple(repetition.gradients(run, lambda index: grads[arrives[index]], cuts))
 
     def twice(ctx: Any, saved: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
         given = repetition.inputs(ctx, saved)
@@ -216,11 +220,10 @@ def _backward_method(
 
     collect = collector_in_groups(collect, plan, backward_plan, positions)
 
+    linked = _is_linked(backward_plan)
     earlier = {
         index: arrives[index] for _, indices in backward_plan.between for index in indices if index in arrives
     }
-    viewed = viewed_inputs(plan, backward_plan)
-
     released = [arrives[index] for index in backward_plan.released]
     singular = backward_plan.singular
 
@@ -238,11 +241,15 @@ def _backward_method(
         if not plain:
             grads = tuple(resolved(grads))
             plain = are_plain(grads)
-        if earlier:
-            grads = ctx.given.without_what_is_known(grads, earlier)
+        cuts = _NOTHING_CUT
+        if linked:
+            grads, cuts, run = ctx.given.settle(grads, earlier)
         if not complete and all(gradient is None for gradient in grads):  # what follows has gone another way
             return (None,) * inputs
         saved, last = collect(ctx, grads, complete)
+        if cuts:
+            run = run or repetition.run(possible(repetition.inputs(ctx, saved)), ctx.remembered.random)
+            return in_run(run, grads, cuts)
         if torch.is_grad_enabled() or not plain:
             return twice(ctx, saved, grads)
         without_effects = not complete and bool(effects) and no_arrival(effects, grads)
@@ -266,13 +273,7 @@ def _backward_method(
             _log.warning(_DOUBTFUL, given)
         return gradients
 
-    if not viewed:
-        return compute
-
-    def compute_the_rest(ctx: Any, grads: Sequence[Any], complete: bool = False) -> Any:
-        return tuple(ctx.given.less_for_inputs(compute(ctx, grads, complete), viewed))
-
-    return compute_the_rest
+    return compute
 
 
 def _with_hooks_guarded(
