@@ -17,6 +17,9 @@ MATH_FUNCTIONS = frozenset((
 VECTOR_FUNCTIONS = MATH_FUNCTIONS - {"lgamma", "fmod"}
 """Those of them that glibc's libmvec has in vector form (since 2.35)."""
 
+WIDE = "wide_"
+"""Before the name of such a function: with the same result in every vector (``math_functions.py`` defines it)."""
+
 CHECKED_INTEGER = frozenset({"floor_div", "trunc_div", "remainder", "fmod"})
 """Primitives that on integers report a division by zero."""
 
@@ -101,7 +104,7 @@ def _call(op: str, nodes: tuple[Scalar, ...], args: list[str], compute: torch.dt
         case "reciprocal":
             return f"1 / {one}"
         case "sigmoid":
-            return f"1 / (1 + {'single_exp' if suffix else 'exp'}(-{one}))"
+            return f"1 / (1 + {'single_exp' if suffix else f'{WIDE}exp'}(-{one}))"
         case "exp" | "erf" | "tanh" if suffix:
             return f"single_{op}({one})"
         case "isnan":
@@ -127,7 +130,7 @@ def _call(op: str, nodes: tuple[Scalar, ...], args: list[str], compute: torch.dt
     if op in _PREAMBLE:
         return f"{op}({', '.join(args)})"
     assert op in MATH_FUNCTIONS, op
-    return f"{op}{suffix}({', '.join(args)})"
+    return f"{WIDE if op in VECTOR_FUNCTIONS else ''}{op}{suffix}({', '.join(args)})"
 
 
 def _is_number(node: Scalar) -> bool:
@@ -145,4 +148,4 @@ def _power(nodes: tuple[Scalar, ...], args: list[str], compute: torch.dtype, suf
             return f"__builtin_sqrt{suffix}({args[0]})"
         if exponent.value == -0.5:
             return f"1 / __builtin_sqrt{suffix}({args[0]})"
-    return f"pow{suffix}({args[0]}, {args[1]})"
+    return f"{WIDE}pow{suffix}({args[0]}, {args[1]})"

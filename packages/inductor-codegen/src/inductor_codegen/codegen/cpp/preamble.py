@@ -1,14 +1,10 @@
-"""The top of every C++ file: integer types, vector forms of math functions, and what C++ lacks of torch's
-arithmetic.
-"""
+"""The top of every C++ file: integer types, the math functions in use, and what C++ lacks of torch's arithmetic."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from inductor_codegen.codegen.cpp.operations import VECTOR_FUNCTIONS
-
-_BINARY = frozenset({"pow", "atan2"})
+from inductor_codegen.codegen.cpp.math_functions import math_functions
 
 _TYPES = """\
 #define INLINE static inline __attribute__((always_inline))
@@ -275,20 +271,11 @@ INLINE float single_tanh(float x) {
 """
 
 
-def _vector_declarations() -> str:
-    lines = ['extern "C" {', '#define VECTOR __attribute__((simd("notinbranch")))']
-    for name in sorted(VECTOR_FUNCTIONS):
-        double = "double, double" if name in _BINARY else "double"
-        single = double.replace("double", "float")
-        lines.append(f"VECTOR double {name}({double}) noexcept; VECTOR float {name}f({single}) noexcept;")
-    return "\n".join([*lines, "}", ""])
-
-
-_PREAMBLE = "\n".join([_TYPES, _vector_declarations(), _SCALAR_FUNCTIONS, _ARITHMETIC, _SINGLE_MATH])
+_PREAMBLE = "\n".join([_TYPES, _SCALAR_FUNCTIONS, _ARITHMETIC, _SINGLE_MATH])
 _HALF_WORDS = ("half", "halves", "bfloat16")
 
 
 def with_preamble(kernels: Sequence[str]) -> str:
     """A C++ file: what the texts of ``emit_kernel`` need before them, and the texts. Includes no header."""
     halves = any(word in text for text in kernels for word in _HALF_WORDS)
-    return "\n".join([_PREAMBLE, *([_HALVES] if halves else []), *kernels])
+    return "\n".join([_PREAMBLE, math_functions(kernels), *([_HALVES] if halves else []), *kernels])
