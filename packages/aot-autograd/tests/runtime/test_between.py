@@ -136,6 +136,24 @@ def test_a_hook_changes_an_infinite_or_a_large_gradient(program: Any, hook: Any,
     assert torch.equal(found[1], found[0])
 
 
+def test_the_part_that_does_not_go_through_another_result_is_not_a_difference(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> Any:
+        first = x * 1
+        root = first.sqrt()
+        return first, root, torch.where(x > 5, x, root)
+
+    def use(function: Any) -> Any:
+        x = torch.tensor([0.0, 4.0], requires_grad=True)
+        results = function(x)
+        for result in results:
+            result.retain_grad()
+        sum(result.sum() for result in results).backward()
+        return [x.grad, *(result.grad for result in results)]
+
+    for found, expected in zip(use(compiled(program)), use(program), strict=True):
+        assert torch.equal(found, expected)
+
+
 def test_a_gradient_that_is_only_looked_at_leaves_the_rest_to_the_compiled_backward(
     compiled: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

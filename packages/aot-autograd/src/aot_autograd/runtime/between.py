@@ -32,7 +32,7 @@ import torch
 from aot_autograd.plan import BackwardPlan, JointPlan
 from aot_autograd.runtime.result_hooks import prepare_hooks
 from aot_autograd.runtime.results import view_maker
-from aot_autograd.runtime.second import Repetition, Run
+from aot_autograd.runtime.second import Repetition, Run, replacing
 
 _current_task = torch._C._current_graph_task_id
 _will_execute = torch._C._will_engine_execute_node
@@ -165,21 +165,22 @@ class _Link:
         """Of each earlier result's gradient, if it is ``wanted``, the part that comes from here and not through another
         one of those."""
         repetition = self._repetition
+        _, results = node.given.repeat(partial(self._repeat, node))
+        tensors = [repetition.earlier(results, index) for index in wanted]
         differentiated = torch.is_grad_enabled()
-        with torch.enable_grad():
-            _, results = node.given.repeat(partial(self._repeat, node))
-            outputs, arriving = [repetition.result(results, self._result)], [gradient]
-            found: dict[int, torch.Tensor | None] = {}
-            for index in reversed(wanted):
-                result = repetition.result(results, index) if index >= 0 else results[-1 - index]
-                (part,) = torch.autograd.grad(
-                    outputs, [result], arriving, True, differentiated, allow_unused=True
-                )
-                found[index] = part
-                if part is not None:
-                    outputs.append(result)
-                    arriving.append(-part)
-                    node.given.add(index, part)
+        with torch.enable_grad(), replacing((tensor, None) for tensor in tensors):
+            parts = torch.autograd.grad(
+                repetition.result(results, self._result),
+                tensors,
+                gradient,
+                retain_graph=True,
+                create_graph=differentiated,
+                allow_unused=True,
+            )
+        found = dict(zip(wanted, parts, strict=True))
+        for index, part in found.items():
+            if part is not None:
+                node.given.add(index, part)
         return [found.get(index) for index in self._indices]
 
     def _repeat(self, node: Any) -> Run:

@@ -10,7 +10,7 @@ differentiating *them* raises AOT301: never a wrong or missing second derivative
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import MappingProxyType
@@ -147,15 +147,11 @@ class Repetition:
 
         They are differentiable if gradients are on: a compiled backward also leaves those to torch that it cannot read.
         Inputs have been replaced by aliases: one that was computed from another must not be differentiated through.
-        ``cuts``: graph results whose gradient is this one, and (-1 - n) views, the program's result n, which hand none
-        on.
+        ``cuts``: earlier results whose gradient is this one, or that hand none on.
         """
         again = torch.is_grad_enabled()
         aliases, results = run
         with torch.enable_grad():
-            for index, gradient in cuts.items():
-                cut = results[-1 - index] if index < 0 else self.result(results, index)
-                cut.register_hook(torch.zeros_like if gradient is None else partial(_instead, gradient))
             pairs = [
                 (self.result(results, i), g) for i in self.differentiable if (g := arriving(i)) is not None
             ]
@@ -163,13 +159,14 @@ class Repetition:
             made: list[Any] = [None] * self.count
             if not pairs or not wanted:
                 return made
-            found = torch.autograd.grad(
-                [result for result, _ in pairs],
-                wanted,
-                [gradient for _, gradient in pairs],
-                create_graph=again,
-                allow_unused=True,
-            )
+            with replacing((self.earlier(results, index), gradient) for index, gradient in cuts.items()):
+                found = torch.autograd.grad(
+                    [result for result, _ in pairs],
+                    wanted,
+                    [gradient for _, gradient in pairs],
+                    create_graph=again,
+                    allow_unused=True,
+                )
         for index, gradient in zip(self.wanted, found, strict=True):
             made[index] = gradient
         return made
@@ -200,6 +197,10 @@ class Repetition:
             found = found._base
         return found
 
+    def earlier(self, results: Sequence[Any], index: int) -> torch.Tensor:
+        """The program's result that other results are computed from, by its number in ``BackwardPlan.between``."""
+        return results[-1 - index] if index < 0 else self.result(results, index)
+
     @contextmanager
     def _autocasting(self) -> Iterator[None]:
         with ExitStack() as stack:
@@ -210,8 +211,22 @@ class Repetition:
             yield
 
 
-def _instead(gradient: torch.Tensor, _: torch.Tensor) -> torch.Tensor:
-    return gradient
+@contextmanager
+def replacing(gradients: Iterable[tuple[torch.Tensor, torch.Tensor | None]]) -> Iterator[None]:
+    """In this block autograd replaces what has arrived at each tensor by this gradient; None: nothing goes on there,
+    not even zeros, which would become NaN where a derivative is infinite."""
+    with ExitStack() as stack:
+        for tensor, gradient in gradients:
+            if tensor.grad_fn is not None:
+                replace = partial(_instead, tensor.output_nr, gradient)
+                stack.callback(tensor.grad_fn.register_prehook(replace).remove)
+        yield
+
+
+def _instead(
+    number: int, gradient: torch.Tensor | None, arriving: Sequence[torch.Tensor | None]
+) -> tuple[torch.Tensor | None, ...]:
+    return (*arriving[:number], gradient, *arriving[number + 1 :])
 
 
 def refuse(gradients: Sequence[Any], connected: Sequence[Any], why: str) -> tuple[Any, ...]:
