@@ -53,3 +53,20 @@ def test_sums_of_any_length(length: int, seed: int, offset: float) -> None:
     scale = float(values.abs().double().sum())
     for got, want in zip(*sums(values), strict=True):
         assert float((got.double() - want).abs().max()) <= 4 * torch.finfo(torch.float32).eps * scale
+
+
+@pytest.mark.parametrize("source", [torch.float32, torch.float64])
+@pytest.mark.parametrize("integer", [torch.uint8, torch.int16, torch.int32, torch.int64])
+@pytest.mark.parametrize("length", [1, 100])
+def test_floats_that_were_integers(source: torch.dtype, integer: torch.dtype, length: int) -> None:
+    """Not rounded floats: -0.5 is 0.0, and what an integer cannot hold is what the processor makes of it."""
+    values = torch.tensor([-0.5, -0.0, 1.5, torch.nan, torch.inf, -torch.inf], dtype=source)
+    values = values.repeat_interleave(length)
+    graph = ExampleGraph()
+    held = graph.call(p.convert_dtype, graph.input(values, "values"), integer)
+    (found,) = Stepper(plan(graph.build(graph.call(p.convert_dtype, held, source))), threads=1)(
+        *graph.examples
+    )
+    expected = values.to(integer).to(source)
+    assert torch.equal(found, expected)
+    assert torch.equal(found.signbit(), expected.signbit())

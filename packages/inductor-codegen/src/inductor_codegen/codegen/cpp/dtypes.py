@@ -67,6 +67,8 @@ def converted(text: str, source: torch.dtype, target: torch.dtype) -> str:
         return f"{_HALVES[target]}_rounded({text_of_float(text, source)})"
     if COMPUTED[source] == COMPUTED[target]:
         return text
+    if source.is_floating_point and not target.is_floating_point:
+        return f"TRUNCATED(({COMPUTED[target]}){text})"
     return f"({COMPUTED[target]}){text}"
 
 

@@ -16,6 +16,14 @@ _TYPES = """\
 #define VECTOR_BYTES 16
 #endif
 #define SHORT_VECTOR_BYTES (VECTOR_BYTES < 32 ? VECTOR_BYTES : 32)
+// An integer that was a float. Without traps gcc makes (float)(int)x a rounding of floats: -0.5 became -0.0, not 0.0.
+#if defined(__clang__)
+#define TRUNCATED(x) (x)
+#elif __GNUC__ >= 12
+#define TRUNCATED(x) __builtin_assoc_barrier(x)
+#else
+#define TRUNCATED(x) __extension__({ __typeof__(x) i = (x); __asm__("" : "+r"(i)); i; })
+#endif
 typedef __INT8_TYPE__ int8_t;
 typedef __INT16_TYPE__ int16_t;
 typedef __INT32_TYPE__ int32_t;
