@@ -26,9 +26,9 @@ from aot_autograd.plan import (
     SameAs,
     ViewOf,
 )
-from aot_autograd.record import Value
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.values import Value
 from aot_autograd.views import HIDDEN_VIEWS, IDENTITIES, apply_step, is_view
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, Symbol, symbol

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from aot_autograd.record import Value, is_unknown
+from aot_autograd.record import is_unknown
+from aot_autograd.values import Value
 from fx_interface.errors import UnsupportedProgramError
 
 if TYPE_CHECKING:

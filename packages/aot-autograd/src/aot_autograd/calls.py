@@ -11,9 +11,9 @@ from torch._ops import OpOverload
 from aot_autograd.float_sizes import with_tensors_for_floats
 from aot_autograd.memory import read
 from aot_autograd.offsets import offset_of
-from aot_autograd.record import Value
 from aot_autograd.storage import ViewStep
 from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.values import Value
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import SymSpec, TensorSpec, located
 

@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.record import Value
 from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.values import Value
 from fx_interface.sym_floats import FloatExpr, FloatLike, float_from_torch
 
 aten = torch.ops.aten

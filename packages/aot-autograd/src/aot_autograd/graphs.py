@@ -13,7 +13,8 @@ from torch._ops import OpOverload
 from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
-from aot_autograd.record import Value, is_random, is_unknown
+from aot_autograd.record import is_random, is_unknown
+from aot_autograd.values import Value
 from fx_interface.dialects.aten_rules import is_factory
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.failing import may_fail

@@ -14,9 +14,9 @@ from aot_autograd.forward_derivatives import FORWARD_DERIVATIVES
 from aot_autograd.known_content import answer
 from aot_autograd.memory import conform, read, write
 from aot_autograd.overlaps import refuse_overlaps
-from aot_autograd.record import Value
 from aot_autograd.runtime.recurrent import LSTM_LAYER
 from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.values import Value
 from aot_autograd.writes import write_by_twin
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Relation

@@ -18,11 +18,12 @@ from aot_autograd.graphs import random_calls
 from aot_autograd.plan import FormOfInput, MutatedInput, Tangent
 from aot_autograd.questions import OpenQuestion, Questions
 from aot_autograd.reach import check_reach, places_named
-from aot_autograd.record import Recorder, Value
+from aot_autograd.record import Recorder
 from aot_autograd.runtime.recorded import without_autocast, without_hooks
 from aot_autograd.storage import Storage
 from aot_autograd.symbolic_composites import symbolic_composites
 from aot_autograd.trace import Handler, Trace, TracedTensor, TraceMode
+from aot_autograd.values import Value
 from fx_interface.errors import StackError, UnsupportedProgramError
 from fx_interface.modes import restored
 from fx_interface.operators import OperatorLibrary

@@ -11,7 +11,8 @@ import torch
 from torch._ops import OpOverload
 from torch.utils._python_dispatch import _disable_current_modes
 
-from aot_autograd.record import Value, is_random
+from aot_autograd.record import is_random
+from aot_autograd.values import Value
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import TensorSpec
 

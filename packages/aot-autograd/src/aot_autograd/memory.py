@@ -8,9 +8,10 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.record import Recorder, Value
+from aot_autograd.record import Recorder
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.values import Value
 from aot_autograd.views import apply_step, write_through
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import ShapeEnv

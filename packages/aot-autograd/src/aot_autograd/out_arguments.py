@@ -10,8 +10,8 @@ from torch._ops import OpOverload
 from torch.overrides import TorchFunctionMode
 
 from aot_autograd.memory import write
-from aot_autograd.record import Value
 from aot_autograd.trace import Trace, TracedTensor
+from aot_autograd.values import Value
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import TensorSpec
 

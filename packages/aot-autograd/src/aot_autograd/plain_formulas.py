@@ -15,8 +15,8 @@ from typing import Any, Final
 import torch
 from torch._ops import OpOverload
 
-from aot_autograd.record import Value
 from aot_autograd.trace import Trace, TracedTensor, TraceMode
+from aot_autograd.values import Value
 
 aten = torch.ops.aten
 

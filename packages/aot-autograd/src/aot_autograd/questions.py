@@ -18,7 +18,8 @@ import torch
 from fx_interface.errors import UnsupportedProgramError
 
 if TYPE_CHECKING:
-    from aot_autograd.record import Recorder, Value
+    from aot_autograd.record import Recorder
+    from aot_autograd.values import Value
 
 aten = torch.ops.aten
 Traced = TypeVar("Traced")

@@ -1,7 +1,6 @@
 """The recorder: a list of functional operator calls, each a ``Value``; equal calls are recorded once.
 
-Recording is the hot loop of a compilation, so a call is a small slotted object, not an ``fx`` node; the graphs are
-built from the live ones at the end (``graphs.py``). Values are immutable: an equal call has an equal result and is
+Values are immutable: an equal call has an equal result and is
 found in a table instead of being recorded again (common sub-expression elimination), unless it draws random numbers.
 """
 
@@ -19,63 +18,12 @@ from torch._ops import OpOverload
 from aot_autograd.custom import form_spec, is_form
 from aot_autograd.runtime.recurrent import LSTM_LAYER, layer_spec
 from aot_autograd.simplify import SIMPLIFICATIONS
+from aot_autograd.values import Input, Value
 from fx_interface.errors import UnsupportedProgramError, UserLocation
 from fx_interface.failing import is_opaque
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, Symbol, indicator, substitute
 from fx_interface.tensor_spec import SymSpec, ValueSpec
-
-
-class Input:
-    """Marks a value that is an input of the joint program; ``name`` becomes the placeholder's."""
-
-    __slots__ = ("name",)
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"input {self.name}"
-
-
-class Value:
-    """One recorded result: ``op(*args, **kwargs)`` with values, ``Expr`` sizes and constants as arguments.
-
-    ``op`` is an ``OpOverload``, ``operator.getitem`` (an item of an operator with several results) or an ``Input``.
-    ``number`` is the position in the recording; ``backward`` tells which half of the joint trace made it;
-    ``recomputed`` marks what a checkpoint forbids to keep for the backward.
-    """
-
-    __slots__ = ("args", "backward", "kwargs", "number", "op", "recomputed", "spec", "where")
-
-    def __init__(
-        self,
-        op: Any,
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, Any],
-        spec: ValueSpec,
-        number: int,
-        backward: bool,
-        where: UserLocation | None,
-        recomputed: bool = False,
-    ) -> None:
-        self.recomputed = recomputed
-        self.op = op
-        self.args = args
-        self.kwargs = kwargs
-        self.spec: Any = spec
-        self.number = number
-        self.backward = backward
-        self.where = where
-
-    @property
-    def is_input(self) -> bool:
-        """Whether this is an input rather than a computed value."""
-        return type(self.op) is Input
-
-    def __repr__(self) -> str:
-        return f"%{self.number}"
-
 
 _GIVEN_SEEDS: Final = frozenset({"philox_seed", "rng_state", "seed"})
 aten = torch.ops.aten

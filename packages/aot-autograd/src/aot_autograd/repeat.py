@@ -11,7 +11,7 @@ import torch
 from aot_autograd.graphs import random_calls
 from aot_autograd.joint import Joint
 from aot_autograd.plan import FromGraph, Repeat, ViewOf
-from aot_autograd.record import Value
+from aot_autograd.values import Value
 
 
 def repeat_of(joint: Joint) -> Repeat:

@@ -8,18 +8,28 @@ is separated when the results are known (``aliasing.separate``). ``SIMPLIFICATIO
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import Any, Final, Protocol, TypeAlias
 
 import torch
 from torch._ops import OpOverload
 
+from aot_autograd.values import Value
 from fx_interface.tensor_spec import TensorSpec
 
-if TYPE_CHECKING:
-    from aot_autograd.record import Recorder, Value
-
 aten = torch.ops.aten
-Simplification: TypeAlias = "Callable[[Recorder, Sequence[Any], TensorSpec], Value | None]"
+
+
+class Recorder(Protocol):
+    """What a simplification asks of the recorder."""
+
+    copied: list[Value]
+    """Values that were copied, and stand for their copies."""
+
+    def call(self, op: OpOverload, args: Sequence[Any], /) -> Value:
+        """Record a call, or find an equal one."""
+
+
+Simplification: TypeAlias = Callable[[Recorder, Sequence[Any], TensorSpec], "Value | None"]
 
 
 def _unchanged(recorder: Recorder, args: Sequence[Any], spec: TensorSpec) -> Value | None:

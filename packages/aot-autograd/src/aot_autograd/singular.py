@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from aot_autograd.graphs import operands
-from aot_autograd.record import Value
+from aot_autograd.values import Value
 
 _KEEP_ZERO = frozenset(
     {

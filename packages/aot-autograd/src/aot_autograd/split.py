@@ -25,9 +25,9 @@ from aot_autograd.graphs import (
 from aot_autograd.joint import Joint
 from aot_autograd.partition import Partitioner
 from aot_autograd.plan import Apart, BackwardPlan, JointPlan, SavedInput, SavedOutput, SavedSource
-from aot_autograd.record import Value
 from aot_autograd.repeat import repeat_of
 from aot_autograd.singular import singular
+from aot_autograd.values import Value
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.signature import InputKind, OutputDecl, OutputKind
 from fx_interface.symbols import Expr, Symbol, symbol

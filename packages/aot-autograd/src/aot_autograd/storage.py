@@ -12,7 +12,7 @@ from typing import Any
 
 from torch._ops import OpOverload
 
-from aot_autograd.record import Value
+from aot_autograd.values import Value
 
 
 class ViewStep:

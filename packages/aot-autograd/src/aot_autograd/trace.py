@@ -15,8 +15,9 @@ import torch
 from torch._ops import OpOverload
 
 from aot_autograd.questions import Questions
-from aot_autograd.record import Recorder, Value
+from aot_autograd.record import Recorder
 from aot_autograd.storage import Storage, ViewStep
+from aot_autograd.values import Value
 from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary

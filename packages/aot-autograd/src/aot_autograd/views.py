@@ -14,8 +14,9 @@ import torch
 from torch._ops import OpOverload
 
 from aot_autograd.offsets import argument
-from aot_autograd.record import Recorder, Value
+from aot_autograd.record import Recorder
 from aot_autograd.storage import ViewStep
+from aot_autograd.values import Value
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import TensorSpec
 

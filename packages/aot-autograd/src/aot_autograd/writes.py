@@ -12,9 +12,9 @@ from aot_autograd.calls import values_of
 from aot_autograd.memory import write
 from aot_autograd.out_arguments import give_out, spec_of_target
 from aot_autograd.overlaps import refuse_overlaps
-from aot_autograd.record import Value
 from aot_autograd.trace import Trace
 from aot_autograd.twins import Twin, functional_twin
+from aot_autograd.values import Value
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import TensorSpec
 

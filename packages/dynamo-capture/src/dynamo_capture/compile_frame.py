@@ -49,6 +49,7 @@ from dynamo_capture.hook import (
 )
 from dynamo_capture.nesting import Stop, Stopped, deepest
 from dynamo_capture.once_more import knows_other_contents, leaves_modes
+from dynamo_capture.opcodes import families  # noqa: F401  # fills the table of opcodes
 from dynamo_capture.part_options import part_option
 from dynamo_capture.policy import Policy
 from dynamo_capture.prepared import PreparedCode, prepare

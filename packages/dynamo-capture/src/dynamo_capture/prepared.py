@@ -9,6 +9,8 @@ from typing import Any
 
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.instruction import CodeBody
+from dynamo_capture.errors import GraphBreak
+from dynamo_capture.opcodes.registry import OPCODES
 from dynamo_capture.values import Const
 
 
@@ -44,8 +46,6 @@ class Step:
 
 
 def _unknown(frame: Any, step: Step) -> Any:
-    from dynamo_capture.errors import GraphBreak
-
     raise GraphBreak("CAP220", f"the instruction {step.opname} is not supported")
 
 
@@ -83,8 +83,6 @@ def prepare(code: CodeType) -> PreparedCode:
 
 
 def _steps(body: CodeBody) -> list[Step]:
-    from dynamo_capture.opcodes.families import OPCODES
-
     places = {instruction: index for index, instruction in enumerate(body.instructions)}
     steps = []
     for index, instruction in enumerate(body.instructions):

@@ -56,8 +56,8 @@ from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import InputFloat
 from dynamo_capture.values.functions import CellValue, FunctionValue
+from dynamo_capture.values.mapping import ProxyValue
 from dynamo_capture.values.opaque import WeakReference
-from dynamo_capture.values.proxy import ProxyValue
 from dynamo_capture.values.sequences import keeps_tuple_methods
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
 

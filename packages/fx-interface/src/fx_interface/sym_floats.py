@@ -11,14 +11,11 @@ import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import torch
 
-from fx_interface.symbols import Expr, IntLike, Relation, RelationOp, floordiv
-
-if TYPE_CHECKING:
-    from fx_interface.sym_nodes import SizeTable
+from fx_interface.symbols import Expr, IntLike, Relation, RelationOp, ShapeEnv, floordiv
 
 FloatLike: TypeAlias = "float | IntLike | FloatExpr"
 
@@ -113,6 +110,15 @@ def _comparison(
         )
 
     return method
+
+
+class SizeTable(Protocol):
+    """One trace's symbolic sizes, as far as numbers computed from them need it."""
+
+    env: ShapeEnv
+
+    def node(self, value: IntLike | Relation, /) -> Any:
+        """A node of an integer or of a yes-or-no question."""
 
 
 class FloatNode:

@@ -51,9 +51,9 @@ def build_graph(
         return record.to_data(), {LIBRARY: library}
 
     try:
-        return _load(store.get_or_create(key, create))
+        return load_native_graph(store.get_or_create(key, create))
     except ArtifactLoadError:
-        return load_again(key, create, store, _load)
+        return load_again(key, create, store, load_native_graph)
 
 
 def load_again(
@@ -91,22 +91,6 @@ def build_entry(
     return library, record
 
 
-def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
-    """The callable that had this ``artifact_key``, perhaps in another process; None if it is no longer there."""
-    found = store.get(key)
-    if found is None:
-        return None
-    try:
-        if isinstance(found.metadata, dict) and found.metadata.get("kind") == "triton":
-            from inductor_codegen.codegen.triton.graph import load_triton_graph
-
-            return load_triton_graph(found)
-        return _load(found)
-    except ArtifactLoadError:
-        store.remove(key)
-        return None
-
-
 def graph_key(entry: EntrySource, kernels: Sequence[str], compiler: Compiler) -> str:
     """A key over all text, the compiler, the processor, and the versions of torch and this runtime."""
     operators = [str(call.to_data()) for call in entry.operators]
@@ -128,5 +112,6 @@ def _mark_of(key: str) -> str:
     return f"fx_graph_{key}"
 
 
-def _load(artifact: Artifact) -> CompiledGraph:
+def load_native_graph(artifact: Artifact) -> CompiledGraph:
+    """The callable of a stored artifact. ArtifactLoadError IND401 when it cannot be read or loaded."""
     return load(GraphRecord.from_data(artifact.metadata), artifact.files[LIBRARY])

@@ -14,7 +14,8 @@ from torch._ops import OpOverload
 
 from aot_autograd.aliasing import memory_root
 from aot_autograd.graphs import operands
-from aot_autograd.record import Value, runs_once
+from aot_autograd.record import runs_once
+from aot_autograd.values import Value
 from aot_autograd.views import is_view
 from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import ShapeEnv

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dynamo_capture.bytecode.version import Rules
+from dynamo_capture.bytecode.rules import Rules
 
 _CONDITIONS = ("TRUE", "FALSE", "NONE", "NOT_NONE")
 

@@ -3,7 +3,7 @@ comprehensions."""
 
 from __future__ import annotations
 
-from dynamo_capture.bytecode.version import Rules
+from dynamo_capture.bytecode.rules import Rules
 
 RULES = Rules(
     version=(3, 12),

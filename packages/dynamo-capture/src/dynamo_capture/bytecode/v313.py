@@ -3,8 +3,8 @@ opcode."""
 
 from __future__ import annotations
 
+from dynamo_capture.bytecode.rules import Rules
 from dynamo_capture.bytecode.v312 import RULES as V312
-from dynamo_capture.bytecode.version import Rules
 
 RULES = Rules(
     version=(3, 13),

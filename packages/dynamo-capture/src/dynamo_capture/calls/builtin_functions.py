@@ -44,7 +44,6 @@ from dynamo_capture.values import (
     size_value,
 )
 from dynamo_capture.values.instance_dict import InstanceDictValue
-from dynamo_capture.values.length_hints import items_after_hint
 from dynamo_capture.values.special_results import length_from
 from fx_interface.symbols import Expr, maximum, minimum
 
@@ -365,7 +364,7 @@ def _flag(tx: Trace, value: Value) -> bool:
 
 @handles(sorted)
 def sorted_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = items_after_hint(tx, args[0])
+    items = args[0].items_for_list(tx)
     key = kwargs.get("key", NONE)
     ranks = items if is_none(key) else [key.call(tx, [item], {}) for item in items]
     reverse = "reverse" in kwargs and _flag(tx, kwargs["reverse"])

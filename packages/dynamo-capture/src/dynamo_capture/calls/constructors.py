@@ -42,7 +42,6 @@ from dynamo_capture.values import (
     make_slice,
 )
 from dynamo_capture.values.condition import DataCondition
-from dynamo_capture.values.length_hints import items_after_hint
 from dynamo_capture.values.special_results import truth_from
 
 if TYPE_CHECKING:
@@ -51,14 +50,14 @@ if TYPE_CHECKING:
 
 @handles(list)
 def make_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return ListValue(list(items_after_hint(tx, args[0])) if args else [])
+    return ListValue(list(args[0].items_for_list(tx)) if args else [])
 
 
 @handles(tuple)
 def make_tuple(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if args and isinstance(args[0], TupleValue) and args[0].cls is tuple:
         return args[0]
-    return TupleValue(list(items_after_hint(tx, args[0])) if args else [])
+    return TupleValue(list(args[0].items_for_list(tx)) if args else [])
 
 
 @handles(set)

@@ -32,7 +32,7 @@ from dynamo_capture.values import (
     Value,
     boolean,
 )
-from dynamo_capture.values.proxy import ProxyValue
+from dynamo_capture.values.mapping import ProxyValue
 from fx_interface.source import AttrSource
 
 if TYPE_CHECKING:

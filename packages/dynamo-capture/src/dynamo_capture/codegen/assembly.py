@@ -19,12 +19,13 @@ from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.bytecode.splice import splice, splice_call
 from dynamo_capture.calls.drawing import MODULE_GENERATOR, Draw
+from dynamo_capture.codegen import makers  # noqa: F401  # fills the table of makers
 from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots
 from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.codegen.handled import HandlingStack, exits_of_handler
 from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
-from dynamo_capture.codegen.replay import replay, visit_effects
+from dynamo_capture.codegen.replay import replay, replay_content, visit_effects
 from dynamo_capture.codegen.second_run import second_run
 from dynamo_capture.codegen.variables import variables_at_break
 from dynamo_capture.errors import GraphBreak, UserRaise
@@ -71,7 +72,9 @@ class Assembly:
     ) -> CodeType:
         """The replacement of a frame that was captured up to its return."""
         collector = self._collect([value], self._free)
-        to = Reconstruction(self._tx, self._emitter, collector, set(self._body.argument_names), self._free)
+        to = Reconstruction(
+            self._tx, self._emitter, collector, set(self._body.argument_names), self._free, replay_content
+        )
         self._call_graph(to, collector, finish, cellvars=())
         to.push(value)
         replay(self._tx, self._tx.effects, to)
@@ -100,7 +103,7 @@ class Assembly:
         stack = frame.stack if called is None else [*frame.stack, called]
         collector = self._collect([*stack, *frame.exceptions, *variables.values(), *blocks], variables.cells)
         plain = set(self._body.argument_names) - set(self._body.cellvars)
-        to = Reconstruction(self._tx, emitter, collector, plain, variables.cells)
+        to = Reconstruction(self._tx, emitter, collector, plain, variables.cells, replay_content)
         self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
         held = HandlingStack(to, frame) if frame.handling else None
         if held is None:

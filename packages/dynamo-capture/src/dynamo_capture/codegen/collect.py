@@ -35,7 +35,7 @@ from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import RuntimeFloat
-from dynamo_capture.values.proxy import ProxyValue
+from dynamo_capture.values.mapping import ProxyValue
 from dynamo_capture.values.running import RunningEnumerate, RunningIterator
 from dynamo_capture.values.wrapper import WrapperValue
 from fx_interface.source import Source

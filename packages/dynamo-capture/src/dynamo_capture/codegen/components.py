@@ -43,8 +43,8 @@ from dynamo_capture.values import (
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.followed import FollowedResults
 from dynamo_capture.values.instance_dict import InstanceDictValue
+from dynamo_capture.values.mapping import ProxyValue
 from dynamo_capture.values.opaque import NewReference
-from dynamo_capture.values.proxy import ProxyValue
 from dynamo_capture.values.traceback import TracebackValue
 from dynamo_capture.values.wrapper import WrapperValue
 

@@ -5,11 +5,10 @@ from __future__ import annotations
 import functools
 import types
 import weakref
-from typing import TYPE_CHECKING
 
 from dynamo_capture import runtime, runtime_tracebacks
 from dynamo_capture.calls.contexts import ContextFunction
-from dynamo_capture.codegen.makers import makes
+from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.values import (
     BuiltinMethod,
     CellValue,
@@ -23,9 +22,6 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.opaque import NewReference
 from dynamo_capture.values.traceback import TracebackValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.codegen.reconstruct import Reconstruction
 
 
 @makes(FunctionValue)

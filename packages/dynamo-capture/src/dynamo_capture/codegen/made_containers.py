@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import collections
 import types
-from typing import TYPE_CHECKING
 
 from dynamo_capture import runtime
 from dynamo_capture.class_members import has_member
-from dynamo_capture.codegen.makers import makes
+from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -22,10 +21,7 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.instance_dict import InstanceDictValue
-from dynamo_capture.values.proxy import ProxyValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.codegen.reconstruct import Reconstruction
+from dynamo_capture.values.mapping import ProxyValue
 
 
 @makes(TupleValue)

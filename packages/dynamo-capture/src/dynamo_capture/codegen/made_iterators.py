@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dynamo_capture import runtime, runtime_iterators
 from dynamo_capture.codegen.generators import remade
-from dynamo_capture.codegen.makers import makes
+from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.frame import GeneratorValue
 from dynamo_capture.values import (
     CallIterator,
@@ -27,10 +27,6 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
 )
-
-if TYPE_CHECKING:
-    from dynamo_capture.codegen.reconstruct import Reconstruction
-
 
 _OF_SET: type = type(iter(set()))
 

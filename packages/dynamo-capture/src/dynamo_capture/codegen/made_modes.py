@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from dynamo_capture import runtime
 from dynamo_capture.calls.contexts import NullContext
 from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, InferenceMode
 from dynamo_capture.calls.parts import PartBlock
-from dynamo_capture.codegen.makers import makes
+from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.part_options import options_of
 from dynamo_capture.values import Const
-
-if TYPE_CHECKING:
-    from dynamo_capture.codegen.reconstruct import Reconstruction
 
 
 @makes(GradMode)

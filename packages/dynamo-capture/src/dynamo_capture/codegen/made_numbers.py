@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from dynamo_capture.codegen.makers import makes
+from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.values import SymValue
 from dynamo_capture.values.condition import DataCondition
 from fx_interface.symbols import Apply, Expr, IntLike, Symbol
-
-if TYPE_CHECKING:
-    from dynamo_capture.codegen.reconstruct import Reconstruction
 
 
 @makes(SymValue)

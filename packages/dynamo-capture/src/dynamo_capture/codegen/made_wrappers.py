@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import torch
 
 from dynamo_capture import runtime, wrapper_parts
-from dynamo_capture.codegen.makers import makes
+from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const
 from dynamo_capture.values.followed import FollowedResults
 from dynamo_capture.values.wrapper import WrapperValue
-
-if TYPE_CHECKING:
-    from dynamo_capture.codegen.reconstruct import Reconstruction
 
 
 @makes(WrapperValue)

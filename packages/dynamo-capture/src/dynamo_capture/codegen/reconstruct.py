@@ -3,24 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch.fx import Node
 
 from dynamo_capture import runtime
 from dynamo_capture.bytecode.emit import Emitter
-from dynamo_capture.codegen import (  # noqa: F401  # they fill the table
-    made_callables,
-    made_containers,
-    made_iterators,
-    made_modes,
-    made_numbers,
-    made_wrappers,
-)
 from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.components import kept_attributes
-from dynamo_capture.codegen.makers import MAKERS
-from dynamo_capture.codegen.replay import replay_content
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import (
     CellValue,
@@ -40,8 +30,25 @@ from fx_interface.source import LocalSource, Source
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
+F = TypeVar("F", bound=Callable[..., None])
 GRAPH = ".graph_results"
 EXISTING = ".existing"
+
+MAKERS: dict[type[Value], Callable[[Reconstruction, Any], None]] = {}
+"""What emits the instructions that push a value of exactly this class; ``makers.py`` loads all of them."""
+
+
+def makes(*kinds: type[Value]) -> Callable[[F], F]:
+    """Declare what makes values of these classes; declaring one twice is an error."""
+
+    def register(function: F) -> F:
+        for kind in kinds:
+            if kind in MAKERS:
+                raise ValueError(f"{kind} is made by {MAKERS[kind]} and {function}")
+            MAKERS[kind] = function
+        return function
+
+    return register
 
 
 class Reconstruction:
@@ -54,7 +61,9 @@ class Reconstruction:
         collector: Collector,
         argument_locals: set[str],
         cell_names: dict[int, str],
+        replay_content: Callable[[Value, Reconstruction], None],
     ) -> None:
+        self._replay_content = replay_content
         self.tx = tx
         self.emitter = emitter
         self.collector = collector
@@ -131,7 +140,7 @@ class Reconstruction:
         if id(owner) in self._building:
             raise GraphBreak("CAP240", f"{owner.describe()} holds an iterator over itself")
         self._building.add(id(owner))
-        replay_content(owner, self)
+        self._replay_content(owner, self)
         self._building.discard(id(owner))
         self._settled.add(id(owner))
 

@@ -29,8 +29,7 @@ from dynamo_capture.values import (
     make_slice,
 )
 from dynamo_capture.values.condition import DataCondition
-from dynamo_capture.values.length_hints import items_after_hint
-from dynamo_capture.values.proxy import ProxyValue
+from dynamo_capture.values.mapping import ProxyValue
 from dynamo_capture.values.tensor import PLAIN_CLASSES
 
 if TYPE_CHECKING:
@@ -109,7 +108,7 @@ def list_extend(frame: Frame, step: Step) -> None:
         kind = message_name(value.python_type())
         raise tx.raises(TypeError, f"Value after * must be an iterable, not {kind}")
     tx.effects.mutates(owner)
-    owner.items.extend(items_after_hint(tx, value))
+    owner.items.extend(value.items_for_list(tx))
 
 
 def is_iterable(value: Value) -> bool:

@@ -1,51 +1,36 @@
 """The values on the symbolic stack, one module per family."""
 
 from dynamo_capture.values.base import NULL, IteratorStop, IteratorValue, Lazy, NullValue, Value
-from dynamo_capture.values.constant import FALSE, NONE, TRUE, Const, SourcedConst, boolean, is_none
+from dynamo_capture.values.constant import (
+    FALSE,
+    NONE,
+    TRUE,
+    Const,
+    RangeIterator,
+    SourcedConst,
+    boolean,
+    is_none,
+)
 from dynamo_capture.values.functions import (
     BuiltinMethod,
     CellValue,
     DescriptorValue,
     FunctionValue,
     MethodValue,
-    PartialValue,
     SuperValue,
 )
-from dynamo_capture.values.iterators import (
-    CallIterator,
-    EnumerateIterator,
-    IndexIterator,
-    ListIterator,
-    MapIterator,
-    ObjectIterator,
-    RangeIterator,
-    SequenceIterator,
-    SymRangeIterator,
-    ZipIterator,
-)
-from dynamo_capture.values.mapping import (
-    DictIterator,
-    DictValue,
-    DictView,
-    HashedKey,
-    IdentityKey,
-    is_opaque,
-    is_plain_key,
-)
+from dynamo_capture.values.iterators import CallIterator, EnumerateIterator, MapIterator, ZipIterator
+from dynamo_capture.values.keys import HashedKey, IdentityKey, is_opaque, is_plain_key
+from dynamo_capture.values.mapping import DictIterator, DictValue, DictView
 from dynamo_capture.values.number import SymValue
-from dynamo_capture.values.objects import ObjectValue
+from dynamo_capture.values.objects import IndexIterator, ObjectIterator, ObjectValue
 from dynamo_capture.values.opaque import OpaqueValue
-from dynamo_capture.values.sequences import (
-    ListValue,
-    SequenceValue,
-    SliceValue,
-    SymRange,
-    TupleValue,
-    make_slice,
-    size_of,
-    size_value,
-)
+from dynamo_capture.values.partial import PartialValue
+from dynamo_capture.values.ranges import SymRange, SymRangeIterator
+from dynamo_capture.values.sequence_iterator import SequenceIterator
+from dynamo_capture.values.sequences import ListIterator, ListValue, SequenceValue, TupleValue
 from dynamo_capture.values.sets import SetValue
+from dynamo_capture.values.slices import SliceValue, make_slice, size_of, size_value
 from dynamo_capture.values.tensor import TensorMeta, TensorValue
 from dynamo_capture.values.text import TextValue
 

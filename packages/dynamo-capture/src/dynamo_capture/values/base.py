@@ -100,6 +100,10 @@ class Value:
         """``iter(x)``."""
         raise self._lacking(tx, "__iter__", "iterating", "{name!r} object is not iterable")
 
+    def items_for_list(self, tx: Trace) -> list[Value]:
+        """The items, for a list or a tuple made of them: objects of the program are asked how many there are."""
+        return self.unpack(tx)
+
     def unpack(self, tx: Trace) -> list[Value]:
         """Every item, as ``[*x]``."""
         return self.iterate(tx).drain(tx)

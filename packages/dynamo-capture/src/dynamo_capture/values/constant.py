@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.errors import NotConstant
 from dynamo_capture.operator_methods import own_method
 from dynamo_capture.type_names import message_name
-from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.sequence_iterator import SequenceIterator
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -96,8 +97,6 @@ class Const(Value):
         return bool(tx.fold(lambda: bool(self.value)))
 
     def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import RangeIterator, SequenceIterator
-
         if isinstance(self.value, range):
             return RangeIterator(self.value)
         answer = self._followed(tx, "__iter__", [])
@@ -156,6 +155,33 @@ class SourcedConst(Const):
 
     def python_type(self) -> type:
         return type(self.value)
+
+
+class RangeIterator(IteratorValue):
+    """Over a known range, which may be too long to be listed."""
+
+    __slots__ = ("position", "range", "source")
+
+    def __init__(self, items: range) -> None:
+        self.range = items
+        self.position = 0
+        self.source = None
+
+    def python_type(self) -> type:
+        return type(iter(range(0)))
+
+    @property
+    def rest(self) -> range:
+        """What is left."""
+        return self.range[self.position :]
+
+    def next(self, tx: Trace) -> Value:
+        try:
+            found = self.range[self.position]
+        except IndexError:
+            raise IteratorStop from None
+        self.position += 1
+        return Const(found)
 
 
 NONE = Const(None)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
-from dynamo_capture.values.objects import ObjectValue
 from dynamo_capture.values.special_results import length_from
 from guards import class_lookup
 
@@ -20,18 +19,10 @@ if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
 
 
-def items_after_hint(tx: Trace, value: Value) -> list[Value]:
-    """The items of an iterable for a list or a tuple."""
-    if not isinstance(value, ObjectValue):
-        return value.unpack(tx)
-    iterator = value.iterate(tx)
-    _ask_for_hint(tx, value)
-    return iterator.drain(tx)
-
-
-def _ask_for_hint(tx: Trace, value: ObjectValue) -> None:
+def ask_for_hint(tx: Trace, value: Value, cls: type) -> None:
+    """Ask an object of the program's class ``cls``, and raise what Python raises for its answer."""
     for name in ("__len__", "__length_hint__"):
-        if not isinstance(class_lookup(value.cls, name), FunctionType):
+        if not isinstance(class_lookup(cls, name), FunctionType):
             continue
         try:
             answer = tx.calls.special(value, name, [])

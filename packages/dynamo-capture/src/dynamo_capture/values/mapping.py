@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import collections
+import types
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.sources import item_source
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
+from dynamo_capture.values.keys import is_opaque, is_plain_key
 from dynamo_capture.values.number import SymValue
+from dynamo_capture.values.sequences import TupleValue
 from fx_interface.source import DictKeySource
 
 if TYPE_CHECKING:
@@ -223,8 +226,6 @@ class DictView(Value):
         return getattr(made, self.kind)()
 
     def unpack(self, tx: Trace) -> list[Value]:
-        from dynamo_capture.values.sequences import TupleValue
-
         entries = list(self.owner.all_entries(tx).values())
         if self.kind == "keys":
             return [key for key, _ in entries]
@@ -247,8 +248,6 @@ class DictView(Value):
         return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
 
     def own_attribute(self, tx: Trace, name: str) -> Value | None:
-        from dynamo_capture.values.proxy import ProxyValue
-
         return ProxyValue(self.owner) if name == "mapping" else None
 
     def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -282,8 +281,6 @@ class DictIterator(IteratorValue):
         return type(iter(getattr(self.owner.cls(), self.kind)()))
 
     def next(self, tx: Trace) -> Value:
-        from dynamo_capture.values.sequences import TupleValue
-
         try:
             key = next(self._keys)
         except StopIteration:
@@ -300,50 +297,59 @@ class DictIterator(IteratorValue):
         return tx.force(value) if self.kind == "values" else TupleValue([name, tx.force(value)])
 
 
-class IdentityKey:
-    """The dictionary key that stands for an object hashed by identity."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Value) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return hash(id(self.value))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, IdentityKey) and other.value is self.value
-
-
-class HashedKey:
-    """The dictionary key that stands for an object whose class defines ``__hash__`` and ``__eq__``."""
-
-    __slots__ = ("_hash", "_tx", "value")
-
-    def __init__(self, tx: Trace, value: Value, hashed: int) -> None:
-        self._tx = tx
-        self.value = value
-        self._hash = hashed
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, (HashedKey, IdentityKey)):
-            return self._tx.operators.equal_or_same(self.value, other.value)
-        return self._tx.operators.equal_or_same(self.value, self._tx.known(other))
+_READS = frozenset(
+    {
+        "get",
+        "keys",
+        "values",
+        "items",
+        "copy",
+        "__getitem__",
+        "__contains__",
+        "__iter__",
+        "__len__",
+        "__reversed__",
+    }
+)
 
 
-def is_opaque(key: Any) -> bool:
-    """Whether a key stands for an object, so that a real dict cannot be asked for it."""
-    if isinstance(key, (tuple, frozenset)):
-        return any(map(is_opaque, key))
-    return isinstance(key, (IdentityKey, HashedKey))
+class ProxyValue(Value):
+    """Shows ``mapping``, as it is when it is asked."""
 
+    __slots__ = ("mapping", "source")
 
-def is_plain_key(key: Any) -> bool:
-    """Whether a key can be guarded and looked up as a constant."""
-    kind = type(key)
-    if kind is tuple:
-        return all(map(is_plain_key, key))
-    return kind in (str, int, bool, float, bytes, type(None)) or isinstance(key, type)
+    def __init__(self, mapping: DictValue, source: Source | None = None) -> None:
+        self.mapping = mapping
+        self.source = source
+
+    def python_type(self) -> type:
+        return types.MappingProxyType
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if name in _READS:
+            return self.mapping.call_method(tx, name, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+    def get_item(self, tx: Trace, key: Value) -> Value:
+        return self.mapping.get_item(tx, key)
+
+    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+        raise tx.raises(TypeError, "'mappingproxy' object does not support item assignment")
+
+    def del_item(self, tx: Trace, key: Value) -> None:
+        raise tx.raises(TypeError, "'mappingproxy' object does not support item deletion")
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        return self.mapping.contains(tx, item)
+
+    def length(self, tx: Trace) -> int:
+        return self.mapping.length(tx)
+
+    def truth(self, tx: Trace) -> bool:
+        return self.mapping.truth(tx)
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        return self.mapping.iterate(tx)
+
+    def unpack(self, tx: Trace) -> list[Value]:
+        return self.mapping.unpack(tx)

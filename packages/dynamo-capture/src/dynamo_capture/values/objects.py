@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import UserRaise
 from dynamo_capture.type_names import message_name
-from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.length_hints import ask_for_hint
 from dynamo_capture.values.special_results import length_from, truth_from
 
 if TYPE_CHECKING:
@@ -104,9 +106,12 @@ class ObjectValue(Value):
         tx.attributes.guard_type(self)
         return True
 
-    def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import IndexIterator, ObjectIterator
+    def items_for_list(self, tx: Trace) -> list[Value]:
+        iterator = self.iterate(tx)
+        ask_for_hint(tx, self, self.cls)
+        return iterator.drain(tx)
 
+    def iterate(self, tx: Trace) -> IteratorValue:
         if not tx.attributes.has_special(self, "__iter__"):
             if tx.attributes.has_special(self, "__getitem__"):
                 return IndexIterator(self)
@@ -121,3 +126,64 @@ class ObjectValue(Value):
         raise tx.raises(
             TypeError, f"iter() returned non-iterator of type {message_name(found.python_type())!r}"
         )
+
+
+class ObjectIterator(IteratorValue):
+    """An object of the program with ``__next__``."""
+
+    __slots__ = ("source", "value")
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self.source = None
+
+    def python_type(self) -> type:
+        return self.value.python_type()
+
+    def identity(self) -> object:
+        return self.value.identity()
+
+    def next(self, tx: Trace) -> Value:
+        try:
+            return self.value.call_method(tx, "__next__", [], {})
+        except UserRaise as raised:
+            if issubclass(raised.value.python_type(), StopIteration):
+                raise IteratorStop from None
+            raise
+
+
+class IndexIterator(IteratorValue):
+    """``iter`` of an object that has only ``__getitem__``, from 0 up; ``reversed`` of one with ``__len__`` too, from
+    its last item down. ``position``: the next index; None: the iterator has ended."""
+
+    __slots__ = ("is_reversed", "owner", "position", "source")
+
+    def __init__(self, owner: Value, length: int | None = None) -> None:
+        self.owner = owner
+        self.is_reversed = length is not None
+        self.position: int | None = 0 if length is None else length - 1
+        self.source = None
+
+    def python_type(self) -> type:
+        return reversed if self.is_reversed else type(iter(_ByIndex()))
+
+    def next(self, tx: Trace) -> Value:
+        position = self.position
+        if position is None or position < 0:
+            raise IteratorStop
+        try:
+            found = tx.calls.special(self.owner, "__getitem__", [Const(position)])
+        except UserRaise as raised:
+            if issubclass(raised.value.python_type(), (IndexError, StopIteration)):
+                self.position = None
+                raise IteratorStop from None
+            raise
+        self.position = position - 1 if self.is_reversed else position + 1
+        return found
+
+
+class _ByIndex:
+    """A sample."""
+
+    def __getitem__(self, index: int) -> int:
+        raise IndexError

@@ -16,9 +16,9 @@ from dynamo_capture.per_class import once_per_class
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
-from dynamo_capture.values.number import SymValue
+from dynamo_capture.values.sequence_iterator import SequenceIterator
+from dynamo_capture.values.slices import SliceValue
 from fx_interface.source import ItemSource
-from fx_interface.symbols import Expr
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -131,8 +131,6 @@ class TupleValue(SequenceValue):
         return TupleValue(items, torch.Size if self.cls is torch.Size else tuple)
 
     def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import SequenceIterator
-
         return SequenceIterator(self.items, type(iter(())), self)
 
 
@@ -217,9 +215,7 @@ class ListValue(SequenceValue):
                     self.items.append(source.next(tx))
                     self.trim()
             return
-        from dynamo_capture.values.length_hints import items_after_hint
-
-        self.append(tx, items_after_hint(tx, source) if self.cls is list else source.unpack(tx))
+        self.append(tx, source.items_for_list(tx) if self.cls is list else source.unpack(tx))
 
     def trim(self) -> None:
         """A deque that has got too long loses items at its left end."""
@@ -234,8 +230,6 @@ class ListValue(SequenceValue):
         return ListValue(tx.fold(lambda: self.items[window]))
 
     def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import ListIterator, SequenceIterator
-
         return ListIterator(self) if self.cls is list else SequenceIterator(self.items, _DEQUE_ITERATOR, self)
 
     def set_item(self, tx: Trace, key: Value, value: Value) -> None:
@@ -261,108 +255,29 @@ class ListValue(SequenceValue):
             raise tx.raises(IndexError, "deque index out of range")
 
 
-class SliceValue(Value):
-    """A slice with at least one bound that is not constant."""
+class ListIterator(IteratorValue):
+    """Over a list that may still grow while it is iterated; how long it is matters at its end. ``holder``: the list,
+    or the object of a class made from ``list`` whose content it is."""
 
-    __slots__ = ("bounds", "source")
+    __slots__ = ("has_ended", "holder", "owner", "position", "source")
 
-    def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
-        self.bounds = bounds
+    def __init__(self, owner: ListValue) -> None:
+        self.owner = owner
+        self.holder: Value = owner
+        self.position = 0
+        self.has_ended = False
         self.source = None
 
     def python_type(self) -> type:
-        return slice
+        return type(iter([]))
 
-    def as_constant(self) -> Any:
-        return slice(*(bound.as_constant() for bound in self.bounds))
-
-    def as_slice(self, tx: Trace) -> slice:
-        """The slice with symbolic bounds fixed to their value."""
-        return slice(*(tx.index(bound) if not _is_none(bound) else None for bound in self.bounds))
-
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
-        return dict(zip(("start", "stop", "step"), self.bounds, strict=True)).get(name)
-
-    def truth(self, tx: Trace) -> bool:
-        return True
-
-
-def _is_none(value: Value) -> bool:
-    return isinstance(value, Const) and value.value is None
-
-
-def make_slice(bounds: tuple[Value, Value, Value]) -> Value:
-    """A slice: constant where all its bounds are, each being the object that it was."""
-    made = SliceValue(bounds)
-    if not all(isinstance(bound, Const) for bound in bounds):
-        return made
-    try:
-        return Const(made.as_constant())
-    except NotConstant:
-        return made
-
-
-class SymRange(Value):
-    """``range`` with symbolic bounds."""
-
-    __slots__ = ("bounds", "source")
-
-    def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
-        self.bounds = bounds
-        self.source = None
-
-    def python_type(self) -> type:
-        return range
-
-    def fixed(self, tx: Trace) -> range:
-        """The range with its bounds fixed to their values."""
-        return range(*(tx.index(bound) for bound in self.bounds))
-
-    def length(self, tx: Trace) -> int:
-        return len(self.fixed(tx))
-
-    def get_attr(self, tx: Trace, name: str) -> Value:
-        if name in ("start", "stop", "step"):
-            return self.bounds[("start", "stop", "step").index(name)]
-        return tx.known(self.fixed(tx)).get_attr(tx, name)
-
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        return tx.known(self.fixed(tx)).call_method(tx, name, args, kwargs)
-
-    def truth(self, tx: Trace) -> bool:
-        return bool(self.fixed(tx))
-
-    def unpack(self, tx: Trace) -> list[Value]:
-        return tx.known(self.fixed(tx)).unpack(tx)
-
-    def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import SymRangeIterator
-
-        zero = Const(0)
-        if not tx.truth(tx.operators.compare("!=", self.bounds[2], zero)):
-            return tx.known(self.fixed(tx)).iterate(tx)  # which raises
-        return SymRangeIterator(self, tx.truth(tx.operators.compare(">", self.bounds[2], zero)))
-
-    def get_item(self, tx: Trace, key: Value) -> Value:
-        return tx.known(self.fixed(tx)).get_item(tx, key)
-
-    def contains(self, tx: Trace, item: Value) -> bool:
-        return tx.known(self.fixed(tx)).contains(tx, item)
-
-
-def size_value(size: int | Expr) -> Value:
-    """A size as a value."""
-    return SymValue(size) if isinstance(size, Expr) else Const(size)
-
-
-def size_of(value: Value | None) -> int | Expr | None:
-    """The size that a value stands for; None for anything but an integer."""
-    if isinstance(value, SymValue):
-        return value.expr
-    return value.value if isinstance(value, Const) and type(value.value) is int else None
-
-
-__all__ = [
-    "IteratorStop", "ListValue", "SequenceValue", "SliceValue", "SymRange", "TupleValue", "keeps_tuple_methods",
-    "make_slice", "size_of", "size_value",
-]  # fmt: skip
+    def next(self, tx: Trace) -> Value:
+        position = self.position
+        found = self.owner.read_ahead(position)
+        if found is None:
+            if self.has_ended or position >= len(self.owner.items):
+                self.has_ended = True
+                raise IteratorStop
+            found = self.owner.items[position]
+        self.position = position + 1
+        return tx.force(found)

@@ -13,6 +13,7 @@ from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.set_guard import SetOrder
 from dynamo_capture.values.base import IteratorValue, Value
 from dynamo_capture.values.constant import Const
+from dynamo_capture.values.sequence_iterator import SequenceIterator
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -58,8 +59,6 @@ class SetValue(Value):
         return tx.hash_key(item) in self.items
 
     def iterate(self, tx: Trace) -> IteratorValue:
-        from dynamo_capture.values.iterators import SequenceIterator
-
         return SequenceIterator(self.unpack(tx), type(iter(set())), self)
 
     def unpack(self, tx: Trace) -> list[Value]:

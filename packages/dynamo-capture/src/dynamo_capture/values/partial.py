@@ -1,0 +1,77 @@
+"""``functools.partial``."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any
+
+import guards
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.mapping import DictValue
+from dynamo_capture.values.sequences import TupleValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+    from fx_interface.source import Source
+
+
+class PartialValue(Value):
+    """``functools.partial``. ``keywords`` is the dict that its attribute of that name gives out (``shown``)."""
+
+    __slots__ = ("args", "attrs", "function", "keywords", "real", "shown", "source")
+
+    def __init__(
+        self,
+        function: Value,
+        args: list[Value],
+        keywords: DictValue,
+        source: Source | None = None,
+        real: Any = None,
+    ) -> None:
+        self.real = real
+        self.function = function
+        self.args = args
+        self.keywords = keywords
+        self.shown = False
+        self.source = source
+        self.attrs: dict[str, Value] = {}
+
+    @classmethod
+    def of(cls, function: Value, args: list[Value], kwargs: dict[str, Value] | None = None) -> PartialValue:
+        """What the trace makes of a function and its first arguments."""
+        entries: dict[Any, list[Value]] = {
+            name: [Const(name), value] for name, value in (kwargs or {}).items()
+        }
+        return cls(function, args, DictValue(entries))
+
+    def identity(self) -> object:
+        return self if self.real is None else self.real
+
+    def kwargs(self, tx: Trace) -> dict[str, Value]:
+        """The keywords as they are now."""
+        return {str(name): tx.force(entry[1]) for name, entry in self.keywords.all_entries(tx).items()}
+
+    def python_type(self) -> type:
+        return functools.partial
+
+    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return self.function.call(tx, [*self.args, *args], {**self.kwargs(tx), **kwargs})
+
+    def truth(self, tx: Trace) -> bool:
+        return True
+
+    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+        if name == "func":
+            return self.function
+        if name == "args":
+            return TupleValue(list(self.args))
+        if name == "keywords":
+            self.shown = True
+            return self.keywords
+        return self.attrs.get(name)
+
+    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+        if self.source is not None or tx.attributes.in_class(functools.partial, name) is not guards.ABSENT:
+            raise self.unsupported(f"setting the attribute {name!r}")
+        self.attrs[name] = value

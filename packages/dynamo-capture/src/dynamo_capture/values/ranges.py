@@ -1,0 +1,89 @@
+"""``range`` with symbolic bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.constant import Const
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+class SymRange(Value):
+    """``range`` with symbolic bounds."""
+
+    __slots__ = ("bounds", "source")
+
+    def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
+        self.bounds = bounds
+        self.source = None
+
+    def python_type(self) -> type:
+        return range
+
+    def fixed(self, tx: Trace) -> range:
+        """The range with its bounds fixed to their values."""
+        return range(*(tx.index(bound) for bound in self.bounds))
+
+    def length(self, tx: Trace) -> int:
+        return len(self.fixed(tx))
+
+    def get_attr(self, tx: Trace, name: str) -> Value:
+        if name in ("start", "stop", "step"):
+            return self.bounds[("start", "stop", "step").index(name)]
+        return tx.known(self.fixed(tx)).get_attr(tx, name)
+
+    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.known(self.fixed(tx)).call_method(tx, name, args, kwargs)
+
+    def truth(self, tx: Trace) -> bool:
+        return bool(self.fixed(tx))
+
+    def unpack(self, tx: Trace) -> list[Value]:
+        return tx.known(self.fixed(tx)).unpack(tx)
+
+    def iterate(self, tx: Trace) -> IteratorValue:
+        zero = Const(0)
+        if not tx.truth(tx.operators.compare("!=", self.bounds[2], zero)):
+            return tx.known(self.fixed(tx)).iterate(tx)  # which raises
+        return SymRangeIterator(self, tx.truth(tx.operators.compare(">", self.bounds[2], zero)))
+
+    def get_item(self, tx: Trace, key: Value) -> Value:
+        return tx.known(self.fixed(tx)).get_item(tx, key)
+
+    def contains(self, tx: Trace, item: Value) -> bool:
+        return tx.known(self.fixed(tx)).contains(tx, item)
+
+
+class SymRangeIterator(IteratorValue):
+    """Over a range with symbolic bounds, which are asked only whether there is another item: the number of items is
+    the same then, the items need not be. Steps of one fix the bounds by that, so they are fixed at the end."""
+
+    __slots__ = ("ascends", "owner", "position", "source")
+
+    def __init__(self, owner: SymRange, ascends: bool) -> None:
+        self.owner = owner
+        self.ascends = ascends
+        self.position = 0
+        self.source = None
+
+    def python_type(self) -> type:
+        return type(iter(range(0)))
+
+    def rest(self, tx: Trace) -> list[Value]:
+        """The bounds of what is left."""
+        start, stop, step = self.owner.bounds
+        if self.position:
+            start = tx.operators.binary("+", start, tx.operators.binary("*", step, Const(self.position)))
+        return [start, stop, step]
+
+    def next(self, tx: Trace) -> Value:
+        item, stop, step = self.rest(tx)
+        if not tx.truth(tx.operators.compare("<" if self.ascends else ">", item, stop)):
+            if isinstance(step, Const) and abs(step.value) == 1:
+                self.owner.fixed(tx)
+            raise IteratorStop
+        self.position += 1
+        return item

@@ -1,0 +1,40 @@
+"""The iterator over items that are known one by one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.trace import Trace
+
+
+class SequenceIterator(IteratorValue):
+    """Over items that nothing changes meanwhile. ``kind``: the iterator's class; ``owner``: what it is over."""
+
+    __slots__ = ("has_ended", "items", "kind", "owner", "position", "source")
+
+    def __init__(
+        self,
+        items: list[Value],
+        kind: type = type(iter([])),  # noqa: B008  # a class
+        owner: Value | None = None,
+    ) -> None:
+        self.items = items
+        self.kind = kind
+        self.owner = owner
+        self.position = 0
+        self.has_ended = False
+        self.source = None
+
+    def python_type(self) -> type:
+        return self.kind
+
+    def next(self, tx: Trace) -> Value:
+        position = self.position
+        if position >= len(self.items):
+            self.has_ended = True
+            raise IteratorStop
+        self.position = position + 1
+        return tx.force(self.items[position])
