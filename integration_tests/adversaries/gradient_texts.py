@@ -186,6 +186,19 @@ def tensors(value):
     return []
 
 
+def shaped(tensor, number):  # expanded, transposed in memory, with gaps, within a larger tensor
+    match number % 4:
+        case 0:
+            return torch.tensor(2.0).expand(tensor.shape)
+        case 1 if tensor.dim() == 2:
+            return torch.arange(1.0, tensor.numel() + 1).view(tensor.shape[1], tensor.shape[0]).t()
+        case 2 if tensor.dim() == 2:
+            return torch.ones(tensor.shape[0], 2 * tensor.shape[1])[:, ::2] * 0.5
+        case 3 if tensor.dim() == 2:
+            return torch.ones(3, tensor.shape[0], tensor.shape[1])[1]
+    return torch.full(tensor.shape, 0.5)
+
+
 def attempt(function):
     try:
         return function()
@@ -259,5 +272,35 @@ def after(result, *args):
         loss = sum(t.sum() for t in found)
         loss.backward(retain_graph=True)
         loss.backward()
+""",
+    """
+def after(result, *args):
+    found, wanted = tensors(result), [t for t in args if t.requires_grad]
+    if found and wanted:
+        for t in (found[0], found[-1]):
+            given = torch.autograd.grad(t.sum(), wanted, retain_graph=True, materialize_grads=True)
+            say('materialized', plain(given))
+        return plain(torch.autograd.grad(found, wanted, [shaped(t, n) for n, t in enumerate(found)], allow_unused=True))
+""",
+    """
+def after(result, *args):
+    found = tensors(result)
+    def removing(name, handles):
+        def hook(grad):
+            say(name, total(grad))
+            for handle in handles:
+                handle.remove()
+        return hook
+
+    for t in found[:1]:
+        of_result = []
+        of_result += [t.register_hook(h) for h in (scaling('gone', 3), removing('removing', of_result), noting('last'))]
+    for number, t in enumerate(args):
+        if t.requires_grad and t.is_leaf:
+            of_leaf = []
+            of_leaf.append(t.register_post_accumulate_grad_hook(removing(f'removing {number}', of_leaf)))
+    if found:
+        torch.autograd.backward(found, [shaped(t, n + 1) for n, t in enumerate(found)], retain_graph=True)
+        found[-1].sum().backward()
 """,
 )

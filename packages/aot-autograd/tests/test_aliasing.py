@@ -62,6 +62,14 @@ def test_a_write_that_is_undone_is_no_mutation(library: Any) -> None:
     assert not plan_of(lambda x: x.copy_(x).sum(), library, x).mutated
 
 
+def test_what_is_there_already_is_not_written_to_a_tensor_that_autograd_follows(library: Any) -> None:
+    """Its content stays, its history would not; eager refuses it if the tensor is a view of a leaf."""
+    given = torch.ones(2, 3, requires_grad=True)[:1]
+    for function in (lambda x: x.copy_(x), lambda x: x.copy_(x.clone()), lambda x: x.t().copy_(x.t())):
+        with pytest.raises(UnsupportedProgramError, match="AOT125"):
+            plan_of(function, library, given)
+
+
 def test_overlapping_inputs_of_which_one_is_written_are_refused(library: Any) -> None:
     base = torch.ones(4)
     with pytest.raises(UnsupportedProgramError, match="AOT201"):

@@ -70,13 +70,6 @@ def _copy_into(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapp
     if type(target) is TracedTensor and not isinstance(source, Value):
         return _fill(trace, op, (target, source), {})
     refuse_overlaps(trace, op, args[1:], [target])
-    if type(target) is TracedTensor and target.requires_grad and args[1] is target:
-        raise UnsupportedProgramError(
-            "AOT125",
-            "a tensor that autograd follows is copied to itself, which changes its history alone",
-            where=trace.recorder.where,
-            action="leave the copy out",
-        )
     write(trace, op, target, source)
     return target
 

@@ -206,16 +206,19 @@ def _finish_forward(
     user_results = len(results.graph)
     separate(trace, results, training=training)
     written = {i: s for i, s in arguments.storages.items() if s.value is not s.first}
+    if any(s.has_new_history for i, s in arguments.storages.items() if i not in written):
+        raise UnsupportedProgramError(
+            "AOT125",
+            "what a tensor that autograd follows contains is copied to it, which changes its history alone",
+            action="leave the copy out",
+        )
     firsts = {storage.first for storage in written.values()}
     mutated = []
     for index, storage in written.items():
-        differentiable = (
-            storage.base.grad_fn is not None and storage.base.grad_fn is not storage.initial_grad_fn
-        )
         graph_index = add_mutation(trace, results, storage, firsts)
         passed = arguments.passed[index]
         counted = 1 if passed.is_inference() else passed._version
-        mutated.append(MutatedInput(index, graph_index, differentiable, counted))
+        mutated.append(MutatedInput(index, graph_index, storage.has_new_history, counted))
     inputs = [arguments.storages[i].first if i in arguments.storages else None for i in range(len(declared))]
     forms = [form for index in arguments.storages if (form := _form(arguments, index, written)) is not None]
     return Joint(trace, declared, inputs, results, user_results, training, mutated, forms)

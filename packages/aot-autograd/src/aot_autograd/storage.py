@@ -80,3 +80,8 @@ class Storage:
         self.base: Any = None
         self.initial_grad_fn: Any = None
         self.form: InputForm | None = None
+
+    @property
+    def has_new_history(self) -> bool:
+        """Whether a write gave an input a history that it did not have."""
+        return self.base.grad_fn is not None and self.base.grad_fn is not self.initial_grad_fn
