@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import builtins
+import operator
 
 import pytest
+import torch
 
 import fx_interface
 from fx_interface import graph, own_builtins
 from fx_interface.own_builtins import OWN_BUILTINS, replaced
+from fx_interface.symbols import symbol
+from fx_interface.tensor_spec import SymSpec
 
 
 def test_functions_and_methods_of_the_stack_have_builtins_of_their_own() -> None:
@@ -32,3 +36,14 @@ def test_a_replaced_builtin_is_named_and_not_used(monkeypatch: pytest.MonkeyPatc
         patched.setattr(builtins, "one_more", 1, raising=False)
         found = replaced()
     assert found is None
+
+
+def test_modules_of_functions_are_copies(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert graph.operator is not operator
+    built, first = torch.fx.Graph(), operator.add
+    number = graph.set_spec(built.placeholder("s0"), SymSpec(symbol("s0")))
+    monkeypatch.setattr(operator, "add", operator.sub)
+    node = graph.materialize(built, symbol("s0") + 3, graph.symbol_nodes(built))
+    assert isinstance(node, torch.fx.Node)
+    assert node.target is first is not operator.add
+    assert node.args == (number, 3)

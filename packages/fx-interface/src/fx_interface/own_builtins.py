@@ -6,6 +6,9 @@ A function takes its builtins from the entry ``__builtins__`` of its module's gl
 of the others gives each module of the stack that entry before the module's code runs. Every package imports
 ``fx_interface`` first, so that all of its modules but the first are under it.
 
+The modules ``operator``, ``math``, ``functools`` and ``itertools`` are copies in the stack's modules as well, made at
+the same time, so that ``operator.add = ...`` is the program's alone.
+
 The standard library and torch, which the compiler calls, read the builtins that everybody does. ``replaced`` says which
 of those are not what they were; while one is that such code computes with, nothing is compiled.
 """
@@ -13,6 +16,10 @@ of those are not what they were; while one is that such code computes with, noth
 from __future__ import annotations
 
 import builtins
+import functools
+import itertools
+import math
+import operator
 import sys
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
@@ -69,12 +76,26 @@ def replaced() -> str | None:
     return None
 
 
+def _copied(module: ModuleType) -> ModuleType:
+    made = ModuleType(module.__name__)
+    made.__dict__.update(vars(module))
+    return made
+
+
+_OWN_MODULES = {id(module): _copied(module) for module in (functools, itertools, math, operator)}
+"""Modules of functions that the stack calls by name while it runs, each as it was at import."""
+
+
 class _OwnSource(SourceFileLoader):
-    """Runs a module's code with builtins of our own."""
+    """Runs a module's code with builtins of our own, and gives it the copies of modules that it has imported."""
 
     def exec_module(self, module: ModuleType) -> None:
-        module.__dict__["__builtins__"] = OWN_BUILTINS
+        names = module.__dict__
+        names["__builtins__"] = OWN_BUILTINS
         super().exec_module(module)
+        names.update(
+            {name: _OWN_MODULES[id(value)] for name, value in names.items() if id(value) in _OWN_MODULES}
+        )
 
 
 class _OwnFinder(MetaPathFinder):
