@@ -6,6 +6,7 @@ import dataclasses
 from typing import ClassVar
 
 import pytest
+import torch
 
 import guards
 from fx_interface.errors import UserLocation
@@ -39,12 +40,30 @@ def test_every_kind_is_slotted_and_named_after_its_key() -> None:
         assert "__dict__" not in dir(cls)
 
 
-def test_short_survives_a_repr_that_raises() -> None:
-    class Bad:
-        def __repr__(self) -> str:
-            raise RuntimeError
+ASKED: list[str] = []
 
-    assert "Bad" in short(Bad())
+
+class _Asked(type):
+    def __repr__(cls) -> str:
+        ASKED.append("class")
+        return "class"
+
+
+class _Silent(metaclass=_Asked):
+    def __repr__(self) -> str:
+        ASKED.append("object")
+        return "object"
+
+
+def test_short_runs_no_code_of_the_program() -> None:
+    plain = [1, "a", None, 2.5, [True], {"k": (3,)}, (1, 2), torch.float32, torch.Size([2])]
+    assert [short(value) for value in plain] == [repr(value) for value in plain]
+    name = f"{__name__}._Silent"
+    assert short(_Silent()) == f"<{name} object>"
+    assert short({"k": [_Silent()]}) == f"{{'k': [<{name} object>]}}"
+    assert short(_Silent) == f"<class '{name}'>"
+    assert "Tensor" in short(torch.ones(2))
+    assert ASKED == []
     assert len(short("x" * 500)) == 80
     assert type_name(int) == "int"
     assert type_name(UserLocation) == "fx_interface.errors.UserLocation"

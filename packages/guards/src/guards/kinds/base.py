@@ -5,8 +5,13 @@ A kind is declared once, by ``@guard_kind`` on a frozen record; ``KINDS`` is the
 
 from __future__ import annotations
 
+import enum
+import itertools
+import types
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
+
+import torch
 
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
@@ -56,16 +61,56 @@ def guard_kind(cls: type[_Record]) -> type[_Record]:
     return cls
 
 
+_BRACKETS: dict[type, tuple[str, str]] = {
+    list: ("[", "]"), tuple: ("(", ")"), set: ("{", "}"), frozenset: ("frozenset({", "})"),
+}  # fmt: skip
+_SELF_CONTAINED = frozenset(
+    (
+        *(
+            bool,
+            int,
+            float,
+            complex,
+            str,
+            bytes,
+            bytearray,
+            range,
+            type(None),
+            type(Ellipsis),
+            type(NotImplemented),
+        ),
+        *(types.FunctionType, types.BuiltinFunctionType, types.ModuleType, types.CodeType),
+        *(torch.dtype, torch.device, torch.layout, torch.memory_format, torch.Size),
+    )
+)
+"""Classes whose ``repr`` asks no other object."""
+
+
 def short(value: object, limit: int = 80) -> str:
-    """``repr(value)`` cut to ``limit`` characters, surviving a ``__repr__`` that raises."""
-    try:
-        text = repr(value)
-    except Exception as error:
-        text = f"<{type(value).__name__} whose repr raises {type(error).__name__}>"
+    """``repr(value)`` cut to ``limit`` characters where it runs no code of the program; else the object's class."""
+    text = _text(value, limit, 3)
     return text if len(text) <= limit else text[: limit - 3] + "..."
 
 
+def _text(value: Any, limit: int, depth: int) -> str:
+    kind = type(value)
+    if kind in _SELF_CONTAINED:
+        return repr(value)
+    if issubclass(kind, type):
+        return f"<class {type_name(value)!r}>"
+    if issubclass(kind, enum.Enum):
+        return f"{type_name(kind)}.{object.__getattribute__(value, '_name_')}"
+    if kind is dict and depth:
+        entries = itertools.islice(value.items(), limit)
+        return f"{{{', '.join(': '.join(_text(part, limit, depth - 1) for part in entry) for entry in entries)}}}"
+    if kind in _BRACKETS and depth:
+        opening, closing = _BRACKETS[kind]
+        parts = ", ".join(_text(part, limit, depth - 1) for part in itertools.islice(value, limit))
+        return f"{opening}{parts}{',' if kind is tuple and len(value) == 1 else ''}{closing}"
+    return f"<{type_name(kind)} object>"
+
+
 def type_name(cls: type) -> str:
-    """The qualified name of a type as a user writes it."""
-    module = getattr(cls, "__module__", "builtins")
-    return cls.__qualname__ if module == "builtins" else f"{module}.{cls.__qualname__}"
+    """The qualified name of a type as a user writes it; no metaclass is asked."""
+    module, name = (type.__getattribute__(cls, asked) for asked in ("__module__", "__qualname__"))
+    return name if module == "builtins" else f"{module}.{name}"
