@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.class_members import member
 from dynamo_capture.errors import NotConstant
 from dynamo_capture.values import (
     BuiltinMethod,
@@ -14,12 +15,14 @@ from dynamo_capture.values import (
     DictValue,
     DictView,
     MethodValue,
+    OpaqueValue,
     SequenceValue,
     SetValue,
     TupleValue,
     Value,
     boolean,
 )
+from dynamo_capture.values.mapping import ProxyValue
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace
@@ -39,9 +42,13 @@ def _kind(value: Value) -> tuple[type, ...] | None:
 
 def equal(tx: Trace, lhs: Value, rhs: Value) -> bool:
     """``lhs == rhs``, neither being a tensor, an object of the program or a number that varies."""
+    lhs, rhs = (value.mapping if isinstance(value, ProxyValue) else value for value in (lhs, rhs))
     kind = _kind(lhs)
     if kind != _kind(rhs):
         return False
+    for value in (lhs, rhs):
+        if isinstance(value, OpaqueValue) and member(value.python_type(), "__eq__") is not object.__eq__:
+            raise value.unsupported("comparing")
     try:
         return bool(tx.fold(lambda: lhs.as_constant() == rhs.as_constant()))
     except NotConstant:

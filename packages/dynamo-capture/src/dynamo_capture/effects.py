@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values.base import Value
@@ -13,18 +13,28 @@ from dynamo_capture.values.mapping import DictValue
 from dynamo_capture.values.objects import ObjectValue
 from dynamo_capture.values.sequences import ListValue
 from dynamo_capture.values.sets import SetValue
+from dynamo_capture.values.tensor import TensorValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.attribute_dicts import AttributeDicts
 
 
 class Effects:
     """An ordered log. Of several changes to one place, the first gives the position and the last the content.
 
-    ``is_namespace``: whether a dict holds globals that the trace knows by their names.
+    ``is_namespace``: whether a dict holds globals that the trace knows by their names. ``attribute_dicts``: ends the
+    graph where an object and its dictionary are both known.
     ``touched`` lists every object that is changed, while ``watching``: also those that the trace made, and None for a
     deferred call.
     """
 
-    def __init__(self, is_namespace: Callable[[Any], bool] = lambda real: False) -> None:
+    def __init__(
+        self,
+        is_namespace: Callable[[Any], bool] = lambda real: False,
+        attribute_dicts: AttributeDicts | None = None,
+    ) -> None:
         self._is_namespace = is_namespace
+        self._attribute_dicts = attribute_dicts
         self.log: dict[Any, tuple[Any, ...]] = {}
         self.watching = False
         self.touched: list[Any] = []
@@ -69,8 +79,11 @@ class Effects:
         if self.watching:
             self.touched.append(value)
         if value.real is not None:
-            if isinstance(value, DictValue) and self._is_namespace(value.real):
-                raise GraphBreak("CAP215", "globals are changed through their dictionary")
+            if isinstance(value, DictValue) and not self.has_changed(value):
+                if self._is_namespace(value.real):
+                    raise GraphBreak("CAP215", "globals are changed through their dictionary")
+                if self._attribute_dicts is not None:
+                    self._attribute_dicts.check_content(value.real)
             self.log.setdefault(("content", id(value)), ("content", value))
 
     def attribute(self, owner: ObjectValue, name: str) -> None:
@@ -78,12 +91,16 @@ class Effects:
         if self.watching:
             self.touched.append(owner)
         if owner.real is not None:
+            if self._attribute_dicts is not None:
+                self._attribute_dicts.check_attribute(owner)
             self.log.setdefault(("attr", id(owner), name), ("attr", owner, name))
 
-    def tensor_attribute(self, owner: Value, name: str) -> None:
+    def tensor_attribute(self, owner: TensorValue, name: str) -> None:
         """A Python attribute of a tensor is set."""
         if self.watching:
             self.touched.append(owner)
+        if owner.real is not None and self._attribute_dicts is not None:
+            self._attribute_dicts.check_attribute(owner)
         self.log.setdefault(("tensor_attr", id(owner), name), ("tensor_attr", owner, name))
 
     def cell(self, cell: CellValue) -> None:

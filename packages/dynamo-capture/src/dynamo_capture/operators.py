@@ -107,6 +107,9 @@ class Operators:
         if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
             if not isinstance(lhs, (TensorValue, ListValue)) and row.plain is not None:
                 row = BINARY[row.plain]
+            for operand in (lhs, rhs):
+                if issubclass(operand.python_type(), tuple) and operand.python_type() is not tuple:
+                    raise GraphBreak("CAP210", f"{symbol} between a tensor and {operand.describe()}")
             if not (isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue)):
                 return self._tx.tensors.call_function(row.function, [lhs, rhs], {})
         if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
@@ -177,8 +180,7 @@ class Operators:
                 if isinstance(rhs, ListValue) and rhs.cls is lhs.cls:
                     return lhs.like([*lhs.items, *rhs.items])
             case "+" | "+=" if isinstance(lhs, TupleValue) and isinstance(rhs, TupleValue):
-                cls = torch.Size if lhs.cls is torch.Size else tuple
-                return TupleValue([*lhs.items, *rhs.items], cls)
+                return _joined([*lhs.items, *rhs.items], lhs, rhs)
             case "*" | "*=":
                 one, other = (rhs, lhs) if isinstance(rhs, SequenceValue) else (lhs, rhs)
                 if isinstance(one, SequenceValue) and isinstance(other, (SequenceValue, Const)):
@@ -190,7 +192,7 @@ class Operators:
                         tx.effects.mutates(lhs)
                         lhs.items[:] = items
                         return lhs
-                    return lhs.like(items) if isinstance(lhs, ListValue) else TupleValue(items)
+                    return lhs.like(items) if isinstance(lhs, ListValue) else _joined(items, lhs)
             case "%" | "%=" if isinstance(lhs, Const) and isinstance(lhs.value, str):
                 text = lhs.value
                 return Const(tx.fold(lambda: text % tx.calls.python_object(rhs)))
@@ -444,6 +446,15 @@ class Operators:
         return TRUE if self.same(lhs, rhs) else FALSE
 
 
+def _joined(items: list[Value], *operands: Value) -> TupleValue:
+    """What an operator on tuples gives: ``torch.Size`` where one of them is one."""
+    if all(value.python_type() is not torch.Size for value in operands):
+        return TupleValue(items)
+    if not all(issubclass(item.python_type(), int) for item in items):
+        raise GraphBreak("CAP210", "sizes are put together with what is no integer")
+    return TupleValue(items, torch.Size)
+
+
 def _sample(value: Value) -> tuple[Any] | None:
     """An object of a builtin value's class; None if there is none."""
     if isinstance(value, Const):
@@ -451,7 +462,7 @@ def _sample(value: Value) -> tuple[Any] | None:
     cls = value.python_type()
     if isinstance(value, ObjectValue) and builtin_base(cls) is object and not has_member(cls, "__index__"):
         return (type(message_name(cls), (), {})(),)  # whose special methods have been asked
-    return (cls(),) if cls in (list, tuple, dict, set, frozenset) else None
+    return (cls(),) if cls in (list, tuple, dict, set, frozenset, torch.Size) else None
 
 
 def is_mutable(value: Value) -> bool:

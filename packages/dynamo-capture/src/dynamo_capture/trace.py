@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynamo_capture import tracebacks, wrapping_iterators  # noqa: F401  # fills the table of wrappers
 from dynamo_capture.asking import Asking, Place
+from dynamo_capture.attribute_dicts import AttributeDicts
 from dynamo_capture.attributes import Attributes
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.arrays import Arrays
@@ -101,7 +102,8 @@ class Trace:
         self.facts = Facts()
         self.numbers = Numbers(self)
         self.output = GraphOutput(self.env)
-        self.effects = Effects(lambda real: self.inliner.is_scope(real))
+        self.attribute_dicts = AttributeDicts(self)
+        self.effects = Effects(lambda real: self.inliner.is_scope(real), self.attribute_dicts)
         self.keyed: dict[int, Value] = {}
         self.weakly_referenced: set[Source] = set()
         self.draws = Draws()

@@ -167,6 +167,10 @@ class Wrapping:
         found = self._by_identity.get(id(real))
         return None if found is None else found[1]
 
+    def objects(self) -> Iterator[ObjectValue]:
+        """The objects of the program's own classes that were read."""
+        return (value for _, value in self._by_identity.values() if isinstance(value, ObjectValue))
+
     def possible_aliases(self, changed: list[Value]) -> Iterator[list[Source]]:
         """For each class of changed objects, where all its objects were read: no two may be one."""
         for cls in dict.fromkeys(value.python_type() for value in changed):
@@ -209,6 +213,8 @@ class Wrapping:
             )
         elif issubclass(cls, (list, set, frozenset, int, str, float)):
             made.base = None if issubclass(cls, (int, str, float)) else _content(tx, real, source)
+        if tx.effects:
+            tx.attribute_dicts.check_object(made)
         return self.remember(real, made)
 
 
@@ -489,6 +495,7 @@ def _dict(tx: Trace, real: Any, source: Source) -> Value:
         return found
     if tx.inliner.has_written(real):
         raise GraphBreak("CAP215", f"{source} is a namespace that has been changed")
+    tx.attribute_dicts.check_dict(real)
     tx.guards.type_is(source, type(real))
     made = DictValue(None, type(real), source, real)
     if isinstance(real, collections.defaultdict):

@@ -283,6 +283,94 @@ class T:
 def program(x):
     return torch.numel(T()), torch.numel(x), x + 1
 """,
+    "containers that only Python compares": """
+class E(list):
+    def __iter__(self): return iter([1, 2])
+CALLS = [lambda: (torch.ones(2), E([1, 2]), E([1, 2])), lambda: (torch.ones(2), E([1, 2]), E([1, 3]))]
+D = {1: 2}
+def program(x, o, other):
+    return o == other, other != o, types.MappingProxyType(D) == D, D == types.MappingProxyType({}), x + 1
+""",
+    "texts of refused operators": """
+class B(set): pass
+o = types.SimpleNamespace()
+class K:
+    def __setitem__(self, key, value): pass
+def delete(owner, key): del owner[key]
+def set_start(part): part.start = 1
+def program(x):
+    made = caught(operator.ior, B(), None), {1}.__ior__(None), {1}.__or__("a")
+    gone = [caught(delete, owner, key) for owner in (o, K(), object()) for key in (0, "a", None)]
+    sizes = caught(operator.truediv, x, x.max(0)), caught(operator.add, x, x.shape)
+    return made, gone, sizes, caught(set_start, slice(1)), x + 1
+""",
+    "operators on sizes": """
+S = torch.Size([1, 2])
+def program(x):
+    other = caught(operator.add, S, ("a",)), caught(operator.add, S, [1])
+    return S * 2, 0 * S, (1,) + S, S + (1,), x.shape * 2, (1,) + x.shape, other, x + 1
+""",
+    "each slice is an object": """
+class K:
+    def __setitem__(self, key, value): LOG.append(key)
+o = K()
+def program(x):
+    o[1:] = 1
+    one = slice(1, 2)
+    return one is one, one == slice(1, 2), one.indices(7), str(one), [1, 2, 3][one], x + 1
+""",
+    "the class of an object is asked for each time": """
+class P:
+    def __getattribute__(self, name): LOG.append(name)
+def program(x):
+    o = P()
+    return torch.is_tensor(o), isinstance(o, torch.Tensor), torch.is_tensor(x), x + 1
+""",
+    "torch's own functions read what a class of tensors defines": """
+class T(torch.Tensor):
+    @property
+    def shape(self):
+        LOG.append("shape")
+        return (7, 7)
+class U(T):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return super().__torch_function__(func, types, args, kwargs or {})
+CALLS = [lambda: (torch.ones(2).as_subclass(T), torch.ones(2).as_subclass(U))]
+def program(t, u):
+    return t.__len__(), len(u), u.__len__(), len(t)
+""",
+    "reasons to compile again ask no object": """
+class T(torch.Tensor):
+    __torch_function__ = torch._C._disabled_torch_function_impl
+    def size(self, *args):
+        LOG.append("size")
+        return super().size(*args)
+class K:
+    def __repr__(self):
+        LOG.append("repr")
+        return "K"
+CALLS = [
+    lambda: (torch.ones(2, 3).as_subclass(T), K()),
+    lambda: (torch.ones(2, 1), [K()]),
+    lambda: (torch.ones(2, 3).as_subclass(T), {"a": K()}),
+]
+def program(t, k):
+    return t * 2, type(k)
+""",
+    "groups that are raised again keep their line": """
+def where(error):
+    return [entry.lineno for entry in traceback.extract_tb(error.__traceback__)]
+def program(x):
+    try:
+        try:
+            raise ExceptionGroup("g", [ValueError(1), KeyError(2)])
+        except* ValueError as g:
+            LOG.append(len(g.exceptions))
+    except Exception as e:
+        LOG.append(where(e))
+    return x + 1
+""",
 }
 
 

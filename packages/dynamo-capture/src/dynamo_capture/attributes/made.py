@@ -87,6 +87,9 @@ class MadeAttributes(Lookup):
         space = instance_dict_of(real) if real is not None and source is not None else None
         if space is None or source is None:
             return None
+        known = self._tx.wrapping.value_of(space)
+        if isinstance(known, DictValue) and self._tx.effects.has_changed(known):
+            return known.find(self._tx, name)
         if name in space:
             return self._tx.wrap(space[name], dict_item(source, name))
         self._tx.guards.absent(InstanceDictSource(source), name)

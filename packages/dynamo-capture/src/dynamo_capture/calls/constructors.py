@@ -30,6 +30,7 @@ from dynamo_capture.values import (
     ObjectValue,
     PartialValue,
     SetValue,
+    SliceValue,
     SuperValue,
     SymRange,
     SymValue,
@@ -39,7 +40,6 @@ from dynamo_capture.values import (
     ZipIterator,
     boolean,
     is_none,
-    make_slice,
 )
 from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.special_results import truth_from
@@ -248,7 +248,7 @@ def build_class(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 @handles(slice)
 def make_slice_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bounds = [NONE, args[0], NONE] if len(args) == 1 else [*args, NONE][:3]
-    return make_slice((bounds[0], bounds[1], bounds[2]))
+    return SliceValue((bounds[0], bounds[1], bounds[2]))
 
 
 @handles(range)

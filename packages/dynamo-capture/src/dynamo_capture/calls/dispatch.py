@@ -89,6 +89,8 @@ from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.mapping import VIEWS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from dynamo_capture.trace import Trace
 
 
@@ -446,10 +448,10 @@ class Calls:
 
     def special(self, owner: Value, name: str, args: list[Value]) -> Value:
         """A special method, looked up on the class only."""
-        return self.bound_special(owner, name).call(self._tx, args, {})
+        return self.bound_special(owner, name, args).call(self._tx, args, {})
 
-    def bound_special(self, owner: Value, name: str) -> Value:
-        """A special method bound to its object."""
+    def bound_special(self, owner: Value, name: str, args: Sequence[Value] = ()) -> Value:
+        """A special method bound to its object. ``args``: what it is called with, for an exception's text."""
         tx = self._tx
         if not isinstance(owner, ObjectValue):
             return owner.get_attr(tx, name)
@@ -460,7 +462,7 @@ class Calls:
         if isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return BuiltinMethod(owner, name)
         if not tx.attributes.has_special(owner, name):
-            raise refuse(tx, owner.cls, name)
+            raise refuse(tx, owner.cls, name, args)
         return NONE if found is None else owner.get_attr(tx, name)
 
     def set_of(self, items: list[Value], cls: type = set) -> SetValue:

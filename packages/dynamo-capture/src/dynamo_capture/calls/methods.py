@@ -25,6 +25,8 @@ from dynamo_capture.values import (
     DictValue,
     DictView,
     ListValue,
+    ObjectValue,
+    OpaqueValue,
     SequenceIterator,
     SequenceValue,
     SetValue,
@@ -88,6 +90,8 @@ def call_builtin_method(
     if general is not None:
         if kwargs or len(args) != _OPERANDS.get(name, 1):
             raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets arguments that it does not take")
+        if name in _OF_SETS and isinstance(owner, SetValue) and not _may_be_set(args[0]):
+            return Const(NotImplemented)
         if name in _MEETING and (
             _plain_class(args[0]) is not _plain_class(owner) or isinstance(owner, DictView)
         ):
@@ -119,6 +123,13 @@ def _plain_class(owner: Value) -> type:
     return object
 
 
+def _may_be_set(value: Value) -> bool:
+    """Whether operators of sets, those of dictionaries' views too, may take it."""
+    return isinstance(value, (DictView, ObjectValue, OpaqueValue)) or issubclass(
+        value.python_type(), (set, frozenset)
+    )
+
+
 def _set_item(tx: Trace, owner: Value, args: list[Value]) -> Value:
     owner.set_item(tx, args[0], args[1])
     return NONE
@@ -148,6 +159,7 @@ _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
     "__sub__": lambda tx, owner, args: tx.operators.binary("-", owner, args[0]),
     "__mul__": lambda tx, owner, args: tx.operators.binary("*", owner, args[0]),
 }
+_OF_SETS = frozenset({"__or__", "__and__", "__sub__", "__ior__"})
 _MEETING = frozenset({"__eq__", "__ne__", "__add__", "__or__", "__and__", "__sub__"})
 """What gives NotImplemented, or raises, for an object of another kind than the receiver."""
 

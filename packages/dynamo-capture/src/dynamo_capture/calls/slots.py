@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import guards
@@ -13,8 +13,9 @@ from dynamo_capture.calls.receivers import HANDLED_METHODS
 from dynamo_capture.calls.registry import HANDLERS
 from dynamo_capture.calls.signatures import METHOD_KINDS, takes
 from dynamo_capture.calls.texts import text_of, text_of_exception
+from dynamo_capture.class_members import has_member
 from dynamo_capture.errors import GraphBreak, UserRaise
-from dynamo_capture.type_names import message_name
+from dynamo_capture.type_names import has_sequence_slots, message_name
 from dynamo_capture.values import (
     NONE,
     Const,
@@ -37,7 +38,6 @@ _USES: dict[str, Callable[[Any], Any]] = {
     "__abs__": abs,
     "__call__": lambda blank: blank(),
     "__contains__": lambda blank: 0 in blank,
-    "__delitem__": lambda blank: operator.delitem(blank, 0),
     "__float__": float,
     "__getitem__": lambda blank: blank[0],
     "__index__": operator.index,
@@ -56,15 +56,21 @@ _SAME_SLOT = {"__delitem__": "__setitem__", "__setitem__": "__delitem__"}
 """Pairs that share a slot: a class with one of them is asked for the other by name."""
 
 
-def refuse(tx: Trace, cls: type, name: str) -> UserRaise:
+def refuse(tx: Trace, cls: type, name: str, args: Sequence[Value] = ()) -> UserRaise:
     """What Python raises where an instance of ``cls`` lacks the special method: it is asked, with a blank class."""
-    if name in _USES:
+    if name in _USES or name == "__delitem__":
         other = _SAME_SLOT.get(name)
         own: dict[str, Any] = {}
         if other is not None and tx.attributes.in_class(cls, other) is not guards.ABSENT:
             own[other] = None
         blank = type(message_name(cls), (), own)()
-        tx.fold(lambda: _USES[name](blank))
+        if name == "__delitem__":
+            is_index = (
+                has_sequence_slots(cls) and bool(args) and has_member(args[0].python_type(), "__index__")
+            )
+            tx.fold(lambda: operator.delitem(blank, 0 if is_index else None))
+        else:
+            tx.fold(lambda: _USES[name](blank))
     return tx.raises(TypeError, f"{message_name(cls)!r} object does not support {name}")
 
 

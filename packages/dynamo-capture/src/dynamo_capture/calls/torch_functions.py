@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.calls.arrays import tensor_of
-from dynamo_capture.calls.registry import handles, pure
+from dynamo_capture.calls.registry import HANDLERS, handles, pure
 from dynamo_capture.controls import is_compiling
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.numbers import varies
@@ -139,7 +139,7 @@ def is_grad_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> V
 
 @handles(torch.is_tensor)
 def is_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return boolean(isinstance(args[0], TensorValue))
+    return HANDLERS[isinstance](tx, [args[0], Const(torch.Tensor)], {})
 
 
 @handles(torch.numel)

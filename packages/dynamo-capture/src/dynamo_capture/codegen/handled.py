@@ -110,8 +110,9 @@ def _check(exception: Value) -> None:
 
 def _raise(emitter: Emitter, name: str, caught: Handling, position: Position) -> None:
     handler, before = emitter.label(), emitter.position
-    if position.line is not None:
-        emitter.position = position
+    emitter.position = (
+        position  # without a line, as instructions that raise again are: that of the traceback counts
+    )
     with emitter.protected(handler, caught.depth, push_lasti=caught.lasti):
         emitter.load_fast(name)
         emitter.raise_value()

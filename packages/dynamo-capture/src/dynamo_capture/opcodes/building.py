@@ -21,12 +21,12 @@ from dynamo_capture.values import (
     ObjectValue,
     SequenceValue,
     SetValue,
+    SliceValue,
     SymValue,
     TensorValue,
     TextValue,
     TupleValue,
     Value,
-    make_slice,
 )
 from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.mapping import ProxyValue
@@ -83,7 +83,7 @@ def build_string(frame: Frame, step: Step) -> None:
 @opcode("BUILD_SLICE")
 def build_slice(frame: Frame, step: Step) -> None:
     bounds = frame.pop_n(step.arg)
-    frame.stack.append(make_slice((bounds[0], bounds[1], bounds[2] if step.arg == 3 else NONE)))
+    frame.stack.append(SliceValue((bounds[0], bounds[1], bounds[2] if step.arg == 3 else NONE)))
 
 
 @opcode("LIST_TO_TUPLE", until=(3, 11))

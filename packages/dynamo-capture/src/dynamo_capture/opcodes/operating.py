@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture.bytecode.version import RULES
 from dynamo_capture.opcodes.assuming import assumed
 from dynamo_capture.opcodes.registry import opcode
-from dynamo_capture.values import Const, boolean, make_slice
+from dynamo_capture.values import NONE, SliceValue, boolean
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
@@ -99,10 +99,10 @@ def to_bool(frame: Frame, step: Step) -> None:
 @opcode("BINARY_SLICE", since=(3, 12))
 def binary_slice(frame: Frame, step: Step) -> None:
     owner, start, stop = frame.pop_n(3)
-    frame.stack.append(owner.get_item(frame.tx, make_slice((start, stop, Const(None)))))
+    frame.stack.append(owner.get_item(frame.tx, SliceValue((start, stop, NONE))))
 
 
 @opcode("STORE_SLICE", since=(3, 12))
 def store_slice(frame: Frame, step: Step) -> None:
     value, owner, start, stop = frame.pop_n(4)
-    owner.set_item(frame.tx, make_slice((start, stop, Const(None))), value)
+    owner.set_item(frame.tx, SliceValue((start, stop, NONE)), value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
+from typing import Any
 
 import torch
 
@@ -127,11 +128,15 @@ class TensorAttributes(Operations):
     def reads_own(self, cls: type, name: str) -> bool:
         """Whether torch's method of this name, written in Python, asks for attributes that a class of the program
         defines."""
+        return self.function_reads_own(cls, getattr(torch.Tensor, name, None))
+
+    def function_reads_own(self, cls: type, function: Any) -> bool:
+        """Whether a function of torch, written in Python, asks for attributes that a class of the program defines."""
         if cls in PLAIN_CLASSES or not redefines(cls):
             return False
-        method = inspect.unwrap(getattr(torch.Tensor, name, None))  # type: ignore[arg-type]
-        return isinstance(method, types.FunctionType) and any(
-            self.is_own(cls, read) for read in method.__code__.co_names
+        plain = inspect.unwrap(function)
+        return isinstance(plain, types.FunctionType) and any(
+            self.is_own(cls, read) for read in plain.__code__.co_names
         )
 
     def check_special(self, value: Value, *names: str) -> None:

@@ -27,7 +27,6 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
     boolean,
-    make_slice,
 )
 from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.symbols import Expr
@@ -245,7 +244,7 @@ def _resolved(tx: Trace, value: Any, chosen: list[TensorValue]) -> Any:
             return ListValue([_resolved(tx, tx.force(item), chosen) for item in value.items], value.cls)
         case SliceValue():
             start, stop, step = (_resolved(tx, tx.force(bound), chosen) for bound in value.bounds)
-            return make_slice((start, stop, step))
+            return SliceValue((start, stop, step))
         case _:
             return value
 

@@ -157,6 +157,10 @@ class OverriddenTensors(WrapperTensors):
             answer = self._overridden(function, classes, args, kwargs) if classes else None
             if answer is not None:
                 return answer
+        if any(
+            isinstance(arg, TensorValue) and self.function_reads_own(arg.meta.cls, function) for arg in args
+        ):
+            return self._tx.inliner.call_function(Const(function), args, kwargs)
         return super().operation(op, target, function, args, kwargs)
 
     def _check_operator(self, function: Callable[..., Any], args: list[Value]) -> None:

@@ -30,7 +30,7 @@ from dynamo_capture.values.ranges import SymRange, SymRangeIterator
 from dynamo_capture.values.sequence_iterator import SequenceIterator
 from dynamo_capture.values.sequences import ListIterator, ListValue, SequenceValue, TupleValue
 from dynamo_capture.values.sets import SetValue
-from dynamo_capture.values.slices import SliceValue, make_slice, size_of, size_value
+from dynamo_capture.values.slices import SliceValue, size_of, size_value
 from dynamo_capture.values.tensor import TensorMeta, TensorValue
 from dynamo_capture.values.text import TextValue
 
@@ -84,7 +84,6 @@ __all__ = [
     "is_none",
     "is_opaque",
     "is_plain_key",
-    "make_slice",
     "size_of",
     "size_value",
 ]

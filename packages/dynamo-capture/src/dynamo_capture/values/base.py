@@ -6,6 +6,7 @@ A value stands for one Python object of the traced program. Methods take the ``T
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.class_members import has_member, member
@@ -119,8 +120,10 @@ class Value:
         """AttributeError where instances of the class have no attributes of their own; else a graph break."""
         cls = self.python_type()
         if cls.__module__ == "builtins" and cls.__dictoffset__ == 0:
-            known = any(name in base.__dict__ for base in cls.__mro__)
-            text = f"attribute {name!r} is read-only" if known else f"has no attribute {name!r}"
+            found = next((base.__dict__[name] for base in cls.__mro__ if name in base.__dict__), None)
+            if isinstance(found, types.MemberDescriptorType):
+                return tx.raises(AttributeError, "readonly attribute")
+            text = f"has no attribute {name!r}" if found is None else f"attribute {name!r} is read-only"
             return tx.raises(AttributeError, f"{message_name(cls)!r} object {text}")
         if name in member(cls, "_fields", ()):
             return tx.raises(AttributeError, refused)

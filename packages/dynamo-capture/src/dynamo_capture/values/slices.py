@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.errors import NotConstant
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.number import SymValue
@@ -15,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class SliceValue(Value):
-    """A slice with at least one bound that is not constant."""
+    """A slice that the trace makes: an object of its own, whatever its bounds are."""
 
     __slots__ = ("bounds", "source")
 
@@ -42,17 +41,6 @@ class SliceValue(Value):
 
 def _is_none(value: Value) -> bool:
     return isinstance(value, Const) and value.value is None
-
-
-def make_slice(bounds: tuple[Value, Value, Value]) -> Value:
-    """A slice: constant where all its bounds are, each being the object that it was."""
-    made = SliceValue(bounds)
-    if not all(isinstance(bound, Const) for bound in bounds):
-        return made
-    try:
-        return Const(made.as_constant())
-    except NotConstant:
-        return made
 
 
 def size_value(size: int | Expr) -> Value:

@@ -1,0 +1,75 @@
+"""Objects whose dictionary of attributes the program holds itself: an attribute and an item are one place."""
+
+from __future__ import annotations
+
+import pytest
+
+START = """\
+import collections, functools
+import torch
+class Plain: pass
+class Of(list): pass
+class Pair(collections.namedtuple("Pair", "a b")): pass
+class Config(dict):
+    def __init__(self, **entries):
+        super().__init__(entries)
+        self.__dict__ = self
+MADE = [
+    Plain, Of, lambda: Pair(1, 2), lambda: functools.partial(max), lambda: torch.nn.Linear(1, 1), lambda: torch.ones(1),
+    lambda: ValueError(1), lambda: (lambda x: x), lambda: Config(k=1),
+]
+def both(o):
+    return torch.ones(2), o, o.__dict__
+CALLS = [functools.partial(lambda make: both(make()), make) for make in MADE]
+def caught(function, *args):
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error).__name__, str(error)
+"""
+
+PROGRAMS = {
+    "an item, then the attribute": """
+def program(x, o, d):
+    before = getattr(o, "q", None)
+    d["q"] = 3
+    return before, getattr(o, "q", None), x + 1
+""",
+    "an item of an object that is read later": """
+def program(x, o, d):
+    d["q"] = 3
+    return getattr(o, "q", None), x + 1
+""",
+    "an attribute, then the item": """
+def change(o, d):
+    o.q = 5
+    found = d["q"]
+    d["q"] = 4
+    return o.q, found, vars(o)["q"]
+def program(x, o, d):
+    return caught(change, o, d), x + 1
+""",
+    "both, then neither": """
+def change(o, d):
+    d["q"] = 3
+    o.q = 5
+    del d["q"]
+    return getattr(o, "q", 7), len(d)
+def program(x, o, d):
+    return caught(change, o, d), x + 1
+""",
+    "an object that is its own dictionary": """
+CALLS = [lambda: (torch.ones(2), Config(k=1)), lambda: (torch.ones(3), Config(k=2))]
+def program(x, o):
+    before = o.k, o["k"]
+    o.k = 4
+    between = o.k, o["k"]
+    o["k"] = 5
+    return before, between, o.k, o["k"], x + 1
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_in_eager(name, as_in_eager):
+    as_in_eager(START + PROGRAMS[name])
