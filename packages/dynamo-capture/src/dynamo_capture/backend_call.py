@@ -17,7 +17,7 @@ from dynamo_capture.session import Session
 from dynamo_capture.tensors.scalars import note_fixed
 from dynamo_capture.trace import Trace
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
-from fx_interface.rehearsal import rehearsing
+from fx_interface.rehearsal import rehearsal_of, rehearsing
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,
@@ -101,7 +101,13 @@ class BackendCall:
                 rehearse = None if shorter is None else rehearsing(shorter.forward)
                 compiled = undoing(compiled, written, draws=output.draws, rehearse=rehearse)
             else:
-                compiled = undoing_if_shared(compiled, written, fixed_sizes=not self._tx.env.symbols)
+                assert self.graph_module is not None
+                compiled = undoing_if_shared(
+                    compiled,
+                    written,
+                    fixed_sizes=not self._tx.env.symbols,
+                    rehearse=rehearsal_of(self.graph_module),
+                )
             output.fails_whole = True
         if output.assumes and not output.fails_whole:
             raise UnsupportedProgramError(

@@ -91,3 +91,18 @@ def test_a_view_of_a_leaf():
     for trained in (False, True):
         outcomes = [observe(g, X.clone().requires_grad_(trained), [], lines_of=__file__) for g in (f, run)]
         assert not differences(*outcomes)
+
+
+def test_a_view_of_a_leaf_behind_a_write_that_autograd_notes():
+    def f(x, y, log):
+        x.mul_(2)
+        log.append(1)
+        y.zero_()
+
+    run = optimize(as_it_is)(f)
+    for trained in (False, True):
+        outcomes = []
+        for function in (f, run):
+            leaf = X.clone().requires_grad_(trained)
+            outcomes.append(observe(function, leaf * 1, leaf[1:], [], lines_of=__file__))
+        assert not differences(*outcomes)

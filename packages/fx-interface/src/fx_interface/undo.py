@@ -8,7 +8,7 @@ price of copies of what it writes to.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, TypeAlias, TypeVar
 
 import torch
@@ -88,11 +88,15 @@ def undoing(
     return all_or_nothing(run_or_undo)
 
 
-def undoing_if_shared(run: CompiledGraph, written: Sequence[int], *, fixed_sizes: bool) -> CompiledGraph:
+def undoing_if_shared(
+    run: CompiledGraph, written: Sequence[int], *, fixed_sizes: bool, rehearse: Rehearsal | None = None
+) -> CompiledGraph:
     """As ``undoing`` in calls where torch may refuse a write: to memory that another input, or another element of the
     same one, lies in, or to a view that autograd follows. Other calls are not expected to raise: an exception says
-    that something is left behind. ``fixed_sizes``: all calls' inputs have equal sizes and strides."""
+    that something is left behind. ``fixed_sizes``: all calls' inputs have equal sizes and strides. ``rehearse`` runs
+    before where autograd may note one write, and torch refuse another."""
     careful = undoing(run, written, draws=False)
+    rehearsed = undoing(run, written, draws=False, rehearse=rehearse)
     apart: list[list[int]] = [[]]
 
     def run_or_undo(*inputs: Any) -> Sequence[Any]:
@@ -102,8 +106,9 @@ def undoing_if_shared(run: CompiledGraph, written: Sequence[int], *, fixed_sizes
         except RuntimeError:  # tensors without addresses
             starts = []
         if starts != apart[0] or not starts:
-            if _may_be_refused([inputs[index] for index in written], tensors):
-                return careful(*inputs)
+            changed = [inputs[index] for index in written]
+            if _may_be_refused(changed, tensors):
+                return (rehearsed if _are_noted_and_refused(changed, tensors) else careful)(*inputs)
             if fixed_sizes:
                 apart[0] = starts
         try:
@@ -121,11 +126,30 @@ def _may_be_refused(written: Sequence[torch.Tensor], tensors: Sequence[torch.Ten
     followed = torch.is_grad_enabled()
     counts = Counter(tensor.untyped_storage()._cdata for tensor in tensors)
     return any(
-        counts[tensor.untyped_storage()._cdata] > 1
-        or (tensor.requires_grad and (followed or tensor._is_view()))
-        or overlaps_itself(tensor)
+        (tensor.requires_grad and (followed or tensor._is_view())) or _overlaps(tensor, counts)
         for tensor in written
     )
+
+
+def _are_noted_and_refused(written: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> bool:
+    """Whether autograd notes a write to one tensor, and torch may refuse one to another."""
+    if len(written) < 2 or not torch.is_grad_enabled():
+        return False
+    if any(tensor.layout is not torch.strided for tensor in tensors):
+        return False
+    counts = Counter(tensor.untyped_storage()._cdata for tensor in tensors)
+    leaves = [_is_leaf_or_its_view(tensor) for tensor in written]
+    noted = any(tensor.requires_grad and not leaf for tensor, leaf in zip(written, leaves, strict=True))
+    return noted and (any(leaves) or any(_overlaps(tensor, counts) for tensor in written))
+
+
+def _overlaps(tensor: torch.Tensor, counts: Mapping[int, int]) -> bool:
+    return counts[tensor.untyped_storage()._cdata] > 1 or overlaps_itself(tensor)
+
+
+def _is_leaf_or_its_view(tensor: torch.Tensor) -> bool:
+    base = tensor._base if tensor._is_view() else tensor
+    return base is not None and base.requires_grad and base.is_leaf
 
 
 def overlaps_itself(tensor: torch.Tensor) -> bool:
