@@ -169,3 +169,26 @@ def test_classes_and_dtypes_of_numpy(whole):
         return x
 
     whole(f, (X, 2), (X, np.float32(3)), (X, np.ones(3, np.float32)), (X, np.ones(3)), (X, None))
+
+
+ARRAYS = [np.ones((2, 3), np.float32), np.array([0, 1]), np.array([1.0, 0.0])]
+TAKEN_BY_TORCH = [
+    lambda x, o: x.add(o),
+    lambda x, o: torch.sin(o),
+    lambda x, o: torch.cat([x, o]),
+    lambda x, o: x.index_select(0, o),
+    lambda x, o: x[o],
+    lambda x, o: x[:, o],
+    lambda x, o: x + o,
+]
+
+
+@pytest.mark.parametrize("use", TAKEN_BY_TORCH)
+def test_torch_takes_arrays_where_it_does_in_eager_only(same, use):
+    def f(x, o):
+        try:
+            return use(x, o), x + 1
+        except Exception as error:
+            return str(error), x + 1
+
+    same(f, *((X, array) for array in ARRAYS))

@@ -24,7 +24,6 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
@@ -65,8 +64,6 @@ class Arguments:
             return fake
         if isinstance(value, Const):
             return numpy_types.plain(value.value)
-        if kind is ArrayValue:
-            return self.fake(value.as_tensor(self._tx), fakes)
         if kind is SymValue:
             return self._tx.inference.sizes.to_torch(value.expr)
         if kind is TupleValue:
@@ -106,8 +103,6 @@ class Arguments:
                 if known is None
                 else (type(known), known if known == known else repr(known), _sign(known))
             )
-        if kind is ArrayValue:
-            return (ArrayValue, self.frozen(value.as_tensor(self._tx), tensors))
         if kind is list:
             return tuple([self.frozen(item, tensors) for item in value])
         if kind is dict:
@@ -136,8 +131,6 @@ class Arguments:
         if isinstance(value, Const):
             known = numpy_types.plain(value.value)
             return _DTYPES.get(known, known) if isinstance(known, type) else known
-        if kind is ArrayValue:
-            return self.argument(value.as_tensor(self._tx))
         if kind is SymValue:
             env = self._tx.env
             if env.has_data and env.is_from_data(

@@ -16,6 +16,7 @@ from dynamo_capture import numpy_types
 from dynamo_capture.errors import GraphBreak
 from dynamo_capture.tensors import data_numbers
 from dynamo_capture.values import Const, Lazy, ListValue, SliceValue, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.floating import RuntimeFloat
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
     if any(_is_refused(tx, item) for item in items):
-        raise GraphBreak("CAP206", "an index is a text, or a number of numpy that is no integer")
+        raise GraphBreak("CAP206", "an index is a text, or a number or array of numpy that is no integer")
     lists = [place for place, item in enumerate(items) if _is_list_from_data(tx, item)]
     for place in lists:
         items[place] = tx.tensors.call_function(torch.tensor, [items[place]], {})
@@ -53,11 +54,25 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
     return owner, TupleValue(rest) if rest else None
 
 
+def with_tensors(tx: Trace, value: Value) -> Value:
+    """An index, or what is stored there, with tensors in place of numpy's arrays: torch takes arrays nowhere else."""
+    if isinstance(value, ArrayValue):
+        return value.as_tensor(tx)
+    if isinstance(value, TupleValue) and any(isinstance(tx.force(item), ArrayValue) for item in value.items):
+        return TupleValue([with_tensors(tx, tx.force(item)) for item in value.items], value.cls)
+    return value
+
+
 def _is_refused(tx: Trace, item: Value) -> bool:
-    """Whether an index is a number of numpy that is no integer, or a list with one, which torch refuses by its class;
-    or a text, of which it warns before."""
+    """Whether an index is a number or array of numpy that is no integer, or a list with one, which torch refuses or
+    rounds by its class; or a text, of which it warns before."""
     if isinstance(item, ListValue):
         return any(_is_refused(tx, tx.force(part)) for part in item.items)
+    if isinstance(item, ArrayValue):
+        return (
+            item.as_tensor(tx).meta.spec.dtype.is_floating_point
+            or item.as_tensor(tx).meta.spec.dtype.is_complex
+        )
     known = item.value if isinstance(item, Const) and not isinstance(item, RuntimeFloat) else None
     return type(known) is str or (isinstance(known, numpy_types.SCALARS) and known.dtype.kind in "fc")  # type: ignore[attr-defined]
 

@@ -120,12 +120,14 @@ class Operations(Results):
         owner, rest = indexing.without_data(self._tx, owner, key)
         if rest is None:
             return owner
+        rest = indexing.with_tensors(self._tx, rest)
         return self.operation("call_function", operator.getitem, operator.getitem, [owner, rest], {})
 
     def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
         """``tensor[key] = value``."""
         owner, rest = indexing.without_data(self._tx, owner, key)
-        key = Const(...) if rest is None else rest
+        key = Const(...) if rest is None else indexing.with_tensors(self._tx, rest)
+        value = indexing.with_tensors(self._tx, value)
         self.operation("call_function", operator.setitem, operator.setitem, [owner, key, value], {})
 
     def operation(
