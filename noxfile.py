@@ -231,6 +231,7 @@ def lint(session: nox.Session) -> None:
     session.run("ruff", "check", ".")
     session.run("ruff", "format", "--check", ".")
     session.run("python", "tools/import_arrows.py", "--check")
+    session.run("python", "tools/import_circles.py", "--check")
     session.run("python", "tools/forbidden_imports.py", "--check")
     session.run("python", "tools/forbidden_names.py", "--check")
     session.run("python", "tools/compatibility_table.py", "--check")

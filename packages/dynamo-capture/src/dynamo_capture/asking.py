@@ -9,11 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import CodeType
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from dynamo_capture.frame import Frame
-    from dynamo_capture.values import Value
+from typing import Any
 
 MOST_PLACES = 4
 """So many places are told no; then the exception is taken for the program's."""
@@ -28,9 +24,9 @@ class Asking:
     def __init__(self, told_no: frozenset[Place]) -> None:
         self._told_no = told_no
         self._last: Place | None = None
-        self._before: dict[int, tuple[Value, Place]] = {}
+        self._before: dict[int, tuple[Any, Place]] = {}
 
-    def answer(self, frames: Sequence[Frame]) -> bool:
+    def answer(self, frames: Sequence[Any]) -> bool:
         """Whether the program is compiled, as it is told here."""
         place = tuple((frame.code, frame.next) for frame in frames)
         if place in self._told_no:
@@ -38,12 +34,12 @@ class Asking:
         self._last = place
         return True
 
-    def raised(self, exception: Value) -> None:
+    def raised(self, exception: Any) -> None:
         """The program raises an exception: first here, or on its way."""
         if self._last is not None:
             self._before.setdefault(id(exception), (exception, self._last))
 
-    def before(self, exception: Value | None) -> Place | None:
+    def before(self, exception: Any | None) -> Place | None:
         """The place that was told yes last before an exception, if it may be told no."""
         if exception is None or len(self._told_no) >= MOST_PLACES:
             return None

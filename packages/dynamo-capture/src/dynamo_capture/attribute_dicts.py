@@ -15,13 +15,13 @@ from dynamo_capture.runtime import instance_dict
 from dynamo_capture.values import DictValue, ObjectValue, TensorValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class AttributeDicts:
     """Those of one trace."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
         self._written: dict[int, Any] = {}
         """The dictionaries of objects whose attributes the trace has changed, by identity."""

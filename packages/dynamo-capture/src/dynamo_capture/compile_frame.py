@@ -15,6 +15,7 @@ from typing import Any
 import guards
 from dynamo_capture.asking import Place
 from dynamo_capture.backend_call import BackendCall, location_of_code
+from dynamo_capture.break_positions import Stop, Stopped
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.called_functions import replaced_function
 from dynamo_capture.calls.modes import leave_all, switches
@@ -47,7 +48,7 @@ from dynamo_capture.hook import (
     is_skipped,
     propagate,
 )
-from dynamo_capture.nesting import Stop, Stopped, deepest
+from dynamo_capture.nesting import deepest
 from dynamo_capture.once_more import knows_other_contents, leaves_modes
 from dynamo_capture.opcodes import families  # noqa: F401  # fills the table of opcodes
 from dynamo_capture.part_options import part_option

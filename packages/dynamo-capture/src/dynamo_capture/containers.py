@@ -25,7 +25,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.mapping import ProxyValue
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _EMPTY: tuple[dict[Any, Any], ...] = ({}, collections.OrderedDict())
 _KINDS: tuple[tuple[type, ...], ...] = (
@@ -40,7 +40,7 @@ def _kind(value: Value) -> tuple[type, ...] | None:
     return next((row for row in _KINDS if issubclass(cls, row)), None)
 
 
-def equal(tx: Trace, lhs: Value, rhs: Value) -> bool:
+def equal(tx: Context, lhs: Value, rhs: Value) -> bool:
     """``lhs == rhs``, neither being a tensor, an object of the program or a number that varies."""
     lhs, rhs = (value.mapping if isinstance(value, ProxyValue) else value for value in (lhs, rhs))
     kind = _kind(lhs)
@@ -62,7 +62,7 @@ def equal(tx: Trace, lhs: Value, rhs: Value) -> bool:
     if isinstance(one, DictValue) and isinstance(other, DictValue):
         return _equal_dicts(tx, one, other)
     if kind is _KINDS[-1]:
-        return tx.calls.as_set(one).items.keys() == tx.calls.as_set(other).items.keys()
+        return bool(tx.calls.as_set(one).items.keys() == tx.calls.as_set(other).items.keys())
     if isinstance(one, MethodValue) and isinstance(other, MethodValue):
         same = tx.operators.same
         return same(one.function, other.function) and same(one.receiver, other.receiver)
@@ -72,7 +72,7 @@ def equal(tx: Trace, lhs: Value, rhs: Value) -> bool:
     return tx.operators.same(lhs, rhs)
 
 
-def _builtin_method(tx: Trace, value: Value) -> BuiltinMethod | None:
+def _builtin_method(tx: Context, value: Value) -> BuiltinMethod | None:
     """A bound method in C, known or made in the trace, by its receiver and its name."""
     if isinstance(value, Const) and isinstance(
         value.value, (types.BuiltinMethodType, types.MethodWrapperType)
@@ -81,7 +81,7 @@ def _builtin_method(tx: Trace, value: Value) -> BuiltinMethod | None:
     return value if isinstance(value, BuiltinMethod) else None
 
 
-def _equal_dicts(tx: Trace, one: DictValue, other: DictValue) -> bool:
+def _equal_dicts(tx: Context, one: DictValue, other: DictValue) -> bool:
     mine, theirs = one.all_entries(tx), other.all_entries(tx)
     if mine.keys() != theirs.keys():
         return False
@@ -92,7 +92,7 @@ def _equal_dicts(tx: Trace, one: DictValue, other: DictValue) -> bool:
     return all(tx.operators.equal_or_same(tx.force(mine[k][1]), tx.force(theirs[k][1])) for k in mine)
 
 
-def ordered(tx: Trace, symbol: str, function: Callable[..., Any], lhs: Value, rhs: Value) -> Value | None:
+def ordered(tx: Context, symbol: str, function: Callable[..., Any], lhs: Value, rhs: Value) -> Value | None:
     """``<`` and so on; None where it is not known."""
     kind = _kind(lhs)
     if kind != _kind(rhs):

@@ -9,7 +9,6 @@ from fx_interface.errors import StackError, UnsupportedProgramError, UserLocatio
 
 if TYPE_CHECKING:
     from dynamo_capture.graph_breaks import BreakReport
-    from dynamo_capture.nesting import Standing
 
 
 class CaptureError(UnsupportedProgramError):
@@ -39,8 +38,8 @@ class BackendError(StackError):
 
 class GraphBreak(Exception):
     """Inside: the instruction being traced cannot be captured. ``code`` names an entry of the catalogue; ``trail``
-    tells where the inlined frames that it left stood, innermost first. ``as_written``: the frame that it comes up in is
-    to run in Python as a whole."""
+    (of ``break_positions.Standing``) tells where the inlined frames that it left stood, innermost first.
+    ``as_written``: the frame that it comes up in is to run in Python as a whole."""
 
     def __init__(
         self, code: str, reason: str, where: UserLocation | None = None, *, as_written: bool = False
@@ -49,7 +48,7 @@ class GraphBreak(Exception):
         self.code = code
         self.reason = reason
         self.where = where
-        self.trail: list[Standing] = []
+        self.trail: list[Any] = []
         super().__init__(code, reason)
 
 

@@ -13,7 +13,7 @@ from dynamo_capture.values import Const, SymValue, TensorValue, Value
 from dynamo_capture.values.floating import SPEC, ComputedFloat, RuntimeFloat
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -31,7 +31,7 @@ def is_open(value: Value) -> bool:
     return isinstance(value, RuntimeFloat) and value.is_unread
 
 
-def of_tensor(tx: Trace, owner: TensorValue) -> RuntimeFloat | None:
+def of_tensor(tx: Context, owner: TensorValue) -> RuntimeFloat | None:
     """``owner.item()`` of a tensor of floats with one element; None for other tensors."""
     spec = owner.meta.spec
     if spec.dtype not in _FOLLOWED or not spec.is_static or any(size != 1 for size in spec.sizes):
@@ -49,7 +49,7 @@ def of_tensor(tx: Trace, owner: TensorValue) -> RuntimeFloat | None:
     return ComputedFloat(tx, formula, (), copied)
 
 
-def binary(tx: Trace, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     """``lhs symbol rhs`` of two numbers, one of them an open float; None where the values must be known."""
     computed = tx.numbers.compute(symbol, [lhs, rhs])
     if computed is not None:
@@ -69,7 +69,7 @@ def binary(tx: Trace, symbol: str, lhs: Value, rhs: Value) -> Value | None:
     return ComputedFloat(tx, formula, _operands(lhs, rhs), tensor)
 
 
-def _as_float(tx: Trace, value: Value) -> Value:
+def _as_float(tx: Context, value: Value) -> Value:
     """An integer that varies as the float that Python makes of it beside another."""
     made = tx.numbers.compute("float", [value]) if isinstance(value, SymValue) else None
     return value if made is None else made
@@ -78,7 +78,7 @@ def _as_float(tx: Trace, value: Value) -> Value:
 _MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
 
 
-def compare(tx: Trace, symbol: str, lhs: Value, rhs: Value) -> bool | None:
+def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> bool | None:
     """``lhs symbol rhs`` of an open float and a number; None for anything else."""
     if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
         return tx.numbers.compare(symbol, lhs, rhs)
@@ -92,7 +92,7 @@ def compare(tx: Trace, symbol: str, lhs: Value, rhs: Value) -> bool | None:
     return lhs.compare(symbol, rhs.value)
 
 
-def extreme(tx: Trace, symbol: str, best: Value, candidate: Value) -> Value | None:
+def extreme(tx: Context, symbol: str, best: Value, candidate: Value) -> Value | None:
     """Of two floats the greater (``>``) or smaller (``<``), the first of equals, where only the run says which it is;
     None where the trace can compare them."""
     values = (best, candidate)
@@ -109,7 +109,7 @@ def extreme(tx: Trace, symbol: str, best: Value, candidate: Value) -> Value | No
     return ComputedFloat(tx, None, _operands(*values), chosen, is_positive)
 
 
-def negated(tx: Trace, value: RuntimeFloat) -> Value:
+def negated(tx: Context, value: RuntimeFloat) -> Value:
     """``-value``."""
     computed = tx.numbers.compute("neg", [value])
     if computed is not None:
@@ -119,7 +119,7 @@ def negated(tx: Trace, value: RuntimeFloat) -> Value:
     return ComputedFloat(tx, apply("neg", value.formula), (value,), tensor)
 
 
-def _as_tensor(tx: Trace, value: Value) -> TensorValue:
+def _as_tensor(tx: Context, value: Value) -> TensorValue:
     if isinstance(value, RuntimeFloat):
         return value.tensor()
     made = tx.tensors.call_function(torch.full, [Const(()), value], {"dtype": Const(SPEC.dtype)})
@@ -149,7 +149,7 @@ def _is_nonzero(value: Value) -> bool:
     return isinstance(value, Const) and value.value not in (0, None)
 
 
-def _is_real_power(tx: Trace, base: Value, exponent: Value) -> bool:
+def _is_real_power(tx: Context, base: Value, exponent: Value) -> bool:
     """Whether the power is a float, and computed without an exception: facts that the trace then depends on."""
     known, power = _formula(base), apply("**", _formula(base), _formula(exponent))
     if known is None or power is None:

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import guards
 from dynamo_capture import tracebacks
+from dynamo_capture.break_positions import Standing, Stop, Stopped
 from dynamo_capture.errors import DataDependent, GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.generator_exits import passes
-from dynamo_capture.nesting import Standing, Stop, Stopped
 from dynamo_capture.prepared import PreparedCode, Step
 from dynamo_capture.sources import known_object
 from dynamo_capture.values import (
@@ -34,7 +34,7 @@ from fx_interface.source import (
 )
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 """The argument of the RESUME that follows the yield of a ``yield from``."""
 
@@ -48,7 +48,7 @@ class GlobalsScope:
     __slots__ = ("_builtins", "_source", "_tx", "known", "real", "written")
 
     def __init__(
-        self, tx: Trace, real: dict[str, Any], source: Source | None, builtins: dict[str, Any] | None = None
+        self, tx: Context, real: dict[str, Any], source: Source | None, builtins: dict[str, Any] | None = None
     ) -> None:
         self._tx = tx
         self.real = real
@@ -217,7 +217,7 @@ class Frame:
     )
 
     def __init__(
-        self, tx: Trace, prepared: PreparedCode, scope: GlobalsScope, variables: dict[str, Value]
+        self, tx: Context, prepared: PreparedCode, scope: GlobalsScope, variables: dict[str, Value]
     ) -> None:
         self.tx = tx
         self.code: CodeType = prepared.code
@@ -382,10 +382,10 @@ class GeneratorValue(IteratorValue):
         held = (*frame.stack, *frame.variables.values())  # the generator of a ``yield from``, say
         return all(one._ends_by_itself(above | {id(self)}) for one in held if isinstance(one, GeneratorValue))
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         return self.send(tx, Const(None))
 
-    def send(self, tx: Trace, value: Value) -> Value:
+    def send(self, tx: Context, value: Value) -> Value:
         """``generator.send(value)``; IteratorStop carries the returned value."""
         if self.running:
             raise tx.raises(ValueError, "generator already executing")
@@ -397,7 +397,7 @@ class GeneratorValue(IteratorValue):
         self.started = True
         return self._resume(tx)
 
-    def _resume(self, tx: Trace) -> Value:
+    def _resume(self, tx: Context) -> Value:
         self.running = True
         try:
             done = self.frame.run()
@@ -410,7 +410,7 @@ class GeneratorValue(IteratorValue):
         self.finished = True
         raise IteratorStop(done.value)
 
-    def _ended_by(self, tx: Trace, raised: UserRaise) -> UserRaise:
+    def _ended_by(self, tx: Context, raised: UserRaise) -> UserRaise:
         """What comes out of the generator of an exception that it does not catch (PEP 479).
 
         From 3.12 its own bytecode sees to that, and so not to what is thrown before it has started.
@@ -428,7 +428,7 @@ class GeneratorValue(IteratorValue):
         send = frame.steps[frame.next - 2] if frame.next > 1 else None
         return (send, frame.stack[-1]) if send is not None and send.opname == "SEND" else None
 
-    def throw(self, tx: Trace, exception: Value) -> Value:
+    def throw(self, tx: Context, exception: Value) -> Value:
         """``generator.throw(exception)``; what it delegates to gets the exception first."""
         if self.finished:
             raise UserRaise(exception)
@@ -456,7 +456,7 @@ class GeneratorValue(IteratorValue):
         self._raise_here(tx, exception)
         return self._resume(tx)
 
-    def _raise_here(self, tx: Trace, exception: Value) -> None:
+    def _raise_here(self, tx: Context, exception: Value) -> None:
         """As if the ``yield`` raised."""
         frame = self.frame
         step = frame.steps[frame.next - 1]
@@ -467,7 +467,7 @@ class GeneratorValue(IteratorValue):
         except UserRaise as raised:
             raise self._ended_by(tx, raised) from None
 
-    def close(self, tx: Trace) -> Value:
+    def close(self, tx: Context) -> Value:
         """``generator.close()``; from 3.13 on it gives what the generator returned."""
         if self.finished or not self.started:
             self.finished = True
@@ -482,7 +482,7 @@ class GeneratorValue(IteratorValue):
             raise
         raise tx.raises(RuntimeError, "generator ignored GeneratorExit")
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         try:
             match name, args:
                 case "send", [value]:
@@ -495,7 +495,7 @@ class GeneratorValue(IteratorValue):
             raise tx.raises(StopIteration, *([stop.value] if stop.value is not None else [])) from None
         return super().call_method(tx, name, args, kwargs)
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         code = self.frame.code
         facts = {
             "__name__": code.co_name,
@@ -507,7 +507,7 @@ class GeneratorValue(IteratorValue):
         return Const(facts[name]) if name in facts else None
 
 
-def _throw_into(tx: Trace, receiver: Value, exception: Value) -> Value:
+def _throw_into(tx: Context, receiver: Value, exception: Value) -> Value:
     """Throw into what a ``yield from`` waits for: its next item, IteratorStop at its end, or UserRaise."""
     if issubclass(exception.python_type(), GeneratorExit):
         if isinstance(receiver, GeneratorValue):
@@ -527,7 +527,7 @@ def _throw_into(tx: Trace, receiver: Value, exception: Value) -> Value:
         raise
 
 
-def _thrown(tx: Trace, args: list[Value]) -> Value:
+def _thrown(tx: Context, args: list[Value]) -> Value:
     """The exception that ``throw(exception)`` or ``throw(class, value, traceback)`` means."""
     first = args[0]
     if isinstance(first, Const) and isinstance(first.value, type):

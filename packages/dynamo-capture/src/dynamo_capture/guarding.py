@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import guards
-from dynamo_capture.values.keys import is_plain_key
+from dynamo_capture.known_objects import is_plain_key
 from fx_interface.errors import UserLocation
 from fx_interface.source import DictKeySource, Source
 

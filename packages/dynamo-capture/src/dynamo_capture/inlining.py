@@ -18,7 +18,7 @@ from fx_interface.backend import STACK_PACKAGES
 from fx_interface.source import AttrSource, ItemSource, Source
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _DEEPEST = 120
 _UNCHANGING = LIBRARIES | STACK_PACKAGES
@@ -28,7 +28,7 @@ _COROUTINE_FLAGS = 0x80 | 0x100 | 0x200
 class Inliner:
     """Runs functions of the program inside the trace."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
         self._scopes: dict[int, GlobalsScope] = {}
         self._guarded: dict[int, FunctionType] = {}
@@ -78,8 +78,8 @@ class Inliner:
             raise GraphBreak("CAP222", f"calls are nested more than {_DEEPEST} deep")
         if code.co_flags & _COROUTINE_FLAGS:
             raise GraphBreak("CAP223", f"{code.co_qualname} is a coroutine")
-        prepared = prepare(code)
-        frame = Frame(tx, prepared, scope, variables)
+        assert isinstance(scope, GlobalsScope)
+        frame = Frame(tx, prepare(code), scope, variables)
         if frame.is_generator:
             frame.next = self._after_prologue(frame)
             made = GeneratorValue(frame)

@@ -81,3 +81,11 @@ def is_member_of_c(value: Any) -> bool:
     """Whether a value is a member of an enumeration that C++ code declares through pybind11."""
     kind = type(value)
     return type(kind).__name__ == "pybind11_type" and hasattr(kind, "__members__")
+
+
+def is_plain_key(key: Any) -> bool:
+    """Whether a key can be guarded and looked up as a constant."""
+    kind = type(key)
+    if kind is tuple:
+        return all(map(is_plain_key, key))
+    return kind in (str, int, bool, float, bytes, type(None)) or isinstance(key, type)

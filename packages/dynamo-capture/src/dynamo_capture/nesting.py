@@ -9,37 +9,14 @@ The trace is then run once more and stopped at that place, before the instructio
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from dynamo_capture.answers import answer
+from dynamo_capture.break_positions import Standing
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
     from dynamo_capture.prepared import Step
-
-
-class Stop(NamedTuple):
-    """A place in a trace: in the ``run``-th run of an inlined frame, after so many ``steps``."""
-
-    run: int
-    steps: int
-
-
-class Stopped(BaseException):
-    """The signal that the trace has come to its ``Stop``; the frames are as they are there, outermost first."""
-
-    def __init__(self, frames: list[Frame]) -> None:
-        self.frames = frames
-
-
-@dataclass(frozen=True, slots=True)
-class Standing:
-    """Where a frame stood when a break left it."""
-
-    frame: Frame
-    step: Step
-    stop: Stop
 
 
 def deepest(

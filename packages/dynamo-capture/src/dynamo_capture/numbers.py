@@ -25,7 +25,7 @@ from fx_interface.symbols import Apply, Expr, IntLike, Relation, ShapeEnv, Symbo
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _APPLIED = {"floordiv": "//", "mod": "%", "min": "min", "max": "max"}
 _TYPE_VARIES = frozenset({"**", "pow", "math.pow"})
@@ -42,7 +42,7 @@ def varies(value: Value) -> bool:
 class Numbers:
     """The computed numbers of one trace. ``made``: what replacement code computes, where it is needed."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
         self.made: list[Formula] = []
         self._of_symbols: dict[Symbol, Formula] = {}

@@ -8,20 +8,20 @@ from dynamo_capture.tensors.state import decisive
 
 if TYPE_CHECKING:
     from dynamo_capture.errors import GraphBreak
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.errors import UserLocation
 
 _BY_DATA = frozenset({"CAP201", "CAP202", "CAP211", "CAP217"})
 """The breaks where numbers of tensors decide."""
 
 
-def knows_other_contents(tx: Trace, reason: GraphBreak, where: UserLocation | None) -> bool:
+def knows_other_contents(tx: Context, reason: GraphBreak, where: UserLocation | None) -> bool:
     """Whether the graph does not end there for a version that knows what is in small arguments, or knows less."""
     found = decisive(tx) if reason.code in _BY_DATA else []
     return tx.policy.decide_by(found, tx.tensors.state.relied, where)
 
 
-def leaves_modes(tx: Trace, reason: GraphBreak) -> bool:
+def leaves_modes(tx: Context, reason: GraphBreak) -> bool:
     """Whether a graph ends while modes of the program are entered: Python is to enter them, and to go on there."""
     if not tx.tensors.modes.entered:
         return False

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dynamo_capture.errors import GraphBreak
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class BinaryOperator(NamedTuple):
@@ -72,7 +72,7 @@ def can_meet(one: type, two: type, method: str) -> bool:
     return alike or method in ("__eq__", "__ne__") or not (one in containers or two in containers)
 
 
-def own_method(tx: Trace, operand: Any, special: str | None) -> types.FunctionType | None:
+def own_method(tx: Context, operand: Any, special: str | None) -> types.FunctionType | None:
     """What the program wrote for a special method of a constant's class: of a metaclass, or of an enumeration."""
     if special is None or not isinstance(operand, (type, enum.Enum)) or type(operand) is type:
         return None
@@ -80,7 +80,7 @@ def own_method(tx: Trace, operand: Any, special: str | None) -> types.FunctionTy
     return found if isinstance(found, types.FunctionType) and found.__module__ != enum.__name__ else None
 
 
-def check_metaclass(tx: Trace, operand: Any, *specials: str | None) -> None:
+def check_metaclass(tx: Context, operand: Any, *specials: str | None) -> None:
     """End the graph where a class answers an operator by what the program wrote: it may do more than compute."""
     if not isinstance(operand, type) or type(operand) is type:
         return

@@ -56,7 +56,7 @@ from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.symbols import Expr, Relation, RelationOp
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.add,
@@ -84,7 +84,7 @@ _SHOWN = {"**": "** or pow()"}
 class Operators:
     """The operators of one trace."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
 
     def binary(self, symbol: str, lhs: Value, rhs: Value) -> Value:
@@ -200,7 +200,7 @@ class Operators:
                 lhs.call_method(tx, "update", [rhs], {})
                 return lhs
             case "|" if isinstance(lhs, DictValue) and isinstance(rhs, DictValue):
-                target = tx.calls.copy_dict(lhs)
+                target: Value = tx.calls.copy_dict(lhs)
                 for key, value in list(rhs.all_entries(tx).values()):
                     target.set_item(tx, key, value)
                 return target

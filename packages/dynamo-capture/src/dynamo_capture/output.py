@@ -22,7 +22,6 @@ from fx_interface.symbols import Expr, ShapeEnv, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.regions.body import Body
     from dynamo_capture.values import TensorValue
 
 
@@ -72,8 +71,8 @@ class GraphOutput:
         self._floats: dict[Source, Node] = {}
         self._pure: set[Node] = set()
         self._names: set[str] = set()
-        self.bodies: dict[str, Body] = {}
-        self.ended: dict[Graph, Body] = {}
+        self.bodies: dict[str, Any] = {}
+        self.ended: dict[Graph, Any] = {}
         self.closing: list[Callable[[], None]] = []
 
     @property
@@ -88,7 +87,8 @@ class GraphOutput:
         body = self.ended.get(node.graph)
         if body is None:
             raise GraphBreak("CAP245", f"{node.name}, a tensor of a region that was given up, is used")
-        return self.use(body.export(node))
+        exported: Node = body.export(node)
+        return self.use(exported)
 
     def assume(self, what: str) -> None:
         """The graph fails where something else than ``what`` holds: then the frame must be able to run again."""
@@ -254,7 +254,7 @@ class GraphOutput:
         """The node must run even if nothing uses it: it checks what the trace relies on."""
         self._pure.discard(node)
 
-    def body(self, name: str, body: Body) -> Node:
+    def body(self, name: str, body: Any) -> Node:
         """A node for a region's sub-graph, the first argument(s) of the region's target."""
         name = self._unique(name)
         self.bodies[name] = body

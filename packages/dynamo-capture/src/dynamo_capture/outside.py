@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.errors import GraphBreak
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.context.state import Wrapping
 
 _MOST_OBJECTS = 500
 _INSTALLED = frozenset({"site-packages", "dist-packages"})
@@ -37,22 +37,22 @@ class Outside:
         """Whether a deferred call may change the object."""
         return bool(self._kept) and id(real) in self._kept
 
-    def warns(self, tx: Trace) -> None:
+    def warns(self, wrapping: Wrapping[Any]) -> None:
         """A warning will be shown, or recorded."""
         show: Any = getattr(warnings, "_showwarnmsg_impl", None)
         for function in (show, warnings.showwarning):
             if not isinstance(function, types.FunctionType) or function.__module__ != "warnings":
-                self._keep(tx, function)
+                self._keep(wrapping, function)
 
-    def logs(self, tx: Trace, logger: logging.Logger) -> None:
+    def logs(self, wrapping: Wrapping[Any], logger: logging.Logger) -> None:
         """A record will be handled."""
         current: logging.Logger | None = logger
         while current is not None:
             for handler in (*current.handlers, *current.filters):
-                self._keep(tx, handler)
+                self._keep(wrapping, handler)
             current = current.parent if current.propagate else None
 
-    def _keep(self, tx: Trace, owner: Any) -> None:
+    def _keep(self, wrapping: Wrapping[Any], owner: Any) -> None:
         """Take note of what ``owner`` leads to."""
         pending: list[Any] = [owner]
         found: dict[int, Any] = {}
@@ -65,7 +65,7 @@ class Outside:
         if pending:
             raise GraphBreak("CAP236", "what a warning or log record goes to leads to very many objects")
         kept = {key: item for key, item in found.items() if not isinstance(item, (type, types.FunctionType))}
-        if any(tx.wrapping.value_of(real) is not None for real in kept.values()):
+        if any(wrapping.value_of(real) is not None for real in kept.values()):
             raise GraphBreak("CAP236", "what a warning or log record is kept in has been read")
         self._kept.update(kept)
 

@@ -11,7 +11,7 @@ from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
 from dynamo_capture.values import Const, DictValue, TupleValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _NOTHING = (lambda: None).__code__
 
@@ -25,7 +25,7 @@ class Parameters:
     defaults: Sequence[Value]
     kwdefaults: Mapping[str, Value]
 
-    def bind(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
+    def bind(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
         """The variables that a call with these arguments begins with."""
         code = self.code
         names, count = code.co_varnames, code.co_argcount
@@ -71,7 +71,7 @@ class Parameters:
                 variables[name] = self.kwdefaults[name]
         return True
 
-    def _refuse(self, tx: Trace, positional: int, keywords: Mapping[str, Value]) -> None:
+    def _refuse(self, tx: Context, positional: int, keywords: Mapping[str, Value]) -> None:
         """Raise what Python raises: it is asked, with a function of the same parameters that does nothing."""
         empty = self.code.replace(
             co_code=_NOTHING.co_code,

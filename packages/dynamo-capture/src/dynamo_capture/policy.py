@@ -6,20 +6,20 @@ import weakref
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from types import CodeType, FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
 
 from dynamo_capture.part_options import part_option
 from dynamo_capture.runtime import instance_dict
 from dynamo_capture.sources import DrawnFromSource, UpcomingSource
-from dynamo_capture.values import SymValue, Value
 from fx_interface.errors import UserLocation
 from fx_interface.source import ItemSource, SizeSource, Source, StrideSource
 from fx_interface.symbols import Expr, IntLike
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.output import GraphOutput
+    from fx_interface.symbols import ShapeEnv
 
 _MOST_VERSIONS = 8
 """So many values of a number that an operation must know get a version each; then the operation runs in Python."""
@@ -32,6 +32,15 @@ _MOST_ROUNDS = 1000
 
 _SETTLED = 2
 """So many different contents of a tensor are worth a version of the code each: those of a flag."""
+
+
+class Sizing(Protocol):
+    """What a trace keeps of its symbols."""
+
+    env: ShapeEnv
+    output: GraphOutput
+    size_bindings: list[tuple[Any, Source]]
+    packed_strides: list[tuple[Expr, Source]]
 
 
 @dataclass(slots=True)
@@ -148,14 +157,14 @@ class Policy:
         """``dynamic`` for what is read now."""
         return part_option("dynamic", self._chosen)  # type: ignore[no-any-return]
 
-    def symbolic_integer(self, tx: Trace, real: int, source: Source) -> Value | None:
+    def symbolic_integer(self, tx: Sizing, real: int, source: Source) -> Expr | None:
         """A symbol for an integer read from ``source``, or None: a constant. There is one for each place, however often
         that is read."""
         if self._dynamic is False:
             return None
         known = self._integers.get(source)
         if known is not None:
-            return SymValue(known)
+            return known
         different = self._history.record_integer(source.expression, real)
         if _is_drawn(source) or source.expression in self._history.open_integers:
             different = _MANY
@@ -165,7 +174,7 @@ class Policy:
         expr = tx.env.create_symbol(real, source, low=2 if is_size else None)
         tx.output.symbol(expr, source, real)
         self._integers[source] = expr
-        return SymValue(expr)
+        return expr
 
     def is_open_float(self, real: float, source: Source) -> bool:
         """Whether a float is read when the code runs: one that has differed."""
@@ -246,7 +255,7 @@ class Policy:
         self._history.record_rounds(source.expression, taken)
 
     def sizes_of(
-        self, tx: Trace, real: torch.Tensor, source: Source
+        self, tx: Sizing, real: torch.Tensor, source: Source
     ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
         """Sizes and strides of an input, and which dimensions' sizes and strides are left open in its guard."""
         shape, stride = tuple(torch.Tensor.size(real)), tuple(torch.Tensor.stride(real))
@@ -273,7 +282,7 @@ class Policy:
         strides, open_strides = self._strides(tx, source, sizes, shape, stride, moved)
         return tuple(sizes), strides, (chosen, open_strides)
 
-    def _symbol(self, tx: Trace, size: int, source: Source, low: int | None, high: int | None) -> Expr:
+    def _symbol(self, tx: Sizing, size: int, source: Source, low: int | None, high: int | None) -> Expr:
         """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so. ``low`` and
         ``high`` are bounds that the user states; a size outside of them has a symbol without."""
         if (low is not None and size < low) or (high is not None and size > high):
@@ -289,7 +298,7 @@ class Policy:
 
     def _strides(
         self,
-        tx: Trace,
+        tx: Sizing,
         source: Source,
         sizes: Sequence[IntLike],
         shape: tuple[int, ...],

@@ -18,8 +18,8 @@ import guards
 from dynamo_capture.operator_methods import BINARY, COMPARE, UNARY
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
     from dynamo_capture.values import Value
+    from dynamo_capture.values.base import Context
 
 
 def _table() -> dict[Callable[..., Any], tuple[str, str]]:
@@ -79,12 +79,12 @@ def replaced_method() -> str | None:
     return None
 
 
-def rely_on(tx: Trace, name: str) -> None:
+def rely_on(tx: Context, name: str) -> None:
     """The trace goes on as torch's own special method of this name does."""
     tx.attributes.in_class(torch.Tensor, name)
 
 
-def rely_on_operator(tx: Trace, function: Callable[..., Any], args: Sequence[Value]) -> None:
+def rely_on_operator(tx: Context, function: Callable[..., Any], args: Sequence[Value]) -> None:
     """As ``rely_on``, for the method that answers an operator; other functions have none."""
     names = _METHODS_OF.get(function)
     if names is not None and args:

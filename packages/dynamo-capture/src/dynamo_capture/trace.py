@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from dynamo_capture import tracebacks, wrapping_iterators  # noqa: F401  # fills the table of wrappers
 from dynamo_capture.asking import Asking, Place
 from dynamo_capture.attribute_dicts import AttributeDicts
-from dynamo_capture.attributes import Attributes
+from dynamo_capture.attributes.service import Attributes
 from dynamo_capture.bytecode.resume_code import ResumeCodes
 from dynamo_capture.calls.arrays import Arrays
 from dynamo_capture.calls.dispatch import Calls
@@ -29,7 +29,7 @@ from dynamo_capture.output import GraphOutput
 from dynamo_capture.outside import Outside
 from dynamo_capture.shapes import Inference
 from dynamo_capture.sources import known_object
-from dynamo_capture.tensors import Tensors
+from dynamo_capture.tensors.service import Tensors
 from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     FALSE,
@@ -60,9 +60,9 @@ from fx_interface.source import Source
 from fx_interface.symbols import Expr, Relation, ShapeEnv
 
 if TYPE_CHECKING:
+    from dynamo_capture.break_positions import Stop
     from dynamo_capture.calls.modes import Block, Switches
     from dynamo_capture.frame import Frame, GeneratorValue
-    from dynamo_capture.nesting import Stop
     from dynamo_capture.policy import Policy
 
 T = TypeVar("T")
@@ -103,7 +103,7 @@ class Trace:
         self.numbers = Numbers(self)
         self.output = GraphOutput(self.env)
         self.attribute_dicts = AttributeDicts(self)
-        self.effects = Effects(lambda real: self.inliner.is_scope(real), self.attribute_dicts)
+        self.effects = Effects(self._is_namespace, self.attribute_dicts)
         self.keyed: dict[int, Value] = {}
         self.weakly_referenced: set[Source] = set()
         self.draws = Draws()
@@ -118,6 +118,9 @@ class Trace:
         self.arrays = Arrays(self)
         self.inliner = Inliner(self)
         self.wrap = self.wrapping.wrap
+
+    def _is_namespace(self, real: dict[str, Any]) -> bool:
+        return self.inliner.is_scope(real)
 
     def release(self) -> None:
         """Let go of everything, so that what the trace has seen does not live until Python searches for cycles."""

@@ -14,15 +14,14 @@ from __future__ import annotations
 
 import os
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from dynamo_capture.values import NONE, ObjectValue, Value
 from dynamo_capture.values.traceback import TracebackValue
 
 if TYPE_CHECKING:
-    from dynamo_capture.frame import Frame
     from dynamo_capture.prepared import Step
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _NAME = "__traceback__"
 _OWN_FILES = os.path.dirname(__file__) + os.sep
@@ -30,7 +29,15 @@ _GOES_ON = frozenset({"RERAISE", "CLEANUP_THROW", "END_ASYNC_FOR"})
 """Instructions that let an exception go on that the frame has had before."""
 
 
-def note(frame: Frame, step: Step, raised: Any) -> None:
+class Raising(Protocol):
+    """The frame that an exception comes up in."""
+
+    tx: Context
+    code: types.CodeType
+    globals: Any
+
+
+def note(frame: Raising, step: Step, raised: Any) -> None:
     """``raised`` has come up in ``frame`` at ``step``: it is caught there, or leaves the frame."""
     if not isinstance(raised, ObjectValue) or step.opname in _GOES_ON:
         return
@@ -60,7 +67,7 @@ def keep_frames(made: ObjectValue, error: BaseException) -> None:
         made.attrs[_NAME] = following
 
 
-def of(tx: Trace, exception: Value) -> Value:
+def of(tx: Context, exception: Value) -> Value:
     """``exception.__traceback__``, past what its class makes of attributes."""
     if not isinstance(exception, ObjectValue):
         return NONE

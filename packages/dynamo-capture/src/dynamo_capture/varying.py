@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from dynamo_capture.bytecode import ResumeCodes
     from dynamo_capture.frame import Frame
     from dynamo_capture.session import Session
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def note(session: Session, tx: Trace, frames: Sequence[Frame]) -> None:
+def note(session: Session, tx: Context, frames: Sequence[Frame]) -> None:
     """A graph ends with ``frames`` where they stand: what of their variables varies."""
     for frame in frames:
         original = tx.resumes.original(frame.code)

@@ -49,6 +49,7 @@ from dynamo_capture.values import (
     PartialValue,
     SetValue,
     SourcedConst,
+    SymValue,
     TupleValue,
     Value,
 )
@@ -62,9 +63,9 @@ from dynamo_capture.values.sequences import keeps_tuple_methods
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
-Wrapper = Callable[["Trace", Any, Source], Value]
+Wrapper = Callable[["Context", Any, Source], Value]
 WRAPPERS: dict[type, Wrapper] = {}
 
 
@@ -84,7 +85,7 @@ def wraps(*kinds: type) -> Callable[[Wrapper], Wrapper]:
 class Wrapping:
     """Reads objects, one value for each object however many paths lead to it."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
         self._by_identity: dict[int, tuple[Any, Value]] = {}
         self._constants: list[SourcedConst] = []
@@ -225,7 +226,7 @@ def _answers_itself(cls: type) -> bool:
     )
 
 
-def _of_numpy(tx: Trace, real: Any, source: Source) -> Value:
+def _of_numpy(tx: Context, real: Any, source: Source) -> Value:
     """Numbers and dtypes are constants as long as they stay the same; functions are what they are."""
     if isinstance(real, numpy_types.FUNCTIONS):
         tx.guards.is_object(source, real)
@@ -236,7 +237,7 @@ def _of_numpy(tx: Trace, real: Any, source: Source) -> Value:
     return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
-def _content(tx: Trace, real: Any, source: Source) -> Value:
+def _content(tx: Context, real: Any, source: Source) -> Value:
     if isinstance(real, list):
         tx.guards.length(source, real)
         return ListValue(
@@ -249,32 +250,32 @@ def _content(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(type(None), bool)
-def _singleton(tx: Trace, real: Any, source: Source) -> Value:
+def _singleton(tx: Context, real: Any, source: Source) -> Value:
     return tx.wrapping.unread(SourcedConst(real, source, tx.guards.is_object))
 
 
 @wraps(float)
-def _float(tx: Trace, real: Any, source: Source) -> Value:
+def _float(tx: Context, real: Any, source: Source) -> Value:
     if tx.policy.is_open_float(real, source):
         return InputFloat(tx, real, source)
     return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
 @wraps(str, bytes, complex, type(Ellipsis), type(NotImplemented), *BY_EQUALITY)
-def _constant(tx: Trace, real: Any, source: Source) -> Value:
+def _constant(tx: Context, real: Any, source: Source) -> Value:
     return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
 @wraps(int)
-def _integer(tx: Trace, real: Any, source: Source) -> Value:
+def _integer(tx: Context, real: Any, source: Source) -> Value:
     symbolic = tx.policy.symbolic_integer(tx, real, source)
-    return (
-        symbolic if symbolic is not None else tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
-    )
+    if symbolic is not None:
+        return SymValue(symbolic)
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
 @wraps(types.FunctionType)
-def _function(tx: Trace, real: Any, source: Source) -> Value:
+def _function(tx: Context, real: Any, source: Source) -> Value:
     if is_allowed_in_graph(real) or not tx.policy.any_with_this_code(real, source):
         tx.guards.is_object(source, real)
         return Const(real, source)
@@ -299,7 +300,7 @@ def _function(tx: Trace, real: Any, source: Source) -> Value:
     return tx.wrapping.remember(real, made)
 
 
-def _by_code(tx: Trace, real: types.FunctionType, source: Source) -> FunctionValue:
+def _by_code(tx: Context, real: types.FunctionType, source: Source) -> FunctionValue:
     """A function that is guarded by its code and namespace, being made anew each time."""
     tx.guards.type_is(source, types.FunctionType)
     tx.guards.is_object(AttrSource(source, "__code__"), real.__code__)
@@ -312,13 +313,13 @@ def _by_code(tx: Trace, real: types.FunctionType, source: Source) -> FunctionVal
 
 
 @wraps(*BY_IDENTITY)
-def _by_identity(tx: Trace, real: Any, source: Source) -> Value:
+def _by_identity(tx: Context, real: Any, source: Source) -> Value:
     tx.guards.is_object(source, real)
     return Const(real, source)
 
 
 @wraps(*BUILTIN_METHODS)
-def _builtin_method(tx: Trace, real: Any, source: Source) -> Value:
+def _builtin_method(tx: Context, real: Any, source: Source) -> Value:
     """A function of a module or class is that object; a method of another object is known by what it is bound to."""
     if real.__self__ is None or (is_known(real.__self__) and type(real.__self__) not in PLAIN):
         return _by_identity(tx, real, source)
@@ -331,7 +332,7 @@ def _builtin_method(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(torch.Generator, *numpy_types.GENERATORS)
-def _dice(tx: Trace, real: Any, source: Source) -> Value:
+def _dice(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -340,7 +341,7 @@ def _dice(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(types.MethodType)
-def _method(tx: Trace, real: Any, source: Source) -> Value:
+def _method(tx: Context, real: Any, source: Source) -> Value:
     if type(real.__self__) in numpy_types.GENERATORS:  # ``numpy.random.rand``
         tx.guards.is_object(source, real)
         return BuiltinMethod(tx.wrap(real.__self__, known_object(real.__self__)), real.__name__)
@@ -350,7 +351,7 @@ def _method(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(functools.partial)
-def _partial(tx: Trace, real: Any, source: Source) -> Value:
+def _partial(tx: Context, real: Any, source: Source) -> Value:
     tx.guards.type_is(source, functools.partial)
     arguments, keywords = AttrSource(source, "args"), AttrSource(source, "keywords")
     tx.guards.length(arguments, real.args)
@@ -368,7 +369,7 @@ def _partial(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(Suspended)
-def _suspended(tx: Trace, real: Any, source: Source) -> Value:
+def _suspended(tx: Context, real: Any, source: Source) -> Value:
     arguments = AttrSource(source, "args")
     tx.guards.type_is(source, Suspended)
     made = _by_code(tx, real.function, AttrSource(source, "function"))
@@ -377,7 +378,7 @@ def _suspended(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(weakref.ReferenceType, weakref.KeyedRef)
-def _weak_reference(tx: Trace, real: Any, source: Source) -> Value:
+def _weak_reference(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -387,7 +388,7 @@ def _weak_reference(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(types.CellType)
-def _cell(tx: Trace, real: Any, source: Source) -> Value:
+def _cell(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.value_of(real)
     if found is not None:
         return found
@@ -397,7 +398,7 @@ def _cell(tx: Trace, real: Any, source: Source) -> Value:
     return tx.wrapping.remember(real, CellValue(content, real, source))
 
 
-def _settings(tx: Trace, real: Any, source: Source, names: tuple[str, ...]) -> tuple[Any, ...]:
+def _settings(tx: Context, real: Any, source: Source, names: tuple[str, ...]) -> tuple[Any, ...]:
     """Attributes of a context manager, guarded; an object that was never initialized has none."""
     if not all(hasattr(real, name) for name in names):
         raise GraphBreak("CAP210", f"{source} is a {type(real).__name__} that was not initialized")
@@ -407,7 +408,7 @@ def _settings(tx: Trace, real: Any, source: Source, names: tuple[str, ...]) -> t
 
 
 @wraps(torch.autocast)
-def _autocast(tx: Trace, real: Any, source: Source) -> Value:
+def _autocast(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -418,7 +419,7 @@ def _autocast(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(patch_options)
-def _part(tx: Trace, real: Any, source: Source) -> Value:
+def _part(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -430,7 +431,7 @@ def _part(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(torch.inference_mode)
-def _inference_mode(tx: Trace, real: Any, source: Source) -> Value:
+def _inference_mode(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -442,7 +443,7 @@ def _inference_mode(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(torch.autograd.profiler.record_function)
-def _record_function(tx: Trace, real: Any, source: Source) -> Value:
+def _record_function(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -453,18 +454,18 @@ def _record_function(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(torch.profiler.profile, torch.autograd.profiler.profile)
-def _profiler(tx: Trace, real: Any, source: Source) -> Value:
+def _profiler(tx: Context, real: Any, source: Source) -> Value:
     raise GraphBreak("CAP236", "a profiler is used, which watches operations one by one")
 
 
 @wraps(torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
-def _tensor(tx: Trace, real: Any, source: Source) -> Value:
+def _tensor(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     return found if found is not None else tx.wrapping.remember(real, tx.tensors.input(real, source))
 
 
 @wraps(tuple, torch.Size)
-def _tuple(tx: Trace, real: Any, source: Source) -> Value:
+def _tuple(tx: Context, real: Any, source: Source) -> Value:
     tx.guards.type_is(source, type(real))
     tx.guards.length(source, real)
     items: list[Value] = [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
@@ -472,7 +473,7 @@ def _tuple(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(list, collections.deque)
-def _list(tx: Trace, real: Any, source: Source) -> Value:
+def _list(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -489,7 +490,7 @@ def _list(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(dict, collections.OrderedDict, collections.defaultdict)
-def _dict(tx: Trace, real: Any, source: Source) -> Value:
+def _dict(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -504,7 +505,7 @@ def _dict(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(types.MappingProxyType)
-def _proxy(tx: Trace, real: Any, source: Source) -> Value:
+def _proxy(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -516,7 +517,7 @@ def _proxy(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(set, frozenset)
-def _set(tx: Trace, real: Any, source: Source) -> Value:
+def _set(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found

@@ -13,11 +13,11 @@ from dynamo_capture.wrapping import wraps
 from fx_interface.source import ItemSource, Source
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @wraps(*READABLE)
-def _readable(tx: Trace, real: Any, source: Source) -> Value:
+def _readable(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -32,7 +32,7 @@ def _readable(tx: Trace, real: Any, source: Source) -> Value:
     return tx.wrapping.remember(real, made)
 
 
-def _drawn_from(tx: Trace, real: Any, source: Source) -> list[Value]:
+def _drawn_from(tx: Context, real: Any, source: Source) -> list[Value]:
     """The arguments with which the iterator would be made as it is now."""
     state = real.__reduce__()
     if len(state) != 2:
@@ -51,7 +51,7 @@ def _iterators(values: list[Value], source: Source) -> list[IteratorValue]:
 
 
 @wraps(zip)
-def _zip(tx: Trace, real: Any, source: Source) -> Value:
+def _zip(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -61,7 +61,7 @@ def _zip(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(map, filter)
-def _map(tx: Trace, real: Any, source: Source) -> Value:
+def _map(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found
@@ -72,7 +72,7 @@ def _map(tx: Trace, real: Any, source: Source) -> Value:
 
 
 @wraps(enumerate)
-def _enumerate(tx: Trace, real: Any, source: Source) -> Value:
+def _enumerate(tx: Context, real: Any, source: Source) -> Value:
     found = tx.wrapping.seen(real, source)
     if found is not None:
         return found

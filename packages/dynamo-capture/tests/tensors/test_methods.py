@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from dynamo_capture import optimize
-from dynamo_capture.tensors import METHODS, method
+from dynamo_capture.tensors.methods import METHODS, method
 from dynamo_capture.values import Const
 
 

@@ -18,7 +18,7 @@ from dynamo_capture.values import Const, ObjectValue, Value
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 ABSENT: Any = guards.ABSENT
 _HEAP_TYPE = 1 << 9
@@ -42,7 +42,7 @@ class Missing(Exception):
 class Lookup:
     """Class attributes of one trace: each is looked up, and guarded, once."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
         self._lookups: dict[tuple[type, str], Any] = {}
         self._classes: dict[type, Source] = {}
@@ -155,7 +155,7 @@ def is_data_descriptor(found: Any) -> bool:
     return _has(kind, "__set__") or _has(kind, "__delete__")
 
 
-def refuse_property(tx: Trace, found: Any, cls: type, special: str, *given: Any) -> UserRaise:
+def refuse_property(tx: Context, found: Any, cls: type, special: str, *given: Any) -> UserRaise:
     """What a property without a getter, setter or deleter raises for an instance of ``cls``, in its own words."""
     blank = type(cls.__name__, (), {"__qualname__": cls.__qualname__})()
     tx.fold(lambda: getattr(property, special)(found, blank, *given))

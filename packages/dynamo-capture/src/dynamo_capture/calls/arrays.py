@@ -22,7 +22,7 @@ from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none
 from dynamo_capture.values.array import ArrayValue
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _FLOATS = (torch.float32, torch.float64)
 _SAME_NAMES = (
@@ -67,7 +67,7 @@ _SAME: dict[Any, Any] = {**_functions(), **_OPERATORS}
 class Arrays:
     """The arrays of one trace."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
 
     def call_function(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -216,13 +216,13 @@ def _float_dtype(wanted: Any) -> torch.dtype | None:
 
 
 @handles(torch.from_numpy)
-def from_numpy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def from_numpy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not isinstance(args[0], ArrayValue):
         raise GraphBreak("CAP207", f"torch.from_numpy() of {args[0].describe()}")
     return args[0].as_tensor(tx).call_method(tx, "detach", [], {})
 
 
-def tensor_of(tx: Trace, function: Any, value: Value, kwargs: dict[str, Value]) -> Value | None:
+def tensor_of(tx: Context, function: Any, value: Value, kwargs: dict[str, Value]) -> Value | None:
     """``torch.tensor``, ``as_tensor`` or ``asarray`` of an array or a number of numpy; None for anything else."""
     if isinstance(value, Const) and isinstance(value.value, numpy_types.SCALARS):
         dtype = Const(torch.as_tensor(value.value).dtype)
@@ -244,7 +244,7 @@ def tensor_of(tx: Trace, function: Any, value: Value, kwargs: dict[str, Value]) 
 
 
 @method("numpy")
-def _numpy(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _numpy(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A tensor seen as an array: it shares its memory."""
     if args or kwargs or owner.meta.spec.device.type != "cpu":
         raise GraphBreak("CAP201", "`numpy()` copies the tensor")

@@ -48,7 +48,7 @@ from dynamo_capture.values.special_results import length_from
 from fx_interface.symbols import Expr, maximum, minimum
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 pure(
     builtins.ord,
@@ -61,7 +61,7 @@ pure(
 
 
 @handles(len)
-def length(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def length(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, TensorValue) and value.meta.spec.sizes:
         rely_on(tx, "__len__")
@@ -74,7 +74,7 @@ def length(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(callable)
-def is_callable(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def is_callable(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, Const):
         return boolean(callable(value.value))
@@ -86,7 +86,7 @@ def is_callable(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 
 @handles(getattr)
-def get_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def get_attribute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     name = attribute_name(tx, args[1])
     if len(args) == 2:
         return tx.attribute(args[0], name)
@@ -99,24 +99,24 @@ def get_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
 
 
 @handles(hasattr)
-def has_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def has_attribute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(tx.attributes.has(args[0], attribute_name(tx, args[1])))
 
 
 @handles(setattr)
-def set_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_attribute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     args[0].set_attr(tx, attribute_name(tx, args[1]), args[2])
     return NONE
 
 
 @handles(delattr)
-def delete_attribute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def delete_attribute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     args[0].del_attr(tx, attribute_name(tx, args[1]))
     return NONE
 
 
 @handles(vars)
-def variables(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def variables(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if args:
         try:
             return args[0].get_attr(tx, "__dict__")
@@ -128,7 +128,7 @@ def variables(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(id)
-def identity(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def identity(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, Const):
         return Const(id(value.value))
@@ -139,7 +139,7 @@ def identity(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(hash)
-def hash_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def hash_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     key = tx.hash_key(value)
     if is_opaque(key) and not isinstance(key, HashedKey):
@@ -148,7 +148,7 @@ def hash_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(repr)
-def representation(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def representation(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     try:
         real = tx.calls.python_object(args[0])
     except NotConstant:
@@ -157,7 +157,7 @@ def representation(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 
 @handles(format)
-def formatted(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def formatted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value, spec = args[0], tx.constant(args[1]) if len(args) > 1 else ""
     if isinstance(value, ObjectValue):
         custom = tx.attributes.in_class(value.cls, "__format__")
@@ -177,7 +177,7 @@ def formatted(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(iter)
-def iterator(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def iterator(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1:
         return args[0].iterate(tx)
     if not is_callable(tx, args[:1], {}).truth(tx):
@@ -186,7 +186,7 @@ def iterator(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(next)
-def next_item(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def next_item(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     try:
         if isinstance(value, IteratorValue):
@@ -208,7 +208,7 @@ def next_item(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(abs)
-def absolute(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def absolute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if isinstance(value, TensorValue):
         rely_on(tx, "__abs__")
@@ -225,7 +225,7 @@ _DIVIDED = (*numpy_types.ARRAYS, *numpy_types.SCALARS)
 
 
 @handles(divmod)
-def quotient_and_rest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def quotient_and_rest(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     one, other = args
     if any(isinstance(arg, ObjectValue) for arg in args):
         raise GraphBreak("CAP230", "divmod() of an object of the program")
@@ -244,7 +244,7 @@ def quotient_and_rest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) ->
 
 
 @handles(round)
-def rounded(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def rounded(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
         tx.tensors.check_special(args[0], "__round__")
         raise refuse(tx, args[0].python_type(), "__round__")
@@ -257,7 +257,7 @@ def rounded(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(pow)
-def power(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def power(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 2:
         return tx.operators.binary("**", args[0], args[1])
     constants = [tx.index(arg) for arg in args]
@@ -267,7 +267,7 @@ def power(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 _EMPTY = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
 
 
-def _extreme(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str) -> Value:
+def _extreme(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: str) -> Value:
     """``max`` (``>``) or ``min`` (``<``)."""
     if len(args) > 1 and "default" in kwargs:
         raise GraphBreak("CAP230", "max() or min() of several arguments gets a default")
@@ -308,17 +308,17 @@ def _symbolic_extreme(items: list[Value], symbol: str) -> Value | None:
 
 
 @handles(max)
-def largest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def largest(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _extreme(tx, args, kwargs, ">")
 
 
 @handles(min)
-def smallest(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def smallest(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _extreme(tx, args, kwargs, "<")
 
 
 @handles(sum)
-def total(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def total(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     result = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
     if result.python_type() in (str, bytes, bytearray):
         raise GraphBreak("CAP230", f"sum() starts with {result.describe()}")
@@ -332,7 +332,7 @@ def total(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(all)
-def all_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def all_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     items = args[0].iterate(tx)
     while True:
         try:
@@ -344,7 +344,7 @@ def all_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(any)
-def any_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def any_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     items = args[0].iterate(tx)
     while True:
         try:
@@ -355,7 +355,7 @@ def any_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
             return boolean(True)
 
 
-def _flag(tx: Trace, value: Value) -> bool:
+def _flag(tx: Context, value: Value) -> bool:
     """``reverse=value``: before CPython 3.13 an integer is asked for."""
     if isinstance(value, Const):
         tx.fold(lambda: sorted((), reverse=value.value))
@@ -363,7 +363,7 @@ def _flag(tx: Trace, value: Value) -> bool:
 
 
 @handles(sorted)
-def sorted_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def sorted_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     items = args[0].items_for_list(tx)
     key = kwargs.get("key", NONE)
     ranks = items if is_none(key) else [key.call(tx, [item], {}) for item in items]
@@ -382,32 +382,32 @@ def sorted_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value
 
 
 @handles(globals)
-def global_names(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def global_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP234", "globals()")
 
 
 @handles(locals)
-def local_names(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def local_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP234", "locals()")
 
 
 @handles(dir)
-def names_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def names_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak(*(("CAP230", "dir() of an object") if args else ("CAP234", "dir()")))
 
 
 @handles(exec, eval)
-def runs_code(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def runs_code(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP234", "exec() or eval()")
 
 
 @handles(print)
-def print_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def print_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP236", "print() writes to the terminal")
 
 
 @handles(input, open, compile, breakpoint)
-def interacts(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def interacts(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP236", "a builtin that talks to the outside world")
 
 

@@ -25,10 +25,10 @@ from dynamo_capture.values import Const, ObjectValue, SymValue, Value
 from guards import constants_equal
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def call_cached(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``owner(*args, **kwargs)``, ``owner`` being a function under a cache."""
     function = owner.value
     if tx.effects or not tx.output.is_repeatable:
@@ -43,14 +43,14 @@ def call_cached(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Va
     return tx.wrap(real, source)
 
 
-def _source(tx: Trace, function: Any, args: list[Value], kwargs: dict[str, Value]) -> CallSource:
+def _source(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> CallSource:
     given = tuple([_argument(tx, value) for value in args])
     return CallSource(
         known_object(function), given, tuple((name, _argument(tx, value)) for name, value in kwargs.items())
     )
 
 
-def _after_changes(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _after_changes(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function = owner.value
     source = _source(tx, function, args, kwargs)
     known = tx.wrapping.read_from(source)
@@ -78,7 +78,7 @@ def _after_changes(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str,
 
 
 def _traced(
-    tx: Trace, function: Any, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]
 ) -> tuple[Value, list[Any] | None]:
     """What the function gives without its cache, and the calls that it defers: None where it does more than that."""
     effects, before, drawn = tx.effects, set(tx.effects.log), len(tx.draws.log)
@@ -118,7 +118,7 @@ def _is_answered(function: Any, source: CallSource) -> bool:
     return any(key in cache for cache in caches)
 
 
-def _gives(tx: Trace, function: Any, source: CallSource, expected: Any) -> bool:
+def _gives(tx: Context, function: Any, source: CallSource, expected: Any) -> bool:
     """Whether the function, which changes nothing, gives the constant now as well."""
     try:
         real = tx.fold(lambda: function.__wrapped__(*source.given(), **source.named()))
@@ -127,7 +127,7 @@ def _gives(tx: Trace, function: Any, source: CallSource, expected: Any) -> bool:
     return constants_equal(expected, real)
 
 
-def _argument(tx: Trace, value: Value) -> Any:
+def _argument(tx: Context, value: Value) -> Any:
     """An argument as a part of the source."""
     value = tx.force(value)
     if isinstance(value, SymValue):

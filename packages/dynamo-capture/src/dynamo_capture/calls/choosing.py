@@ -18,7 +18,7 @@ from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.values import NONE, Const, ListValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 _MOST_NUMBERS = 64
@@ -32,7 +32,7 @@ def shuffled(items: tuple[Any, ...], generator: random.Random) -> list[Any]:
     return order
 
 
-def _numbers(tx: Trace, value: Value) -> tuple[Any, ...]:
+def _numbers(tx: Context, value: Value) -> tuple[Any, ...]:
     """The known numbers that are chosen from: floats, or integers."""
     try:
         population = tx.calls.python_object(value)
@@ -47,7 +47,7 @@ def _numbers(tx: Trace, value: Value) -> tuple[Any, ...]:
 
 
 def _draw(
-    tx: Trace,
+    tx: Context,
     receiver: Value,
     method: str | Callable[..., Any],
     population: tuple[Any, ...],
@@ -67,12 +67,12 @@ def _few(count: int) -> None:
 
 
 @handles(random.Random.choice)
-def choice(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def choice(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _draw(tx, args[0], "choice", _numbers(tx, args[1] if len(args) > 1 else kwargs["seq"]))
 
 
 @handles(random.Random.shuffle)
-def shuffle(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def shuffle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     order = tx.force(args[1] if len(args) > 1 else kwargs["x"])
     if type(order) is not ListValue or order.cls is not list:
         raise GraphBreak("CAP209", f"{order.describe()} is shuffled")
@@ -87,7 +87,7 @@ def shuffle(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(random.Random.sample)
-def sample(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def sample(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) != 3 or kwargs:
         raise GraphBreak("CAP209", "random.sample() of counted items is called")
     count = tx.constant(args[2])
@@ -99,7 +99,7 @@ def sample(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(random.Random.choices)
-def choices(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def choices(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}
     names = ("weights", "cum_weights", "k")
     for name, value in zip(names, args[2:], strict=False):
@@ -112,7 +112,7 @@ def choices(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _draw(tx, args[0], "choices", _numbers(tx, args[1]), (), named)
 
 
-def _bits(tx: Trace, value: Value, real: random.Random, source: Source | None) -> Value:
+def _bits(tx: Context, value: Value, real: random.Random, source: Source | None) -> Value:
     count = tx.constant(value)
     if type(count) is not int or not 0 <= count < 63:
         raise GraphBreak("CAP209", f"random.getrandbits({count!r}) is called")
@@ -121,17 +121,17 @@ def _bits(tx: Trace, value: Value, real: random.Random, source: Source | None) -
 
 
 @handles(random.Random.getrandbits)
-def getrandbits(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def getrandbits(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _bits(tx, args[1], *receiver_of(tx, args[0]))
 
 
 @handles(random.getrandbits)
-def getrandbits_of_module(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def getrandbits_of_module(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _bits(tx, args[0], MODULE_GENERATOR, None)
 
 
 @handles(random.Random.seed)
-def seed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def seed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A generator goes on from a seed: that is done in its place among the draws."""
     value = args[1] if len(args) > 1 else Const(None)
     if len(args) > 2 or kwargs or not tx.is_constant(value):

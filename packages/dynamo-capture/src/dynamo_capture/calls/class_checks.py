@@ -18,7 +18,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const, ObjectValue, TensorValue, Value, boolean
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _CLASS: Any = vars(object)["__class__"]
 _SAMPLE = torch.empty(0)
@@ -27,7 +27,7 @@ _REGISTERED = (abc.ABCMeta.__instancecheck__, abc.ABCMeta.__subclasscheck__)
 
 
 @handles(isinstance)
-def is_instance(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value, wanted = args[0], tx.constant(args[1])
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
@@ -44,7 +44,7 @@ def _is_told_by_class(cls: type, wanted: Any) -> bool:
     return any(type(kind) is type and issubclass(cls, kind) for kind in kinds)
 
 
-def _check_class_is_shown(tx: Trace, cls: type) -> None:
+def _check_class_is_shown(tx: Context, cls: type) -> None:
     """``obj.__class__`` must be the class, and no code of the program."""
     in_class = tx.attributes.in_class
     if in_class(cls, "__class__") is not _CLASS or isinstance(
@@ -53,7 +53,7 @@ def _check_class_is_shown(tx: Trace, cls: type) -> None:
         raise GraphBreak("CAP214", f"objects of {cls.__name__} answer themselves what class they have")
 
 
-def _any_of(tx: Trace, value: Value, wanted: Any) -> bool:
+def _any_of(tx: Context, value: Value, wanted: Any) -> bool:
     """A tuple is asked class by class; the first that says yes ends it."""
     if type(wanted) is tuple:
         return any(_any_of(tx, value, part) for part in wanted)
@@ -69,7 +69,7 @@ def _any_of(tx: Trace, value: Value, wanted: Any) -> bool:
     return answer
 
 
-def _answer(tx: Trace, value: Value, cls: type, wanted: Any) -> bool:
+def _answer(tx: Context, value: Value, cls: type, wanted: Any) -> bool:
     if isinstance(value, Const) and not floats.is_open(value):
         return tx.fold(lambda: isinstance(value.value, wanted))
     if isinstance(value, ObjectValue) and value.real is not None:
@@ -83,14 +83,14 @@ def _answer(tx: Trace, value: Value, cls: type, wanted: Any) -> bool:
 
 
 @handles(builtins.issubclass)
-def is_subclass(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def is_subclass(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls, wanted = (tx.constant(arg) for arg in args)
     if isinstance(cls, type):
         tx.attributes.guard_bases(cls)
     return boolean(_any_base(tx, cls, wanted))
 
 
-def _any_base(tx: Trace, cls: Any, wanted: Any) -> bool:
+def _any_base(tx: Context, cls: Any, wanted: Any) -> bool:
     if type(wanted) is tuple:
         return any(_any_base(tx, cls, part) for part in wanted)
     check = _own_check(tx, wanted, "__subclasscheck__")
@@ -102,7 +102,7 @@ def _any_base(tx: Trace, cls: Any, wanted: Any) -> bool:
     return answer
 
 
-def _own_check(tx: Trace, wanted: Any, name: str) -> types.FunctionType | None:
+def _own_check(tx: Context, wanted: Any, name: str) -> types.FunctionType | None:
     """How the class's own metaclass, if it is written in Python, answers."""
     if not isinstance(wanted, type) or type(wanted) is type:
         return None
@@ -110,7 +110,7 @@ def _own_check(tx: Trace, wanted: Any, name: str) -> types.FunctionType | None:
     return found if isinstance(found, types.FunctionType) else None
 
 
-def _guard_registration(tx: Trace, cls: type, wanted: type, answer: bool) -> None:
+def _guard_registration(tx: Context, cls: type, wanted: type, answer: bool) -> None:
     """Classes are registered with others, and gain methods that others ask for; those of libraries stay."""
     if not (_is_library(cls) and _is_library(wanted)):
         source = tx.attributes.class_source(cls)

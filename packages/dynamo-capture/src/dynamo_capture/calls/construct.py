@@ -23,7 +23,7 @@ from dynamo_capture.values.sequences import keeps_tuple_methods
 from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 _LOOKS_AT_ARGUMENTS = (UnicodeEncodeError, UnicodeDecodeError, UnicodeTranslateError, BaseExceptionGroup)
@@ -31,12 +31,12 @@ _BUFFERS = (io.StringIO, io.BytesIO)
 _EXTENSIONS = frozenset(name for name in sys.stdlib_module_names if name.startswith("_"))
 
 
-def construct(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def construct(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``cls(*args, **kwargs)`` for a class without a handler of its own."""
     cls: type = owner.value
     meta_call = tx.attributes.in_class(type(cls), "__call__")
     if isinstance(cls, enum.EnumMeta) or tx.calls.is_pure(cls) or _is_library_property(cls):
-        return tx.calls._call_folded(cls, args, kwargs)
+        return tx.calls.call_folded(cls, args, kwargs)
     if isinstance(meta_call, types.FunctionType):
         return tx.inliner.call_function(Const(meta_call), [owner, *args], kwargs)
     if isinstance(meta_call, type):  # as that of TypedDict, whose classes make plain dicts
@@ -49,7 +49,7 @@ def _is_library_property(cls: type) -> bool:
     return issubclass(cls, property) and cls.__module__.partition(".")[0] in LIBRARIES
 
 
-def construct_plainly(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def construct_plainly(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``type.__call__``: ``__new__``, then ``__init__``."""
     cls: type = owner.value
     maker = tx.attributes.in_class(cls, "__new__")
@@ -78,7 +78,7 @@ def construct_plainly(tx: Trace, owner: Const, args: list[Value], kwargs: dict[s
     return made
 
 
-def _initialize(tx: Trace, made: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> None:
+def _initialize(tx: Context, made: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> None:
     initializer = tx.attributes.in_class(made.cls, "__init__")
     if isinstance(initializer, types.FunctionType):
         tx.frames[-1].made = made
@@ -95,14 +95,14 @@ def _initialize(tx: Trace, made: ObjectValue, args: list[Value], kwargs: dict[st
     call_slot(tx, made, initializer, args, kwargs)
 
 
-def _initialize_tensor(tx: Trace, made: WrapperValue, args: list[Value], kwargs: dict[str, Value]) -> None:
+def _initialize_tensor(tx: Context, made: WrapperValue, args: list[Value], kwargs: dict[str, Value]) -> None:
     """Torch's own ``__init__`` of tensors does nothing."""
     initializer = tx.attributes.in_class(made.python_type(), "__init__")
     if isinstance(initializer, types.FunctionType):
         tx.calls.call_known(Const(initializer), [made, *args], kwargs)
 
 
-def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
+def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:
     """``cls.__new__(cls)`` of a builtin base: an empty instance."""
     base = next(b for b in cls.__mro__ if not _is_heap(b))
     if inspect.isabstract(cls):
@@ -135,7 +135,7 @@ def new_instance(tx: Trace, cls: type, args: list[Value]) -> Value:
     return made
 
 
-def forbid_finalizer(tx: Trace, cls: type) -> None:
+def forbid_finalizer(tx: Context, cls: type) -> None:
     """Break where ``cls`` has a ``__del__``: who goes on after a break would hold the instance until it returns.
 
     Of a buffer in memory nobody would notice."""
@@ -171,7 +171,7 @@ def _is_generated(maker: Any) -> bool:
     return bool(maker.__module__ and maker.__module__.startswith("namedtuple_"))
 
 
-def _named_tuple(tx: Trace, owner: Const, maker: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _named_tuple(tx: Context, owner: Const, maker: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls = owner.value
     defaults = [tx.known(value) for value in maker.__defaults__ or ()]
     given = Parameters(maker.__code__, maker.__qualname__, defaults, {}).bind(tx, [owner, *args], kwargs)

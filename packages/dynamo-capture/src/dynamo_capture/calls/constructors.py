@@ -45,35 +45,35 @@ from dynamo_capture.values.condition import DataCondition
 from dynamo_capture.values.special_results import truth_from
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @handles(list)
-def make_list(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return ListValue(list(args[0].items_for_list(tx)) if args else [])
 
 
 @handles(tuple)
-def make_tuple(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_tuple(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if args and isinstance(args[0], TupleValue) and args[0].cls is tuple:
         return args[0]
     return TupleValue(list(args[0].items_for_list(tx)) if args else [])
 
 
 @handles(set)
-def make_set(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_set(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return tx.calls.as_set(args[0]) if args else SetValue({})
 
 
 @handles(frozenset)
-def make_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_frozenset(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if args and args[0].python_type() is frozenset:
         return args[0]
     return tx.calls.as_set(args[0], frozenset) if args else SetValue({}, frozenset)
 
 
 @handles(collections.deque)
-def make_deque(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_deque(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     made = ListValue(list(args[0].unpack(tx)) if args else [], collections.deque)
     limit = args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)
     made.maxlen = None if is_none(limit) else tx.integer(limit)
@@ -84,7 +84,7 @@ def make_deque(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 def _make_dict(cls: type) -> Any:
-    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         made = DictValue({}, cls)
         made.call_method(tx, "update", args, kwargs)
         return made
@@ -97,7 +97,7 @@ for _cls in (dict, collections.OrderedDict):
 
 
 @handles(collections.defaultdict)
-def make_defaultdict(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_defaultdict(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if args and not is_none(args[0]) and not Const(callable).call(tx, args[:1], {}).truth(tx):
         raise tx.raises(TypeError, "first argument must be callable or None")
     made = DictValue({}, collections.defaultdict)
@@ -107,7 +107,7 @@ def make_defaultdict(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> 
 
 
 @handles(int)
-def make_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const(0)
     value = args[0]
@@ -135,7 +135,7 @@ def make_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(tx.fold(lambda: int(*constants, **named)))
 
 
-def _number_of(tx: Trace, value: ObjectValue, name: str, kind: type) -> Value:
+def _number_of(tx: Context, value: ObjectValue, name: str, kind: type) -> Value:
     """What a special method gives, which has to be a number of that kind."""
     made = tx.calls.special(value, name, [])
     found = made.python_type()
@@ -154,7 +154,7 @@ def _refuse_text(value: ObjectValue) -> None:
 
 
 @handles(float)
-def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_float(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const(0.0)
     if isinstance(args[0], TensorValue):
@@ -177,7 +177,7 @@ def make_float(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 def _make_plain(cls: type) -> Any:
-    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         try:
             plain = [tx.calls.python_object(arg) for arg in args]
             named = {name: tx.calls.python_object(arg) for name, arg in kwargs.items()}
@@ -195,12 +195,12 @@ handles(bytes)(_make_plain(bytes))
 
 
 @handles(bytearray, memoryview)
-def make_memory(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_memory(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP230", "a bytearray or memory object is made")
 
 
 @handles(bool)
-def make_bool(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_bool(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0] if args else FALSE
     if isinstance(value, DataCondition):
         return value
@@ -213,7 +213,7 @@ def make_bool(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(str)
-def make_str(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not args:
         return Const("")
     value = args[0]
@@ -226,7 +226,7 @@ def make_str(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(type)
-def type_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def type_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) != 1:
         raise GraphBreak("CAP232", "a class is made")
     value = args[0]
@@ -240,19 +240,19 @@ def type_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(builtins.__build_class__)
-def build_class(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def build_class(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The ``class`` statement."""
     raise GraphBreak("CAP232", "a class is made")
 
 
 @handles(slice)
-def make_slice_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_slice_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bounds = [NONE, args[0], NONE] if len(args) == 1 else [*args, NONE][:3]
     return SliceValue((bounds[0], bounds[1], bounds[2]))
 
 
 @handles(range)
-def make_range(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_range(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bounds = [Const(0), args[0], Const(1)] if len(args) == 1 else [*args, Const(1)][:3]
     if any(isinstance(bound, SymValue) for bound in bounds):
         return SymRange((bounds[0], bounds[1], bounds[2]))
@@ -261,29 +261,29 @@ def make_range(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(enumerate)
-def make_enumerate(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_enumerate(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     start = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
     return EnumerateIterator(args[0].iterate(tx), tx.integer(start))
 
 
 @handles(zip)
-def make_zip(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_zip(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     strict = "strict" in kwargs and tx.truth(kwargs["strict"])
     return ZipIterator([arg.iterate(tx) for arg in args], strict)
 
 
 @handles(map)
-def make_map(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_map(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return MapIterator(args[0], [arg.iterate(tx) for arg in args[1:]])
 
 
 @handles(filter)
-def make_filter(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_filter(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return MapIterator(args[0], [args[1].iterate(tx)], keeps=True)
 
 
 @handles(super)
-def make_super(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_super(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1:
         raise GraphBreak("CAP214", "an unbound super object is made")
     if args:
@@ -300,7 +300,7 @@ def make_super(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _super(tx, tx.constant(tx.force(cell.content)), tx.force(receiver))
 
 
-def _super(tx: Trace, cls: Any, receiver: Value) -> Value:
+def _super(tx: Context, cls: Any, receiver: Value) -> Value:
     if not isinstance(cls, type):
         raise tx.raises(TypeError, f"super() argument 1 must be a type, not {type(cls).__name__}")
     kind = receiver.python_type()
@@ -311,12 +311,12 @@ def _super(tx: Trace, cls: Any, receiver: Value) -> Value:
 
 
 @handles(object)
-def make_object(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_object(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return ObjectValue(object)
 
 
 def _descriptor(kind: type, most: int) -> Handler:
-    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if kwargs or not (kind is property or args) or len(args) > most:
             raise GraphBreak("CAP230", f"{kind.__name__}() with such arguments")
         return DescriptorValue(kind, list(args))
@@ -329,7 +329,7 @@ for _kind, _most in ((property, 3), (staticmethod, 1), (classmethod, 1)):
 
 
 @handles(functools.partial)
-def make_partial(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_partial(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function = args[0]
     if not tx.truth(is_callable(tx, [function], {})):
         raise tx.raises(TypeError, "the first argument must be callable")
@@ -340,19 +340,19 @@ def make_partial(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
 
 
 @handles(types.MethodType)
-def make_method(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_method(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not tx.truth(is_callable(tx, [args[0]], {})):
         raise tx.raises(TypeError, "first argument must be callable")
     return MethodValue(args[0], args[1])
 
 
 @handles(types.SimpleNamespace)
-def make_namespace(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_namespace(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     made = ObjectValue(types.SimpleNamespace)
     made.attrs.update(kwargs)
     return made
 
 
 @handles(torch.Size)
-def make_size(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_size(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return TupleValue(args[0].unpack(tx) if args else [], torch.Size)

@@ -11,7 +11,7 @@ from dynamo_capture.calls.registry import handles
 from dynamo_capture.values import NONE, BuiltinMethod, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class ContextValue(Value):
@@ -22,30 +22,30 @@ class ContextValue(Value):
     def __init__(self) -> None:
         self.source = None
 
-    def enter(self, tx: Trace) -> Value:
+    def enter(self, tx: Context) -> Value:
         """``__enter__``."""
         return NONE
 
-    def leave(self, tx: Trace, raised: Value) -> Value:
+    def leave(self, tx: Context, raised: Value) -> Value:
         """``__exit__``; the result says whether the exception is swallowed."""
         return NONE
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         if name in ("__enter__", "__exit__"):
             return BuiltinMethod(self, name)
         return super().get_attr(tx, name)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name == "__enter__":
             return self.enter(tx)
         if name == "__exit__":
             return self.leave(tx, args[1] if len(args) > 1 else NONE)
         return super().call_method(tx, name, args, kwargs)
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """As a decorator."""
         return ContextFunction(self, args[0])
 
@@ -63,7 +63,7 @@ class ContextFunction(Value):
     def python_type(self) -> type:
         return self.function.python_type()
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         self.manager.enter(tx)
         try:
             return self.function.call(tx, args, kwargs)
@@ -83,12 +83,12 @@ class NullContext(ContextValue):
     def python_type(self) -> type:
         return contextlib.nullcontext
 
-    def enter(self, tx: Trace) -> Value:
+    def enter(self, tx: Context) -> Value:
         return self.result
 
 
 @handles(contextlib.nullcontext)
-def nullcontext(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def nullcontext(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return NullContext(args[0] if args else kwargs.get("enter_result", NONE))
 
 
@@ -100,12 +100,12 @@ class RecordFunction(ContextValue):
     def python_type(self) -> type:
         return torch.autograd.profiler.record_function
 
-    def enter(self, tx: Trace) -> Value:
+    def enter(self, tx: Context) -> Value:
         return self
 
 
 @handles(torch.autograd.profiler.record_function)
-def record_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def record_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return RecordFunction()
 
 

@@ -30,7 +30,7 @@ from dynamo_capture.values import (
 )
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 _Memo = dict[int | tuple[str, int], Value]
@@ -38,7 +38,7 @@ _Memo = dict[int | tuple[str, int], Value]
 
 
 @handles(copy.copy)
-def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     if type(value) is Const and type(value.value) not in PLAIN:
         return tx.known(tx.fold(lambda: copy.copy(value.value)))
@@ -53,7 +53,8 @@ def shallow_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if isinstance(value, DictValue):
         return tx.calls.copy_dict(value)
     if isinstance(value, SetValue):
-        return tx.calls.as_set(value, value.cls)
+        copied: Value = tx.calls.as_set(value, value.cls)
+        return copied
     if isinstance(value, ObjectValue):
         custom = tx.attributes.in_class(value.cls, "__copy__")
         if isinstance(custom, types.FunctionType):
@@ -83,11 +84,11 @@ def _copy_of_tuple(value: TupleValue) -> Value:
 
 
 @handles(copy.deepcopy)
-def deep_copy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def deep_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _deep_copy(tx, args[0], {})
 
 
-def _deep_copy(tx: Trace, value: Value, memo: _Memo) -> Value:
+def _deep_copy(tx: Context, value: Value, memo: _Memo) -> Value:
     """A deep copy of what consists of constants, containers and plain objects."""
     if isinstance(value, Lazy):
         if value.real is None or type(value.real) in (bool, int, float, str):
@@ -141,7 +142,7 @@ _OF_OBJECTS = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "_
 _OF_TUPLES = ("__getnewargs__", "__getnewargs_ex__")
 
 
-def _copies_by_dict(tx: Trace, cls: type) -> bool:
+def _copies_by_dict(tx: Context, cls: type) -> bool:
     """Whether copying an instance means copying its ``__dict__``."""
     if builtin_base(cls) is not object or cls.__dictoffset__ == 0:
         return False
@@ -165,7 +166,7 @@ def _is_plain_tensor(value: TensorValue) -> bool:
     )
 
 
-def _deep_copy_object(tx: Trace, value: ObjectValue, memo: _Memo) -> Value:
+def _deep_copy_object(tx: Context, value: ObjectValue, memo: _Memo) -> Value:
     tx.attributes.guard_type(value)
     custom = tx.attributes.in_class(value.cls, "__deepcopy__")
     if isinstance(custom, types.FunctionType):

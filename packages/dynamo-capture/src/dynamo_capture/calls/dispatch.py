@@ -91,7 +91,7 @@ from dynamo_capture.values.mapping import VIEWS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 _MODULE_CALL = torch.nn.Module.__call__
@@ -101,7 +101,7 @@ _MODULE_CALL = torch.nn.Module.__call__
 class Calls:
     """The calls of one trace."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
 
     def call_known(self, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -156,15 +156,15 @@ class Calls:
         if substitute is not None and not self._all_known(args, kwargs):
             return tx.inliner.call_function(Const(substitute), args, kwargs)
         if kind is types.MethodWrapperType and is_tensor_getter(function) and len(args) == 1:
-            return tx.tensors.torchs_attribute(args[0], function.__self__.__name__)  # type: ignore[arg-type]
+            return tx.tensors.torchs_attribute(args[0], function.__self__.__name__)
         if kind is functools._lru_cache_wrapper:
             return call_cached(tx, owner, args, kwargs)
         if isinstance(function, (types.MethodDescriptorType, types.WrapperDescriptorType)):
             return self._call_unbound(function, args, kwargs)
         if isinstance(function, types.ClassMethodDescriptorType):
-            return self._call_folded(function, args, kwargs)
+            return self.call_folded(function, args, kwargs)
         if self.is_pure(function):
-            return self._call_folded(function, args, kwargs)
+            return self.call_folded(function, args, kwargs)
         if substitute is not None:
             return tx.inliner.call_function(Const(substitute), args, kwargs)
         if isinstance(function, BUILTIN_METHODS) and is_constant_object(function.__self__):
@@ -225,7 +225,7 @@ class Calls:
         if substitute is not None:
             return tx.inliner.call_function(Const(substitute), args, kwargs)
         if self.is_pure(function) and self._all_known(args, kwargs):
-            return self._call_folded(function, args, kwargs)
+            return self.call_folded(function, args, kwargs)
         if function.__code__ is DISPATCH:
             return call_dispatch(tx, function, args)
         answer = without_stock_marks(tx, function, args, kwargs)
@@ -273,14 +273,14 @@ class Calls:
         if isinstance(receiver, Const):
             if function.__objclass__ is object and name == "__setattr__":
                 return self._set(receiver, args)
-            return self._call_folded(function, args, kwargs)
+            return self.call_folded(function, args, kwargs)
         return receiver.call_method(tx, name, args[1:], kwargs)
 
     def _set(self, receiver: Value, args: list[Value]) -> Value:
         receiver.set_attr(self._tx, self._tx.constant(args[1]), args[2])
         return Const(None)
 
-    def _call_folded(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_folded(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
         if getattr(function, "__module__", None) in PURE_MODULES and any(
             isinstance(a, Const) and isinstance(a.value, types.FunctionType) for a in args
@@ -386,7 +386,7 @@ class Calls:
         if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
             return modes.device_block(tx, real, name)
         if isinstance(real, FOLDED):
-            return self._call_folded(tx.fold(lambda: getattr(real, name)), args, kwargs)
+            return self.call_folded(tx.fold(lambda: getattr(real, name)), args, kwargs)
         found = owner.get_attr(tx, name)
         if isinstance(found, BuiltinMethod):
             raise GraphBreak("CAP230", f"a call of the method {name!r} of {owner.describe()}")

@@ -45,7 +45,7 @@ from fx_interface.symbols import Expr, Relation, Symbol
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides, spec_of
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _FLOATS = (
     "random", "uniform", "gauss", "normalvariate", "expovariate", "betavariate", "triangular", "lognormvariate",
@@ -107,14 +107,14 @@ class Draws:
         self._twins: dict[int, Any] = {}
 
     def draw(
-        self, tx: Trace, real: random.Random, source: Source | None, method: str, args: list[Value]
+        self, tx: Context, real: random.Random, source: Source | None, method: str, args: list[Value]
     ) -> Value:
         """The next number of Python's generator ``real``."""
         constants = tuple(tx.constant(value) for value in args)
         return self.of_call(tx, real, Draw(self.variable(), source, method, constants), _bounds(method, args))
 
     def of_call(
-        self, tx: Trace, real: random.Random, draw: Draw, bounds: tuple[int | None, int | None]
+        self, tx: Context, real: random.Random, draw: Draw, bounds: tuple[int | None, int | None]
     ) -> Value:
         """What ``draw`` gives, numbers between ``bounds`` if they are integers; the twin of ``real`` draws now."""
         twin, named = self._twin(real), dict(draw.keywords)
@@ -135,7 +135,9 @@ class Draws:
             [self._number(tx, item, ItemSource(whole, at), bounds) for at, item in enumerate(drawn)]
         )
 
-    def _number(self, tx: Trace, drawn: Any, source: Source, bounds: tuple[int | None, int | None]) -> Value:
+    def _number(
+        self, tx: Context, drawn: Any, source: Source, bounds: tuple[int | None, int | None]
+    ) -> Value:
         """A number that was drawn, which is read at ``source``."""
         if type(drawn) is float:
             return DrawnFloat(tx, drawn, source)
@@ -152,7 +154,7 @@ class Draws:
         return frozenset(name for name in names if hasattr(cls, name))
 
     def by_method(
-        self, tx: Trace, dice: DiceValue, name: str, args: list[Value], kwargs: dict[str, Value]
+        self, tx: Context, dice: DiceValue, name: str, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
         """What a method of numpy's generators gives."""
         if name not in self.methods_of(dice.python_type()):
@@ -164,7 +166,7 @@ class Draws:
         return self._value(tx, drawn, draw, (None, None))
 
     def by_function(
-        self, tx: Trace, function: Any, dice: DiceValue, args: list[Value], kwargs: dict[str, Value]
+        self, tx: Context, function: Any, dice: DiceValue, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
         """What a function of torch draws from a generator of the program."""
         if function not in _OF_TORCH or dice.real is torch.default_generator or "out" in kwargs:
@@ -183,7 +185,7 @@ class Draws:
 
     def _of_torch(
         self,
-        tx: Trace,
+        tx: Context,
         function: Callable[..., Any],
         dice: DiceValue,
         args: list[Value],
@@ -210,7 +212,7 @@ class Draws:
 
     def by_filling(
         self,
-        tx: Trace,
+        tx: Context,
         owner: TensorValue,
         name: str,
         dice: DiceValue,
@@ -240,7 +242,7 @@ class Draws:
             twin = self._twins[id(real)] = _copy(real)
         return twin
 
-    def _value(self, tx: Trace, drawn: Any, draw: Draw, bounds: tuple[int | None, int | None]) -> Value:
+    def _value(self, tx: Context, drawn: Any, draw: Draw, bounds: tuple[int | None, int | None]) -> Value:
         source, what = LocalSource(draw.variable), draw.method
         if type(drawn) in (float, int):
             number = self._number(tx, drawn, source, bounds)
@@ -280,7 +282,7 @@ def _copy(real: Any) -> Any:
     return real.clone_state() if isinstance(real, torch.Generator) else copy.deepcopy(real)
 
 
-def _constants(tx: Trace, values: list[Value]) -> tuple[Any, ...]:
+def _constants(tx: Context, values: list[Value]) -> tuple[Any, ...]:
     """The arguments of a draw, which is made before anything else: numbers, shapes and the like."""
     found = tuple(
         tx.calls.python_object(value) if tx.is_constant(value) else _unknown(value) for value in values
@@ -297,7 +299,7 @@ def _unknown(value: Value) -> Any:
     )
 
 
-def _sized(tx: Trace, value: Value) -> Any:
+def _sized(tx: Context, value: Value) -> Any:
     """An argument of a draw that may be a size, or several: a symbolic one is its expression."""
     value = tx.force(value)
     if isinstance(value, SymValue):
@@ -308,7 +310,7 @@ def _sized(tx: Trace, value: Value) -> Any:
     return _constants(tx, [value])[0]
 
 
-def _hinted(tx: Trace, value: Any) -> Any:
+def _hinted(tx: Context, value: Any) -> Any:
     """The argument with the sizes of this call."""
     if isinstance(value, tuple):
         return tuple(_hinted(tx, item) for item in value)
@@ -328,7 +330,7 @@ def _bounds(method: str, args: list[Value]) -> tuple[int | None, int | None]:
     return None, None
 
 
-def _learn(tx: Trace, number: SymValue, bounds: tuple[int | None, int | None]) -> None:
+def _learn(tx: Context, number: SymValue, bounds: tuple[int | None, int | None]) -> None:
     """What holds of the number whatever is drawn."""
     low, high = bounds
     if low is not None:
@@ -337,14 +339,14 @@ def _learn(tx: Trace, number: SymValue, bounds: tuple[int | None, int | None]) -
         tx.env.learn(Relation("<=", number.expr, high))
 
 
-def _input(tx: Trace, drawn: torch.Tensor, source: Source, spec: TensorSpec | None = None) -> TensorValue:
+def _input(tx: Context, drawn: torch.Tensor, source: Source, spec: TensorSpec | None = None) -> TensorValue:
     """What was drawn as an input of the graph."""
     spec = spec or spec_of(drawn)
     node = tx.output.placeholder("drawn", InputKind.USER, spec, source, drawn)
     return TensorValue(node, TensorMeta.of(spec, False, True), source)
 
 
-def receiver_of(tx: Trace, receiver: Value) -> tuple[random.Random, Source | None]:
+def receiver_of(tx: Context, receiver: Value) -> tuple[random.Random, Source | None]:
     """The generator whose method is called, and where it is read: None for the one behind ``random``'s functions."""
     if not isinstance(receiver, ObjectValue) or type(receiver.real) is not random.Random:
         raise GraphBreak("CAP209", f"a random generator of the class {receiver.python_type().__name__}")
@@ -356,7 +358,7 @@ def receiver_of(tx: Trace, receiver: Value) -> tuple[random.Random, Source | Non
 
 
 def _method_of_generator(name: str) -> Any:
-    def draw(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def draw(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if kwargs:
             raise GraphBreak("CAP209", f"random.{name}() is called with named arguments")
         real, source = receiver_of(tx, args[0])
@@ -370,12 +372,12 @@ for _name in (*_FLOATS, *_INTEGERS):
 
 
 @handles(random.random)
-def draw_from_module(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def draw_from_module(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return tx.draws.draw(tx, MODULE_GENERATOR, None, "random", args)
 
 
 def _in_python(name: str) -> Any:
-    def refuse(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def refuse(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise GraphBreak("CAP209", f"random.{name}() is called")
 
     return refuse
@@ -386,7 +388,7 @@ for _name in ("randbytes", "getstate", "setstate", "binomialvariate"):
         handles(getattr(random.Random, _name))(_in_python(_name))
 
 
-def outside_only(tx: Trace, run: Callable[[], Value], what: str) -> Value:
+def outside_only(tx: Context, run: Callable[[], Value], what: str) -> Value:
     """What ``run`` gives, where it draws nothing before the graph: it perhaps does not run, or more than once."""
     drawn = len(tx.draws.log)
     try:

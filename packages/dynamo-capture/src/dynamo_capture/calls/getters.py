@@ -10,12 +10,12 @@ from dynamo_capture.torch_polyfills import substitute_for
 from dynamo_capture.values import Const, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 
 
-def made_again(tx: Trace, getter: Any) -> Value:
+def made_again(tx: Context, getter: Any) -> Value:
     """The function that stands for a getter, made of what the getter was made of."""
     maker, given = getter.__reduce__()
     named: dict[str, Any] = {}

@@ -14,11 +14,11 @@ from dynamo_capture.sources import CallSource, known_object
 from dynamo_capture.values import NONE, Const, TupleValue, Value, is_none
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @handles(sys.exception)
-def current_exception(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def current_exception(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """What the trace handles, or else what whoever called the compiled function handles."""
     handled = tx.handled()
     if handled is not None:
@@ -28,7 +28,7 @@ def current_exception(tx: Trace, args: list[Value], kwargs: dict[str, Value]) ->
 
 
 @handles(sys.exc_info)
-def exception_info(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def exception_info(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     handled = current_exception(tx, [], {})
     if is_none(handled):
         return TupleValue([NONE, NONE, NONE])
@@ -36,7 +36,7 @@ def exception_info(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 
 @handles(suspension.leave)
-def leave(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def leave(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The frames of that module are not noted while they are traced."""
     return NONE
 
@@ -49,5 +49,5 @@ _LOOK_AT_FRAMES = [
 
 
 @handles(*_LOOK_AT_FRAMES, traceback.StackSummary.extract, traceback.TracebackException.from_exception)
-def looks_at_frames(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def looks_at_frames(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP234", "the module traceback looks at the frames of the program")

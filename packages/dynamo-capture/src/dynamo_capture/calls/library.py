@@ -36,7 +36,7 @@ from dynamo_capture.values.mapping import ProxyValue
 from fx_interface.source import AttrSource
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 pure(
     inspect.isfunction,
@@ -68,20 +68,20 @@ pure(
 
 
 @handles(sys.getrecursionlimit)
-def recursion_limit(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def recursion_limit(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     source = CallSource(known_object(sys.getrecursionlimit), (), ())
     return tx.wrap(sys.getrecursionlimit(), source)
 
 
 @handles(graph_break)
-def break_graph(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def break_graph(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     message = args[0] if args else kwargs.get("msg")
     text = "" if message is None else str(tx.constant(message))
     raise GraphBreak("CAP231", f"graph_break() was called: {text}" if text else "graph_break() was called")
 
 
 @handles(inspect.signature)
-def signature(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def signature(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Of a known function, or of a method, whose first parameter is bound."""
     owner = args[0]
     options = {name: tx.constant(value) for name, value in kwargs.items()}
@@ -100,13 +100,13 @@ def signature(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(inspect.getfullargspec)
-def argument_names(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def argument_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     real = tx.constant(args[0])
     _guard_parameters(tx, real)
     return tx.known(tx.fold(lambda: inspect.getfullargspec(real)))
 
 
-def _guard_parameters(tx: Trace, function: Any) -> None:
+def _guard_parameters(tx: Context, function: Any) -> None:
     """What a signature is made of stays: of a function of the program, and of what it wraps."""
     while isinstance(function, types.FunctionType):
         source = known_object(function)
@@ -118,7 +118,7 @@ def _guard_parameters(tx: Trace, function: Any) -> None:
 
 
 @handles(types.MappingProxyType)
-def mapping_proxy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def mapping_proxy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     (mapping,) = args
     if not isinstance(mapping, DictValue):
         raise GraphBreak("CAP233", f"a mappingproxy of {mapping.describe()} is made")
@@ -127,20 +127,20 @@ def mapping_proxy(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
 
 for _symbol, _row in BINARY.items():
 
-    def _binary(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str = _symbol) -> Value:
+    def _binary(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: str = _symbol) -> Value:
         return tx.operators.binary(symbol, args[0], args[1])
 
     handles(_row.function)(_binary)
 
 for _symbol, (_function, _, _) in COMPARE.items():
 
-    def _compare(tx: Trace, args: list[Value], kwargs: dict[str, Value], symbol: str = _symbol) -> Value:
+    def _compare(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: str = _symbol) -> Value:
         return tx.operators.compare(symbol, args[0], args[1])
 
     handles(_function)(_compare)
 
 
-def _check_sequence(tx: Trace, value: Value) -> None:
+def _check_sequence(tx: Context, value: Value) -> None:
     """What is to be joined to another is a sequence as C sees it: it has items, and is no dict."""
     kind = value.python_type()
     if not has_member(kind, "__getitem__") or issubclass(kind, dict):
@@ -148,81 +148,81 @@ def _check_sequence(tx: Trace, value: Value) -> None:
 
 
 @handles(operator.iconcat)
-def extend_in_place(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def extend_in_place(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     _check_sequence(tx, args[0])
     return tx.operators.binary("+=", args[0], args[1])
 
 
 @handles(operator.concat)
-def concatenate(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def concatenate(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     _check_sequence(tx, args[0])
     return tx.operators.binary("+", args[0], args[1])
 
 
 @handles(operator.neg)
-def negate(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def negate(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return tx.operators.unary("-", args[0])
 
 
 @handles(operator.pos)
-def positive(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def positive(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return tx.operators.unary("+", args[0])
 
 
 @handles(operator.invert)
-def invert(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def invert(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return tx.operators.unary("~", args[0])
 
 
 @handles(operator.not_)
-def not_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def not_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(not tx.truth(args[0]))
 
 
 @handles(operator.truth)
-def truth(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def truth(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(tx.truth(args[0]))
 
 
 @handles(operator.is_)
-def is_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def is_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(tx.operators.same(args[0], args[1]))
 
 
 @handles(operator.is_not)
-def is_not(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def is_not(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(not tx.operators.same(args[0], args[1]))
 
 
 @handles(operator.contains)
-def contains(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def contains(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(args[0].contains(tx, args[1]))
 
 
 @handles(operator.getitem)
-def getitem(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def getitem(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return args[0].get_item(tx, args[1])
 
 
 @handles(operator.setitem)
-def setitem(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def setitem(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     args[0].set_item(tx, args[1], args[2])
     return NONE
 
 
 @handles(operator.delitem)
-def delitem(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def delitem(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     args[0].del_item(tx, args[1])
     return NONE
 
 
 @handles(operator.index)
-def index(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def index(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(tx.integer(args[0]))
 
 
 @handles(functools.update_wrapper)
-def update_wrapper(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def update_wrapper(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Copies what describes a function onto one that the trace made; on anything else Python's own code does it."""
     given = _given(functools.update_wrapper, args, kwargs)
     wrapper, wrapped = given["wrapper"], given["wrapped"]
@@ -242,7 +242,7 @@ def update_wrapper(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 
 @handles(functools.wraps)
-def wraps(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def wraps(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return PartialValue.of(Const(functools.update_wrapper), [], _given(functools.wraps, args, kwargs))
 
 
@@ -251,17 +251,17 @@ def _given(function: Any, args: list[Value], kwargs: dict[str, Value]) -> dict[s
     return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
 
 
-def _names(tx: Trace, given: Value | None, default: tuple[str, ...]) -> tuple[str, ...]:
+def _names(tx: Context, given: Value | None, default: tuple[str, ...]) -> tuple[str, ...]:
     return default if given is None else tuple(str(tx.constant(name)) for name in given.unpack(tx))
 
 
 @handles(functools.lru_cache)
-def lru_cache(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def lru_cache(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP230", "a cache is made inside the compiled function")
 
 
 @handles(importlib.import_module)
-def import_module(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def import_module(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     names = [tx.constant(arg) for arg in args]
     named = {name: tx.constant(value) for name, value in kwargs.items()}
     return Const(tx.fold(lambda: importlib.import_module(*names, **named)))

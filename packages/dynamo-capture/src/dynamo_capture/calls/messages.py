@@ -16,7 +16,7 @@ from dynamo_capture.warning_guard import warning_raises
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _OF_LOGGING = logging.info.__code__.co_filename
 """Frames of this file are not where a record comes from."""
@@ -26,7 +26,7 @@ _NOWHERE = ("<sys>", 0) if sys.version_info >= (3, 13) else ("sys", 1)
 
 
 @handles(warnings.warn)
-def warn(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def warn(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Issued after the graph has run; where a filter makes an exception of it, raised at once."""
     message = args[0] if args else kwargs["message"]
     category: Value = args[1] if len(args) > 1 else kwargs.get("category", NONE)
@@ -42,7 +42,7 @@ def warn(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     tx.guards.add(question)
     if question.expected:
         raise tx.raises(cls, text)
-    tx.outside.warns(tx)
+    tx.outside.warns(tx.wrapping)
     if above > 0:
         tx.effects.deferred(_WarningAbove(text, cls, _Root(tx), above), [], {})
         return NONE
@@ -65,7 +65,7 @@ class _Warning:
 class _Root:
     """The frame that is compiled, seen from what its replacement calls."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         frame = tx.frames[0]
         self._goes_on = tx.resumes.is_resume_function(frame.code)
         self._code = frame.code
@@ -117,7 +117,7 @@ class _Record:
             logger.handle(logger.makeRecord(logger.name, self._level, *given))
 
 
-def _log(tx: Trace, logger: Any, level: int, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _log(tx: Context, logger: Any, level: int, args: list[Value], kwargs: dict[str, Value]) -> Value:
     known = all(tx.is_constant(value) for value in (*args, *kwargs.values()))
     if not isinstance(logger, Const) or not known or not args:
         raise GraphBreak("CAP236", "a value that is not known while tracing is logged")
@@ -127,7 +127,7 @@ def _log(tx: Trace, logger: Any, level: int, args: list[Value], kwargs: dict[str
     depth = max(tx.integer(kwargs.get("stacklevel", Const(1))), 1)
     if depth > len(frames):
         raise GraphBreak("CAP236", "a line of a caller is logged")
-    tx.outside.logs(tx, logger.value)
+    tx.outside.logs(tx.wrapping, logger.value)
     record = _Record(logger.value, level, tx.constant(args[0]), frames[-depth])
     extra = {"extra": kwargs["extra"]} if "extra" in kwargs else {}
     tx.effects.deferred(record, args[1:], extra)
@@ -135,7 +135,7 @@ def _log(tx: Trace, logger: Any, level: int, args: list[Value], kwargs: dict[str
 
 
 def _handler(level: int, **more: Any) -> Callable[..., Value]:
-    def handle(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def handle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         options = {name: Const(value) for name, value in more.items()}
         return _log(tx, args[0], level, args[1:], options | kwargs)
 
@@ -151,7 +151,7 @@ handles(logging.Logger.exception)(_handler(logging.ERROR, exc_info=True))
 
 
 @handles(logging.Logger.log)
-def log(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def log(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """A record of a level that is given."""
     level = tx.constant(args[1]) if len(args) > 1 else None
     if type(level) is not int:

@@ -36,9 +36,9 @@ from dynamo_capture.values import (
 )
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
-Method = Callable[["Trace", Any, list[Value], dict[str, Value]], Value]
+Method = Callable[["Context", Any, list[Value], dict[str, Value]], Value]
 METHODS: dict[Any, Method] = {}
 
 
@@ -56,7 +56,7 @@ def method(*originals: Any) -> Callable[[Method], Method]:
 
 
 def call_builtin_method(
-    tx: Trace, owner: Value, name: str, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, owner: Value, name: str, args: list[Value], kwargs: dict[str, Value]
 ) -> Value:
     """``owner.name(...)`` for a container value."""
     original = getattr(owner.python_type(), name, None)
@@ -130,12 +130,12 @@ def _may_be_set(value: Value) -> bool:
     )
 
 
-def _set_item(tx: Trace, owner: Value, args: list[Value]) -> Value:
+def _set_item(tx: Context, owner: Value, args: list[Value]) -> Value:
     owner.set_item(tx, args[0], args[1])
     return NONE
 
 
-def _del_item(tx: Trace, owner: Value, args: list[Value]) -> Value:
+def _del_item(tx: Context, owner: Value, args: list[Value]) -> Value:
     owner.del_item(tx, args[0])
     return NONE
 
@@ -168,13 +168,13 @@ _MEETING = frozenset({"__eq__", "__ne__", "__add__", "__or__", "__and__", "__sub
 
 
 @method(list.append, collections.deque.append)
-def list_append(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def list_append(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner.append(tx, [args[0]])
     return NONE
 
 
 @method(collections.deque.appendleft)
-def deque_appendleft(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def deque_appendleft(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     tx.effects.mutates(owner)
     owner.items.insert(0, args[0])
     if owner.maxlen is not None and len(owner.items) > owner.maxlen:
@@ -183,7 +183,7 @@ def deque_appendleft(tx: Trace, owner: ListValue, args: list[Value], kwargs: dic
 
 
 @method(collections.deque.popleft)
-def deque_popleft(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def deque_popleft(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not owner.items:
         raise tx.raises(IndexError, "pop from an empty deque")
     tx.effects.mutates(owner)
@@ -191,13 +191,13 @@ def deque_popleft(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[s
 
 
 @method(list.extend, collections.deque.extend)
-def list_extend(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def list_extend(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner.extend(tx, args[0])
     return NONE
 
 
 @method(list.pop, collections.deque.pop)
-def list_pop(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def list_pop(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     index = tx.integer(args[0]) if args else -1
     if not -len(owner.items) <= index < len(owner.items):
         raise tx.raises(IndexError, "pop from empty list" if not owner.items else "pop index out of range")
@@ -206,21 +206,21 @@ def list_pop(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, V
 
 
 @method(list.insert)
-def list_insert(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def list_insert(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     tx.effects.mutates(owner)
     owner.items.insert(tx.integer(args[0]), args[1])
     return NONE
 
 
 @method(list.clear, collections.deque.clear)
-def list_clear(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def list_clear(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     tx.effects.mutates(owner)
     owner.items.clear()
     return NONE
 
 
 @method(list.__init__)
-def list_init(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def list_init(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     tx.effects.mutates(owner)
     owner.items.clear()  # before the argument is read, which may be the list itself
     if args:
@@ -229,19 +229,19 @@ def list_init(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, 
 
 
 @method(list.copy)
-def list_copy(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def list_copy(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return ListValue(list(owner.items))
 
 
 @method(list.reverse)
-def list_reverse(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def list_reverse(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     tx.effects.mutates(owner)
     owner.items.reverse()
     return NONE
 
 
 @method(list.__reversed__)
-def list_reversed(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def list_reversed(tx: Context, owner: ListValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return SequenceIterator(owner.items[::-1], type(reversed([])), owner)
 
 
@@ -249,28 +249,28 @@ def list_reversed(tx: Trace, owner: ListValue, args: list[Value], kwargs: dict[s
 
 
 @method(dict.get)
-def dict_get(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_get(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     found = owner.find(tx, tx.hash_key(args[0]))
     return found if found is not None else args[1] if len(args) > 1 else kwargs.get("default", NONE)
 
 
 @method(dict.keys, collections.OrderedDict.keys)
-def dict_keys(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_keys(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return DictView(owner, "keys")
 
 
 @method(dict.values, collections.OrderedDict.values)
-def dict_values(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_values(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return DictView(owner, "values")
 
 
 @method(dict.items, collections.OrderedDict.items)
-def dict_items(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_items(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return DictView(owner, "items")
 
 
 @method(dict.setdefault, collections.OrderedDict.setdefault)
-def dict_setdefault(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_setdefault(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     found = owner.find(tx, tx.hash_key(args[0]))
     if found is None:
         found = args[1] if len(args) > 1 else NONE
@@ -279,7 +279,7 @@ def dict_setdefault(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict
 
 
 @method(dict.pop, collections.OrderedDict.pop)
-def dict_pop(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_pop(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     found = owner.find(tx, tx.hash_key(args[0]))
     if found is None:
         default = args[1] if len(args) > 1 else kwargs.get("default")
@@ -291,7 +291,7 @@ def dict_pop(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, V
 
 
 @method(dict.popitem, collections.OrderedDict.popitem)
-def dict_popitem(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_popitem(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     entries = owner.all_entries(tx)
     if not entries:
         raise tx.raises(KeyError, "popitem(): dictionary is empty")
@@ -302,7 +302,7 @@ def dict_popitem(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[st
 
 
 @method(dict.__init__, dict.update, collections.OrderedDict.update)
-def dict_update(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_update(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for source in args:
         for key, value in _pairs(tx, source):
             owner.set_item(tx, key, value)
@@ -311,7 +311,7 @@ def dict_update(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str
     return NONE
 
 
-def _pairs(tx: Trace, source: Value) -> list[list[Value]]:
+def _pairs(tx: Context, source: Value) -> list[list[Value]]:
     """Keys and values of a mapping or of an iterable of pairs."""
     kind = source.python_type()
     if has_member(kind, "keys"):
@@ -332,19 +332,19 @@ def _pairs(tx: Trace, source: Value) -> list[list[Value]]:
 
 
 @method(dict.clear, collections.OrderedDict.clear)
-def dict_clear(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_clear(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for key, _ in list(owner.all_entries(tx).values()):
         owner.del_item(tx, key)
     return NONE
 
 
 @method(dict.copy, collections.OrderedDict.copy, collections.defaultdict.copy)
-def dict_copy(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_copy(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return tx.calls.copy_dict(owner)
 
 
 @method(collections.OrderedDict.move_to_end)
-def dict_move_to_end(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_move_to_end(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     entries = owner.all_entries(tx)
     key = tx.hash_key(args[0])
     if key not in entries:
@@ -359,7 +359,7 @@ def dict_move_to_end(tx: Trace, owner: DictValue, args: list[Value], kwargs: dic
 
 
 @method(dict.__reversed__, collections.OrderedDict.__reversed__)
-def dict_reversed(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def dict_reversed(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     items = [entry[0] for entry in reversed(owner.all_entries(tx).values())]
     return SequenceIterator(items, type(reversed(owner.cls())), owner)
 
@@ -368,13 +368,13 @@ def dict_reversed(tx: Trace, owner: DictValue, args: list[Value], kwargs: dict[s
 
 
 @method(str.join)
-def str_join(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def str_join(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     parts = [tx.constant(item) for item in args[0].unpack(tx)]
     return Const(tx.fold(lambda: owner.value.join(parts)))
 
 
 @method(str.format)
-def str_format(tx: Trace, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def str_format(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     try:
         plain = [tx.calls.python_object(arg) for arg in args]
         named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}

@@ -31,7 +31,7 @@ from fx_interface.modes import (
 if TYPE_CHECKING:
     from torch.fx import Node
 
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 Switches = dict[Callable[..., Any], Any]
 """What switches stand at, by the function that sets them."""
@@ -42,7 +42,7 @@ def switches() -> Switches:
     return {setter: reader() for setter, reader in SWITCHES.items()}
 
 
-def turn(tx: Trace, setter: Callable[..., Any], value: Any) -> None:
+def turn(tx: Context, setter: Callable[..., Any], value: Any) -> None:
     """Set a switch from here on."""
     if set_switch(tx, setter, value):
         return
@@ -53,13 +53,13 @@ def turn(tx: Trace, setter: Callable[..., Any], value: Any) -> None:
     tx.output.call("call_function", setter, (value,), {}, None, tx.where(), pure=False)
 
 
-def set_grad(tx: Trace, enabled: bool) -> None:
+def set_grad(tx: Context, enabled: bool) -> None:
     """Turn gradients on or off from here on."""
     turn(tx, torch._C._set_grad_enabled, enabled)
 
 
 def _set_switch(setter: Callable[..., Any]) -> Any:
-    def handle(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def handle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         turn(tx, setter, tx.calls.python_object(args[0]))
         return NONE
 
@@ -85,7 +85,7 @@ class GradMode(ContextValue):
     def python_type(self) -> type:
         return self.cls
 
-    def enter(self, tx: Trace) -> Value:
+    def enter(self, tx: Context) -> Value:
         before, node = torch.is_grad_enabled(), None
         if tx.output.may_be_recorded:
             node = tx.output.call(
@@ -97,11 +97,11 @@ class GradMode(ContextValue):
         self.previous.append((before, node))
         return NONE
 
-    def leave(self, tx: Trace, raised: Value) -> Value:
+    def leave(self, tx: Context, raised: Value) -> Value:
         self.restore(tx, *self.previous.pop())
         return NONE
 
-    def restore(self, tx: Trace, before: bool, node: Node | None) -> None:
+    def restore(self, tx: Context, before: bool, node: Node | None) -> None:
         """Gradients are on or off as ``before``, where the graph entered it at ``node``."""
         if node is None:
             set_grad(tx, before)
@@ -111,19 +111,19 @@ class GradMode(ContextValue):
 
 
 @handles(torch.no_grad)
-def no_grad(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def no_grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     manager = GradMode(False, torch.no_grad)
     return manager.call(tx, args, {}) if args else manager
 
 
 @handles(torch.enable_grad)
-def enable_grad(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def enable_grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     manager = GradMode(True, torch.enable_grad)
     return manager.call(tx, args, {}) if args else manager
 
 
 @handles(torch.set_grad_enabled)
-def set_grad_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_grad_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     given = args[0] if args else kwargs["mode"]
     if given.python_type() is not bool:
         raise GraphBreak("CAP214", f"set_grad_enabled({given.describe()})")
@@ -135,7 +135,7 @@ class _SetGradEnabled(ContextValue):
 
     __slots__ = ("inner",)
 
-    def __init__(self, tx: Trace, enabled: bool) -> None:
+    def __init__(self, tx: Context, enabled: bool) -> None:
         super().__init__()
         self.inner = GradMode(enabled, torch.set_grad_enabled)
         self.inner.enter(tx)
@@ -143,11 +143,11 @@ class _SetGradEnabled(ContextValue):
     def python_type(self) -> type:
         return torch.set_grad_enabled
 
-    def leave(self, tx: Trace, raised: Value) -> Value:
+    def leave(self, tx: Context, raised: Value) -> Value:
         self.inner.restore(tx, *self.inner.previous[0])
         return NONE
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         self.leave(tx, NONE)
         return GradMode(self.inner.enabled, torch.set_grad_enabled).call(tx, args, {})
 
@@ -170,7 +170,7 @@ class Block(ContextValue):
         """What ``starts`` is called with, and what makes an equal manager."""
         raise NotImplementedError
 
-    def enter(self, tx: Trace) -> Value:
+    def enter(self, tx: Context) -> Value:
         starts = self.starts
         assert starts is not None
         self.around = switches()
@@ -189,7 +189,7 @@ class Block(ContextValue):
         assert self.starts is not None
         BLOCKS[self.starts](self.entered.pop()[0])
 
-    def leave(self, tx: Trace, raised: Value) -> Value:
+    def leave(self, tx: Context, raised: Value) -> Value:
         if not self.entered:
             raise GraphBreak("CAP241", f"a block of {self.describe()} is left that was entered elsewhere")
         assert self.starts is not None
@@ -233,7 +233,7 @@ class InferenceMode(Block):
     def settings(self) -> tuple[Any, ...]:
         return (self.mode,)
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         return Const(self.mode) if name == "mode" else super().get_attr(tx, name)
 
 
@@ -249,7 +249,7 @@ class DeviceBlock(Block):
     def python_type(self) -> type:
         return torch.device
 
-    def enter(self, tx: Trace) -> Value:
+    def enter(self, tx: Context) -> Value:
         if tx.tensors.modes.entered:
             raise GraphBreak("CAP239", "a default device is set inside of a TorchFunctionMode")
         self.around = self.inside = switches()
@@ -261,13 +261,13 @@ class DeviceBlock(Block):
         self.entered.pop()
         self.device.__exit__(None, None, None)
 
-    def leave(self, tx: Trace, raised: Value) -> Value:
+    def leave(self, tx: Context, raised: Value) -> Value:
         self.undo()
         tx.blocks.remove(self)
         return NONE
 
 
-def device_block(tx: Trace, device: torch.device, name: str) -> Value:
+def device_block(tx: Context, device: torch.device, name: str) -> Value:
     """``device.__enter__()`` and ``device.__exit__(...)``."""
     if name == "__enter__":
         return DeviceBlock(device).enter(tx)
@@ -279,12 +279,12 @@ def device_block(tx: Trace, device: torch.device, name: str) -> Value:
     raise GraphBreak("CAP241", "a block of torch.device is left that was entered elsewhere")
 
 
-def default_device(tx: Trace) -> torch.device | None:
+def default_device(tx: Context) -> torch.device | None:
     """The device of the innermost ``with torch.device`` of the trace."""
     return next((b.device for b in reversed(tx.blocks) if isinstance(b, DeviceBlock)), None)
 
 
-def leave_all(tx: Trace) -> list[Block]:
+def leave_all(tx: Context) -> list[Block]:
     """Leave the blocks that a graph ends in; they are entered again, in this order, by what follows it."""
     entered = list(tx.blocks)
     if len(set(map(id, entered))) < len(entered):
@@ -295,7 +295,7 @@ def leave_all(tx: Trace) -> list[Block]:
 
 
 @handles(torch.inference_mode)
-def inference_mode(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def inference_mode(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     given = args[0] if args else kwargs.get("mode", Const(True))
     if isinstance(given, Const) and isinstance(given.value, bool):
         return InferenceMode(given.value)
@@ -303,7 +303,7 @@ def inference_mode(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 
 @handles(torch.autocast)
-def autocast(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def autocast(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     names = ("device_type", "dtype", "enabled", "cache_enabled")
     settings: dict[str, Any] = {"dtype": None, "enabled": True, "cache_enabled": None}
     settings.update({name: tx.constant(value) for name, value in zip(names, args, strict=False)})
@@ -312,7 +312,7 @@ def autocast(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 def _deprecated_autocast(cls: Any, device: str) -> Any:
-    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         settings: dict[str, Any] = {"enabled": True, "dtype": None, "cache_enabled": True}
         settings["dtype"] = torch.bfloat16 if device == "cpu" else torch.float16
         settings.update({name: tx.constant(v) for name, v in zip(list(settings), args, strict=False)})
@@ -328,21 +328,21 @@ for _cls, _device in ((torch.cpu.amp.autocast, "cpu"), (torch.cuda.amp.autocast,
 
 
 @handles(torch.autograd.set_detect_anomaly)
-def set_detect_anomaly(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if torch.is_anomaly_enabled() or tx.truth(args[0] if args else kwargs["mode"]):
         return detect_anomaly(tx, [], {})
     return NullContext(NONE)
 
 
 @handles(torch.autograd.detect_anomaly)
-def detect_anomaly(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak(
         "CAP237", "the detection of anomalies is switched, which looks at each operation's gradient"
     )
 
 
 @handles(torch.profiler.profile, torch.autograd.profiler.profile)
-def profile(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def profile(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP236", "a profiler is started, which watches operations one by one")
 
 

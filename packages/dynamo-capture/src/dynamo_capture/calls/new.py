@@ -17,10 +17,10 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const, SetValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def _allowed(tx: Trace, maker: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> type:
+def _allowed(tx: Context, maker: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]) -> type:
     """The class, if Python lets ``maker`` make an instance of it; else the program raises what Python raises."""
     if not args:
         tx.fold(maker)
@@ -33,23 +33,23 @@ def _allowed(tx: Trace, maker: Callable[..., Any], args: list[Value], kwargs: di
 
 
 @handles(object.__new__)
-def new_object(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def new_object(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return new_instance(tx, _allowed(tx, object.__new__, args, kwargs), [])
 
 
 @handles(dict.__new__)
-def new_dict(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def new_dict(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return new_instance(tx, _allowed(tx, dict.__new__, args, kwargs), [])
 
 
 @handles(tuple.__new__)
-def new_tuple_of(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def new_tuple_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls = _allowed(tx, tuple.__new__, args, kwargs)
     return new_tuple(cls, args[1].unpack(tx) if len(args) > 1 else [])
 
 
 @handles(frozenset.__new__)
-def new_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def new_frozenset(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     cls = _allowed(tx, frozenset.__new__, args, kwargs)
     if cls is not frozenset:
         raise GraphBreak("CAP233", f"an instance of {cls.__qualname__} is made, a subclass of frozenset")
@@ -57,17 +57,17 @@ def new_frozenset(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
 
 
 @handles(BaseException.__new__)
-def new_base_exception(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def new_base_exception(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return new_instance(tx, _allowed(tx, BaseException.__new__, args, kwargs), args[1:])
 
 
 @handles(Exception.__new__)
-def new_exception(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def new_exception(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return new_instance(tx, _allowed(tx, Exception.__new__, args, kwargs), args[1:])
 
 
 @handles(type.__call__)
-def type_call(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def type_call(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner = args[0] if args else None
     if not isinstance(owner, Const):
         raise GraphBreak("CAP230", "type.__call__ is called on what is not a known class")

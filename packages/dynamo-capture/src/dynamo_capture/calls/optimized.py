@@ -10,10 +10,12 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def call_optimized(tx: Trace, function: RegionFunction, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call_optimized(
+    tx: Context, function: RegionFunction, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
     """A call of what ``optimize(...)(f)`` returned: with equal options, of ``f``."""
     reason = skip_reason(function)
     if reason is None and not tx.takes_in(function):

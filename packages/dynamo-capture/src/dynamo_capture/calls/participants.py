@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING
 from dynamo_capture.values import DictValue, SequenceValue, TensorValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def takes_part(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> bool:
+def takes_part(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> bool:
     """Whether an argument makes a function of torch an operation: a tensor, or what has ``__torch_function__``."""
     return has_tensor(tx, args, kwargs) or bool(tx.tensors.overriding([tx.force(value) for value in args]))
 
 
-def has_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> bool:
+def has_tensor(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> bool:
     """Whether a tensor is among the arguments, also inside lists, tuples and dicts."""
     return any(_holds_tensor(tx, value) for value in (*args, *kwargs.values()))
 
 
-def _holds_tensor(tx: Trace, value: Value) -> bool:
+def _holds_tensor(tx: Context, value: Value) -> bool:
     value = tx.force(value)
     if isinstance(value, TensorValue):
         return True

@@ -11,7 +11,7 @@ from dynamo_capture.regions.declared import handles_loaded
 from dynamo_capture.values import NONE, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class PartBlock(Block):
@@ -26,7 +26,7 @@ class PartBlock(Block):
     def python_type(self) -> type:
         return patch_options
 
-    def enter(self, tx: Trace) -> Value:
+    def enter(self, tx: Context) -> Value:
         self.around = self.inside = switches()
         self.entered.append((patch_options(**self.changes).__enter__(), None))
         tx.blocks.append(self)
@@ -35,25 +35,25 @@ class PartBlock(Block):
     def undo(self) -> None:
         self.entered.pop()[0].__exit__()
 
-    def leave(self, tx: Trace, raised: Value) -> Value:
+    def leave(self, tx: Context, raised: Value) -> Value:
         if not self.entered:
             return super().leave(tx, raised)
         self.undo()
         tx.blocks.remove(self)
         return NONE
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise self.unsupported("decorating a function inside of the captured code")
 
 
 @handles(patch_options)
-def patched(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def patched(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     changes = {name: tx.constant(value) for name, value in kwargs.items()}
     return PartBlock(tx.fold(lambda: patch_options(**changes)).changes)
 
 
 @handles(error_on_graph_break)
 @handles_loaded("torch._dynamo.decorators", "error_on_graph_break")
-def errors(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def errors(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     flag = tx.truth(args[0] if args else kwargs["error_on_graph_break"])
     return PartBlock({"error_on_graph_break": flag})

@@ -15,11 +15,11 @@ from dynamo_capture.values.opaque import NewReference
 from fx_interface.source import AttrSource, ItemSource
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @handles(weakref.ref)
-def make_reference(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_reference(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     target = args[0]
     if len(args) > 1 or kwargs:
         raise GraphBreak("CAP233", "a weak reference with a callback is made")
@@ -42,7 +42,7 @@ DISPATCH: types.CodeType = _sample.dispatch.__code__
 """The code of every ``function.dispatch`` under ``functools.singledispatch``."""
 
 
-def call_dispatch(tx: Trace, function: types.FunctionType, args: list[Value]) -> Value:
+def call_dispatch(tx: Context, function: types.FunctionType, args: list[Value]) -> Value:
     """``function.dispatch(cls)``: the implementation for a class, as long as the table of implementations stays."""
     (cls,) = (tx.constant(arg) for arg in args)
     free = function.__code__.co_freevars.index("registry")

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.values import Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
-Handler = Callable[["Trace", list[Value], dict[str, Value]], Value]
+Handler = Callable[["Context", list[Value], dict[str, Value]], Value]
 HANDLERS: dict[Any, Handler] = {}
 """What calling a builtin, class or library function means."""
 

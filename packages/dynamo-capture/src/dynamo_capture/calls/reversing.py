@@ -28,11 +28,11 @@ from dynamo_capture.values import (
 )
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @handles(builtins.reversed)
-def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_reversed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
     value = args[0]
     tx.tensors.check_special(value, "__reversed__")
@@ -68,7 +68,7 @@ def make_reversed(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Val
     return SequenceIterator(value.unpack(tx)[::-1], made, value if is_kept else None)
 
 
-def _answers_by_index(tx: Trace, value: ObjectValue) -> bool:
+def _answers_by_index(tx: Context, value: ObjectValue) -> bool:
     """Whether a class that is made from a builtin one has its own way to give items by their index."""
     return any(
         isinstance(tx.attributes.in_class(value.cls, name), types.FunctionType)

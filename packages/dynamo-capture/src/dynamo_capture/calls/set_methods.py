@@ -10,23 +10,23 @@ from dynamo_capture.calls.methods import method
 from dynamo_capture.values import NONE, SetValue, Value, boolean
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @method(set.add)
-def set_add(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_add(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner.add(tx, args[0])
     return NONE
 
 
 @method(set.discard)
-def set_discard(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_discard(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner.discard(tx, tx.hash_key(args[0]))
     return NONE
 
 
 @method(set.remove)
-def set_remove(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_remove(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     key = tx.hash_key(args[0])
     if key not in owner.items:
         raise tx.raises(KeyError, args[0])
@@ -35,12 +35,12 @@ def set_remove(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, 
 
 
 @method(set.pop)
-def set_pop(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_pop(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return owner.pop(tx)
 
 
 @method(set.update)
-def set_update(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_update(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for source in args:
         if isinstance(source, SetValue):
             owner.update_with(tx, operator.ior, source)
@@ -51,24 +51,25 @@ def set_update(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, 
 
 
 @method(set.__init__)
-def set_init(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_init(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner.clear(tx)  # before the argument is read, which may be the set itself
     return set_update(tx, owner, args, {})
 
 
 @method(set.clear)
-def set_clear(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_clear(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner.clear(tx)
     return NONE
 
 
 @method(set.copy, frozenset.copy)
-def set_copy(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return tx.calls.as_set(owner, owner.cls)
+def set_copy(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    copied: Value = tx.calls.as_set(owner, owner.cls)
+    return copied
 
 
 def _combining(operation: Callable[[Any, Any], Any]) -> Any:
-    def apply(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def apply(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
         result = owner if args else tx.calls.as_set(owner, owner.cls)
         for other in args:
             result = result.combined(tx, operation, tx.calls.as_set(other))
@@ -78,7 +79,7 @@ def _combining(operation: Callable[[Any, Any], Any]) -> Any:
 
 
 def _updating(operation: Callable[[Any, Any], Any]) -> Any:
-    def apply(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def apply(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
         for other in args:
             owner.update_with(tx, operation, tx.calls.as_set(other))
         return NONE
@@ -98,15 +99,15 @@ for _name, _new, _inplace in (
 
 
 @method(set.issubset, frozenset.issubset)
-def set_issubset(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_issubset(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(owner.items.keys() <= tx.calls.as_set(args[0]).items.keys())
 
 
 @method(set.issuperset, frozenset.issuperset)
-def set_issuperset(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_issuperset(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(owner.items.keys() >= tx.calls.as_set(args[0]).items.keys())
 
 
 @method(set.isdisjoint, frozenset.isdisjoint)
-def set_isdisjoint(tx: Trace, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def set_isdisjoint(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(not (owner.items.keys() & tx.calls.as_set(args[0]).items.keys()))

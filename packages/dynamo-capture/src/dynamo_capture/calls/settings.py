@@ -19,7 +19,7 @@ from fx_interface.modes import SWITCHES
 from guards.kinds.state import FACTS
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _READ_ONLY: dict[str, str] = {
     "_set_cudnn_allow_tf32": "_get_cudnn_allow_tf32",
@@ -36,13 +36,13 @@ _HELD_ANYWAY = frozenset(FACTS.values())
 
 
 def _reads(reader: Callable[..., Any]) -> Any:
-    def handle(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def handle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return Const(read(tx, reader, tuple(tx.constant(value) for value in args)))
 
     return handle
 
 
-def read(tx: Trace, reader: Callable[..., Any], which: tuple[Any, ...] = ()) -> Any:
+def read(tx: Context, reader: Callable[..., Any], which: tuple[Any, ...] = ()) -> Any:
     """What a setting is now; that it was what it was at the entry is guarded."""
     value = tx.fold(lambda: reader(*which))
     at_entry = next((tx.entry[s] for s, r in SWITCHES.items() if r is reader), value)
@@ -54,7 +54,7 @@ def read(tx: Trace, reader: Callable[..., Any], which: tuple[Any, ...] = ()) -> 
 
 
 def _sets(setter: Callable[..., Any], reader: Callable[..., Any]) -> Any:
-    def handle(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def handle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         *which, wanted = (tx.constant(value) for value in args)
         if read(tx, reader, tuple(which)) != wanted:
             raise GraphBreak("CAP237", f"{setter.__name__}() sets {', '.join(map(repr, (*which, wanted)))}")

@@ -32,7 +32,7 @@ from dynamo_capture.values import (
 )
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _USES: dict[str, Callable[[Any], Any]] = {
     "__abs__": abs,
@@ -56,7 +56,7 @@ _SAME_SLOT = {"__delitem__": "__setitem__", "__setitem__": "__delitem__"}
 """Pairs that share a slot: a class with one of them is asked for the other by name."""
 
 
-def refuse(tx: Trace, cls: type, name: str, args: Sequence[Value] = ()) -> UserRaise:
+def refuse(tx: Context, cls: type, name: str, args: Sequence[Value] = ()) -> UserRaise:
     """What Python raises where an instance of ``cls`` lacks the special method: it is asked, with a blank class."""
     if name in _USES or name == "__delitem__":
         other = _SAME_SLOT.get(name)
@@ -74,7 +74,7 @@ def refuse(tx: Trace, cls: type, name: str, args: Sequence[Value] = ()) -> UserR
     return tx.raises(TypeError, f"{message_name(cls)!r} object does not support {name}")
 
 
-def attribute_name(tx: Trace, value: Value) -> str:
+def attribute_name(tx: Context, value: Value) -> str:
     """A name as ``getattr`` takes it."""
     name = tx.constant(value)
     if not isinstance(name, str):
@@ -83,7 +83,7 @@ def attribute_name(tx: Trace, value: Value) -> str:
 
 
 def call_slot(
-    tx: Trace, receiver: ObjectValue, function: Any, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, receiver: ObjectValue, function: Any, args: list[Value], kwargs: dict[str, Value]
 ) -> Value:
     """``function(receiver, *args, **kwargs)``."""
     name = function.__name__
@@ -137,7 +137,7 @@ def call_slot(
     raise receiver.unsupported(f"calling {name}")
 
 
-def _text(tx: Trace, receiver: ObjectValue, function: Any, args: list[Value]) -> Value:
+def _text(tx: Context, receiver: ObjectValue, function: Any, args: list[Value]) -> Value:
     """``object.__str__`` and its kin, and those of exceptions, whatever the receiver's class has under the names."""
     name = function.__name__
     if name == "__format__":
@@ -152,7 +152,7 @@ def _text(tx: Trace, receiver: ObjectValue, function: Any, args: list[Value]) ->
     return tx.calls.special(receiver, "__repr__", [])
 
 
-def _with_traceback(tx: Trace, receiver: ObjectValue, traceback: Value) -> Value:
+def _with_traceback(tx: Context, receiver: ObjectValue, traceback: Value) -> Value:
     if not is_none(traceback) and not issubclass(traceback.python_type(), types.TracebackType):
         raise tx.raises(TypeError, "__traceback__ must be a traceback or None")
     receiver.attrs["__traceback__"] = traceback
@@ -161,7 +161,7 @@ def _with_traceback(tx: Trace, receiver: ObjectValue, traceback: Value) -> Value
 
 
 def _initialize(
-    tx: Trace, receiver: ObjectValue, function: Any, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, receiver: ObjectValue, function: Any, args: list[Value], kwargs: dict[str, Value]
 ) -> Value:
     base, cls = receiver.base, receiver.cls
     if base is not None and function is not object.__init__:
@@ -178,7 +178,7 @@ def _initialize(
     return NONE
 
 
-def _refuse_arguments(tx: Trace, cls: type) -> None:
+def _refuse_arguments(tx: Context, cls: type) -> None:
     """``object.__init__`` takes none, unless the class has a ``__new__`` and no ``__init__`` of its own."""
     in_class = tx.attributes.in_class
     if in_class(cls, "__init__") is not object.__init__:
@@ -190,7 +190,7 @@ def _refuse_arguments(tx: Trace, cls: type) -> None:
         raise tx.raises(TypeError, what)
 
 
-def _is_unequal(tx: Trace, receiver: ObjectValue, other: Value) -> Value:
+def _is_unequal(tx: Context, receiver: ObjectValue, other: Value) -> Value:
     """``object.__ne__``: what ``__eq__`` answers, inverted."""
     own = tx.attributes.in_class(receiver.cls, "__eq__")
     if own is None or isinstance(own, types.FunctionType):
@@ -203,7 +203,7 @@ def _is_not_implemented(value: Value) -> bool:
     return isinstance(value, Const) and value.value is NotImplemented
 
 
-def _get_or_missing(tx: Trace, receiver: ObjectValue, key: Value) -> Value:
+def _get_or_missing(tx: Context, receiver: ObjectValue, key: Value) -> Value:
     """``dict.__getitem__`` of a subclass with ``__missing__``."""
     assert receiver.base is not None
     if receiver.base.contains(tx, key):

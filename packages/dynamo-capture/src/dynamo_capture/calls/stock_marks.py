@@ -14,7 +14,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import Const, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 _DISABLING = _disable_dynamo.__code__.co_qualname + ".<locals>.inner"
@@ -23,7 +23,7 @@ constructors of tensors that dispatch in Python. Here both are one stage."""
 
 
 def without_stock_marks(
-    tx: Trace, function: Any, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
     """The result of a call that is such a mark, or that one stands before; None for any other function."""
     module, name = function.__module__, function.__name__
@@ -42,6 +42,6 @@ def without_stock_marks(
     return None
 
 
-def is_torchs_own_code(tx: Trace) -> bool:
+def is_torchs_own_code(tx: Context) -> bool:
     """Whether the code that is being traced is part of torch."""
     return str(tx.frames[-1].globals.real.get("__name__", "")).partition(".")[0] == "torch"

@@ -11,10 +11,10 @@ from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.values import Const, ObjectValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def text_of(tx: Trace, value: Value, name: str = "__str__") -> Value:
+def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
     """``str(value)`` (or ``repr``, by ``name``) of an object of the program."""
     if isinstance(value, ObjectValue):
         for special in ("__str__", "__repr__") if name == "__str__" else ("__repr__",):
@@ -31,7 +31,7 @@ def text_of(tx: Trace, value: Value, name: str = "__str__") -> Value:
     raise GraphBreak("CAP211", f"the text of {value.describe()}")
 
 
-def text_of_exception(tx: Trace, value: ObjectValue, name: str) -> Value:
+def text_of_exception(tx: Context, value: ObjectValue, name: str) -> Value:
     """What the exception's builtin base class makes of its arguments."""
     args = value.get_attr(tx, "args").unpack(tx)
     texts = [Const(str if len(args) == 1 else repr).call(tx, [arg], {}) for arg in args]

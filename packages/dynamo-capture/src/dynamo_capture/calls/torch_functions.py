@@ -35,7 +35,7 @@ from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSo
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _LEAF_MODULES = frozenset(
     {"torch.nn.functional", "torch.functional", "torch._tensor", "torch._linalg_utils", "torch._lowrank"}
@@ -98,17 +98,17 @@ pure(
 
 
 def _constantly(value: Const) -> Any:
-    def answer(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def answer(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return value
 
     return answer
 
 
-def _whether_compiling(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def _whether_compiling(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(not _runs_hooks_always(tx, tx.frames[-1]) and tx.asking.answer(tx.frames))
 
 
-def _runs_hooks_always(tx: Trace, frame: Frame) -> bool:
+def _runs_hooks_always(tx: Context, frame: Frame) -> bool:
     """Whether a module with hooks for the case that it raises asks; told yes, it leaves them out. The hooks are read,
     and guarded, by the same frame."""
     if frame.code is not torch.nn.Module._call_impl.__code__:
@@ -133,24 +133,24 @@ def _declare_states() -> None:
 
 
 @handles(torch.is_grad_enabled)
-def is_grad_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def is_grad_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return boolean(torch.is_grad_enabled())
 
 
 @handles(torch.is_tensor)
-def is_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def is_tensor(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return HANDLERS[isinstance](tx, [args[0], Const(torch.Tensor)], {})
 
 
 @handles(torch.numel)
-def numel(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def numel(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if len(args) == 1 and not isinstance(args[0], TensorValue):
         return tx.tensors.call_function(torch.numel, args, kwargs)
     return args[0].call_method(tx, "numel", [], {})
 
 
 @handles(torch._assert)
-def assert_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def assert_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
         condition = truth_of(tx, args[0]) if args[0].content is None and not tx.output.lasts else None
         if condition is None:
@@ -163,7 +163,7 @@ def assert_(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(torch._check)
-def check(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def check(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if isinstance(args[0], TensorValue):
         raise GraphBreak("CAP201", "an assertion on a tensor reads its content")
     if isinstance(args[0], DataCondition):
@@ -177,7 +177,7 @@ def check(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return NONE
 
 
-def _message(tx: Trace, args: list[Value]) -> str:
+def _message(tx: Context, args: list[Value]) -> str:
     """What a failing check says, as far as the trace knows it."""
     try:
         said = tx.constant(args[1].call(tx, [], {})) if len(args) > 1 else None
@@ -187,69 +187,69 @@ def _message(tx: Trace, args: list[Value]) -> str:
 
 
 @handles(torch._check_is_size)
-def check_is_size(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def check_is_size(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     condition = tx.operators.compare(">=", args[0], Const(0))
     return check(tx, [condition, *args[1:2]], {})
 
 
 @handles(torch.equal)
-def equal(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def equal(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     known = are_equal(tx, args[0], args[1]) if len(args) == 2 and not kwargs else None
     return tx.tensors.call_function(torch.equal, args, kwargs) if known is None else known
 
 
 @handles(torch.allclose)
-def allclose(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def allclose(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     known = are_close(tx, args, kwargs)
     return tx.tensors.call_function(torch.allclose, args, kwargs) if known is None else known
 
 
 @handles(torch.narrow)
-def narrow(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def narrow(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     made = positions.narrow(tx, args, kwargs)
     return tx.tensors.call_function(torch.narrow, args, kwargs) if made is None else made
 
 
 @handles(torch.tensor_split)
-def tensor_split(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def tensor_split(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     made = positions.tensor_split(tx, args, kwargs)
     return tx.tensors.call_function(torch.tensor_split, args, kwargs) if made is None else made
 
 
 @handles(torch.sym_int)
-def sym_int(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def sym_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return args[0] if isinstance(args[0], SymValue) else Const(int).call(tx, args, {})
 
 
 @handles(torch.sym_max)
-def sym_max(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def sym_max(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(max).call(tx, args, kwargs)
 
 
 @handles(torch.sym_min)
-def sym_min(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def sym_min(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(min).call(tx, args, kwargs)
 
 
 @handles(torch._C._log_api_usage_once)
-def log_api_usage(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def log_api_usage(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return NONE
 
 
 @handles(torch.manual_seed, torch.seed, torch.initial_seed, torch.set_rng_state, torch.get_rng_state)
-def random_state(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def random_state(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP209", "the state of the random generator is read or set")
 
 
 @handles(
     torch.save, torch.load, torch.set_default_dtype, torch.set_num_threads, torch.use_deterministic_algorithms
 )
-def global_state(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def global_state(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP237", "torch's global state or a file is changed")
 
 
 def _make_tensor(function: Any) -> Any:
-    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if args and (varies(args[0]) or _has_varying(tx, args[0])):
             made_of_numbers = _tensor_of_numbers(tx, args[0], kwargs)
             if made_of_numbers is not None:
@@ -268,7 +268,7 @@ def _make_tensor(function: Any) -> Any:
     return make
 
 
-def _has_varying(tx: Trace, value: Value) -> bool:
+def _has_varying(tx: Context, value: Value) -> bool:
     """Whether a value is a list or tuple of numbers of which one varies."""
     if not isinstance(value, (ListValue, TupleValue)):
         return False
@@ -276,7 +276,7 @@ def _has_varying(tx: Trace, value: Value) -> bool:
     return any(map(varies, items)) and all(varies(item) or isinstance(item, Const) for item in items)
 
 
-def _tensor_of_numbers(tx: Trace, value: Value, kwargs: dict[str, Value]) -> Value | None:
+def _tensor_of_numbers(tx: Context, value: Value, kwargs: dict[str, Value]) -> Value | None:
     """A tensor of a number, or of a list of numbers, known only when the code runs; None for other options."""
     given = {name: item for name, item in kwargs.items() if not is_none(item)}
     if not given.keys() <= {"dtype", "device"}:
@@ -300,7 +300,7 @@ def _tensor_of_numbers(tx: Trace, value: Value, kwargs: dict[str, Value]) -> Val
     return value.tensor().call_method(tx, "to", [], options)
 
 
-def _nested_tensor(tx: Trace, value: Value) -> bool:
+def _nested_tensor(tx: Context, value: Value) -> bool:
     if isinstance(value, TensorValue):
         return True
     if isinstance(value, (ListValue, TupleValue)):
@@ -322,7 +322,7 @@ _LEGACY = {
 
 
 def _make_legacy(cls: Any) -> Any:
-    def make(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``torch.IntTensor([2, 3])`` has this content, ``torch.IntTensor(2, 3)`` this shape."""
         options: dict[str, Value] = {
             "dtype": Const(_LEGACY[cls] or torch.get_default_dtype()),
@@ -350,7 +350,7 @@ def _is_checkable(value: TensorValue) -> bool:
 
 
 @handles(torch._check_tensor_all_with)
-def check_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def check_tensor(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Checked in the graph, where the frame can run again and raise what is due; on a GPU, where such a check ends the
     process, after the graph has run: then what the program writes to existing tensors from here on ends the graph."""
     checked = args[1] if len(args) > 1 else None
@@ -364,7 +364,7 @@ def check_tensor(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
 
 
 @handles(torch.nn.Parameter)
-def parameter(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def parameter(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP233", "a parameter is made")
 
 
@@ -372,7 +372,7 @@ handles(torch.autograd.grad)(gradients.grad)
 
 
 @handles(torch.autograd.backward)
-def backward(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def backward(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP203", "the autograd engine is run inside the compiled function")
 
 
@@ -380,7 +380,7 @@ _HOOKS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_
 _GLOBAL_HOOKS = tuple(f"_global{name}" for name in _HOOKS)
 
 
-def has_no_hooks(tx: Trace, module: ObjectValue) -> bool:
+def has_no_hooks(tx: Context, module: ObjectValue) -> bool:
     """Whether calling the module means calling ``forward``; guarded."""
     if module.real.__dict__.get("_compiled_call_impl") is not None:
         return False
@@ -399,7 +399,7 @@ def has_no_hooks(tx: Trace, module: ObjectValue) -> bool:
     return True
 
 
-def _guard_global_hooks(tx: Trace) -> None:
+def _guard_global_hooks(tx: Context) -> None:
     """How many hooks are registered for all modules; once in a trace."""
     space = InstanceDictSource(ImportedModuleSource("torch.nn.modules.module"))
     if space in tx.guards.told:
@@ -415,7 +415,7 @@ def _global_hooks() -> list[Any]:
     return [getattr(module, name) for name in _GLOBAL_HOOKS]
 
 
-def _has_entries(tx: Trace, table: Any) -> bool:
+def _has_entries(tx: Context, table: Any) -> bool:
     """Whether a dictionary has entries at this point of the trace, which may have changed it."""
     known = tx.wrapping.value_of(table)
     if isinstance(known, DictValue) and known.is_changed:

@@ -15,7 +15,7 @@ from dynamo_capture.values.wrapper import WrapperValue, dispatches
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides, located
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _POSITIONS = ("cls", "size", "strides", "storage_offset", "memory_format", "dtype", "layout", "device")
 _READ = frozenset({"size", "strides", "dtype", "device"})
@@ -30,7 +30,7 @@ _DEFAULTS = {
 
 
 @handles(torch.Tensor._make_wrapper_subclass)
-def make_wrapper(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def make_wrapper(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``torch.Tensor._make_wrapper_subclass(cls, size, ...)``: a tensor with a form and no memory."""
     given = {**dict(zip(_POSITIONS, args, strict=False)), **kwargs}
     if len(args) > len(_POSITIONS) or not given.keys() >= {"cls", "size"}:
@@ -53,7 +53,7 @@ def make_wrapper(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Valu
     return WrapperValue(meta, given=[Const(cls), *given.values()], names=(*given,))
 
 
-def _numbers(tx: Trace, value: Value) -> tuple[Any, ...]:
+def _numbers(tx: Context, value: Value) -> tuple[Any, ...]:
     """Sizes or strides of a sequence of integers."""
     found: list[Any] = []
     for item in tx.force(value).unpack(tx):
@@ -62,12 +62,12 @@ def _numbers(tx: Trace, value: Value) -> tuple[Any, ...]:
     return tuple(found)
 
 
-def _constant(tx: Trace, value: Value | None) -> Any:
+def _constant(tx: Context, value: Value | None) -> Any:
     return None if value is None else tx.constant(value)
 
 
 @handles(return_and_correct_aliasing)
-def correct_aliasing(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def correct_aliasing(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """What an operator that writes returns are its arguments; that views share the wrappers' empty memory, nobody sees.
 
     Where torch itself has called ``__torch_dispatch__``, and that alone is captured, it does all that it does.

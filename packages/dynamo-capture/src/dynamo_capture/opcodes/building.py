@@ -35,7 +35,7 @@ from dynamo_capture.values.tensor import PLAIN_CLASSES
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
     from dynamo_capture.prepared import Step
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @opcode("BUILD_TUPLE")
@@ -142,7 +142,7 @@ def map_add(frame: Frame, step: Step) -> None:
     frame.stack[-step.arg].set_item(frame.tx, key, value)
 
 
-def mapping_entries(tx: Trace, value: Value) -> list[list[Value]]:
+def mapping_entries(tx: Context, value: Value) -> list[list[Value]]:
     """Keys and values of anything that ``{**value}`` accepts."""
     if isinstance(value, ObjectValue) and isinstance(value.base, DictValue):
         value = value.base
@@ -187,7 +187,7 @@ def dict_merge(frame: Frame, step: Step) -> None:
         owner.set_item(tx, key, item)
 
 
-def name_of_callable(tx: Trace, called: Value) -> str:
+def name_of_callable(tx: Context, called: Value) -> str:
     """How error messages call a function."""
     if not tx.attributes.has(called, "__qualname__"):
         raise GraphBreak("CAP211", f"{called.describe()} is called with wrong arguments")
@@ -202,7 +202,7 @@ def unpack_sequence(frame: Frame, step: Step) -> None:
     frame.stack.extend(reversed(items))
 
 
-def unpack_exactly(tx: Trace, value: Value, count: int) -> list[Value]:
+def unpack_exactly(tx: Context, value: Value, count: int) -> list[Value]:
     """``a, b = value``."""
     _check_iterable(tx, value)
     if isinstance(value, (IteratorValue, ObjectValue)):
@@ -216,13 +216,13 @@ def unpack_exactly(tx: Trace, value: Value, count: int) -> list[Value]:
     return items
 
 
-def _check_iterable(tx: Trace, value: Value) -> None:
+def _check_iterable(tx: Context, value: Value) -> None:
     kind = value.python_type()
     if not has_member(kind, "__iter__") and not has_member(kind, "__getitem__"):
         raise tx.raises(TypeError, f"cannot unpack non-iterable {message_name(kind)} object")
 
 
-def _at_most(tx: Trace, iterator: IteratorValue, count: int) -> list[Value]:
+def _at_most(tx: Context, iterator: IteratorValue, count: int) -> list[Value]:
     items: list[Value] = []
     tx.effects.advances(iterator)
     while len(items) < count:

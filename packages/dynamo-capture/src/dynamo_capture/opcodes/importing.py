@@ -16,7 +16,7 @@ from fx_interface.source import ImportedModuleSource, ItemSource
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
     from dynamo_capture.prepared import Step
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 _IMPORT = OWN_BUILTINS["__import__"]
@@ -37,7 +37,7 @@ def import_name(frame: Frame, step: Step) -> None:
     frame.stack.append(_module(frame.tx, found, step.argval))
 
 
-def _guard_missing(tx: Trace, error: ObjectValue) -> None:
+def _guard_missing(tx: Context, error: ObjectValue) -> None:
     """A module that is not found has not been loaded since, and is looked for in the same places."""
     name = error.attrs.get("name")
     if not issubclass(error.cls, ModuleNotFoundError) or not isinstance(name, Const):
@@ -50,7 +50,7 @@ def _guard_missing(tx: Trace, error: ObjectValue) -> None:
             tx.guards.is_object(ItemSource(held, index), item)
 
 
-def _module(tx: Trace, module: Any, imported: str) -> Value:
+def _module(tx: Context, module: Any, imported: str) -> Value:
     """A module, guarded to stay the one that ``sys.modules`` holds under its name."""
     name = getattr(module, "__name__", None)
     if isinstance(module, ModuleType) and isinstance(name, str) and sys.modules.get(name) is module:
@@ -73,7 +73,7 @@ def import_from(frame: Frame, step: Step) -> None:
     frame.stack.append(found)
 
 
-def _submodule(tx: Trace, module: Value, name: str) -> Value:
+def _submodule(tx: Context, module: Value, name: str) -> Value:
     """A submodule that its package does not have as an attribute (yet); ImportError if there is none."""
     package = tx.constant(module)
     full = f"{getattr(package, '__name__', None)}.{name}"

@@ -14,7 +14,7 @@ from dynamo_capture.values import TupleValue, Value
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
     from dynamo_capture.prepared import Step
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _UNARY: Sequence[str] = getattr(opcode_tables, "_intrinsic_1_descs", ())
 _BINARY: Sequence[str] = getattr(opcode_tables, "_intrinsic_2_descs", ())
@@ -38,7 +38,7 @@ def _call(frame: Frame, name: str, count: int) -> None:
 
 
 @intrinsic("INTRINSIC_STOPITERATION_ERROR")
-def stop_iteration_error(tx: Trace, raised: Value) -> Value:
+def stop_iteration_error(tx: Context, raised: Value) -> Value:
     """What leaves a generator instead of the exception: a StopIteration becomes a RuntimeError."""
     if not issubclass(raised.python_type(), StopIteration):
         return raised
@@ -48,10 +48,10 @@ def stop_iteration_error(tx: Trace, raised: Value) -> Value:
 
 
 @intrinsic("INTRINSIC_UNARY_POSITIVE")
-def unary_positive(tx: Trace, value: Value) -> Value:
+def unary_positive(tx: Context, value: Value) -> Value:
     return tx.operators.unary("+", value)
 
 
 @intrinsic("INTRINSIC_LIST_TO_TUPLE")
-def list_to_tuple(tx: Trace, value: Value) -> Value:
+def list_to_tuple(tx: Context, value: Value) -> Value:
     return TupleValue(value.unpack(tx))

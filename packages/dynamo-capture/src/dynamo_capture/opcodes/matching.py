@@ -12,7 +12,7 @@ from dynamo_capture.values import NONE, Const, TupleValue, Value, boolean
 if TYPE_CHECKING:
     from dynamo_capture.frame import Frame
     from dynamo_capture.prepared import Step
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _SEQUENCE, _MAPPING, _MATCHES_ITSELF = 1 << 5, 1 << 6, 1 << 22
 """Flags of classes that patterns ask about (Py_TPFLAGS_SEQUENCE, _MAPPING, _Py_TPFLAGS_MATCH_SELF)."""
@@ -76,7 +76,7 @@ def match_class(frame: Frame, step: Step) -> None:
     frame.stack.append(TupleValue(found))
 
 
-def _positional(tx: Trace, cls: type, count: int) -> list[str] | None:
+def _positional(tx: Context, cls: type, count: int) -> list[str] | None:
     """The attributes that positional sub-patterns look at; None: the object itself."""
     declared = getattr(cls, "__match_args__", None)
     matches_itself = declared is None and bool(cls.__flags__ & _MATCHES_ITSELF)

@@ -32,7 +32,7 @@ from fx_interface.regions import differentiable
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 Function = torch.autograd.Function
 
@@ -61,7 +61,7 @@ class _Call:
 
 
 @handles(Function.apply.__func__)  # type: ignore[attr-defined]
-def apply(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def apply(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner, *given = args
     cls = tx.constant(owner)
     given = _with_defaults(tx, cls, given, kwargs)
@@ -92,7 +92,7 @@ def _check_surroundings(call: _Call, output: GraphOutput) -> None:
         output = output.parent
 
 
-def _with_defaults(tx: Trace, cls: Any, given: list[Value], kwargs: dict[str, Value]) -> list[Value]:
+def _with_defaults(tx: Context, cls: Any, given: list[Value], kwargs: dict[str, Value]) -> list[Value]:
     """The arguments of the form with ``setup_context``, whose forward has an ordinary signature."""
     if not _has_setup(cls):
         if kwargs:
@@ -141,7 +141,7 @@ def _has_setup(cls: Any) -> bool:
     return cls.setup_context is not Function.setup_context
 
 
-def _run_forward(tx: Trace, call: _Call) -> Value:
+def _run_forward(tx: Context, call: _Call) -> Value:
     forward = call.owner.get_attr(tx, "forward")
     setup = call.owner.get_attr(tx, "setup_context")
     if _has_setup(call.cls):
@@ -154,7 +154,7 @@ def _run_forward(tx: Trace, call: _Call) -> Value:
     return result
 
 
-def _alias(tx: Trace, value: Value, call: _Call) -> Value:
+def _alias(tx: Context, value: Value, call: _Call) -> Value:
     """An argument that is returned as it is comes back as another tensor with the same memory."""
     if isinstance(value, TensorValue) and _is_in(value, call.given) and not _is_in(value, call.ctx.dirty):
         return value.call_method(tx, "detach", [], {})
@@ -169,7 +169,7 @@ def _returned(call: _Call, outputs: list[Value]) -> Value:
     return TupleValue(outputs) if call.is_tuple else outputs[0]
 
 
-def _region(tx: Trace, call: _Call) -> Value:
+def _region(tx: Context, call: _Call) -> Value:
     outer = tx.output
     forward = Body(outer, f"{call.cls.__name__}.forward", may_dispatch=True)
     for value in call.given:
@@ -208,7 +208,7 @@ def _gets_gradient(call: _Call, value: TensorValue) -> bool:
     return is_differentiable(value.meta.spec.dtype) and not _is_in(value, call.ctx.non_differentiable)
 
 
-def _trace_backward(tx: Trace, call: _Call, forward: Body) -> tuple[Body, list[Node | None]]:
+def _trace_backward(tx: Context, call: _Call, forward: Body) -> tuple[Body, list[Node | None]]:
     """The backward's body, and its gradient for each of the forward's pinned arguments."""
     body = Body(forward, f"{call.cls.__name__}.backward", may_dispatch=True)
     body.derives, body.once = call.cls, _is_marked_once(call)
@@ -251,7 +251,7 @@ def _gradient(call: _Call, body: Body, value: TensorValue) -> Value:
     return NONE if not call.ctx.materialize and not _gets_gradient(call, value) else made
 
 
-def _derivative(tx: Trace, call: _Call) -> Value:
+def _derivative(tx: Context, call: _Call) -> Value:
     cls = call.cls
     name = "vjp" if cls.vjp is not Function.vjp else "backward"
     if getattr(cls, name) is Function.backward:
@@ -259,7 +259,7 @@ def _derivative(tx: Trace, call: _Call) -> Value:
     return call.owner.get_attr(tx, name)
 
 
-def _gradients(tx: Trace, call: _Call, forward: Body, body: Body, items: list[Value]) -> list[Node | None]:
+def _gradients(tx: Context, call: _Call, forward: Body, body: Body, items: list[Value]) -> list[Node | None]:
     """For each pinned argument the node of its gradient; one that was passed twice gets the sum."""
     found: dict[Node, Node | None] = {outer: None for outer in forward.lifted if outer in forward.pinned}
     for value, item, needed in zip(call.given, items, call.ctx.needs, strict=False):
@@ -282,7 +282,7 @@ def _gradients(tx: Trace, call: _Call, forward: Body, body: Body, items: list[Va
 
 
 def open_differentiable(
-    tx: Trace,
+    tx: Context,
     forward: Body,
     backward: Body,
     gradients: list[Node | None],
@@ -310,7 +310,7 @@ def open_differentiable(
     ]
 
 
-def _open(tx: Trace, call: _Call, forward: Body, backward: Body, gradients: list[Node | None]) -> Value:
+def _open(tx: Context, call: _Call, forward: Body, backward: Body, gradients: list[Node | None]) -> Value:
     """Put the call into the graph, and make the values that it returns."""
     outer, results = tx.output, call.results
     metas = [_meta_of_result(call, value) for value in results]

@@ -26,7 +26,7 @@ from fx_interface.regions import checkpointed
 from fx_interface.tensor_spec import SPEC_KEY, ValueSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _OPTIONS = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
 _UNSTATED = (
@@ -38,7 +38,7 @@ _UNSTATED = (
 
 
 @handles(checkpoint)
-def call_checkpoint(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function, *given = args
     options = {name: kwargs.pop(name) for name in _OPTIONS if name in kwargs}
     reentrant = _reentrant(tx, options.get("use_reentrant", NONE))
@@ -65,14 +65,16 @@ def call_checkpoint(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> V
     return result
 
 
-def _reentrant(tx: Trace, stated: Value) -> bool:
+def _reentrant(tx: Context, stated: Value) -> bool:
     if tx.is_constant(stated) and tx.constant(stated) is None:
         warn(tx, [Const(_UNSTATED), NONE, Const(1)], {})
         return True
     return tx.truth(stated)
 
 
-def _refuse_options(tx: Trace, options: dict[str, Value], reentrant: bool, kwargs: dict[str, Value]) -> None:
+def _refuse_options(
+    tx: Context, options: dict[str, Value], reentrant: bool, kwargs: dict[str, Value]
+) -> None:
     context = options.get("context_fn")
     if context is not None and not (tx.is_constant(context) and tx.constant(context) is noop_context_fn):
         raise GraphBreak("CAP244", "a checkpoint has a context_fn")
@@ -82,7 +84,7 @@ def _refuse_options(tx: Trace, options: dict[str, Value], reentrant: bool, kwarg
         raise GraphBreak("CAP244", "a reentrant checkpoint gets keyword arguments, which it does not take")
 
 
-def _check_results(tx: Trace, result: Value, given: list[Value]) -> None:
+def _check_results(tx: Context, result: Value, given: list[Value]) -> None:
     """The reentrant form makes tensors differentiable that it returns itself, all of them, and no others."""
     results = result.items if isinstance(result, TupleValue) and result.cls is tuple else [result]
     for item in map(tx.force, results):
@@ -95,7 +97,7 @@ def _check_results(tx: Trace, result: Value, given: list[Value]) -> None:
             raise GraphBreak("CAP244", f"a reentrant checkpoint returns {item.describe()}")
 
 
-def _open(tx: Trace, body: Body, given: Collection[Node]) -> None:
+def _open(tx: Context, body: Body, given: Collection[Node]) -> None:
     """Put the call into the graph. What it returns is found out by what is used of it from now on; ``given``: tensors
     that are its arguments, of which eager's checkpoint notices that they were overwritten."""
     outer = tx.output

@@ -29,7 +29,7 @@ from fx_interface.tensor_spec import SPEC_KEY, TensorSpec
 if TYPE_CHECKING:
     from torch.fx import Node
 
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 MOST_ROUNDS = 1000
 """A loop whose condition Python knows is traced round by round; one of more rounds breaks the graph."""
@@ -45,7 +45,7 @@ class _Steered(Body):
         node = self.parameter("carried", with_grad(bare, requires_grad))
         return TensorValue(node, TensorMeta.of(bare, requires_grad, not requires_grad))
 
-    def trace(self, tx: Trace, function: Value, args: list[Value]) -> Value:
+    def trace(self, tx: Context, function: Value, args: list[Value]) -> Value:
         """What ``function`` returns inside, in new tensors. A graph break for what it may not do."""
 
         def call() -> Value:
@@ -71,7 +71,7 @@ class _Steered(Body):
         super().write(written, lasting)
         self._written += [tensor.memory.node for tensor in written]
 
-    def _in_new_tensors(self, tx: Trace, result: Value) -> Value:
+    def _in_new_tensors(self, tx: Context, result: Value) -> Value:
         """The same structure, with copies of tensors whose memory something else shows too."""
         shown: list[TensorValue] = []
 
@@ -92,7 +92,7 @@ def _checks(node: Node) -> bool:
 
 
 @handles_loaded("torch._higher_order_ops.cond", "cond")
-def cond(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def cond(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     condition, on_true, on_false, *rest = args
     operands = rest[0].unpack(tx) if rest else []
     asked = _asked(tx, condition)
@@ -115,7 +115,7 @@ def cond(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _open(tx, conditional, bodies, args_of_call, options, found[0], _require_grad(tx, used))
 
 
-def _asked(tx: Trace, condition: Value) -> TensorValue | bool:
+def _asked(tx: Context, condition: Value) -> TensorValue | bool:
     """The condition as a tensor in the graph, or the answer where that is known."""
     condition = tx.force(condition)
     if isinstance(condition, DataCondition):
@@ -138,7 +138,7 @@ def _asked(tx: Trace, condition: Value) -> TensorValue | bool:
     return condition
 
 
-def _check_forms(tx: Trace, found: list[Value]) -> None:
+def _check_forms(tx: Context, found: list[Value]) -> None:
     """The branches must return the same structure of the same tensors."""
     if form_of(tx, found[0]) != form_of(tx, found[1]):
         raise GraphBreak("CAP248", "the branches of torch.cond return different structures")
@@ -150,7 +150,7 @@ def _check_forms(tx: Trace, found: list[Value]) -> None:
 
 
 @handles_loaded("torch._higher_order_ops.while_loop", "while_loop")
-def while_loop(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def while_loop(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     condition, body, initial = args
     carried: Value = TupleValue(initial.unpack(tx))
     if all(isinstance(item, TensorValue) for item in items_of(tx, carried)):
@@ -170,14 +170,14 @@ def while_loop(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return mapped_leaves(tx, carried, lambda leaf: leaf.call_method(tx, "clone", [], {}))
 
 
-def _holds(tx: Trace, answer: Value) -> bool:
+def _holds(tx: Context, answer: Value) -> bool:
     asked = _asked(tx, answer)
     if isinstance(asked, TensorValue):
         raise GraphBreak("CAP248", "a number is carried through rounds of torch.while_loop that data count")
     return asked
 
 
-def _loop(tx: Trace, condition: Value, function: Value, carried: Value) -> Value | None:
+def _loop(tx: Context, condition: Value, function: Value, carried: Value) -> Value | None:
     """The loop as a region; None where Python knows whether the condition holds."""
     first = leaves_of(tx, carried, only=True)
     trained = [leaf.meta.requires_grad for leaf in first]
@@ -211,7 +211,7 @@ def _loop(tx: Trace, condition: Value, function: Value, carried: Value) -> Value
 
 
 def _round(
-    tx: Trace, function: Value, carried: Value, first: list[TensorValue], trained: list[bool], what: str
+    tx: Context, function: Value, carried: Value, first: list[TensorValue], trained: list[bool], what: str
 ) -> tuple[_Steered, Value]:
     """One round of a function of what is carried."""
     body = _Steered(tx.output, f"{what} ({function.describe()})")
@@ -220,7 +220,7 @@ def _round(
     return body, body.trace(tx, function, args)
 
 
-def _require_grad(tx: Trace, used: Sequence[Node]) -> bool:
+def _require_grad(tx: Context, used: Sequence[Node]) -> bool:
     """Whether autograd follows what is computed of these nodes."""
     if not torch.is_grad_enabled():
         return False
@@ -230,7 +230,7 @@ def _require_grad(tx: Trace, used: Sequence[Node]) -> bool:
 
 
 def _open(
-    tx: Trace,
+    tx: Context,
     target: Callable[..., Any],
     bodies: Sequence[Body],
     args: list[Any],

@@ -28,7 +28,7 @@ from dynamo_capture.values.wrapper import WrapperValue
 from dynamo_capture.wrapper_parts import Form, Leaf, Parts, Position
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @dataclass(slots=True)
@@ -62,7 +62,7 @@ def plain_parts(value: Value, what: str) -> list[TensorValue]:
 
 
 def traced_gradients(
-    tx: Trace, apart: TakenApart, what: str, trained: Sequence[TensorValue], results: Sequence[TensorValue]
+    tx: Context, apart: TakenApart, what: str, trained: Sequence[TensorValue], results: Sequence[TensorValue]
 ) -> Gradients:
     """The backward of ``results`` with respect to ``trained``, from gradients that are of the results' classes."""
     forward = Body(tx.output, f"{what} on tensors that dispatch in Python", may_dispatch=True)
@@ -94,7 +94,7 @@ def traced_gradients(
     return Gradients(forward, body, [tx.force(value) for value in found], parts, leaves, shown)
 
 
-def _carriers(tx: Trace, results: Sequence[TensorValue], what: str) -> Value:
+def _carriers(tx: Context, results: Sequence[TensorValue], what: str) -> Value:
     """What the region gives: plain results, and for each plain tensor in a wrapper one of its form, without content."""
     made: list[Value] = []
     for value in results:
@@ -108,7 +108,7 @@ def _carriers(tx: Trace, results: Sequence[TensorValue], what: str) -> Value:
     return TupleValue(made)
 
 
-def _arriving(tx: Trace, body: Body, value: TensorValue) -> TensorValue:
+def _arriving(tx: Context, body: Body, value: TensorValue) -> TensorValue:
     """The gradient of a result: with plain tensors inside that the region is given."""
     if type(value) is not WrapperValue:
         return gradient_parameter(body, value)
@@ -125,7 +125,7 @@ def _arriving(tx: Trace, body: Body, value: TensorValue) -> TensorValue:
     return made
 
 
-def _form(tx: Trace, body: Body, value: Value, leaves: list[TensorValue], owned: set[Node]) -> Form:
+def _form(tx: Context, body: Body, value: Value, leaves: list[TensorValue], owned: set[Node]) -> Form:
     """How a gradient is put together again; each of its ``leaves`` is to be a tensor of its own."""
     if not isinstance(value, WrapperValue) or value.source is not None:
         raise GraphBreak("CAP249", f"{body.what} gives {value.describe()} for a gradient")
@@ -145,7 +145,7 @@ def _form(tx: Trace, body: Body, value: Value, leaves: list[TensorValue], owned:
     return Form(value.meta.cls, given, attributes)
 
 
-def _fixed(tx: Trace, value: Value) -> Any:
+def _fixed(tx: Context, value: Value) -> Any:
     """A constant; sizes and numbers that vary are fixed, which makes a program for each."""
     value = tx.force(value)
     if isinstance(value, TupleValue):
@@ -160,7 +160,7 @@ def _fixed(tx: Trace, value: Value) -> Any:
     return value.specialize(tx) if isinstance(value, SymValue) else tx.constant(value)
 
 
-def _owned(tx: Trace, part: TensorValue, owned: set[Node]) -> TensorValue:
+def _owned(tx: Context, part: TensorValue, owned: set[Node]) -> TensorValue:
     """A gradient is kept and added to: its memory may be no other's."""
     memory = part.memory.node
     if memory.op == "placeholder" or memory.graph is not part.node.graph or memory in owned:
@@ -171,13 +171,13 @@ def _owned(tx: Trace, part: TensorValue, owned: set[Node]) -> TensorValue:
     return part
 
 
-def _leaf(tx: Trace, value: TensorValue) -> Leaf:
+def _leaf(tx: Context, value: TensorValue) -> Leaf:
     spec = value.meta.spec
     return Leaf(tuple(_fixed(tx, size_value(size)) for size in spec.sizes), spec.dtype, spec.device)
 
 
 def attached(
-    tx: Trace, traced: Gradients, trained: Sequence[TensorValue], *, materialize: bool = True
+    tx: Context, traced: Gradients, trained: Sequence[TensorValue], *, materialize: bool = True
 ) -> list[TensorValue]:
     """Put the region into the graph; what it gives, one tensor for each plain tensor in the results."""
     forward, body = traced.forward, traced.body

@@ -17,11 +17,11 @@ from dynamo_capture.values import Const, TensorMeta, TensorValue, TupleValue, Va
 from fx_interface.regions import pushed
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @handles_loaded("torch._functorch.eager_transforms", "_jvp_with_argnums")
-def jvp(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def jvp(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function, primals, tangents, *rest = args
     argnums = tx.force(rest[0] if rest else kwargs.get("argnums", Const(None)))
     if tx.truth(kwargs.get("strict", Const(False))):
@@ -32,7 +32,7 @@ def jvp(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 def _push(
-    tx: Trace, function: Value, primals: list[Value], argnums: Value, tangents: Value, has_aux: bool
+    tx: Context, function: Value, primals: list[Value], argnums: Value, tangents: Value, has_aux: bool
 ) -> tuple[Value, ...]:
     """The function's result, how it changes, and with ``has_aux`` what else it returns."""
     numbers = _numbers(tx, argnums, len(primals))
@@ -64,7 +64,7 @@ def _push(
     return (value, moved, mapped_leaves(tx, aux, lambda _: next(found))) if has_aux else (value, moved)
 
 
-def _numbers(tx: Trace, argnums: Value, count: int) -> list[int]:
+def _numbers(tx: Context, argnums: Value, count: int) -> list[int]:
     """The positions of the arguments that change; all of them by default."""
     numbers = tx.constant(argnums)
     if numbers is None:
@@ -76,7 +76,7 @@ def _numbers(tx: Trace, argnums: Value, count: int) -> list[int]:
 
 
 @handles_loaded("torch._functorch.eager_transforms", "linearize")
-def linearize(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def linearize(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """Torch computes what depends on the primals alone once, without a history: what autograd follows runs there."""
     function, *primals = args
     result = function.call(tx, primals, {})
@@ -99,7 +99,7 @@ class _Pushforward(Value):
     def python_type(self) -> type:
         return FunctionType
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         def push() -> Value:
             return _push(tx, self.function, self.primals, Const(None), TupleValue(args), False)[1]
 

@@ -9,7 +9,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import NONE, BuiltinMethod, Const, TensorValue, TupleValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _METHODS = frozenset(
     {
@@ -59,10 +59,10 @@ class FunctionContext(Value):
         found: type = self.cls._backward_cls
         return found
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         if name in self.attrs:
             return self.attrs[name]
         if name in _METHODS:
@@ -76,19 +76,19 @@ class FunctionContext(Value):
             raise GraphBreak("CAP243", f"{name!r} of the context of {self.cls.__name__} is asked for")
         raise tx.raises(AttributeError, f"{self.python_type().__name__!r} object has no attribute {name!r}")
 
-    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
         self._change(tx)
         if inspect.isdatadescriptor(inspect.getattr_static(self.python_type(), name, None)):
             raise GraphBreak("CAP243", f"{name!r} of the context of {self.cls.__name__} is set")
         self.attrs[name] = value
 
-    def del_attr(self, tx: Trace, name: str) -> None:
+    def del_attr(self, tx: Context, name: str) -> None:
         self._change(tx)
         if name not in self.attrs:
             raise tx.raises(AttributeError, name)
         del self.attrs[name]
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name not in _METHODS or name in self.attrs or kwargs:
             return super().call_method(tx, name, args, kwargs)
         self._change(tx)
@@ -109,7 +109,7 @@ class FunctionContext(Value):
             return value
         raise GraphBreak("CAP243", f"{value.describe()} is saved for the backward, which takes tensors only")
 
-    def _change(self, tx: Trace) -> None:
+    def _change(self, tx: Context) -> None:
         if self.in_backward:
             raise GraphBreak("CAP242", f"the backward of {self.cls.__name__} changes its context")
         if tx.effects.watching:

@@ -18,10 +18,10 @@ from fx_interface.source import ItemSource, Source
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def history_of(tx: Trace, value: TensorValue) -> Node | None:
+def history_of(tx: Context, value: TensorValue) -> Node | None:
     """A tensor's own node. One that dispatches in Python has none: if it requires grad, an input of its form, without
     content, takes its gradients where they are plain tensors."""
     if type(value) is not WrapperValue:
@@ -35,7 +35,7 @@ def history_of(tx: Trace, value: TensorValue) -> Node | None:
     return value.history
 
 
-def parts_of_history(tx: Trace, value: TensorValue, parts: Parts) -> list[Node]:
+def parts_of_history(tx: Context, value: TensorValue, parts: Parts) -> list[Node]:
     """Inputs without content that take a gradient which is a wrapper, in parts: one for each plain tensor in it."""
     source = GradientPartsSource(_existing(tx, value), parts)
     example = source.step(value.real)
@@ -44,7 +44,7 @@ def parts_of_history(tx: Trace, value: TensorValue, parts: Parts) -> list[Node]:
     ]
 
 
-def _existing(tx: Trace, value: TensorValue) -> Source:
+def _existing(tx: Context, value: TensorValue) -> Source:
     """Where a tensor is read that was there before the graph, with gradients on."""
     if value.source is None or not tx.entry.get(torch._C._set_grad_enabled):
         raise GraphBreak("CAP249", f"a gradient of {value.describe()} is computed where there was none")
@@ -55,7 +55,7 @@ def _spec(tensor: torch.Tensor) -> TensorSpec:
     return TensorSpec(tuple(tensor.shape), tuple(tensor.stride()), tensor.dtype, tensor.device)
 
 
-def _input(tx: Trace, value: TensorValue, spec: TensorSpec, source: Source, example: Any) -> Node:
+def _input(tx: Context, value: TensorValue, spec: TensorSpec, source: Source, example: Any) -> Node:
     form = TensorSpec(spec.sizes, (0,) * len(spec.sizes), spec.dtype, spec.device)
     name = f"history_{value.meta.cls.__name__}"
     return tx.output.placeholder(name, InputKind.USER, with_grad(form, True), source, example)

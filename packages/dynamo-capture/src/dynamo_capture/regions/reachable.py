@@ -9,11 +9,11 @@ from dynamo_capture.values import Const, IteratorValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.frame import GeneratorValue
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 def first_outside(
-    tx: Trace, touched: Iterable[Any], passed: Iterable[Value], generators: Iterable[GeneratorValue]
+    tx: Context, touched: Iterable[Any], passed: Iterable[Value], generators: Iterable[GeneratorValue]
 ) -> Any:
     """The first of the changed objects that existed before the trace, or that the frames of the trace (all of them
     outside of the region), the ``generators`` of before or the region's arguments lead to; None if there is none.
@@ -40,7 +40,7 @@ def _moved(value: Any) -> list[Any]:
     return found
 
 
-def _roots(tx: Trace, generators: Iterable[GeneratorValue]) -> Iterator[Any]:
+def _roots(tx: Context, generators: Iterable[GeneratorValue]) -> Iterator[Any]:
     frames = [*tx.frames, *(generator.frame for generator in generators)]
     for frame in frames:
         yield from frame.variables.values()

@@ -33,13 +33,13 @@ from dynamo_capture.values.wrapper import WrapperValue
 from dynamo_capture.wrapper_parts import Ends
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class Stretch:
     """One graph's. Its members are the tensors that it gave and that require grad."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
         self._apart = TakenApart(tx)
         self._members: dict[int, WrapperValue] = {}
@@ -240,7 +240,7 @@ def _memory(value: Value) -> list[TensorValue]:
     return [part for inner in (value.attrs or {}).values() for part in _memory(inner)]
 
 
-def _tensors(tx: Trace, value: Value) -> list[TensorValue]:
+def _tensors(tx: Context, value: Value) -> list[TensorValue]:
     """The tensors that an operation gives, in order."""
     value = tx.force(value)
     if isinstance(value, (TupleValue, ListValue)):
@@ -248,7 +248,7 @@ def _tensors(tx: Trace, value: Value) -> list[TensorValue]:
     return [value] if isinstance(value, TensorValue) else []
 
 
-def _ends(tx: Trace, values: Sequence[Value]) -> list[Value]:
+def _ends(tx: Context, values: Sequence[Value]) -> list[Value]:
     """What is in the arguments of an operation, but for containers and constants."""
     found: list[Value] = []
     for value in map(tx.force, values):
@@ -266,7 +266,7 @@ def _ends(tx: Trace, values: Sequence[Value]) -> list[Value]:
     return found
 
 
-def _template(tx: Trace, value: Value, places: dict[int, int]) -> Any:
+def _template(tx: Context, value: Value, places: dict[int, int]) -> Any:
     """An argument, with places for what is known only when the operation runs."""
     value = tx.force(value)
     match value:
@@ -284,7 +284,7 @@ def _template(tx: Trace, value: Value, places: dict[int, int]) -> Any:
     return Operand(places[id(value)])
 
 
-def _replaced(tx: Trace, value: Value, made: dict[int, Any]) -> Value:
+def _replaced(tx: Context, value: Value, made: dict[int, Any]) -> Value:
     """A result with some of its tensors replaced."""
     value = tx.force(value)
     if isinstance(value, TupleValue):

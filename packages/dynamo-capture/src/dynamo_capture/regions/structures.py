@@ -9,10 +9,10 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import DictValue, ListValue, TensorValue, TupleValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def mapped_leaves(tx: Trace, value: Value, change: Callable[[TensorValue], Value]) -> Value:
+def mapped_leaves(tx: Context, value: Value, change: Callable[[TensorValue], Value]) -> Value:
     """``value`` with ``change(tensor)`` for each tensor, in order; what holds none stays as it is."""
     value = tx.force(value)
     match value:
@@ -29,7 +29,7 @@ def mapped_leaves(tx: Trace, value: Value, change: Callable[[TensorValue], Value
     return value
 
 
-def items_of(tx: Trace, value: Value) -> list[Value]:
+def items_of(tx: Context, value: Value) -> list[Value]:
     """All that a structure holds at its ends, tensors or not, in order."""
     value = tx.force(value)
     match value:
@@ -43,7 +43,7 @@ def items_of(tx: Trace, value: Value) -> list[Value]:
     return [value]
 
 
-def form_of(tx: Trace, value: Value) -> Any:
+def form_of(tx: Context, value: Value) -> Any:
     """What two structures have in common that differ in their tensors only."""
     value = tx.force(value)
     match value:
@@ -59,7 +59,7 @@ def form_of(tx: Trace, value: Value) -> Any:
     return (value.python_type(), tx.constant(value))
 
 
-def leaves_of(tx: Trace, value: Value, *, only: bool = False) -> list[TensorValue]:
+def leaves_of(tx: Context, value: Value, *, only: bool = False) -> list[TensorValue]:
     """The tensors of a structure, in order. ``only``: anything else is a graph break."""
     value = tx.force(value)
     match value:

@@ -15,11 +15,11 @@ from dynamo_capture.values import Const, DictValue, Lazy, Value
 from fx_interface.errors import UnbackedSymbolError
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 def trace_body(
-    tx: Trace, body: Body, run: Callable[[], Value], *, pure: bool, passed: list[Value] | None = None
+    tx: Context, body: Body, run: Callable[[], Value], *, pure: bool, passed: list[Value] | None = None
 ) -> Value:
     """What ``run`` gives, with all that it records going into ``body``.
 
@@ -62,7 +62,7 @@ def _at_the_call(
     return found
 
 
-def _is_as_before(tx: Trace, value: Any, logged: set[Any]) -> bool:
+def _is_as_before(tx: Context, value: Any, logged: set[Any]) -> bool:
     """Whether an existing dict that nothing had changed before holds again what it held: a module's parameters, say,
     that were replaced for one call."""
     key = ("content", id(value))
@@ -72,7 +72,7 @@ def _is_as_before(tx: Trace, value: Any, logged: set[Any]) -> bool:
     return True
 
 
-def _holds_what_it_held(tx: Trace, value: Any) -> bool:
+def _holds_what_it_held(tx: Context, value: Any) -> bool:
     """Whether an existing dict has the entries that it had before the trace, the same objects in the same order."""
     if not isinstance(value, DictValue) or value.real is None:
         return False
@@ -82,7 +82,7 @@ def _holds_what_it_held(tx: Trace, value: Any) -> bool:
     return all(_is(item, value.real[name]) for name, (_, item) in entries.items())
 
 
-def _forget_restored(tx: Trace) -> None:
+def _forget_restored(tx: Context) -> None:
     """What has been changed and put back is as if nothing had changed it."""
     for key, entry in list(tx.effects.log.items()):
         if entry[0] == "content" and _holds_what_it_held(tx, entry[1]):

@@ -13,7 +13,7 @@ from dynamo_capture.values import TensorMeta, TensorValue
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class TransformBody(Body):
@@ -33,7 +33,7 @@ class TransformBody(Body):
 
 
 def open_transform(
-    tx: Trace,
+    tx: Context,
     target: Callable[..., Any],
     body: Body,
     leading: list[TensorValue],

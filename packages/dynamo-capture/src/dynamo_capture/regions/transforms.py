@@ -23,21 +23,21 @@ from dynamo_capture.values import Const, DictValue, TensorMeta, TensorValue, Tup
 from fx_interface.regions import gradient
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @handles_loaded("torch._functorch.eager_transforms", "grad_impl")
-def grad(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     found, value = _grad_and_value(tx, args).unpack(tx)
     return TupleValue([found, value.unpack(tx)[1]]) if tx.truth(args[2]) else found
 
 
 @handles_loaded("torch._functorch.eager_transforms", "grad_and_value_impl")
-def grad_and_value(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def grad_and_value(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _grad_and_value(tx, args)
 
 
-def _grad_and_value(tx: Trace, args: list[Value]) -> Value:
+def _grad_and_value(tx: Context, args: list[Value]) -> Value:
     function, argnums, has_aux, given, keywords = args
     call = _Differentiated(tx, function, given.unpack(tx), argnums, dict(_keywords(tx, keywords)))
     result = call.run()
@@ -62,7 +62,7 @@ class _Differentiated:
     """A function about to be differentiated with respect to some of its arguments."""
 
     def __init__(
-        self, tx: Trace, function: Value, given: list[Value], argnums: Value, kwargs: dict[str, Value]
+        self, tx: Context, function: Value, given: list[Value], argnums: Value, kwargs: dict[str, Value]
     ) -> None:
         self._tx = tx
         self._function = function
@@ -114,7 +114,7 @@ class _Differentiated:
 
 
 @handles_loaded("torch._functorch.eager_transforms", "_vjp_with_argnums")
-def vjp(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def vjp(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function, *primals = args
     argnums = kwargs.get("argnums", Const(None))
     is_all = tx.is_constant(argnums) and tx.constant(argnums) is None
@@ -128,7 +128,7 @@ def vjp(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return TupleValue([result, pullback, aux])
 
 
-def without_aux(tx: Trace, result: Value) -> tuple[Value, Value]:
+def without_aux(tx: Context, result: Value) -> tuple[Value, Value]:
     """The result and what else a function with ``has_aux`` returns."""
     result = tx.force(result)
     if not isinstance(result, TupleValue) or len(result.items) != 2:
@@ -151,7 +151,7 @@ class _Pullback(Value):
     def python_type(self) -> type:
         return FunctionType
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         call = _Differentiated(tx, self.function, self.primals, self.argnums, {})
         result = outside_only(tx, call.run, call.body.what)
         if self.has_aux:
@@ -165,7 +165,7 @@ class _Pullback(Value):
         return call.differentiate(seeds, leaves)[0]
 
 
-def _keywords(tx: Trace, keywords: Value) -> Iterator[tuple[str, Value]]:
+def _keywords(tx: Context, keywords: Value) -> Iterator[tuple[str, Value]]:
     assert isinstance(keywords, DictValue)
     for name, item in keywords.all_entries(tx).values():
         yield tx.constant(name), tx.force(item)

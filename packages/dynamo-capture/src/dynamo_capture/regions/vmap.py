@@ -18,11 +18,11 @@ from fx_interface.regions import mapped
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 @handles_loaded("torch._functorch.vmap", "vmap_impl")
-def vmap(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def vmap(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     function, in_dims, out_dims, randomness, chunk_size, *given = args
     call = _Mapped(function, in_dims, out_dims, tx.constant(randomness), kwargs)
     size = tx.constant(chunk_size)
@@ -39,7 +39,7 @@ class _Mapped:
     randomness: str
     kwargs: dict[str, Value]
 
-    def in_chunks(self, tx: Trace, given: list[Value], size: int) -> Value:
+    def in_chunks(self, tx: Context, given: list[Value], size: int) -> Value:
         """The function mapped over ``size`` slices after the other; the results put together."""
         lengths: list[int] = []
 
@@ -72,7 +72,7 @@ class _Mapped:
         )
         return mapped_leaves(tx, found[0], lambda _: next(joined))
 
-    def once(self, tx: Trace, given: list[Value], is_part: bool = False) -> Value:
+    def once(self, tx: Context, given: list[Value], is_part: bool = False) -> Value:
         """The function mapped over all slices."""
         function, passed = self.function, list(given)
         body = TransformBody(tx.output, f"the mapped function ({function.describe()})")
@@ -123,7 +123,7 @@ class _Mapped:
         return mapped_leaves(tx, result, lambda _: found.pop(0))
 
 
-def _ask_modes(tx: Trace, over: list[TensorValue], dims: list[int]) -> bool:
+def _ask_modes(tx: Context, over: list[TensorValue], dims: list[int]) -> bool:
     """Look at the arguments as torch does, for modes of the program to see: their dimensions, and how many slices."""
     for leaf in over if tx.tensors.modes else ():
         for _ in range(2):
@@ -134,7 +134,7 @@ def _ask_modes(tx: Trace, over: list[TensorValue], dims: list[int]) -> bool:
 
 
 def _sliced(
-    tx: Trace, given: list[Value], in_dims: Value, inside: Callable[[TensorValue, int], Value]
+    tx: Context, given: list[Value], in_dims: Value, inside: Callable[[TensorValue, int], Value]
 ) -> list[Value]:
     """The arguments with a slice in place of each tensor that is mapped over."""
     dims = _broadcast(tx, TupleValue(given), in_dims)
@@ -152,7 +152,7 @@ def _sliced(
     return made
 
 
-def _broadcast(tx: Trace, value: Value, dims: Value) -> list[Value]:
+def _broadcast(tx: Context, value: Value, dims: Value) -> list[Value]:
     """What ``dims`` says about each item of ``value``: one number for all, or a structure of the same form."""
     items = list(value.items) if isinstance(value, (TupleValue, ListValue)) else None
     if isinstance(value, DictValue):
@@ -170,7 +170,7 @@ def _broadcast(tx: Trace, value: Value, dims: Value) -> list[Value]:
     return [tx.force(item) for item in given]
 
 
-def _per_leaf(tx: Trace, value: Value, dims: Value) -> list[int | None]:
+def _per_leaf(tx: Context, value: Value, dims: Value) -> list[int | None]:
     """The dimension of each tensor of a structure."""
     value = tx.force(value)
     if isinstance(value, TensorValue):

@@ -11,20 +11,20 @@ from torch._ops import OpOverload
 from fx_interface.symbols import IntLike, Relation
 
 if TYPE_CHECKING:
-    from dynamo_capture.shapes.spec_tensor import Inference
+    from dynamo_capture.shapes.inferring import Inferring
 
 aten = torch.ops.aten
 
 
 def same_size(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     one, other = args[0].spec.sizes, args[1].spec.sizes
     return len(one) == len(other) and all(map(inference.env.decide, map(_equal, one, other)))
 
 
 def same_extent(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """Whether the memory that two tensors show is as long."""
     return inference.env.decide(_equal(args[0].spec.extent, args[1].spec.extent))
@@ -35,7 +35,7 @@ def _equal(one: IntLike, other: IntLike) -> Relation:
 
 
 def zeros_like(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """Zeros of the second tensor's form in the first one's dtype, with the first one's mapped dimensions before."""
     tensor, like = args[0], args[1]
@@ -47,5 +47,5 @@ def zeros_like(
     return inference.infer(aten.new_zeros.default, (tensor, sizes), {})
 
 
-def zeros(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def zeros(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return inference.infer(aten.zeros.default, args, kwargs)

@@ -21,7 +21,7 @@ from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.shapes.spec_tensor import Inference
+    from dynamo_capture.shapes.inferring import Inferring
 
 _NAMES: Final = {
     torch.bool: "Bool", torch.uint8: "Byte", torch.int8: "Char", torch.int16: "Short", torch.int32: "Int",
@@ -32,7 +32,7 @@ _NAMES: Final = {
 
 
 def check_write(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
     """Raises what ``func`` raises for arguments of these forms: where its functional counterpart does, or has a result
     that the tensor cannot take."""

@@ -18,14 +18,14 @@ from fx_interface.symbols import Expr, substitute
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 if TYPE_CHECKING:
-    from dynamo_capture.shapes.spec_tensor import Inference
+    from dynamo_capture.shapes.inferring import Inferring
 
 aten = torch.ops.aten
-Rule = Callable[["Inference", OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
+Rule = Callable[["Inferring", OpOverload, tuple[Any, ...], Mapping[str, Any]], Any]
 
 
 def _reads_content(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     tensor = args[0]
     if func is aten.equal.default or getattr(tensor, "content", None) is None:
@@ -36,13 +36,13 @@ def _reads_content(
 
 
 def _sized_by_content(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     raise DataDependent(f"{func}, whose result's size depends on it")
 
 
 def _counting(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """``nonzero`` and what selects by a mask: of one tensor the same number each time, as long as it is not changed."""
     mask = args[-1]
@@ -53,7 +53,7 @@ def _counting(
     return _with_count(inference, mask, found)
 
 
-def _with_count(inference: Inference, mask: Any, found: Any) -> Any:
+def _with_count(inference: Inferring, mask: Any, found: Any) -> Any:
     made = found.spec.sizes[0]
     count = inference.counts.setdefault(mask if mask.origin is None else mask.origin, made)
     return found if count is made else inference.results(aten.alias.default, renamed(found.spec, made, count))
@@ -67,7 +67,7 @@ def renamed(spec: TensorSpec, old: Expr, new: Expr) -> TensorSpec:
     return replace(spec, sizes=sizes, strides=strides)
 
 
-def _index(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _index(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """A mask among the indices stands for the places of its elements that are set."""
     indices: list[Any] = []
     for item in args[1]:
@@ -81,13 +81,13 @@ def _index(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs
 
 
 def _sized_by_data(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     follow(inference, func)
     return NotImplemented
 
 
-def follow(inference: Inference, func: OpOverload) -> None:
+def follow(inference: Inferring, func: OpOverload) -> None:
     """The result has a size that only data can tell."""
     if not inference.follows_data:
         raise DataDependent(f"the shape of {func}'s result depends on the data")
@@ -95,24 +95,24 @@ def follow(inference: Inference, func: OpOverload) -> None:
 
 
 def _changes_metadata(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     raise UnsupportedProgramError("CAP403", f"{func} changes the shape or the memory of a tensor in place")
 
 
-def _same(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _same(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     return args[0]
 
 
 def _batch_norm(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """Returns three new tensors and updates its running statistics, whose metadata stay."""
     return inference.infer(aten.native_batch_norm.default, args, kwargs)
 
 
 def _sdp_choice(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """torch's own choice, asked on tensors with one element of memory."""
 
@@ -145,13 +145,13 @@ _VIEWS_IN_PLACE: dict[OpOverload, OpOverload] = {
 
 
 def _becomes_its_view(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """``x.unsqueeze_(0)``: the same tensor with other sizes and strides."""
     return _take_form(inference, args[0], inference.infer(_VIEWS_IN_PLACE[func], args, kwargs).spec)
 
 
-def _take_form(inference: Inference, tensor: Any, spec: TensorSpec) -> Any:
+def _take_form(inference: Inferring, tensor: Any, spec: TensorSpec) -> Any:
     sizes, strides = (
         [inference.sizes.to_torch(n) for n in numbers] for numbers in (spec.sizes, spec.strides)
     )
@@ -161,7 +161,7 @@ def _take_form(inference: Inference, tensor: Any, spec: TensorSpec) -> Any:
     return tensor
 
 
-def _resized(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+def _resized(inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """``x.resize_(sizes)`` where ``x`` has that many elements, without gaps: its memory in other sizes."""
     tensor, template = args[0], args[1]
     wanted = template.shape if isinstance(template, torch.Tensor) else template
@@ -178,7 +178,7 @@ def _resized(inference: Inference, func: OpOverload, args: tuple[Any, ...], kwar
     return _take_form(inference, tensor, made)
 
 
-def _has_room(inference: Inference, spec: TensorSpec, made: TensorSpec) -> bool:
+def _has_room(inference: Inferring, spec: TensorSpec, made: TensorSpec) -> bool:
     """Whether a tensor without gaps has the elements; where that is open the sizes are fixed."""
     env = inference.env
     if spec.is_contiguous and env.simplify(spec.numel) == env.simplify(made.numel):
@@ -191,7 +191,7 @@ def _has_room(inference: Inference, spec: TensorSpec, made: TensorSpec) -> bool:
 
 
 def _as_numbers(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """A composite operator asks for plain sizes or strides, as ``fill_diagonal_`` does: they are fixed."""
     spec: TensorSpec = args[0].spec
@@ -200,7 +200,7 @@ def _as_numbers(
 
 
 def _number_to_tensor(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> Any:
     """Under ``vmap`` a Python number is converted like a tensor."""
     if isinstance(args[0], torch.Tensor):

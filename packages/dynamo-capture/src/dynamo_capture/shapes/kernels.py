@@ -16,14 +16,14 @@ from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.shapes.spec_tensor import Inference
+    from dynamo_capture.shapes.inferring import Inferring
 
 LARGEST: Final = 1 << 12
 """Elements of the tensors that a kernel is asked about in their own sizes. Of larger ones only the dtypes are told."""
 
 
 def ask_kernel(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
     """Raise what the kernel of ``func`` raises for such tensors on a CPU, whether they hold zeros or ones."""
     env = inference.env

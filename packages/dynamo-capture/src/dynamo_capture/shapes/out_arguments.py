@@ -26,11 +26,11 @@ from fx_interface.symbols.conditions import AllOf, decide
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 if TYPE_CHECKING:
-    from dynamo_capture.shapes.spec_tensor import Inference
+    from dynamo_capture.shapes.inferring import Inferring
 
 
 def take_sizes(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> list[tuple[Any, TensorSpec]]:
     """The ``out=`` tensors that an operator resizes, each with the form that it takes. Raises what the operator raises.
 
@@ -60,7 +60,7 @@ def take_sizes(
 
 
 def _results(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: Any
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any], target: Any
 ) -> Sequence[TensorSpec]:
     functional = functional_overload(func)
     if functional is None:
@@ -91,7 +91,7 @@ def _same_sizes(one: TensorSpec, other: TensorSpec, env: ShapeEnv) -> bool:
 
 
 def _tried(
-    inference: Inference, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> list[torch.Tensor]:
     """The ``out=`` tensors after a call on tensors of these sizes that have no data."""
     env = inference.env

@@ -27,7 +27,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 _DTYPES: dict[type, torch.dtype] = {
@@ -42,7 +42,7 @@ _DTYPES: dict[type, torch.dtype] = {
 class Arguments:
     """The three readings of an argument."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
 
     def fake(self, value: Any, fakes: dict[int, SpecTensor]) -> Any:

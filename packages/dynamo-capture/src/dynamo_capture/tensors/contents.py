@@ -32,7 +32,7 @@ from dynamo_capture.values.floating import RuntimeFloat
 from fx_interface.symbols import Expr
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 MOST_ELEMENTS = 16
 MOST_INTEGERS = 2**14
@@ -41,7 +41,7 @@ READERS = frozenset({"item", "tolist", "__bool__", "__int__", "__float__", "__in
 
 
 def computed(
-    tx: Trace, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value], result: Any
+    tx: Context, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value], result: Any
 ) -> None:
     """Give ``result``, which ``function`` made without side effects, its content if it follows from constants."""
     parts = _parts(result)
@@ -87,7 +87,7 @@ def _give(result: TensorValue, found: Any, args: list[Value], given: list[Any], 
             result.content, result.follows_from = found, tuple(origins)
 
 
-def _formula_of_call(tx: Trace, function: Callable[..., Any], args: list[Value]) -> Formula | None:
+def _formula_of_call(tx: Context, function: Callable[..., Any], args: list[Value]) -> Formula | None:
     """How a content follows from sizes, so that a number in it is one of the sizes' own kind: it is computed by the
     same functions of torch before the graph runs."""
     path = _path(function)
@@ -108,11 +108,12 @@ def _path(function: Any) -> str | None:
     return None
 
 
-def _operand(tx: Trace, value: Value) -> Formula | None:
+def _operand(tx: Context, value: Value) -> Formula | None:
     if not isinstance(value, TensorValue):
         if isinstance(value, Const) and isinstance(value.value, torch.dtype):
             return applied("dtype", number_formula(str(value.value).removeprefix("torch.")))
-        return tx.numbers.formula(value)
+        formula: Formula | None = tx.numbers.formula(value)
+        return formula
     if value.formula is not None:
         return value.formula
     if isinstance(value.content, SymValue):
@@ -134,7 +135,7 @@ _INTEGER_OPERATIONS: dict[Any, str] = {
 
 
 def _symbolic(
-    tx: Trace, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+    tx: Context, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
 ) -> SymValue | None:
     """The integer in a tensor that is made of a size: ``torch.tensor(n)``, ``torch.floor_divide(n, 4)``."""
     numbers = [
@@ -170,7 +171,7 @@ def forget(tensors: list[TensorValue]) -> None:
             other.content = None
 
 
-def number(tx: Trace, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
+def number(tx: Context, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
     """The only element of a tensor; a graph break where it is not known."""
     content = tensor.content
     if content is None:
@@ -182,7 +183,7 @@ def number(tx: Trace, tensor: TensorValue, what: str, code: str = "CAP201") -> V
     return content if isinstance(content, SymValue) else Const(tx.fold(content.item))
 
 
-def _computed_number(tx: Trace, tensor: TensorValue) -> Value | None:
+def _computed_number(tx: Context, tensor: TensorValue) -> Value | None:
     """The number in a content that sizes decide about."""
     if tensor.formula is None or not isinstance(tensor.content, torch.Tensor) or tensor.content.numel() != 1:
         return None
@@ -190,7 +191,7 @@ def _computed_number(tx: Trace, tensor: TensorValue) -> Value | None:
     return tx.numbers.value(applied("ran", number_formula("torch.Tensor.item"), tensor.formula))
 
 
-def rely(tx: Trace, value: Value) -> None:
+def rely(tx: Context, value: Value) -> None:
     """What the trace does depends on the contents of an argument's tensors."""
     if isinstance(value, TensorValue) and value.content is not None:
         tx.tensors.state.rely(tx, value)
@@ -202,7 +203,7 @@ def rely(tx: Trace, value: Value) -> None:
 _OF_NUMBERS = {"item": None, "__int__": int, "__float__": float, "__index__": None}
 
 
-def read(tx: Trace, tensor: TensorValue, name: str) -> Value:
+def read(tx: Context, tensor: TensorValue, name: str) -> Value:
     """What a method among ``READERS`` returns."""
     content = tensor.content
     assert content is not None
@@ -226,7 +227,7 @@ def known_content(content: torch.Tensor | SymValue) -> Any:
 
 
 def with_numbers(
-    tx: Trace, args: list[Value], kwargs: dict[str, Value], chosen: list[TensorValue]
+    tx: Context, args: list[Value], kwargs: dict[str, Value], chosen: list[TensorValue]
 ) -> tuple[list[Value], dict[str, Value]]:
     """The arguments with numbers in the place of tensors whose content decided about the result."""
     return [_resolved(tx, value, chosen) for value in args], {
@@ -234,7 +235,7 @@ def with_numbers(
     }
 
 
-def _resolved(tx: Trace, value: Any, chosen: list[TensorValue]) -> Any:
+def _resolved(tx: Context, value: Any, chosen: list[TensorValue]) -> Any:
     match value:
         case TensorValue():
             return number(tx, value, "") if any(value is one for one in chosen) else value
@@ -271,7 +272,7 @@ Origins = dict[Any, None]
 """Tensors and sizes from which a content follows, in order."""
 
 
-def plain(tx: Trace, value: Any, origins: Origins) -> Any:
+def plain(tx: Context, value: Any, origins: Origins) -> Any:
     """A Python object equal to an argument; ``UNKNOWN`` if there is none."""
     if isinstance(value, TensorValue):
         return _content(tx, value, origins)
@@ -290,7 +291,7 @@ def plain(tx: Trace, value: Any, origins: Origins) -> Any:
     return UNKNOWN
 
 
-def _content(tx: Trace, tensor: TensorValue, origins: Origins) -> Any:
+def _content(tx: Context, tensor: TensorValue, origins: Origins) -> Any:
     content = tensor.content
     if isinstance(content, SymValue):
         found = _hint(tx, content, origins)
@@ -299,7 +300,7 @@ def _content(tx: Trace, tensor: TensorValue, origins: Origins) -> Any:
     return UNKNOWN if content is None else content
 
 
-def _hint(tx: Trace, value: SymValue, origins: Origins) -> Any:
+def _hint(tx: Context, value: SymValue, origins: Origins) -> Any:
     """The size of this call; what follows from it is known for this size."""
     if any(tx.env.symbols[atom].hint is None for atom in value.expr.symbols):
         return UNKNOWN
@@ -314,5 +315,5 @@ def _shares_memory(found: torch.Tensor, other: Any) -> bool:
     )
 
 
-def _items(tx: Trace, items: Any, origins: Origins) -> Iterator[Any]:
+def _items(tx: Context, items: Any, origins: Origins) -> Iterator[Any]:
     return (plain(tx, tx.force(item), origins) for item in items)

@@ -19,7 +19,7 @@ from fx_interface.symbols import Expr, Relation, Symbol, indicator
 from fx_interface.tensor_spec import SymSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 MOST_NUMBERS = 64
 """``tolist()`` of a longer tensor breaks the graph: each number is a symbol."""
@@ -27,7 +27,7 @@ MOST_NUMBERS = 64
 _INTEGERS = frozenset({torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8})
 
 
-def note_births(tx: Trace, symbols: frozenset[Symbol], result: Any) -> None:
+def note_births(tx: Context, symbols: frozenset[Symbol], result: Any) -> None:
     """The results of an operation that made ``symbols``: where each is read."""
     if isinstance(result, TensorValue):
         for dim, size in enumerate(result.meta.spec.sizes):
@@ -49,7 +49,7 @@ def is_one_integer(tensor: TensorValue) -> bool:
     )
 
 
-def take_out(tx: Trace, tensor: TensorValue) -> SymValue | None:
+def take_out(tx: Context, tensor: TensorValue) -> SymValue | None:
     """``tensor.item()`` of one integer as a node; None where the operators' library knows no such number."""
     if not is_one_integer(tensor) or not tx.inference.follows_data:
         return None
@@ -72,13 +72,13 @@ def take_out(tx: Trace, tensor: TensorValue) -> SymValue | None:
     return number
 
 
-def is_taken_as_number(tx: Trace, tensor: TensorValue) -> bool:
+def is_taken_as_number(tx: Context, tensor: TensorValue) -> bool:
     """Whether an operation that asked for the integer in a tensor without dimensions can have it as a number:
     ``torch.zeros(n)``, ``x[:n]``, ``x.roll(n)``."""
     return not tensor.meta.spec.sizes and tensor.content is None and take_out(tx, tensor) is not None
 
 
-def list_of(tx: Trace, tensor: TensorValue) -> Value | None:
+def list_of(tx: Context, tensor: TensorValue) -> Value | None:
     """``tensor.tolist()`` of a few integers; None for other tensors."""
     spec = tensor.meta.spec
     if spec.dtype not in _INTEGERS or spec.rank != 1 or tensor.meta.cls is not torch.Tensor:
@@ -96,7 +96,7 @@ def list_of(tx: Trace, tensor: TensorValue) -> Value | None:
     return ListValue(numbers)
 
 
-def truth_of(tx: Trace, tensor: TensorValue) -> DataCondition | None:
+def truth_of(tx: Context, tensor: TensorValue) -> DataCondition | None:
     """``bool(tensor)`` as a value to return; None where that is not one integer or bool."""
     spec = tensor.meta.spec
     if spec.dtype is torch.bool and all(isinstance(size, int) and size == 1 for size in spec.sizes):
@@ -109,7 +109,7 @@ def truth_of(tx: Trace, tensor: TensorValue) -> DataCondition | None:
     return None if taken is None else DataCondition(Relation("!=", taken.expr, 0))
 
 
-def are_equal(tx: Trace, one: Value, other: Value) -> Value | None:
+def are_equal(tx: Context, one: Value, other: Value) -> Value | None:
     """``torch.equal(one, other)`` of two tensors of one dtype; None for other arguments."""
     if not isinstance(one, TensorValue) or not isinstance(other, TensorValue) or one is other:
         return None
@@ -124,7 +124,7 @@ def are_equal(tx: Trace, one: Value, other: Value) -> Value | None:
     return truth_of(tx, alike) if isinstance(alike, TensorValue) else None
 
 
-def are_close(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> DataCondition | None:
+def are_close(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> DataCondition | None:
     """``torch.allclose``; None where one of the two is no tensor."""
     if len(args) < 2 or not all(isinstance(value, TensorValue) for value in args[:2]):
         return None
@@ -132,7 +132,7 @@ def are_close(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> DataCon
     return truth_of(tx, close) if isinstance(close, TensorValue) else None
 
 
-def state(tx: Trace, relation: Relation, message: str) -> None:
+def state(tx: Context, relation: Relation, message: str) -> None:
     """From here on ``relation`` holds: where it does not, the graph raises RuntimeError with ``message``."""
     shown = indicator(Relation(relation.op, tx.env.simplify(relation.lhs), tx.env.simplify(relation.rhs)))
     if isinstance(shown, int):
@@ -144,7 +144,7 @@ def state(tx: Trace, relation: Relation, message: str) -> None:
     tx.env.learn(relation)
 
 
-def assume(tx: Trace, relation: Relation) -> None:
+def assume(tx: Context, relation: Relation) -> None:
     """As ``state``, for what raises another exception: where it does not hold, the frame runs once more as it is."""
     tx.output.assume(f"whether {relation}")
     state(tx, relation, f"{relation} does not hold")

@@ -18,7 +18,7 @@ from dynamo_capture.values import Const, Value
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _INITIAL = torch.float32
 
@@ -29,7 +29,7 @@ def makers() -> Any:
 
 
 def with_default_device(
-    tx: Trace, function: Callable[..., Any], kwargs: dict[str, Value]
+    tx: Context, function: Callable[..., Any], kwargs: dict[str, Value]
 ) -> dict[str, Value]:
     """The arguments of a call inside a block of ``with torch.device`` of the program."""
     return _with_device(function, kwargs, default_device(tx))

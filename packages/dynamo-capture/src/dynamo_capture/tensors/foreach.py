@@ -14,7 +14,7 @@ from dynamo_capture.floats import is_open
 from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 PREFIX = "_foreach_"
 _LAST_BY_NAME = {"addcdiv": (3, "value"), "addcmul": (3, "value")}
@@ -24,7 +24,7 @@ _OF_NUMBER = {"maximum": "clamp_min", "minimum": "clamp_max"}
 _BY_FUNCTION = {"norm": torch.linalg.vector_norm}
 
 
-def taken_apart(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def taken_apart(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The results of the single operations; None if the call may stay as it is, or there is no single operation."""
     lists = [_items(tx, arg) for arg in args]
     lengths = {len(items) for items in lists if items is not None}
@@ -44,7 +44,9 @@ def taken_apart(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value
     return args[0] if writes else TupleValue(results)
 
 
-def _single(tx: Trace, base: str, writes: bool, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _single(
+    tx: Context, base: str, writes: bool, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
     position, named = _LAST_BY_NAME.get(base, (len(args), ""))
     if len(args) > position:
         kwargs[named] = args.pop()
@@ -59,7 +61,7 @@ def _single(tx: Trace, base: str, writes: bool, args: list[Value], kwargs: dict[
     return None if function is None or writes else Const(function).call(tx, args, kwargs)
 
 
-def _items(tx: Trace, arg: Value) -> list[Value] | None:
+def _items(tx: Context, arg: Value) -> list[Value] | None:
     if isinstance(arg, (ListValue, TupleValue)):
         return [tx.force(item) for item in arg.items]
     return None

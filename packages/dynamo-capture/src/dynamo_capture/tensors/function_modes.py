@@ -24,7 +24,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import NONE, Const, ObjectValue, TupleValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _C_MODULES = ("torch._C._nn", "torch._C._fft", "torch._C._linalg", "torch._C._special")
 _OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
@@ -61,7 +61,9 @@ class FunctionModes:
             self.active[:] = before
             assert taken == before[len(rest) :]
 
-    def ask(self, tx: Trace, function: Any, classes: list[type], args: Value, kwargs: Value | None) -> Value:
+    def ask(
+        self, tx: Context, function: Any, classes: list[type], args: Value, kwargs: Value | None
+    ) -> Value:
         """What the innermost mode makes of a function of torch."""
         mode = self.active[-1]
         passed = [Const(function), TupleValue([Const(cls) for cls in classes]), args]
@@ -105,7 +107,7 @@ def is_asked_about(function: Any) -> bool:
 
 
 @handles(torch._C._push_on_torch_function_stack)
-def push(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def push(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     mode, modes = tx.force(args[0]), tx.tensors.modes
     apart = tx.policy.modes_apart
     if apart is not None:
@@ -118,8 +120,8 @@ def push(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(torch._C._pop_torch_function_stack)
-def pop(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    modes = tx.tensors.modes
+def pop(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    modes: FunctionModes = tx.tensors.modes
     if not modes.active:
         raise GraphBreak("CAP239", "a TorchFunctionMode is left that was entered elsewhere")
     modes.entered -= 1
@@ -127,25 +129,25 @@ def pop(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(torch._C._len_torch_function_stack)
-def depth(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def depth(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(torch._C._len_torch_function_stack() + len(tx.tensors.modes.active))
 
 
 @handles(torch._C._get_function_stack_at)
-def mode_at(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def mode_at(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     place: int = tx.constant(args[0]) - torch._C._len_torch_function_stack()
-    active = tx.tensors.modes.active
+    active: list[Value] = tx.tensors.modes.active
     if not 0 <= place < len(active):
         raise GraphBreak("CAP239", "a mode is asked for that was entered elsewhere")
     return active[place]
 
 
 @handles(torch._C._is_torch_function_mode_enabled)
-def is_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def is_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(bool(tx.tensors.modes) or torch._C._is_torch_function_mode_enabled())
 
 
-def classes_of(tx: Trace, args: list[Value]) -> list[type]:
+def classes_of(tx: Context, args: list[Value]) -> list[type]:
     """The classes that ``handle_torch_function`` finds among its relevant arguments."""
     found: list[type] = []
     for value in args:
@@ -158,7 +160,7 @@ def classes_of(tx: Trace, args: list[Value]) -> list[type]:
     return found
 
 
-def set_switch(tx: Trace, setter: Callable[..., Any], value: Any) -> bool:
+def set_switch(tx: Context, setter: Callable[..., Any], value: Any) -> bool:
     """Have the modes asked about a switch that a context manager of torch sets; whether there are any to ask."""
     if not tx.tensors.modes or not is_asked_about(setter):
         return False

@@ -26,12 +26,12 @@ from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _SIGNATURE = inspect.signature(torch.autograd.grad)
 
 
-def grad(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """The call as one node; GraphBreak CAP203 where its answer depends on more than the graph."""
     bound = _SIGNATURE.bind(*args, **kwargs)
     outputs = _tensors(tx, bound.arguments["outputs"], "outputs")
@@ -59,7 +59,7 @@ def _refused(what: str) -> GraphBreak:
     return GraphBreak("CAP203", what)
 
 
-def _tensors(tx: Trace, value: Value, name: str) -> list[TensorValue]:
+def _tensors(tx: Context, value: Value, name: str) -> list[TensorValue]:
     value = tx.force(value)
     items = value.items if isinstance(value, (TupleValue, ListValue)) else [value]
     found: list[TensorValue] = []
@@ -70,7 +70,7 @@ def _tensors(tx: Trace, value: Value, name: str) -> list[TensorValue]:
     return found
 
 
-def _check_surroundings(tx: Trace, outputs: list[TensorValue], inputs: list[TensorValue]) -> None:
+def _check_surroundings(tx: Context, outputs: list[TensorValue], inputs: list[TensorValue]) -> None:
     """The graph must hold all operations between ``inputs`` and ``outputs``, and no hook may look on."""
     graph = tx.output
     if getattr(graph, "parent", None) is not None or graph.bodies:
@@ -120,7 +120,7 @@ def _needed(outputs: list[TensorValue]) -> set[Node]:
 
 
 def _run(
-    tx: Trace, args: list[Value], kwargs: Mapping[str, Value], values: list[TensorValue]
+    tx: Context, args: list[Value], kwargs: Mapping[str, Value], values: list[TensorValue]
 ) -> tuple[Any, list[SpecTensor]]:
     """What torch gives for the call, and the tensors without data that stand for ``values``."""
     fakes: dict[int, SpecTensor] = {}
@@ -141,7 +141,7 @@ def _run(
     return result, [fakes[id(value)] for value in values]
 
 
-def _again(tx: Trace) -> dict[Node, Any]:
+def _again(tx: Context) -> dict[Node, Any]:
     """The graph so far, run on connected tensors without data."""
     examples = {item.node: item.example for item in tx.output.inputs}
     made: dict[Node, Any] = {}
@@ -160,7 +160,7 @@ def _again(tx: Trace) -> dict[Node, Any]:
     return made
 
 
-def _input(tx: Trace, spec: Any, example: Any) -> Any:
+def _input(tx: Context, spec: Any, example: Any) -> Any:
     if not isinstance(spec, TensorSpec) or not isinstance(example, torch.Tensor):
         return example
     bare = TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device)

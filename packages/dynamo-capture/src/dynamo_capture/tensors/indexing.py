@@ -20,12 +20,12 @@ from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.floating import RuntimeFloat
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _EVERYTHING = Const(slice(None))
 
 
-def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue, Value | None]:
+def without_data(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorValue, Value | None]:
     """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
@@ -54,7 +54,7 @@ def without_data(tx: Trace, owner: TensorValue, key: Value) -> tuple[TensorValue
     return owner, TupleValue(rest) if rest else None
 
 
-def with_tensors(tx: Trace, value: Value) -> Value:
+def with_tensors(tx: Context, value: Value) -> Value:
     """An index, or what is stored there, with tensors in place of numpy's arrays: torch takes arrays nowhere else."""
     if isinstance(value, ArrayValue):
         return value.as_tensor(tx)
@@ -63,7 +63,7 @@ def with_tensors(tx: Trace, value: Value) -> Value:
     return value
 
 
-def _is_refused(tx: Trace, item: Value) -> bool:
+def _is_refused(tx: Context, item: Value) -> bool:
     """Whether an index is a number or array of numpy that is no integer, or a list with one, which torch refuses or
     rounds by its class; or a text, of which it warns before."""
     if isinstance(item, ListValue):
@@ -77,7 +77,7 @@ def _is_refused(tx: Trace, item: Value) -> bool:
     return type(known) is str or (isinstance(known, numpy_types.SCALARS) and known.dtype.kind in "fc")  # type: ignore[attr-defined]
 
 
-def _is_list_from_data(tx: Trace, item: Value) -> bool:
+def _is_list_from_data(tx: Context, item: Value) -> bool:
     """Whether an index is a list of integers, some of which only data tell: torch makes a tensor of it."""
     if not isinstance(item, ListValue):
         return False
@@ -88,7 +88,7 @@ def _is_list_from_data(tx: Trace, item: Value) -> bool:
     return known and any(isinstance(part, SymValue) and tx.env.is_from_data(part.expr) for part in parts)
 
 
-def _has_open_bounds(tx: Trace, item: Value) -> bool:
+def _has_open_bounds(tx: Context, item: Value) -> bool:
     """Whether a slice begins or ends where only data tell."""
     if not isinstance(item, SliceValue):
         return False
@@ -97,7 +97,7 @@ def _has_open_bounds(tx: Trace, item: Value) -> bool:
     return known and (_may_be_number(tx, start) or _may_be_number(tx, stop))
 
 
-def _cut(tx: Trace, owner: TensorValue, dim: int, item: Value) -> TensorValue:
+def _cut(tx: Context, owner: TensorValue, dim: int, item: Value) -> TensorValue:
     assert isinstance(item, SliceValue)
     bounds = [tx.force(bound) for bound in item.bounds]
     start, stop = (_number(tx, bound) or bound for bound in bounds[:2])
@@ -107,7 +107,7 @@ def _cut(tx: Trace, owner: TensorValue, dim: int, item: Value) -> TensorValue:
     return found
 
 
-def _may_be_number(tx: Trace, item: Value) -> bool:
+def _may_be_number(tx: Context, item: Value) -> bool:
     """Whether an index is one integer from data."""
     if isinstance(item, SymValue):
         return tx.env.is_from_data(item.expr)
@@ -119,7 +119,7 @@ def _may_be_number(tx: Trace, item: Value) -> bool:
     return data_numbers.is_one_integer(item)
 
 
-def _number(tx: Trace, item: Value) -> Value | None:
+def _number(tx: Context, item: Value) -> Value | None:
     if isinstance(item, TensorValue):
         return item.content if isinstance(item.content, SymValue) else data_numbers.take_out(tx, item)
     return item

@@ -23,7 +23,7 @@ from fx_interface.tensor_extents import torchs_own
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _NOT_IN_NAMES = re.compile(r"\W")
 
@@ -31,7 +31,7 @@ _NOT_IN_NAMES = re.compile(r"\W")
 class Inputs:
     """The tensors that one trace was given."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
         self.inputs: list[TensorValue] = []
 
@@ -40,7 +40,7 @@ class Inputs:
         kind = type(real)
         is_torchs = is_of_torch(kind)  # uninitialized parameters, fake tensors and so on
         if dispatches(kind) and not is_torchs:
-            made = self._tx.tensors.wrapper(real, source)
+            made: TensorValue = self._tx.tensors.wrapper(real, source)
             self.inputs.append(made)
             return made
         layout = torchs_own(real, "layout")

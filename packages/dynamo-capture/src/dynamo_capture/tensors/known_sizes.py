@@ -22,7 +22,7 @@ from dynamo_capture.values import TensorMeta, TensorValue, Value
 from fx_interface.symbols import Expr, Relation
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _MOST_ELEMENTS = 2**20
 """The operation is run once on tensors of no more elements, to see how large its result is."""
@@ -32,7 +32,7 @@ _BY_FORM = frozenset({operator.getitem, torch.Tensor.repeat_interleave, torch.re
 
 
 def settle(
-    tx: Trace, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value], result: Value
+    tx: Context, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value], result: Value
 ) -> None:
     """Give the sizes of ``result``, a tensor whose size only data tell, if they follow from known contents."""
     if not isinstance(result, TensorValue) or not contents.is_of_torch(function):
@@ -65,7 +65,7 @@ def _of_its_form(value: Value) -> Any:
     return torch.zeros((), dtype=spec.dtype).expand(sizes)
 
 
-def _state(tx: Trace, result: TensorValue, sizes: tuple[int, ...], args: list[Value]) -> None:
+def _state(tx: Context, result: TensorValue, sizes: tuple[int, ...], args: list[Value]) -> None:
     meta = result.meta
     if len(sizes) != meta.spec.rank:
         return

@@ -17,9 +17,9 @@ from fx_interface.source import Source
 from fx_interface.tensor_spec import SPEC_KEY
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
-Method = Callable[["Trace", TensorValue, list[Value], dict[str, Value]], "Value | None"]
+Method = Callable[["Context", TensorValue, list[Value], dict[str, Value]], "Value | None"]
 METHODS: dict[str, Method] = {}
 """Tensor methods that need no torch: what the metadata answers."""
 
@@ -38,7 +38,7 @@ def method(*names: str) -> Callable[[Method], Method]:
 
 
 @method("size")
-def _size(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _size(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     sizes = owner.meta.spec.sizes
     if not args and not kwargs:
         return TupleValue([size_value(n) for n in sizes], torch.Size)
@@ -49,19 +49,21 @@ def _size(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Va
 
 
 @method("dim", "ndimension")
-def _dim(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _dim(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return Const(len(owner.meta.spec.sizes))
 
 
 @method("is_inference")
-def _is_inference(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _is_inference(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
     return Const(owner.meta.is_inference)
 
 
 for _name in ("_is_view", "is_shared", "is_pinned"):
 
     def _of_memory(
-        tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value], name: str = _name
+        tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value], name: str = _name
     ) -> Value | None:
         """Of an existing tensor: what stands for it while it is traced knows nothing of its memory."""
         if name == "_is_view" and owner.root is not owner:
@@ -73,7 +75,7 @@ for _name in ("_is_view", "is_shared", "is_pinned"):
 
 @method("storage_offset")
 def _storage_offset(
-    tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
     answer = _answer(tx, owner, "storage_offset")
     if answer is None:
@@ -81,7 +83,7 @@ def _storage_offset(
     return answer
 
 
-def _answer(tx: Trace, owner: TensorValue, name: str) -> Value | None:
+def _answer(tx: Context, owner: TensorValue, name: str) -> Value | None:
     """What the method of an existing tensor gives, guarded; None for others."""
     if owner.real is None or owner.source is None:
         return None
@@ -91,7 +93,7 @@ def _answer(tx: Trace, owner: TensorValue, name: str) -> Value | None:
 
 @method("requires_grad_")
 def _requires_grad(
-    tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
     """Whether autograd follows an existing tensor is set before the graph runs, which must not have used it."""
     given = args[0] if args else kwargs.get("requires_grad", TRUE)
@@ -120,7 +122,7 @@ def _followed(source: Source, wanted: bool) -> Source:
 
 @method("detach_")
 def _detach_in_place(
-    tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
     """Torch refuses it for views, which it does not know in a graph."""
     if owner.root is not owner or (owner.real is not None and owner.real._is_view()):
@@ -130,7 +132,7 @@ def _detach_in_place(
 
 @method("fill_diagonal_")
 def _fill_diagonal(
-    tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
     """Of a matrix: torch names the diagonal by strides, as integers, which symbolic sizes are not."""
     if len(args) != 1 or kwargs or len(owner.meta.spec.sizes) != 2:
@@ -140,22 +142,24 @@ def _fill_diagonal(
 
 
 @method("as_subclass")
-def _as_subclass(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _as_subclass(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
     return tx.tensors.as_class(owner, tx.constant(args[0])) if len(args) == 1 else None
 
 
 @method("__len__")
-def _len(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _len(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return Const(owner.length(tx))
 
 
 @method("__iter__")
-def _iter(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _iter(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return owner.iterate(tx)
 
 
 @method("item", "__float__")
-def _item(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _item(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     number: Value | None = None if args or kwargs else floats.of_tensor(tx, owner)
     if number is None and not (args or kwargs):
         number = data_numbers.take_out(tx, owner)
@@ -167,7 +171,7 @@ def _item(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Va
 
 
 @method("tolist")
-def _tolist(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _tolist(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     numbers = None
     if not (args or kwargs):
         numbers = data_numbers.list_of(tx, owner) or data_numbers.take_out(tx, owner)
@@ -178,51 +182,53 @@ def _tolist(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, 
 
 
 @method("__int__", "__index__")
-def _int(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _int(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return tx.tensors.number(owner, "the content of a tensor decides what Python does")
 
 
 @method("__bool__", "__contains__", "is_nonzero")
-def _content(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _content(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     raise GraphBreak("CAP201", "the content of a tensor decides what Python does")
 
 
 @method("equal")
-def _equal(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _equal(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return data_numbers.are_equal(tx, owner, args[0]) if len(args) == 1 and not kwargs else None
 
 
 @method("allclose")
-def _allclose(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _allclose(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return data_numbers.are_close(tx, [owner, *args], kwargs)
 
 
 @method("narrow")
-def _narrow(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _narrow(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return positions.narrow(tx, [owner, *args], kwargs)
 
 
 @method("tensor_split")
-def _tensor_split(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _tensor_split(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
     return positions.tensor_split(tx, [owner, *args], kwargs)
 
 
 @method("cov")
-def _cov(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _cov(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return tx.calls.from_python(torch.cov).call(tx, [owner, *args], kwargs)
 
 
 @method("corrcoef")
-def _corrcoef(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _corrcoef(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return tx.calls.from_python(torch.corrcoef).call(tx, [owner, *args], kwargs)
 
 
 @method("__setitem__")
-def _setitem(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _setitem(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     owner.set_item(tx, args[0], args[1])
     return NONE
 
 
 @method("__getitem__")
-def _getitem(tx: Trace, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _getitem(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     return owner.get_item(tx, args[0])

@@ -12,13 +12,13 @@ import torch
 from dynamo_capture.values import Const, ListValue, SymValue, TupleValue, Value, is_none
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 NAMES = frozenset({"tensor", "as_tensor"})
 _MOST_NUMBERS = 64
 
 
-def stacked(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def stacked(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The tensor; None for other lists."""
     given = {name: value for name, value in kwargs.items() if not is_none(value)}
     if len(args) != 1 or not given.keys() <= {"dtype", "device"} or not _has_data(tx, args[0]):
@@ -29,14 +29,14 @@ def stacked(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value | N
     return _made(tx, args[0], {"dtype": Const(torch.int64), **given})
 
 
-def _has_data(tx: Trace, value: Value) -> bool:
+def _has_data(tx: Context, value: Value) -> bool:
     value = tx.force(value)
     if isinstance(value, (ListValue, TupleValue)):
         return any(_has_data(tx, item) for item in value.items)
     return isinstance(value, SymValue) and tx.env.is_from_data(value.expr)
 
 
-def _flat(tx: Trace, value: Value) -> list[Value] | None:
+def _flat(tx: Context, value: Value) -> list[Value] | None:
     """All numbers of a list of lists; None if there is something else than integers."""
     value = tx.force(value)
     if isinstance(value, SymValue) or (isinstance(value, Const) and type(value.value) is int):
@@ -49,7 +49,7 @@ def _flat(tx: Trace, value: Value) -> list[Value] | None:
     return [number for part in parts if part is not None for number in part]
 
 
-def _made(tx: Trace, value: Value, options: dict[str, Value]) -> Value:
+def _made(tx: Context, value: Value, options: dict[str, Value]) -> Value:
     value = tx.force(value)
     if isinstance(value, (ListValue, TupleValue)):
         parts: list[Value] = [_made(tx, item, options) for item in value.items]

@@ -48,7 +48,7 @@ from fx_interface.symbols import Symbol
 if TYPE_CHECKING:
     from torch.fx import Node
 
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
 """What stands for the program's sizes and tensors: what torch misses in them, the program does not."""
@@ -61,7 +61,7 @@ _NO_DATA = "data is not allocated yet"
 class Operations(Results):
     """The tensor operations of one trace. ``memo`` outlives it."""
 
-    def __init__(self, tx: Trace, memo: dict[Any, Outcome]) -> None:
+    def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
         super().__init__(tx)
         self._static_memo = memo
         self._symbolic_memo: dict[Any, Outcome] = {}

@@ -48,7 +48,7 @@ from dynamo_capture.values.tensor import PLAIN_CLASSES
 from dynamo_capture.values.wrapper import WrapperValue, add_classes, dispatches
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _DISABLED = torch._C._disabled_torch_function_impl
 
@@ -101,7 +101,7 @@ class OverriddenTensors(WrapperTensors):
 
     disabled = 0
 
-    def __init__(self, tx: Trace, memo: dict[Any, Outcome]) -> None:
+    def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
         super().__init__(tx, memo)
         self.modes = FunctionModes()
 
@@ -326,7 +326,7 @@ def _in_tensor(name: str) -> Any:
 class _Given:
     """The stand-ins of one operation, and what each stands for."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
         self._values: dict[int, Value] = {}
         self._kept: list[Any] = []
@@ -406,27 +406,27 @@ class _Disabling(ContextValue):
         cls: Any = torch._C.DisableTorchFunctionSubclass
         return cls  # type: ignore[no-any-return]
 
-    def enter(self, tx: Trace) -> Value:
+    def enter(self, tx: Context) -> Value:
         tx.tensors.disabled += 1
         return NONE
 
-    def leave(self, tx: Trace, raised: Value) -> Value:
+    def leave(self, tx: Context, raised: Value) -> Value:
         tx.tensors.disabled -= 1
         return NONE
 
 
 @handles(torch._C.DisableTorchFunctionSubclass)
-def disabling(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def disabling(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return _Disabling()
 
 
 @handles(torch._C._is_torch_function_enabled)
-def is_enabled(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def is_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return Const(not tx.tensors.disabled and torch._C._is_torch_function_enabled())
 
 
 @handles(_DISABLED)
-def without_override(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def without_override(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``__torch_function__`` of classes that leave operations as they are: ``func, types, args, kwargs``."""
     function, _, given = args[:3]
     options = tx.force(args[3]) if len(args) > 3 else DictValue({})
@@ -443,7 +443,7 @@ def without_override(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> 
     torch.overrides.has_torch_function_unary,
     torch.overrides.has_torch_function_variadic,
 )
-def has_torch_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def has_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if tx.tensors.modes:
         return Const(True)
     if not tx.tensors.disabled and tx.tensors.overriding([tx.force(value) for value in args]):
@@ -452,13 +452,14 @@ def has_torch_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -
 
 
 @handles(torch.overrides.handle_torch_function)
-def handle_torch_function(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def handle_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     if not tx.tensors.modes:
         raise GraphBreak("CAP238", "__torch_function__ of a user's class is called")
     public, relevant, *given = args
     options = DictValue({name: [Const(name), value] for name, value in kwargs.items()})
     classes = classes_of(tx, tx.force(relevant).unpack(tx))
-    return tx.tensors.modes.ask(tx, tx.constant(public), classes, TupleValue(list(given)), options)
+    modes: FunctionModes = tx.tensors.modes
+    return modes.ask(tx, tx.constant(public), classes, TupleValue(list(given)), options)
 
 
 pure(torch.overrides.get_default_nowrap_functions)

@@ -11,10 +11,10 @@ from dynamo_capture.values import Const, SymValue, TensorValue, Value, size_of
 from fx_interface.symbols import Expr, IntLike, Relation, maximum, minimum
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def narrow(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def narrow(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """``torch.narrow(x, dim, start, length)`` where only data tell the start; None for other arguments.
 
     The start is counted from the front, and what torch requires of it is checked in the graph.
@@ -44,7 +44,7 @@ def narrow(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value | No
     return tx.tensors.call_function(torch.narrow, [owner, dim, SymValue(first), length], {})
 
 
-def tensor_split(tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def tensor_split(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """``torch.tensor_split(x, indices)`` where the indices are in a tensor; None for other arguments."""
     if len(args) < 2 or not isinstance(indices := args[1], TensorValue) or indices.content is not None:
         return None

@@ -19,12 +19,12 @@ from dynamo_capture.values import (
 from fx_interface.symbols import IntLike, Relation, floordiv
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 NAMES = frozenset({"view", "reshape"})
 
 
-def with_all_sizes(tx: Trace, args: list[Value]) -> list[Value]:
+def with_all_sizes(tx: Context, args: list[Value]) -> list[Value]:
     """The arguments of ``view`` or ``reshape`` without a -1, where only data tell what it stands for."""
     if len(args) < 2 or not isinstance(args[0], TensorValue):
         return args

@@ -23,7 +23,7 @@ from dynamo_capture.values import Const, TensorValue, Value, is_none
 from dynamo_capture.values.floating import RuntimeFloat
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 _BINARY = (
     "add", "sub", "mul", "div", "truediv", "true_divide", "multiply", "divide", "subtract", "pow", "remainder", "mod",
@@ -43,7 +43,7 @@ _WIDE = (torch.float32, torch.float64)
 
 
 def without_open_floats(
-    tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]
+    tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]
 ) -> list[Value] | Value:
     """The arguments of a tensor operation, open floats replaced by tensors; or its result, computed in another way."""
     for keyword in _NUMBERS & kwargs.keys():
@@ -64,7 +64,7 @@ def without_open_floats(
     return args
 
 
-def _of_numbers_alone(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _of_numbers_alone(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A new tensor of numbers as torch makes it, before the graph runs."""
     given = {key: value for key, value in kwargs.items() if not is_none(value)}
     if name not in _MAKERS or not given.keys() <= {"dtype", "device"} or torch.is_inference_mode_enabled():
@@ -72,10 +72,11 @@ def _of_numbers_alone(tx: Trace, name: str, args: list[Value], kwargs: dict[str,
     if "device" in given and torch.device(tx.constant(given["device"])).type != "cpu":
         return None
     dtype = tx.constant(given["dtype"]) if "dtype" in given else torch.get_default_dtype()
-    return tx.numbers.tensor(name, dtype, args)
+    made: Value | None = tx.numbers.tensor(name, dtype, args)
+    return made
 
 
-def _beside(tx: Trace, name: str, args: list[Value]) -> list[Value] | None:
+def _beside(tx: Context, name: str, args: list[Value]) -> list[Value] | None:
     """A number beside a tensor, as a tensor that promotes as the number does."""
     tensor = next((value for value in args if isinstance(value, TensorValue)), None)
     if tensor is None or tensor.meta.spec.device.type != "cpu":
@@ -100,23 +101,23 @@ def _dtype_beside(tensor: TensorValue) -> torch.dtype | None:
     return default if default in _WIDE else None
 
 
-def _has_own_kernel(tx: Trace, exponent: Value) -> bool:
+def _has_own_kernel(tx: Context, exponent: Value) -> bool:
     assert isinstance(exponent, RuntimeFloat)
     known = exponent.formula
     return known is not None and tx.facts.decide(known, "in", number(_OWN_EXPONENTS))
 
 
-def _operand(tx: Trace, value: Value, dtype: torch.dtype) -> Value:
+def _operand(tx: Context, value: Value, dtype: torch.dtype) -> Value:
     assert isinstance(value, RuntimeFloat)
     made = value.tensor()
     return made if dtype is torch.float64 else _cast(tx, made, dtype)
 
 
-def _cast(tx: Trace, tensor: TensorValue, dtype: torch.dtype) -> Value:
+def _cast(tx: Context, tensor: TensorValue, dtype: torch.dtype) -> Value:
     return tx.tensors.call_method(tensor, "to", [Const(dtype)], {})
 
 
-def _by_form(tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+def _by_form(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The operation by its form, where all tensors are of one dtype and in the CPU's memory; else None."""
     writes = name.endswith("_")
     found = FORMS.get(name.removesuffix("_"))
@@ -163,7 +164,7 @@ def _takes(function: Any, count: int, keywords: tuple[str, ...]) -> bool:
     return True
 
 
-def _limit(tx: Trace, name: str, values: list[Value]) -> None:
+def _limit(tx: Context, name: str, values: list[Value]) -> None:
     """A number has to be known: a version for each value, up to a few. Then the operation runs in Python, if it has no
     form at all; one that has a form for other tensors is too common for that."""
     if name in _BESIDE or name.removesuffix("_") in FORMS:
@@ -174,7 +175,7 @@ def _limit(tx: Trace, name: str, values: list[Value]) -> None:
             raise GraphBreak("CAP247", f"{name} takes {known} as a number that must be known")
 
 
-def limit_sizes(tx: Trace, function: Any, relied: int) -> None:
+def limit_sizes(tx: Context, function: Any, relied: int) -> None:
     """As ``_limit`` for sizes that the operation has fixed, by the relations relied on since there were ``relied``."""
     for guard in tx.env.guards[relied:]:
         relation = guard.relation
@@ -184,14 +185,14 @@ def limit_sizes(tx: Trace, function: Any, relied: int) -> None:
             raise GraphBreak("CAP247", f"{_name(function)} takes {relation.lhs} as a size that must be known")
 
 
-def limit_by_line(tx: Trace, function: Any, tensors: Sequence[TensorValue]) -> None:
+def limit_by_line(tx: Context, function: Any, tensors: Sequence[TensorValue]) -> None:
     """As ``limit_sizes`` for what the backend has fixed in earlier versions, of which only the line is known."""
     where = tx.where()
     if tx.policy.is_exhausted(where) and not all(tensor.meta.spec.is_static for tensor in tensors):
         raise GraphBreak("CAP247", f"{_name(function)} takes sizes that must be known to compile it")
 
 
-def note_fixed(tx: Trace, relied: int) -> None:
+def note_fixed(tx: Context, relied: int) -> None:
     """Remember for which sizes the backend has made code, by the relations relied on since there were ``relied``."""
     for guard in tx.env.guards[relied:]:
         if guard.fixes:

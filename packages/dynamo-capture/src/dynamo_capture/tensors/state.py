@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
     from dynamo_capture.output import GraphInput, GraphOutput
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 MOST_ELEMENTS = 16
 _DTYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
@@ -40,7 +40,7 @@ class State:
         self.relied: dict[Source, Any] = {}
         self.asked: list[Node] = []
 
-    def rely(self, tx: Trace, tensor: TensorValue, sizes: bool = True) -> None:
+    def rely(self, tx: Context, tensor: TensorValue, sizes: bool = True) -> None:
         """What the trace does depends on a tensor's content: on the inputs and ``sizes`` that it follows from."""
         for one in tensor.follows_from:
             if isinstance(one, TensorValue):
@@ -51,7 +51,7 @@ class State:
                 tx.env.specialize(one)
 
 
-def decisive(tx: Trace) -> list[Source]:
+def decisive(tx: Context) -> list[Source]:
     """The arguments from whose content all follows that the program has asked for."""
     inputs = {item.node: item for item in tx.output.inputs}
     found: dict[Source, None] = {}
@@ -89,7 +89,7 @@ def _is_readable(real: Any) -> bool:
     )
 
 
-def read(tx: Trace, tensor: TensorValue, real: torch.Tensor, source: Source) -> None:
+def read(tx: Context, tensor: TensorValue, real: torch.Tensor, source: Source) -> None:
     """Take note of the content of an input, if it is one of those; one that differs again and again is not read."""
     if not tensor.meta.spec.is_static or not _is_readable(real) or not tx.policy.is_settled(real, source):
         return

@@ -21,7 +21,7 @@ from dynamo_capture.values.wrapper import WrapperValue, add_classes, dispatches
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 _SIGNALS = (GraphBreak, UserRaise, NotConstant, DataDependent, UnbackedSymbolError, UnsupportedProgramError)
@@ -30,7 +30,7 @@ _SIGNALS = (GraphBreak, UserRaise, NotConstant, DataDependent, UnbackedSymbolErr
 class TakenApart:
     """One such operation, or several that autograd follows: what stands for which tensor."""
 
-    def __init__(self, tx: Trace) -> None:
+    def __init__(self, tx: Context) -> None:
         self._tx = tx
         self._fakes: dict[int, SpecTensor] = {}
         self._values: dict[int, Value] = {}

@@ -1,6 +1,6 @@
 """The values on the symbolic stack, one module per family."""
 
-from dynamo_capture.values.base import NULL, IteratorStop, IteratorValue, Lazy, NullValue, Value
+from dynamo_capture.values.base import NULL, Context, IteratorStop, IteratorValue, Lazy, NullValue, Value
 from dynamo_capture.values.constant import (
     FALSE,
     NONE,
@@ -20,7 +20,7 @@ from dynamo_capture.values.functions import (
     SuperValue,
 )
 from dynamo_capture.values.iterators import CallIterator, EnumerateIterator, MapIterator, ZipIterator
-from dynamo_capture.values.keys import HashedKey, IdentityKey, is_opaque, is_plain_key
+from dynamo_capture.values.keys import HashedKey, IdentityKey, is_opaque
 from dynamo_capture.values.mapping import DictIterator, DictValue, DictView
 from dynamo_capture.values.number import SymValue
 from dynamo_capture.values.objects import IndexIterator, ObjectIterator, ObjectValue
@@ -43,6 +43,7 @@ __all__ = [
     "CallIterator",
     "CellValue",
     "Const",
+    "Context",
     "DescriptorValue",
     "DictIterator",
     "DictValue",
@@ -83,7 +84,6 @@ __all__ = [
     "boolean",
     "is_none",
     "is_opaque",
-    "is_plain_key",
     "size_of",
     "size_value",
 ]

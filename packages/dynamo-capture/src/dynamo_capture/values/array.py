@@ -13,7 +13,7 @@ from dynamo_capture.values.constant import Const
 from dynamo_capture.values.tensor import TensorValue
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -45,13 +45,13 @@ class ArrayValue(Value):
         """Whether its numbers are known, and nothing in the graph can change them."""
         return self.content is not None and self.tensor is None
 
-    def as_tensor(self, tx: Trace) -> TensorValue:
+    def as_tensor(self, tx: Context) -> TensorValue:
         """``torch.from_numpy(self)``: a tensor with the same memory."""
         if self.tensor is None:
             self.tensor = self._make_tensor(tx)
         return self.tensor
 
-    def _make_tensor(self, tx: Trace) -> TensorValue:
+    def _make_tensor(self, tx: Context) -> TensorValue:
         array = self.real if self.real is not None else self.content
         if not array.flags.writeable:
             raise GraphBreak("CAP207", "an array that cannot be written to is made a tensor")
@@ -67,17 +67,17 @@ class ArrayValue(Value):
         assert isinstance(found, TensorValue)
         return found
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         return tx.arrays.get_attr(self, name)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.arrays.call_method(self, name, args, kwargs)
 
-    def get_item(self, tx: Trace, key: Value) -> Value:
+    def get_item(self, tx: Context, key: Value) -> Value:
         return tx.arrays.get_item(self, key)
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         return int(tx.index(tx.arrays.get_attr(self, "shape").get_item(tx, Const(0))))
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         raise self.unsupported("iterating")

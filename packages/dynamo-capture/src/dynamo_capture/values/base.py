@@ -1,20 +1,20 @@
 """What every value on the symbolic stack can be asked.
 
-A value stands for one Python object of the traced program. Methods take the ``Trace`` that is running; they raise
+A value stands for one Python object of the traced program. Methods take the ``Context`` that is running; they raise
 ``UserRaise`` where the program would raise, and ``GraphBreak`` where the translator cannot follow.
 """
 
 from __future__ import annotations
 
 import types
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dynamo_capture.class_members import has_member, member
+from dynamo_capture.context.tracing import Tracing
 from dynamo_capture.errors import GraphBreak, NotConstant
 from dynamo_capture.type_names import has_sequence_slots, message_name
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
     from fx_interface.source import Source
 
 
@@ -36,46 +36,46 @@ class Value:
         """Two values are the same object (``is``) exactly where their identities are one Python object."""
         return self
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         """``x.name``: by Python's own order, over what the class has and what ``own_attribute`` gives."""
         return tx.attributes.of_builtin_object(self, name)
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         """What the object itself keeps under ``name``, in a slot or in its ``__dict__``; None: nothing."""
         return None
 
-    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
         """``x.name = value``."""
         if name == "__class__":
             raise self.unsupported("changing the class")
         raise self._fixed_attribute(tx, name, "setting", "can't set attribute")
 
-    def del_attr(self, tx: Trace, name: str) -> None:
+    def del_attr(self, tx: Context, name: str) -> None:
         """``del x.name``."""
         raise self._fixed_attribute(tx, name, "deleting", "can't delete attribute")
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``x(*args, **kwargs)``."""
         raise self._lacking(tx, "__call__", "calling", "{name!r} object is not callable")
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``x.name(*args, **kwargs)``."""
         found = self.get_attr(tx, name)
         if getattr(found, "receiver", None) is self and getattr(found, "name", None) == name:
             return tx.calls.call_builtin_method(self, name, args, kwargs)
         return found.call(tx, args, kwargs)
 
-    def get_item(self, tx: Trace, key: Value) -> Value:
+    def get_item(self, tx: Context, key: Value) -> Value:
         """``x[key]``."""
         raise self._lacking(tx, "__getitem__", "indexing", "{name!r} object is not subscriptable")
 
-    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
         """``x[key] = value``."""
         raise self._lacking(
             tx, "__setitem__", "assigning an item", "{name!r} object does not support item assignment"
         )
 
-    def del_item(self, tx: Trace, key: Value) -> None:
+    def del_item(self, tx: Context, key: Value) -> None:
         """``del x[key]``."""
         is_index = has_sequence_slots(self.python_type()) and has_member(key.python_type(), "__index__")
         refuses = "doesn't" if is_index else "does not"
@@ -83,40 +83,40 @@ class Value:
             tx, "__delitem__", "deleting an item", f"{{name!r}} object {refuses} support item deletion"
         )
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         """``item in x``."""
         raise self._lacking(
             tx, "__contains__", "testing membership", "argument of type {name!r} is not iterable"
         )
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         """``len(x)``."""
         raise self._lacking(tx, "__len__", "taking the length", "object of type {name!r} has no len()")
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         """``bool(x)``."""
         raise self.unsupported("testing the truth")
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         """``iter(x)``."""
         raise self._lacking(tx, "__iter__", "iterating", "{name!r} object is not iterable")
 
-    def items_for_list(self, tx: Trace) -> list[Value]:
+    def items_for_list(self, tx: Context) -> list[Value]:
         """The items, for a list or a tuple made of them: objects of the program are asked how many there are."""
         return self.unpack(tx)
 
-    def unpack(self, tx: Trace) -> list[Value]:
+    def unpack(self, tx: Context) -> list[Value]:
         """Every item, as ``[*x]``."""
         return self.iterate(tx).drain(tx)
 
-    def _lacking(self, tx: Trace, special: str, what: str, text: str) -> Exception:
+    def _lacking(self, tx: Context, special: str, what: str, text: str) -> Exception:
         """TypeError where the class has no such special method, as Python words it; else a graph break."""
         cls = self.python_type()
         if not any(special in base.__dict__ for base in cls.__mro__):
             return tx.raises(TypeError, text.format(name=message_name(cls)))
         return self.unsupported(what)
 
-    def _fixed_attribute(self, tx: Trace, name: str, what: str, refused: str) -> Exception:
+    def _fixed_attribute(self, tx: Context, name: str, what: str, refused: str) -> Exception:
         """AttributeError where instances of the class have no attributes of their own; else a graph break."""
         cls = self.python_type()
         if cls.__module__ == "builtins" and cls.__dictoffset__ == 0:
@@ -155,14 +155,14 @@ class IteratorValue(Value):
 
     __slots__ = ()
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         """The next item; IteratorStop at the end."""
         raise NotImplementedError
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         return self
 
-    def drain(self, tx: Trace) -> list[Value]:
+    def drain(self, tx: Context) -> list[Value]:
         """All remaining items."""
         items = []
         tx.effects.advances(self)
@@ -172,7 +172,7 @@ class IteratorValue(Value):
             except IteratorStop:
                 return items
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         """``item in iterator``: takes items up to the one that it is."""
         tx.effects.advances(self)
         while True:
@@ -182,10 +182,10 @@ class IteratorValue(Value):
             except IteratorStop:
                 return False
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name == "__iter__":
             return self
         if name == "__next__":
@@ -198,7 +198,7 @@ class IteratorValue(Value):
 
 
 class Lazy(Value):
-    """An item of an existing container that nobody has looked at yet; ``force`` in ``Trace`` gives its value."""
+    """An item of an existing container that nobody has looked at yet; ``force`` in ``Context`` gives its value."""
 
     __slots__ = ("real", "source", "value")
 
@@ -218,3 +218,6 @@ class NullValue(Value):
 
 
 NULL = NullValue()
+
+Context: TypeAlias = "Tracing[Value]"
+"""The running trace, as values, opcodes and handlers see it."""

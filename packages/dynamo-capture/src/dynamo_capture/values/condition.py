@@ -9,7 +9,7 @@ from dynamo_capture.values.base import Value
 from fx_interface.symbols import Relation
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class DataCondition(Value):
@@ -33,7 +33,7 @@ class DataCondition(Value):
     def as_constant(self) -> Any:
         raise self._unknown()
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return tx.decide(self.relation)
 
     def describe(self) -> str:

@@ -13,7 +13,7 @@ from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
 from dynamo_capture.values.sequence_iterator import SequenceIterator
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -38,30 +38,30 @@ class Const(Value):
     def identity(self) -> object:
         return self.value
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         return tx.attributes.of_known(self, name)
 
-    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
         tx.attributes.set_known(self, name, value)
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_known(self, args, kwargs)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_method_of_known(self, name, args, kwargs)
 
-    def get_item(self, tx: Trace, key: Value) -> Value:
+    def get_item(self, tx: Context, key: Value) -> Value:
         answer = self._followed(tx, "__getitem__", [key])
         return tx.calls.item_of_known(self, key) if answer is None else answer
 
-    def _followed(self, tx: Trace, special: str, args: list[Value]) -> Value | None:
+    def _followed(self, tx: Context, special: str, args: list[Value]) -> Value | None:
         """What a special method that is written in Python gives, as those of flags and of metaclasses are."""
         found = tx.attributes.in_class(type(self.value), special)
         if not isinstance(found, types.FunctionType):
             return None
         return tx.inliner.call_function(Const(found), [self, *args], {})
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         answer = self._followed(tx, "__contains__", [item])
         if answer is not None:
             return tx.truth(answer)
@@ -80,13 +80,13 @@ class Const(Value):
             return any(tx.operators.equal_or_same(tx.known(part), item) for part in self.value)
         return bool(tx.fold(lambda: wanted in self.value))
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         answer = self._followed(tx, "__len__", [])
         if answer is not None:
             return int(tx.index(answer))
         return tx.fold(lambda: len(self.value))
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         if type(self.value) is not bool:
             for special in ("__bool__", "__len__"):
                 answer = self._followed(tx, special, [])
@@ -96,7 +96,7 @@ class Const(Value):
                     break
         return bool(tx.fold(lambda: bool(self.value)))
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         if isinstance(self.value, range):
             return RangeIterator(self.value)
         answer = self._followed(tx, "__iter__", [])
@@ -175,7 +175,7 @@ class RangeIterator(IteratorValue):
         """What is left."""
         return self.range[self.position :]
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         try:
             found = self.range[self.position]
         except IndexError:

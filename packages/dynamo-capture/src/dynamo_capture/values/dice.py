@@ -9,7 +9,7 @@ from dynamo_capture.values.base import Value
 from dynamo_capture.values.functions import BuiltinMethod
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -25,13 +25,13 @@ class DiceValue(Value):
     def python_type(self) -> type:
         return type(self.real)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         if name in tx.draws.methods_of(type(self.real)):
             return BuiltinMethod(self, name)
         raise GraphBreak("CAP209", f"{name} of {self.describe()} is asked for")
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.draws.by_method(tx, self, name, args, kwargs)

@@ -21,8 +21,7 @@ from dynamo_capture.values.tensor import TensorMeta, TensorValue
 from fx_interface.tensor_spec import TensorSpec
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
-    from dynamo_capture.values.base import Value
+    from dynamo_capture.values.base import Context, Value
     from fx_interface.source import Source
 
 SPEC = TensorSpec((), (), torch.float64, torch.device("cpu"))
@@ -38,7 +37,7 @@ class RuntimeFloat(Const):
     __slots__ = ("_is_fixed", "_tensor", "_tx", "formula", "is_positive")
 
     def __init__(
-        self, tx: Trace, source: Source | None, formula: Formula | None, is_positive: bool = False
+        self, tx: Context, source: Source | None, formula: Formula | None, is_positive: bool = False
     ) -> None:
         self._tx = tx
         self._tensor: TensorValue | None = None
@@ -96,13 +95,13 @@ class RuntimeFloat(Const):
             raise NotConstant(self)
         return self._tx.facts.decide(self.formula, symbol, theirs)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return self.compare("!=", 0)
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         return BuiltinMethod(self, name) if f"float.{name}" in FUNCTIONS else super().get_attr(tx, name)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         computed = tx.numbers.method(f"float.{name}", self, args, kwargs) if self.is_unread else None
         return computed if computed is not None else super().call_method(tx, name, args, kwargs)
 
@@ -112,7 +111,7 @@ class InputFloat(RuntimeFloat):
 
     __slots__ = ()
 
-    def __init__(self, tx: Trace, real: float, source: Source) -> None:
+    def __init__(self, tx: Context, real: float, source: Source) -> None:
         super().__init__(tx, source, Formula(real, source=source))
         tx.guards.type_is(source, float)
 
@@ -158,7 +157,7 @@ class DrawnFloat(RuntimeFloat):
 
     __slots__ = ("drawn",)
 
-    def __init__(self, tx: Trace, real: float, source: Source) -> None:
+    def __init__(self, tx: Context, real: float, source: Source) -> None:
         super().__init__(tx, source, None)
         self.drawn = real
 
@@ -180,7 +179,7 @@ class ComputedFloat(RuntimeFloat):
 
     def __init__(
         self,
-        tx: Trace,
+        tx: Context,
         formula: Formula | None,
         operands: tuple[RuntimeFloat, ...],
         tensor: TensorValue,

@@ -13,8 +13,8 @@ from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import NONE, Const, is_none
 
 if TYPE_CHECKING:
-    from dynamo_capture.frame import GlobalsScope
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.context.state import Namespace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -31,7 +31,7 @@ class CellValue(Value):
     def python_type(self) -> type:
         return types.CellType
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         if name != "cell_contents":
             return None
         if self.content is None:
@@ -60,7 +60,7 @@ class FunctionValue(Value):
         "source",
     )
 
-    def __init__(self, code: types.CodeType, scope: GlobalsScope) -> None:
+    def __init__(self, code: types.CodeType, scope: Namespace[Value]) -> None:
         self.code = code
         self.globals = scope
         self.defaults: list[Value] = []
@@ -74,23 +74,23 @@ class FunctionValue(Value):
     def python_type(self) -> type:
         return types.FunctionType
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.inliner.call_function(self, args, kwargs)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         return tx.attributes.of_new_function(self, name)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name == "__call__":
             return self.call(tx, args, kwargs)
         if name == "__get__" and args:
             return self if is_none(args[0]) else MethodValue(self, args[0])
         return super().call_method(tx, name, args, kwargs)
 
-    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
         if self.source is not None:
             raise self.unsupported(f"setting the attribute {name!r}")
         self.attrs[name] = value
@@ -118,19 +118,19 @@ class MethodValue(Value):
     def python_type(self) -> type:
         return types.MethodType
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.function.call(tx, [self.receiver, *args], kwargs)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         """What the class of methods does not have, the function may."""
         if name == "__doc__" or tx.attributes.in_class(types.MethodType, name) is guards.ABSENT:
             return self.function.get_attr(tx, name)
         return super().get_attr(tx, name)
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         return {"__self__": self.receiver, "__func__": self.function}.get(name)
 
     def describe(self) -> str:
@@ -159,13 +159,13 @@ class BuiltinMethod(Value):
         is_slot = isinstance(found, types.WrapperDescriptorType)
         return types.MethodWrapperType if is_slot else types.BuiltinMethodType
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.receiver.call_method(tx, self.name, args, kwargs)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         if name == "__self__":
             return self.receiver
         return Const(self.name) if name == "__name__" else None
@@ -187,10 +187,10 @@ class SuperValue(Value):
     def python_type(self) -> type:
         return super
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         return tx.attributes.of_super(self, name)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.get_attr(tx, name).call(tx, args, kwargs)
 
 
@@ -207,7 +207,7 @@ class DescriptorValue(Value):
     def python_type(self) -> type:
         return self.kind
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         if self.kind is property:
             place = {"fget": 0, "fset": 1, "fdel": 2}.get(name, -1)
             return None if place < 0 else [*self.arguments, NONE, NONE, NONE][place]
@@ -216,10 +216,10 @@ class DescriptorValue(Value):
             return function.get_attr(tx, name)
         return function if name in ("__func__", "__wrapped__") else None
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if self.kind is staticmethod:
             return self.arguments[0].call(tx, args, kwargs)
         return super().call(tx, args, kwargs)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True

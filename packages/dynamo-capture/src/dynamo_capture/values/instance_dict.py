@@ -13,7 +13,7 @@ from dynamo_capture.values.mapping import DictValue
 from fx_interface.source import InstanceDictSource, ItemSource
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from dynamo_capture.values.objects import ObjectValue
 
 
@@ -43,20 +43,20 @@ class InstanceDictValue(DictValue):
     def identity(self) -> object:
         return self.owner
 
-    def _is_elsewhere(self, tx: Trace, key: Any) -> bool:
+    def _is_elsewhere(self, tx: Context, key: Any) -> bool:
         """Whether the object has a slot of this name, so that its attribute is no item of the dictionary."""
         cls = self.owner.cls
         if not isinstance(key, str) or not _has_slots(cls):
             return False
         return isinstance(tx.attributes.in_class(cls, key), C_SLOTS)
 
-    def _written(self, tx: Trace, key: Value) -> str:
+    def _written(self, tx: Context, key: Value) -> str:
         name = tx.hash_key(key)
         if not isinstance(name, str) or self._is_elsewhere(tx, name):
             raise GraphBreak("CAP215", f"{name!r} is written to the dictionary of {self.owner.describe()}")
         return name
 
-    def all_entries(self, tx: Trace) -> dict[Any, list[Value]]:
+    def all_entries(self, tx: Context) -> dict[Any, list[Value]]:
         owner = self.owner
         entries: dict[Any, list[Value]] = {}
         if owner.real is not None:
@@ -78,7 +78,7 @@ class InstanceDictValue(DictValue):
                 entries[name] = [Const(name), value]
         return entries
 
-    def find(self, tx: Trace, key: Any, *, guard: bool = True) -> Value | None:
+    def find(self, tx: Context, key: Any, *, guard: bool = True) -> Value | None:
         owner = self.owner
         if not self._is_elsewhere(tx, key):
             if key in owner.attrs:
@@ -96,21 +96,21 @@ class InstanceDictValue(DictValue):
             tx.guard_absent(self.source, key)
         return None
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         return len(self.all_entries(tx))
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         key = tx.hash_key(item)
         found = self.find(tx, key)
         return found is not None
 
-    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
         name = self._written(tx, key)
         self.owner.attrs[name] = value
         self.owner.reads.pop(name, None)
         tx.effects.attribute(self.owner, name)
 
-    def del_item(self, tx: Trace, key: Value) -> None:
+    def del_item(self, tx: Context, key: Value) -> None:
         name = self._written(tx, key)
         if self.find(tx, name) is None:
             raise tx.raises(KeyError, key)

@@ -9,7 +9,7 @@ from dynamo_capture.values.constant import Const
 from dynamo_capture.values.sequences import TupleValue
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class EnumerateIterator(IteratorValue):
@@ -25,7 +25,7 @@ class EnumerateIterator(IteratorValue):
     def python_type(self) -> type:
         return enumerate
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         item = self.inner.next(tx)
         self.position += 1
         return TupleValue([Const(self.position - 1), item])
@@ -44,7 +44,7 @@ class ZipIterator(IteratorValue):
     def python_type(self) -> type:
         return zip
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         if not self.inners:
             raise IteratorStop
         items: list[Value] = []
@@ -57,7 +57,7 @@ class ZipIterator(IteratorValue):
                 raise
         return TupleValue(items)
 
-    def _check_lengths(self, tx: Trace, ended: int) -> None:
+    def _check_lengths(self, tx: Context, ended: int) -> None:
         if ended:
             raise tx.raises(
                 ValueError,
@@ -88,7 +88,7 @@ class MapIterator(IteratorValue):
     def python_type(self) -> type:
         return filter if self.keeps else map
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         while True:
             items = [inner.next(tx) for inner in self.inners]
             if not self.keeps:
@@ -111,7 +111,7 @@ class CallIterator(IteratorValue):
     def python_type(self) -> type:
         return type(iter(int, 1))
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         item = self.function.call(tx, [], {})
         if tx.operators.equal_or_same(item, self.sentinel):
             raise IteratorStop

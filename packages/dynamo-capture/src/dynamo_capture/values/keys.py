@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.values.base import Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class IdentityKey:
@@ -30,7 +30,7 @@ class HashedKey:
 
     __slots__ = ("_hash", "_tx", "value")
 
-    def __init__(self, tx: Trace, value: Value, hashed: int) -> None:
+    def __init__(self, tx: Context, value: Value, hashed: int) -> None:
         self._tx = tx
         self.value = value
         self._hash = hashed
@@ -49,11 +49,3 @@ def is_opaque(key: Any) -> bool:
     if isinstance(key, (tuple, frozenset)):
         return any(map(is_opaque, key))
     return isinstance(key, (IdentityKey, HashedKey))
-
-
-def is_plain_key(key: Any) -> bool:
-    """Whether a key can be guarded and looked up as a constant."""
-    kind = type(key)
-    if kind is tuple:
-        return all(map(is_plain_key, key))
-    return kind in (str, int, bool, float, bytes, type(None)) or isinstance(key, type)

@@ -16,10 +16,10 @@ from dynamo_capture.values.special_results import length_from
 from guards import class_lookup
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
-def ask_for_hint(tx: Trace, value: Value, cls: type) -> None:
+def ask_for_hint(tx: Context, value: Value, cls: type) -> None:
     """Ask an object of the program's class ``cls``, and raise what Python raises for its answer."""
     for name in ("__len__", "__length_hint__"):
         if not isinstance(class_lookup(cls, name), FunctionType):
@@ -37,7 +37,7 @@ def ask_for_hint(tx: Trace, value: Value, cls: type) -> None:
             _check_hint(tx, tx.constant(answer))
 
 
-def _check_hint(tx: Trace, answer: Any) -> None:
+def _check_hint(tx: Context, answer: Any) -> None:
     class Hinted:
         def __length_hint__(self) -> Any:
             return answer

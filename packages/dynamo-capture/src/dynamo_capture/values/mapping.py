@@ -6,16 +6,17 @@ import collections
 import types
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.known_objects import is_plain_key
 from dynamo_capture.sources import item_source
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
-from dynamo_capture.values.keys import is_opaque, is_plain_key
+from dynamo_capture.values.keys import is_opaque
 from dynamo_capture.values.number import SymValue
 from dynamo_capture.values.sequences import TupleValue
 from fx_interface.source import DictKeySource
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 _MISSING: Any = object()
@@ -56,13 +57,13 @@ class DictValue(Value):
         """Whether the trace has made or changed the dict, or read all of it."""
         return self.entries is not None or bool(self.stored or self.late)
 
-    def _settle(self, tx: Trace) -> None:
+    def _settle(self, tx: Context) -> None:
         """Something is asked for, so that it matters under which keys was stored."""
         late, self.late = self.late, []
         for key, value in late:
             self.stored.setdefault(tx.hash_key(key), [key, value])[1] = value
 
-    def find(self, tx: Trace, key: Any, *, guard: bool = True) -> Value | None:
+    def find(self, tx: Context, key: Any, *, guard: bool = True) -> Value | None:
         """The value under a hashable key, or None. What was looked for is guarded."""
         if self.entries is not None:
             entry = self.entries.get(key)
@@ -90,10 +91,10 @@ class DictValue(Value):
         self.reads[key] = made
         return made
 
-    def _by_scan(self, tx: Trace, key: Any) -> Value:
+    def _by_scan(self, tx: Context, key: Any) -> Value:
         return tx.force(self.all_entries(tx)[key][1])
 
-    def all_entries(self, tx: Trace) -> dict[Any, list[Value]]:
+    def all_entries(self, tx: Context) -> dict[Any, list[Value]]:
         """Every entry, with a guard on the keys of an existing dict."""
         if self.entries is None:
             assert self.real is not None
@@ -119,13 +120,13 @@ class DictValue(Value):
                 entries.setdefault(key, [name, value])[1] = value
         return self.entries
 
-    def guard_keys(self, tx: Trace) -> None:
+    def guard_keys(self, tx: Context) -> None:
         """The keys of an existing dict stay as they are."""
         if not self.keys_guarded and self.source is not None and self.real is not None:
             self.keys_guarded = True
             tx.guard_keys(self.source, self.real)
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         if not self.is_changed:
             assert self.real is not None
             assert self.source is not None
@@ -134,10 +135,10 @@ class DictValue(Value):
             return dict.__len__(self.real)
         return len(self.all_entries(tx))
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return self.length(tx) > 0
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         key = tx.hash_key(item)
         self._settle(tx)
         if self.entries is None and key in self.stored:
@@ -151,7 +152,7 @@ class DictValue(Value):
             return present
         return key in self.all_entries(tx)
 
-    def get_item(self, tx: Trace, key: Value) -> Value:
+    def get_item(self, tx: Context, key: Value) -> Value:
         found = self.find(tx, tx.hash_key(key))
         if found is not None:
             return found
@@ -161,7 +162,7 @@ class DictValue(Value):
             return made
         raise tx.raises(KeyError, key)
 
-    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
         if self.entries is None and isinstance(key, SymValue):
             tx.effects.mutates(self)
             self.late.append([key, value])
@@ -177,7 +178,7 @@ class DictValue(Value):
         else:
             entry[1] = value
 
-    def del_item(self, tx: Trace, key: Value) -> None:
+    def del_item(self, tx: Context, key: Value) -> None:
         entries = self.all_entries(tx)
         hashed = tx.hash_key(key)
         if hashed not in entries:
@@ -185,18 +186,18 @@ class DictValue(Value):
         tx.effects.mutates(self)
         del entries[hashed]
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         return DictIterator(tx, self, "keys")
 
-    def unpack(self, tx: Trace) -> list[Value]:
+    def unpack(self, tx: Context) -> list[Value]:
         return [entry[0] for entry in self.all_entries(tx).values()]
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         if name != "default_factory" or not issubclass(self.cls, collections.defaultdict):
             return None
         return self.factory or Const(None)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_builtin_method(self, name, args, kwargs)
 
 
@@ -225,7 +226,7 @@ class DictView(Value):
             made = type(made)(items)
         return getattr(made, self.kind)()
 
-    def unpack(self, tx: Trace) -> list[Value]:
+    def unpack(self, tx: Context) -> list[Value]:
         entries = list(self.owner.all_entries(tx).values())
         if self.kind == "keys":
             return [key for key, _ in entries]
@@ -233,24 +234,24 @@ class DictView(Value):
             return [tx.force(value) for _, value in entries]
         return [TupleValue([key, value]) for key, value in entries]
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         return DictIterator(tx, self.owner, self.kind)
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         return self.owner.length(tx)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return self.owner.truth(tx)
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         if self.kind == "keys":
             return self.owner.contains(tx, item)
         return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         return ProxyValue(self.owner) if name == "mapping" else None
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if self.kind == "keys" and name in ("isdisjoint",):
             return tx.calls.set_of(self.unpack(tx)).call_method(tx, name, args, kwargs)
         return super().call_method(tx, name, args, kwargs)
@@ -270,7 +271,7 @@ class DictIterator(IteratorValue):
 
     __slots__ = ("_keys", "kind", "owner", "position", "source")
 
-    def __init__(self, tx: Trace, owner: DictValue, kind: str) -> None:
+    def __init__(self, tx: Context, owner: DictValue, kind: str) -> None:
         self.owner = owner
         self.kind = kind
         self.position = 0
@@ -280,7 +281,7 @@ class DictIterator(IteratorValue):
     def python_type(self) -> type:
         return type(iter(getattr(self.owner.cls(), self.kind)()))
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         try:
             key = next(self._keys)
         except StopIteration:
@@ -325,31 +326,31 @@ class ProxyValue(Value):
     def python_type(self) -> type:
         return types.MappingProxyType
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name in _READS:
             return self.mapping.call_method(tx, name, args, kwargs)
         return super().call_method(tx, name, args, kwargs)
 
-    def get_item(self, tx: Trace, key: Value) -> Value:
+    def get_item(self, tx: Context, key: Value) -> Value:
         return self.mapping.get_item(tx, key)
 
-    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
         raise tx.raises(TypeError, "'mappingproxy' object does not support item assignment")
 
-    def del_item(self, tx: Trace, key: Value) -> None:
+    def del_item(self, tx: Context, key: Value) -> None:
         raise tx.raises(TypeError, "'mappingproxy' object does not support item deletion")
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         return self.mapping.contains(tx, item)
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         return self.mapping.length(tx)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return self.mapping.truth(tx)
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         return self.mapping.iterate(tx)
 
-    def unpack(self, tx: Trace) -> list[Value]:
+    def unpack(self, tx: Context) -> list[Value]:
         return self.mapping.unpack(tx)

@@ -10,7 +10,7 @@ from dynamo_capture.values.functions import BuiltinMethod
 from fx_interface.symbols import Expr, Relation
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class SymValue(Value):
@@ -31,19 +31,19 @@ class SymValue(Value):
     def identity(self) -> object:
         return self.expr
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return tx.decide(Relation("!=", self.expr, 0))
 
-    def specialize(self, tx: Trace) -> int:
+    def specialize(self, tx: Context) -> int:
         """The integer of this call, with a guard that it stays this one."""
         return tx.env.specialize(self.expr)
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         if f"int.{name}" in FUNCTIONS:
             return BuiltinMethod(self, name)
         return tx.known(self.specialize(tx)).get_attr(tx, name)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         computed = tx.numbers.method(f"int.{name}", self, args, kwargs)
         if computed is not None:
             return computed

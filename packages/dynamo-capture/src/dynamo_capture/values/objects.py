@@ -12,7 +12,7 @@ from dynamo_capture.values.length_hints import ask_for_hint
 from dynamo_capture.values.special_results import length_from, truth_from
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from dynamo_capture.values.mapping import DictValue
     from fx_interface.source import Source
 
@@ -50,31 +50,31 @@ class ObjectValue(Value):
     def python_type(self) -> type:
         return self.cls
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         return tx.attributes.of_object(self, name)
 
-    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
         tx.attributes.set_object(self, name, value)
 
-    def del_attr(self, tx: Trace, name: str) -> None:
+    def del_attr(self, tx: Context, name: str) -> None:
         tx.attributes.delete_object(self, name)
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_object(self, args, kwargs)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_method_of_object(self, name, args, kwargs)
 
-    def get_item(self, tx: Trace, key: Value) -> Value:
+    def get_item(self, tx: Context, key: Value) -> Value:
         return tx.calls.special(self, "__getitem__", [key])
 
-    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
         tx.calls.special(self, "__setitem__", [key, value])
 
-    def del_item(self, tx: Trace, key: Value) -> None:
+    def del_item(self, tx: Context, key: Value) -> None:
         tx.calls.special(self, "__delitem__", [key])
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         if tx.attributes.withdraws(self, "__contains__"):
             raise tx.raises(TypeError, f"{message_name(self.cls)!r} object is not a container")
         if tx.attributes.has_special(self, "__contains__"):
@@ -95,10 +95,10 @@ class ObjectValue(Value):
             raise tx.raises(TypeError, f"argument of type {message_name(self.cls)!r} is not iterable")
         return parts.contains(tx, item)
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         return length_from(tx, tx.calls.special(self, "__len__", []))
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         if tx.attributes.has_special(self, "__bool__"):
             return truth_from(tx, tx.calls.special(self, "__bool__", []))
         if tx.attributes.has_special(self, "__len__"):
@@ -106,12 +106,12 @@ class ObjectValue(Value):
         tx.attributes.guard_type(self)
         return True
 
-    def items_for_list(self, tx: Trace) -> list[Value]:
+    def items_for_list(self, tx: Context) -> list[Value]:
         iterator = self.iterate(tx)
         ask_for_hint(tx, self, self.cls)
         return iterator.drain(tx)
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         if not tx.attributes.has_special(self, "__iter__"):
             if tx.attributes.has_special(self, "__getitem__"):
                 return IndexIterator(self)
@@ -143,7 +143,7 @@ class ObjectIterator(IteratorValue):
     def identity(self) -> object:
         return self.value.identity()
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         try:
             return self.value.call_method(tx, "__next__", [], {})
         except UserRaise as raised:
@@ -167,7 +167,7 @@ class IndexIterator(IteratorValue):
     def python_type(self) -> type:
         return reversed if self.is_reversed else type(iter(_ByIndex()))
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         position = self.position
         if position is None or position < 0:
             raise IteratorStop

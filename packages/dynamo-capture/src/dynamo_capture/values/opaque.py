@@ -10,7 +10,7 @@ from dynamo_capture.sources import ReferentSource
 from dynamo_capture.values.base import Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -27,7 +27,7 @@ class OpaqueValue(Value):
     def python_type(self) -> type:
         return type(self.real)
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         raise self.unsupported(f"reading the attribute {name!r}")
 
     def unsupported(self, what: str) -> GraphBreak:
@@ -39,12 +39,12 @@ class WeakReference(OpaqueValue):
 
     __slots__ = ()
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         check_no_arguments(args, kwargs)
         assert self.source is not None
         return tx.wrap(self.real(), ReferentSource(self.source))
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
 
@@ -66,9 +66,9 @@ class NewReference(Value):
     def python_type(self) -> type:
         return weakref.ReferenceType
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         check_no_arguments(args, kwargs)
         return self.target
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True

@@ -12,7 +12,7 @@ from dynamo_capture.values.mapping import DictValue
 from dynamo_capture.values.sequences import TupleValue
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -48,20 +48,20 @@ class PartialValue(Value):
     def identity(self) -> object:
         return self if self.real is None else self.real
 
-    def kwargs(self, tx: Trace) -> dict[str, Value]:
+    def kwargs(self, tx: Context) -> dict[str, Value]:
         """The keywords as they are now."""
         return {str(name): tx.force(entry[1]) for name, entry in self.keywords.all_entries(tx).items()}
 
     def python_type(self) -> type:
         return functools.partial
 
-    def call(self, tx: Trace, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.function.call(tx, [*self.args, *args], {**self.kwargs(tx), **kwargs})
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         if name == "func":
             return self.function
         if name == "args":
@@ -71,7 +71,7 @@ class PartialValue(Value):
             return self.keywords
         return self.attrs.get(name)
 
-    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
         if self.source is not None or tx.attributes.in_class(functools.partial, name) is not guards.ABSENT:
             raise self.unsupported(f"setting the attribute {name!r}")
         self.attrs[name] = value

@@ -8,7 +8,7 @@ from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class SymRange(Value):
@@ -23,37 +23,37 @@ class SymRange(Value):
     def python_type(self) -> type:
         return range
 
-    def fixed(self, tx: Trace) -> range:
+    def fixed(self, tx: Context) -> range:
         """The range with its bounds fixed to their values."""
         return range(*(tx.index(bound) for bound in self.bounds))
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         return len(self.fixed(tx))
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         if name in ("start", "stop", "step"):
             return self.bounds[("start", "stop", "step").index(name)]
         return tx.known(self.fixed(tx)).get_attr(tx, name)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.known(self.fixed(tx)).call_method(tx, name, args, kwargs)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return bool(self.fixed(tx))
 
-    def unpack(self, tx: Trace) -> list[Value]:
+    def unpack(self, tx: Context) -> list[Value]:
         return tx.known(self.fixed(tx)).unpack(tx)
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         zero = Const(0)
         if not tx.truth(tx.operators.compare("!=", self.bounds[2], zero)):
             return tx.known(self.fixed(tx)).iterate(tx)  # which raises
         return SymRangeIterator(self, tx.truth(tx.operators.compare(">", self.bounds[2], zero)))
 
-    def get_item(self, tx: Trace, key: Value) -> Value:
+    def get_item(self, tx: Context, key: Value) -> Value:
         return tx.known(self.fixed(tx)).get_item(tx, key)
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         return tx.known(self.fixed(tx)).contains(tx, item)
 
 
@@ -72,14 +72,14 @@ class SymRangeIterator(IteratorValue):
     def python_type(self) -> type:
         return type(iter(range(0)))
 
-    def rest(self, tx: Trace) -> list[Value]:
+    def rest(self, tx: Context) -> list[Value]:
         """The bounds of what is left."""
         start, stop, step = self.owner.bounds
         if self.position:
             start = tx.operators.binary("+", start, tx.operators.binary("*", step, Const(self.position)))
         return [start, stop, step]
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         item, stop, step = self.rest(tx)
         if not tx.truth(tx.operators.compare("<" if self.ascends else ">", item, stop)):
             if isinstance(step, Const) and abs(step.value) == 1:

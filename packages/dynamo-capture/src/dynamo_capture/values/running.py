@@ -17,7 +17,7 @@ from dynamo_capture.values.iterators import ZipIterator
 from dynamo_capture.values.sequences import TupleValue
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -40,7 +40,7 @@ class RunningIterator(IteratorValue):
     def python_type(self) -> type:
         return type(self.real)
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         if self.has_ended:
             raise IteratorStop
         if self.owner is not None and tx.effects.has_changed(self.owner):
@@ -60,14 +60,14 @@ class RunningIterator(IteratorValue):
         tx.effects.draws_from(self)
         return item
 
-    def guard(self, tx: Trace) -> None:
+    def guard(self, tx: Context) -> None:
         """What was read ahead will be there, and where the loop ended, no more than that."""
         if self.has_ended or (self.taken and not self._last_is_guarded(tx)):
             tx.guards.add(ItemsLeft(self.source, self.taken, self.has_ended))
         if self.taken or self.has_ended:
             tx.policy.record_rounds(self.source, self.taken)
 
-    def _last_is_guarded(self, tx: Trace) -> bool:
+    def _last_is_guarded(self, tx: Context) -> bool:
         """Whether some guard reads the last item, and so fails where there is none."""
         last = UpcomingSource(self.source, self.taken - 1)
         return any(source == last for record in tx.guards.records for source in record.sources)
@@ -88,7 +88,7 @@ class RunningEnumerate(IteratorValue):
     def python_type(self) -> type:
         return enumerate
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         tx.effects.draws_from(self)
         with tx.effects.drawn_by_another():
             item = self.inner.next(tx)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class SequenceIterator(IteratorValue):
@@ -31,7 +31,7 @@ class SequenceIterator(IteratorValue):
     def python_type(self) -> type:
         return self.kind
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         position = self.position
         if position >= len(self.items):
             self.has_ended = True

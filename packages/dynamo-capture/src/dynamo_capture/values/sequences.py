@@ -21,7 +21,7 @@ from dynamo_capture.values.slices import SliceValue
 from fx_interface.source import ItemSource
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -41,20 +41,20 @@ class SequenceValue(Value):
     def python_type(self) -> type:
         return self.cls
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         return len(self.items)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return bool(self.items)
 
-    def item(self, tx: Trace, index: int) -> Value:
+    def item(self, tx: Context, index: int) -> Value:
         """The item at a valid index."""
         return tx.force(self.items[index])
 
-    def unpack(self, tx: Trace) -> list[Value]:
+    def unpack(self, tx: Context) -> list[Value]:
         return [tx.force(item) for item in self.items]
 
-    def get_item(self, tx: Trace, key: Value) -> Value:
+    def get_item(self, tx: Context, key: Value) -> Value:
         if isinstance(key, SliceValue):
             return self.slice_of(tx, key.as_slice(tx))
         index = tx.index(key)
@@ -71,14 +71,14 @@ class SequenceValue(Value):
             raise tx.raises(TypeError, text) from None
         return tx.force(found)
 
-    def slice_of(self, tx: Trace, window: slice) -> Value:
+    def slice_of(self, tx: Context, window: slice) -> Value:
         """``x[a:b:c]``."""
         raise NotImplementedError
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         return any(tx.operators.equal_or_same(tx.force(part), item) for part in self.items)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_builtin_method(self, name, args, kwargs)
 
 
@@ -126,11 +126,11 @@ class TupleValue(SequenceValue):
             return torch.Size(values)
         raise NotConstant(self)
 
-    def slice_of(self, tx: Trace, window: slice) -> Value:
+    def slice_of(self, tx: Context, window: slice) -> Value:
         items = tx.fold(lambda: self.items[window])
         return TupleValue(items, torch.Size if self.cls is torch.Size else tuple)
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         return SequenceIterator(self.items, type(iter(())), self)
 
 
@@ -162,7 +162,7 @@ class ListValue(SequenceValue):
     def __repr__(self) -> str:
         return f"ListValue({self._items if self._unread is None else self.source})"
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         return Const(self.maxlen) if name == "maxlen" and self.cls is collections.deque else None
 
     @property
@@ -190,7 +190,7 @@ class ListValue(SequenceValue):
         assert self.source is not None
         return Lazy(self.real[index], ItemSource(self.source, index))
 
-    def append(self, tx: Trace, items: list[Value]) -> None:
+    def append(self, tx: Context, items: list[Value]) -> None:
         """Put items at the end."""
         tx.effects.mutates(self)
         if self._unread is not None:
@@ -206,7 +206,7 @@ class ListValue(SequenceValue):
         made.trim()
         return made
 
-    def extend(self, tx: Trace, source: Value) -> None:
+    def extend(self, tx: Context, source: Value) -> None:
         """Take in the items of any iterable; those of an iterator one by one, since it may look at the list."""
         if isinstance(source, IteratorValue):
             tx.effects.mutates(self)
@@ -225,27 +225,27 @@ class ListValue(SequenceValue):
     def identity(self) -> object:
         return self
 
-    def slice_of(self, tx: Trace, window: slice) -> Value:
+    def slice_of(self, tx: Context, window: slice) -> Value:
         self._check_index(tx, window)
         return ListValue(tx.fold(lambda: self.items[window]))
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         return ListIterator(self) if self.cls is list else SequenceIterator(self.items, _DEQUE_ITERATOR, self)
 
-    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
         index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
         tx.effects.mutates(self)
         self._check_index(tx, index)
         items: Any = self.items
         tx.fold(lambda: items.__setitem__(index, value.unpack(tx) if isinstance(index, slice) else value))
 
-    def del_item(self, tx: Trace, key: Value) -> None:
+    def del_item(self, tx: Context, key: Value) -> None:
         index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
         tx.effects.mutates(self)
         self._check_index(tx, index)
         tx.fold(lambda: self.items.__delitem__(index))
 
-    def _check_index(self, tx: Trace, index: Any) -> None:
+    def _check_index(self, tx: Context, index: Any) -> None:
         """What a deque does not take."""
         if self.cls is not collections.deque:
             return
@@ -271,7 +271,7 @@ class ListIterator(IteratorValue):
     def python_type(self) -> type:
         return type(iter([]))
 
-    def next(self, tx: Trace) -> Value:
+    def next(self, tx: Context) -> Value:
         position = self.position
         found = self.owner.read_ahead(position)
         if found is None:

@@ -16,7 +16,7 @@ from dynamo_capture.values.constant import Const
 from dynamo_capture.values.sequence_iterator import SequenceIterator
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -49,26 +49,26 @@ class SetValue(Value):
             raise NotConstant(self)
         return frozenset(item.as_constant() for item in self.items.values())
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         return len(self.items)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return bool(self.items)
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         return tx.hash_key(item) in self.items
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         return SequenceIterator(self.unpack(tx), type(iter(set())), self)
 
-    def unpack(self, tx: Trace) -> list[Value]:
+    def unpack(self, tx: Context) -> list[Value]:
         if self.table(tx) is None:
             raise GraphBreak("CAP213", "the order of a set that was changed is asked for")
         if self.order is self.real:
             return list(self.items.values())
         return [self.items[key] for key in self.order]
 
-    def table(self, tx: Trace) -> Any:
+    def table(self, tx: Context) -> Any:
         """``order``, with a guard where it is an existing set's; None if it is not known."""
         if self.real is not None and self.order is self.real and not self._order_guarded:
             assert self.source is not None
@@ -77,19 +77,19 @@ class SetValue(Value):
                 tx.guards.add(SetOrder(self.source, tuple(self.real), where=tx.where()))
         return self.order
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.calls.call_builtin_method(self, name, args, kwargs)
 
     # Changes.
 
-    def _changes(self, tx: Trace) -> None:
+    def _changes(self, tx: Context) -> None:
         tx.effects.mutates(self)
         self.table(tx)
         if self.order is not None and self.order is self.real:
             copied = set(self.order)
             self.order = copied if list(copied) == list(self.order) else None
 
-    def add(self, tx: Trace, value: Value) -> None:
+    def add(self, tx: Context, value: Value) -> None:
         """``s.add(value)``."""
         self._changes(tx)
         key = tx.hash_key(value)
@@ -97,14 +97,14 @@ class SetValue(Value):
         if self.order is not None:
             self.order.add(key)
 
-    def discard(self, tx: Trace, key: Any) -> None:
+    def discard(self, tx: Context, key: Any) -> None:
         """``s.discard(...)`` of the member with this key."""
         self._changes(tx)
         self.items.pop(key, None)
         if self.order is not None:
             self.order.discard(key)
 
-    def pop(self, tx: Trace) -> Value:
+    def pop(self, tx: Context) -> Value:
         """``s.pop()``: which member comes out depends on the table."""
         if not self.items:
             raise tx.raises(KeyError, "pop from an empty set")
@@ -115,13 +115,13 @@ class SetValue(Value):
             return self.items.pop(next(iter(self.items)))
         return self.items.pop(self.order.pop())
 
-    def clear(self, tx: Trace) -> None:
+    def clear(self, tx: Context) -> None:
         """``s.clear()``."""
         self._changes(tx)
         self.items.clear()
         self.order = set()
 
-    def combined(self, tx: Trace, operation: Callable[[Any, Any], Any], other: SetValue) -> SetValue:
+    def combined(self, tx: Context, operation: Callable[[Any, Any], Any], other: SetValue) -> SetValue:
         """``self | other`` and so on: a new set of this one's class."""
         mine, theirs = self.table(tx), other.table(tx)
         if mine is None or theirs is None:
@@ -130,7 +130,7 @@ class SetValue(Value):
         known = {**other.items, **self.items}
         return SetValue({key: known[key] for key in order}, self.cls, order=set(order))
 
-    def update_with(self, tx: Trace, operation: Callable[[Any, Any], Any], other: SetValue) -> None:
+    def update_with(self, tx: Context, operation: Callable[[Any, Any], Any], other: SetValue) -> None:
         """``self |= other`` and so on."""
         theirs = other.table(tx)
         self._changes(tx)

@@ -10,7 +10,7 @@ from dynamo_capture.values.number import SymValue
 from fx_interface.symbols import Expr
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class SliceValue(Value):
@@ -28,14 +28,14 @@ class SliceValue(Value):
     def as_constant(self) -> Any:
         return slice(*(bound.as_constant() for bound in self.bounds))
 
-    def as_slice(self, tx: Trace) -> slice:
+    def as_slice(self, tx: Context) -> slice:
         """The slice with symbolic bounds fixed to their value."""
         return slice(*(tx.index(bound) if not _is_none(bound) else None for bound in self.bounds))
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         return dict(zip(("start", "stop", "step"), self.bounds, strict=True)).get(name)
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True
 
 

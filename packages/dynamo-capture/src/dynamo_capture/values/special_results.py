@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.values.base import Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class _Sized:
@@ -20,13 +20,13 @@ class _Sized:
         return self.size  # type: ignore[no-any-return]
 
 
-def length_from(tx: Trace, answer: Value) -> int:
+def length_from(tx: Context, answer: Value) -> int:
     """``len`` of what has answered ``answer``."""
     found = tx.index(answer)
     return tx.fold(lambda: len(_Sized(found)))
 
 
-def truth_from(tx: Trace, answer: Value) -> bool:
+def truth_from(tx: Context, answer: Value) -> bool:
     """``bool`` of what has answered ``answer``."""
     if answer.python_type() is not bool:
         kind = answer.python_type().__name__

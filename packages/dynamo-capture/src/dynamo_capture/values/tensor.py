@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from torch.fx import Node
 
     from dynamo_capture.formulas import Formula
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 PLAIN_CLASSES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
@@ -101,28 +101,28 @@ class TensorValue(Value):
     def python_type(self) -> type:
         return self.meta.cls
 
-    def get_attr(self, tx: Trace, name: str) -> Value:
+    def get_attr(self, tx: Context, name: str) -> Value:
         return tx.tensors.get_attr(self, name)
 
-    def set_attr(self, tx: Trace, name: str, value: Value) -> None:
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
         tx.tensors.set_attr(self, name, value)
 
-    def call_method(self, tx: Trace, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.tensors.call_method(self, name, args, kwargs)
 
-    def get_item(self, tx: Trace, key: Value) -> Value:
+    def get_item(self, tx: Context, key: Value) -> Value:
         return tx.tensors.get_item(self, key)
 
-    def set_item(self, tx: Trace, key: Value, value: Value) -> None:
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
         tx.tensors.set_item(self, key, value)
 
-    def contains(self, tx: Trace, item: Value) -> bool:
+    def contains(self, tx: Context, item: Value) -> bool:
         answer = tx.tensors.by_override(operator.contains, [self, item])
         if answer is not None:
             return tx.truth(answer)
         raise GraphBreak("CAP201", "`in` on a tensor compares its content")
 
-    def length(self, tx: Trace) -> int:
+    def length(self, tx: Context) -> int:
         rely_on(tx, "__len__")
         tx.tensors.check_special(self, "__len__")
         answer = tx.tensors.by_override(len, [self])
@@ -134,7 +134,7 @@ class TensorValue(Value):
         size = sizes[0]
         return tx.env.specialize(size) if isinstance(size, Expr) else size
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         rely_on(tx, "__bool__")
         tx.tensors.check_special(self, "__bool__")
         answer = tx.tensors.by_override(bool, [self])
@@ -146,7 +146,7 @@ class TensorValue(Value):
             raise tx.raises(RuntimeError, f"Boolean value of Tensor with {many} is ambiguous")
         return tx.truth(tx.tensors.number(self, "the truth of a tensor depends on its content"))
 
-    def iterate(self, tx: Trace) -> IteratorValue:
+    def iterate(self, tx: Context) -> IteratorValue:
         from dynamo_capture.values.constant import Const
 
         rely_on(tx, "__iter__")

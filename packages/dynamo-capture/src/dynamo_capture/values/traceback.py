@@ -14,7 +14,7 @@ from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
 
 if TYPE_CHECKING:
-    from dynamo_capture.trace import Trace
+    from dynamo_capture.values.base import Context
 
 
 class TracebackValue(Value):
@@ -35,7 +35,7 @@ class TracebackValue(Value):
     def python_type(self) -> type:
         return types.TracebackType
 
-    def own_attribute(self, tx: Trace, name: str) -> Value | None:
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
         match name:
             case "tb_next":
                 return self.following
@@ -47,5 +47,5 @@ class TracebackValue(Value):
                 raise GraphBreak("CAP234", "the frame of a traceback is asked for", as_written=True)
         return None
 
-    def truth(self, tx: Trace) -> bool:
+    def truth(self, tx: Context) -> bool:
         return True

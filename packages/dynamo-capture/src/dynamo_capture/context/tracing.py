@@ -1,0 +1,168 @@
+"""The context of one capture: its services and the questions that values ask each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Protocol, TypeVar
+
+from dynamo_capture.asking import Asking
+from dynamo_capture.bytecode.resume_code import ResumeCodes
+from dynamo_capture.context.semantics import Arrays, Attributes, Calls, Numbers, Operators, Tensors
+from dynamo_capture.context.state import AttributeDicts, Draws, Effects, Inliner, Wrapping
+from dynamo_capture.errors import UserRaise
+from dynamo_capture.facts import Facts
+from dynamo_capture.guarding import GuardLog
+from dynamo_capture.output import GraphOutput
+from dynamo_capture.outside import Outside
+from dynamo_capture.policy import Policy
+from dynamo_capture.shapes import Inference
+from fx_interface.errors import UserLocation
+from fx_interface.source import Source
+from fx_interface.symbols import Expr, Relation, ShapeEnv
+
+V = TypeVar("V")
+T = TypeVar("T")
+
+
+class Tracing(Protocol[V]):
+    """One capture, as seen from values, opcodes and handlers. Errors: ``UserRaise`` where the program raises,
+    ``GraphBreak`` where the translator cannot follow."""
+
+    asking: Asking
+    env: ShapeEnv
+    facts: Facts
+    guards: GuardLog
+    inference: Inference
+    outside: Outside
+    output: GraphOutput
+    policy: Policy
+    resumes: ResumeCodes
+    takes_in: Callable[[Any], bool]
+    """Whether an optimized function that is called has the options of this trace, so that it is traced into."""
+    frames: list[Any]
+    """Frames that are being interpreted, innermost last."""
+    generators: list[Any]
+    running: list[Any]
+    blocks: list[Any]
+    """Blocks of modes that the trace has entered."""
+    entry: dict[Callable[..., Any], Any]
+    """What torch's switches stood at where the graph begins."""
+    keyed: dict[int, V]
+    weakly_referenced: set[Source]
+    size_bindings: list[tuple[Any, Source]]
+    packed_strides: list[tuple[Expr, Source]]
+    """Strides of inputs that are to be products of sizes in each call."""
+    stop: Any
+    """Where in called functions the graph ends, if it ends there."""
+    runs: int
+    steps: int
+
+    @property
+    def arrays(self) -> Arrays[V]:
+        """Arrays of numpy."""
+
+    @property
+    def attribute_dicts(self) -> AttributeDicts:
+        """Dictionaries of attributes that the program holds itself."""
+
+    @property
+    def attributes(self) -> Attributes[V]:
+        """Attributes of values."""
+
+    @property
+    def calls(self) -> Calls[V]:
+        """Calls of what is known."""
+
+    @property
+    def draws(self) -> Draws[V]:
+        """Random numbers."""
+
+    @property
+    def effects(self) -> Effects[V]:
+        """Side effects."""
+
+    @property
+    def inliner(self) -> Inliner[V]:
+        """Functions that are traced into."""
+
+    @property
+    def numbers(self) -> Numbers[V]:
+        """Numbers computed when the code runs."""
+
+    @property
+    def operators(self) -> Operators[V]:
+        """Python's operators."""
+
+    @property
+    def tensors(self) -> Tensors[V]:
+        """Operations on tensors."""
+
+    @property
+    def wrapping(self) -> Wrapping[V]:
+        """Values of existing objects."""
+
+    def wrap(self, real: Any, source: Source) -> V:
+        """An existing object as a value."""
+
+    def where(self) -> UserLocation | None:
+        """The line that is being traced, of the innermost frame."""
+
+    def known(self, value: Any) -> V:
+        """The value of an object that needs no guard: constants as they are, others by reference."""
+
+    def force(self, value: V) -> V:
+        """The value behind a lazily read item."""
+
+    def constant(self, value: V) -> Any:
+        """The Python object of a constant; a graph break where it is not known."""
+
+    def is_constant(self, value: V) -> bool:
+        """Whether the value is known, without a number that is left open."""
+
+    def fold(self, compute: Callable[[], T]) -> T:
+        """Run Python on constants; what it raises, the program raises."""
+
+    def truth(self, value: V) -> bool:
+        """``bool(value)``."""
+
+    def index(self, value: V) -> Any:
+        """An integer (or a constant slice) as used for indexing; a symbolic one is fixed."""
+
+    def integer(self, value: V) -> int:
+        """An integer, where nothing else will do."""
+
+    def hash_key(self, value: V) -> Any:
+        """A hashable Python object that stands for a dictionary key."""
+
+    def decide(self, relation: Relation) -> bool:
+        """A question about sizes, answered for this compilation."""
+
+    def raises(self, cls: type[BaseException], *args: Any) -> UserRaise:
+        """The signal that the program raises ``cls(*args)``."""
+
+    def undefined(self, name: str, text: str) -> UserRaise:
+        """The signal that the program reads a name that nothing is bound to."""
+
+    def attribute(self, owner: V, name: str) -> V:
+        """``owner.name``; an AttributeError says, if it does not yet, which of what."""
+
+    def exception(self, error: BaseException) -> Any:
+        """A real exception as a value."""
+
+    def put_in_context(self, raised: V) -> None:
+        """What is raised while another exception is handled has that as its ``__context__``."""
+
+    def handled(self) -> V | None:
+        """The exception that is being handled, in the innermost frame that handles one."""
+
+    def guard_absent(self, source: Source | None, key: Any) -> None:
+        """A dict lacks ``key``."""
+
+    def guard_present(self, source: Source | None, key: Any) -> None:
+        """A dict has ``key``."""
+
+    def guard_keys(self, source: Source, real: dict[Any, Any]) -> None:
+        """A dict's keys stay the same."""
+
+    def guard_length(self, source: Source, real: Any) -> None:
+        """A container's length stays the same."""
