@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dynamo_capture.values import Const, IdentityKey, is_opaque, is_plain_key
+from dynamo_capture.known_objects import is_plain_key
+from dynamo_capture.values import Const, IdentityKey, is_opaque
 
 
 @pytest.mark.parametrize("key", ["a", 1, 1.5, None, b"b", (1, ("a", None)), int])
