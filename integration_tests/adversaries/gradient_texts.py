@@ -25,7 +25,7 @@ def plain(value):
     """A gradient without its layout, which a compiled backward chooses."""
     if isinstance(value, (list, tuple)):
         return [plain(part) for part in value]
-    return value.contiguous().clone() if isinstance(value, torch.Tensor) else value
+    return value.clone(memory_format=torch.contiguous_format) if isinstance(value, torch.Tensor) else value
 
 
 def total(value):

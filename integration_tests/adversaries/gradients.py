@@ -74,7 +74,7 @@ _FUNCTIONS = (
     "Counting.apply({a}, SEEN)",
     "Writing.apply({a}.clone()) * 1",
     "Two.apply({a})[0]",
-    "checkpoint(lambda t: t.sin() * t, {a}, use_reentrant=False)",
+    "checkpoint(lambda t: t.sigmoid() * t, {a}, use_reentrant=False)",
     "MODULE({a})",
 )
 
@@ -183,11 +183,13 @@ class _Body:
                 self.add(f"{made} = {self.some()}.clone()")
                 self.add(f"{made}[0].mul_({random.choice(['2', self.some() + '[0]'])})")
                 self.names.append(made)
+            case 5 | 6 if self.written:
+                return  # a backward of one result is refused where another one of its group needs what was written to
             case 5:
                 loss, made = self.some(), self.name()
                 self.add(f"{made} = torch.zeros_like(x)")
                 self.add(f"if {loss}.requires_grad and x.requires_grad:")
-                kept = random.choice(("retain_graph", "retain_graph", "create_graph"))
+                kept = random.choice(("retain_graph", "create_graph")) if self.twice else "retain_graph"
                 found = f"torch.autograd.grad({loss}.sum(), x, {kept}=True, allow_unused=True)[0]"
                 self.add(f"found = {found}", 1)
                 self.add(f"{made} = {made} if found is None else found.contiguous()", 1)
@@ -294,12 +296,12 @@ def _tensor(random: Random, rows: int, values: tuple[str, ...]) -> str:
     )
 
 
-_NEAR = (1e-5, 1e-5)  # gradients may be added in another order
+_NEAR = (1e-5, 1e-4)  # gradients may be added in another order
 _COMMON = frozenset({"grad version", "lines"})  # a captured backward has no lines of its own
 _ORDER = _COMMON | {"order", "nodes", "saved", "version", "own version", "refused backward"}
 COMPARING = Comparing(
     {"eager": _COMMON, "aot_eager": _ORDER, "inductor": _ORDER},
-    {"aot_eager": _NEAR, "inductor": (1e-4, 1e-5)},
+    {"aot_eager": _NEAR, "inductor": (1e-4, 1e-4)},
     ("[AOT301]", "[AOT303]", "which may come of the results that have no gradient"),
 )
 """What docs/soundness.md gives up of gradients: under backends that compile ahead of time the order of hooks, versions

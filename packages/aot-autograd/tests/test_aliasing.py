@@ -158,3 +158,13 @@ def test_two_objects_of_one_memory_are_told_apart_by_autograd(
         assert results[0].data_ptr() == results[1].data_ptr()
         results[asked].requires_grad_()
         assert [result.requires_grad for result in results] == [asked == 0, asked == 1]
+
+
+def test_a_copy_of_what_was_written_to_a_part_of_a_memory_has_a_memory_of_its_own(compiled: Any) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        x.logical_not_()
+        return x.clone()
+
+    x = torch.arange(100, dtype=torch.int32)[3:7]
+    result = compiled(function)(x)
+    assert (result.tolist(), result.storage_offset(), result.untyped_storage().nbytes()) == ([0] * 4, 0, 16)

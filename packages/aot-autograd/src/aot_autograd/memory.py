@@ -78,7 +78,7 @@ def write(trace: Trace, op: OpOverload, tensor: Any, new: Value) -> None:
 def _fit(recorder: Recorder, old: Value, new: Value) -> Value:
     """``new`` with the dtype, device and sizes of ``old``, in any layout."""
     if new.spec.dtype is not old.spec.dtype or new.spec.device != old.spec.device:
-        return recorder.call(aten.copy.default, (old, new))
+        return _copied(recorder, old, new)
     if new.spec.sizes != old.spec.sizes:
         return recorder.call(aten.expand.default, (new, list(old.spec.sizes)))
     return new
@@ -88,7 +88,18 @@ def conform(recorder: Recorder, old: Value, new: Value) -> Value:
     """``new`` with the dtype, device, sizes and strides of ``old``."""
     if new.spec is old.spec:
         return new
-    return recorder.call(aten.copy.default, (old, new))
+    return _copied(recorder, old, new)
+
+
+def _copied(recorder: Recorder, old: Value, new: Value) -> Value:
+    """A copy of ``new`` in the form of ``old``. Torch's ``copy`` makes one of all the memory that ``old`` is a part of,
+    and shows a part of that."""
+    if not old.spec.is_contiguous:
+        return recorder.call(aten.copy.default, (old, new))
+    if new.spec.sizes != old.spec.sizes:
+        new = recorder.call(aten.expand.default, (new, list(old.spec.sizes)))
+    form = {"dtype": old.spec.dtype, "device": old.spec.device, "memory_format": torch.contiguous_format}
+    return recorder.call(aten._to_copy.default, (new,), form)
 
 
 def _check_sizes(op: OpOverload, old: TensorSpec, new: TensorSpec, base: TensorSpec, env: ShapeEnv) -> None:
