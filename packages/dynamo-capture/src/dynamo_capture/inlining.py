@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import guards
 from dynamo_capture.attributes.lookup import LIBRARIES
 from dynamo_capture.errors import GraphBreak
-from dynamo_capture.frame import Frame, GeneratorValue, GlobalsScope, Return, scope_source
+from dynamo_capture.frame import Frame, Return
+from dynamo_capture.generator_values import GeneratorValue
+from dynamo_capture.globals_scope import GlobalsScope, scope_source
 from dynamo_capture.parameters import Parameters
 from dynamo_capture.prepared import prepare
 from dynamo_capture.sources import known_object

@@ -62,7 +62,8 @@ from fx_interface.symbols import Expr, Relation, ShapeEnv
 if TYPE_CHECKING:
     from dynamo_capture.break_positions import Stop
     from dynamo_capture.calls.modes import Block, Switches
-    from dynamo_capture.frame import Frame, GeneratorValue
+    from dynamo_capture.frame import Frame
+    from dynamo_capture.generator_values import GeneratorValue
     from dynamo_capture.policy import Policy
 
 T = TypeVar("T")

@@ -8,7 +8,8 @@ import dynamo_capture.optimizer  # noqa: F401  # all of the translator, in the o
 from dynamo_capture.bytecode import decode
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.codegen.variables import variables_at_break
-from dynamo_capture.frame import Frame, GlobalsScope
+from dynamo_capture.frame import Frame
+from dynamo_capture.globals_scope import GlobalsScope
 from dynamo_capture.prepared import prepare
 from dynamo_capture.values import CellValue, Const, TupleValue
 from fx_interface.source import LocalSource

@@ -29,7 +29,7 @@ from dynamo_capture.codegen.replay import replay, replay_content, visit_effects
 from dynamo_capture.codegen.second_run import second_run
 from dynamo_capture.codegen.variables import variables_at_break
 from dynamo_capture.errors import GraphBreak, UserRaise
-from dynamo_capture.frame import GeneratorValue
+from dynamo_capture.generator_values import GeneratorValue
 from dynamo_capture.hook import RegionFunction
 from dynamo_capture.sources import NUMBERS, ComputedSource, computing
 from dynamo_capture.values import CellValue, Value

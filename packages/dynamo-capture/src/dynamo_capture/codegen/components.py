@@ -9,7 +9,7 @@ from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, Inferenc
 from dynamo_capture.calls.parts import PartBlock
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.errors import GraphBreak
-from dynamo_capture.frame import GeneratorValue
+from dynamo_capture.generator_values import GeneratorValue
 from dynamo_capture.values import (
     BuiltinMethod,
     CallIterator,

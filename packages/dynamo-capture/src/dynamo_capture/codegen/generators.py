@@ -11,7 +11,7 @@ from dynamo_capture.errors import GraphBreak
 from dynamo_capture.values import FunctionValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.frame import GeneratorValue
+    from dynamo_capture.generator_values import GeneratorValue
 
 
 def remade(value: GeneratorValue, resumes: ResumeCodes) -> list[Value]:

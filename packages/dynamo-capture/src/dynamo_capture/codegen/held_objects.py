@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dynamo_capture.frame import GeneratorValue
+from dynamo_capture.generator_values import GeneratorValue
 from dynamo_capture.prepared import prepare
 from dynamo_capture.values import (
     CellValue,

@@ -9,7 +9,7 @@ from typing import Any
 from dynamo_capture import runtime, runtime_iterators
 from dynamo_capture.codegen.generators import remade
 from dynamo_capture.codegen.reconstruct import Reconstruction, makes
-from dynamo_capture.frame import GeneratorValue
+from dynamo_capture.generator_values import GeneratorValue
 from dynamo_capture.values import (
     CallIterator,
     Const,

@@ -14,7 +14,7 @@ from dynamo_capture.values import Const, DictValue, ListValue, SetValue, TupleVa
 if TYPE_CHECKING:
     from dynamo_capture.codegen.collect import Collector
     from dynamo_capture.codegen.reconstruct import Reconstruction
-    from dynamo_capture.frame import GlobalsScope
+    from dynamo_capture.globals_scope import GlobalsScope
     from dynamo_capture.trace import Trace
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.errors import UserRaise
-from dynamo_capture.frame import GeneratorValue, Return, Yield
+from dynamo_capture.frame import Return, Yield
+from dynamo_capture.generator_values import GeneratorValue
 from dynamo_capture.opcodes.assuming import assumed
 from dynamo_capture.opcodes.operating import tested
 from dynamo_capture.opcodes.registry import opcode

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.values import Const, IteratorValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.frame import GeneratorValue
+    from dynamo_capture.generator_values import GeneratorValue
     from dynamo_capture.values.base import Context
 
 
