@@ -1,5 +1,8 @@
 """A compiler for PyTorch programs: ``fxstack.compile(model)``."""
 
+from fxstack import shadowed  # noqa: F401  (before all others: it looks whether they are what they should be)
+
+# isort: split
 import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
 from dynamo_capture import (
     allow_in_graph,
