@@ -82,10 +82,11 @@ _FUNCTIONS = (
 class _Body:
     """Lines of one program, and the names of its tensors."""
 
-    def __init__(self, random: Random, hooks: tuple[str, ...], twice: bool) -> None:
+    def __init__(self, random: Random, hooks: tuple[str, ...], after: str) -> None:
         self.random = random
         self.hooks = hooks
-        self.twice = twice
+        self.twice = "create_graph" in after
+        self.chooses = "autograd.grad(" in after
         self.written = False
         self.of_functions: set[str] = set()
         self.lines: list[str] = []
@@ -133,6 +134,8 @@ class _Body:
         kind = random.choice(self.hooks)
         if "grad_fn" in kind and tensor in self.of_functions:
             return  # the node of a function with a derivative of its own, which a graph calls in another way
+        if self.chooses and "multi" in kind and "'any'" not in kind:
+            return  # torch refuses to be asked about leaves, in whichever of their hooks comes first
         if "'any'" in kind and self.written:
             return  # torch crashes if a leaf of which there is a view was written to
         line = kind.format(
@@ -251,7 +254,7 @@ _MODULE_HOOKS = (
 def draw(random: Random, hooks: tuple[str, ...] = HOOKS, first: str = "") -> str:
     """The text of one program, which may register ``hooks``, with ``first`` as its first statement."""
     after = random.choice(AFTERS)
-    body = _Body(random, hooks, "create_graph" in after)
+    body = _Body(random, hooks, after)
     if first:
         body.add(first)
     for _ in range(random.randint(2, 9)):
