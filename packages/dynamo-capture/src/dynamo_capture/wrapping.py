@@ -197,6 +197,10 @@ class Wrapping:
             return self.remember(real, _tuple(tx, real, source))
         if issubclass(cls, weakref.ProxyTypes):
             raise GraphBreak("CAP214", f"{source} stands for another object, which it refers to weakly")
+        if issubclass(cls, weakref.finalize):
+            raise GraphBreak(
+                "CAP214", f"{source} is a finalizer, one of a table that the compiler's own are in"
+            )
         if issubclass(cls, threading.local):
             raise GraphBreak("CAP214", f"{source} is local to threads")
         if issubclass(cls, collections.defaultdict):

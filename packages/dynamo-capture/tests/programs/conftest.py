@@ -177,8 +177,9 @@ def recorder():
 
 
 @pytest.fixture
-def as_in_eager():
-    """Runs a program's text eagerly and captured, each in a module of its own, and compares all that can be seen.
+def as_in_eager(caplog):
+    """Runs a program's text eagerly and captured, each in a module of its own, and compares all that can be seen. The
+    compiler must report no mistake of its own.
 
     The text defines ``program``, ``CALLS`` (functions that make the arguments of each call) and perhaps ``WATCHED``.
     """
@@ -199,5 +200,7 @@ def as_in_eager():
             expected = observe(plain.program, *one(), also=watched[0], lines_of=name)
             actual = observe(captured, *two(), also=watched[1], lines_of=name)
             assert not differences(expected, actual)
+        told = [(record.levelno, record.getMessage()) for record in caplog.records]
+        assert not [text for level, text in told if level >= logging.ERROR or "CAP410" in text]
 
     return run

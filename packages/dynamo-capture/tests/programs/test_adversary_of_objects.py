@@ -358,6 +358,33 @@ CALLS = [
 def program(t, k):
     return t * 2, type(k)
 """,
+    "operators in place give the object": """
+class L(list): pass
+class S(set): pass
+class D(dict): pass
+def program(x):
+    l, s, d = made = L([1]), S([1]), D(a=1)
+    l += l
+    l *= 2
+    s |= {3}
+    s -= s
+    d |= {3: 4}
+    return l is made[0], s is made[1], d is made[2], made, type(l), type(d), x + 1
+""",
+    "finalizers": """
+import weakref
+class K: pass
+def program(x):
+    k = K()
+    end = weakref.finalize(k, LOG.append, "end")
+    end.atexit = False
+    y = x + 1
+    LOG.append(end.alive)
+    del k
+    LOG.append((end.alive, end.peek()))
+    other = weakref.finalize(LOG.append, LOG.append, "other")
+    return other(), other.alive, other(), y
+""",
     "groups that are raised again keep their line": """
 def where(error):
     return [entry.lineno for entry in traceback.extract_tb(error.__traceback__)]

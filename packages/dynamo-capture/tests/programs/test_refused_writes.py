@@ -106,3 +106,16 @@ def test_a_view_of_a_leaf_behind_a_write_that_autograd_notes():
             leaf = X.clone().requires_grad_(trained)
             outcomes.append(observe(function, leaf * 1, leaf[1:], [], lines_of=__file__))
         assert not differences(*outcomes)
+
+
+def test_a_view_of_a_leaf_behind_a_write_to_a_view_of_a_tensor_without_history():
+    def f(x, y, log):
+        y.lerp_(x, 0.5)
+        log.append(1)
+        x.mT.exp_()
+
+    run = optimize(as_it_is)(f)
+    outcomes = [
+        observe(g, X.clone().requires_grad_(), X.clone()[:2], [], lines_of=__file__) for g in (f, run)
+    ]
+    assert not differences(*outcomes)

@@ -70,6 +70,8 @@ def _is_own(node: Node) -> bool:
     target = node.target
     if node.op != "call_function":
         return node.op != "call_module"
+    if target is getattr:  # of a tensor: ``x.mT``
+        return True
     if isinstance(target, OpOverload):
         return target.namespace in _ATEN
     known = isinstance(target, (FunctionType, BuiltinFunctionType, MethodDescriptorType))

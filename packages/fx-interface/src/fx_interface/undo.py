@@ -132,14 +132,17 @@ def _may_be_refused(written: Sequence[torch.Tensor], tensors: Sequence[torch.Ten
 
 
 def _are_noted_and_refused(written: Sequence[torch.Tensor], tensors: Sequence[torch.Tensor]) -> bool:
-    """Whether autograd notes a write to one tensor, and torch may refuse one to another."""
+    """Whether autograd notes a write to one tensor, for good, and torch may refuse one to another."""
     if len(written) < 2 or not torch.is_grad_enabled():
         return False
     if any(tensor.layout is not torch.strided for tensor in tensors):
         return False
     counts = Counter(tensor.untyped_storage()._cdata for tensor in tensors)
     leaves = [_is_leaf_or_its_view(tensor) for tensor in written]
-    noted = any(tensor.requires_grad and not leaf for tensor, leaf in zip(written, leaves, strict=True))
+    noted = any(
+        (tensor.requires_grad or tensor._is_view()) and not leaf
+        for tensor, leaf in zip(written, leaves, strict=True)
+    )
     return noted and (any(leaves) or any(_overlaps(tensor, counts) for tensor in written))
 
 
