@@ -107,9 +107,7 @@ class Operators:
         if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
             if not isinstance(lhs, (TensorValue, ListValue)) and row.plain is not None:
                 row = BINARY[row.plain]
-            for operand in (lhs, rhs):
-                if issubclass(operand.python_type(), tuple) and operand.python_type() is not tuple:
-                    raise GraphBreak("CAP210", f"{symbol} between a tensor and {operand.describe()}")
+            _check_named(symbol, lhs, rhs)
             if not (isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue)):
                 return self._tx.tensors.call_function(row.function, [lhs, rhs], {})
         if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
@@ -329,6 +327,7 @@ class Operators:
                 raise GraphBreak("CAP210", f"{symbol} between a tensor and {other.describe()}")
             if symbol in ("==", "!=") and _is_no_operand(other):
                 return boolean(symbol == "!=")
+            _check_named(symbol, lhs, rhs)
             return tx.tensors.call_function(function, [lhs, rhs], {})
         if isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue):
             return self._compare_objects(symbol, lhs, rhs, left, right)
@@ -444,6 +443,14 @@ class Operators:
     def is_(self, lhs: Value, rhs: Value) -> Value:
         """``lhs is rhs`` as a value."""
         return TRUE if self.same(lhs, rhs) else FALSE
+
+
+def _check_named(symbol: str, *operands: Value) -> None:
+    """End the graph where torch is given a container of another class than Python's: its refusal names the class."""
+    for operand in operands:
+        cls = operand.python_type()
+        if issubclass(cls, (tuple, list, dict, set)) and cls not in (tuple, list, dict, set):
+            raise GraphBreak("CAP210", f"{symbol} between a tensor and {operand.describe()}")
 
 
 def _joined(items: list[Value], *operands: Value) -> TupleValue:

@@ -302,6 +302,7 @@ def program(x):
     made = caught(operator.ior, B(), None), {1}.__ior__(None), {1}.__or__("a")
     gone = [caught(delete, owner, key) for owner in (o, K(), object()) for key in (0, "a", None)]
     sizes = caught(operator.truediv, x, x.max(0)), caught(operator.add, x, x.shape)
+    sizes += (caught(operator.lt, x, collections.OrderedDict(a=1)),)
     return made, gone, sizes, caught(set_start, slice(1)), x + 1
 """,
     "operators on sizes": """
@@ -384,6 +385,17 @@ def program(x):
     LOG.append((end.alive, end.peek()))
     other = weakref.finalize(LOG.append, LOG.append, "other")
     return other(), other.alive, other(), y
+""",
+    "what the class has after the object's own is deleted": """
+class B:
+    a = None
+o = B()
+o.a = 3
+def program(x):
+    del o.a
+    found = hasattr(o, "a"), o.a
+    o.a = 4
+    return found, o.a, x + 1
 """,
     "groups that are raised again keep their line": """
 def where(error):

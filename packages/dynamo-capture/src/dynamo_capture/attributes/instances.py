@@ -233,7 +233,12 @@ class InstanceAttributes(Lookup):
             return tx.inliner.call_function(Const(getter), [tx.known(found), receiver, Const(cls)], {})
         if getter is not ABSENT and not isinstance(found, type):
             raise GraphBreak("CAP214", f"the descriptor {kind.__name__} of {cls.__name__}.{name}")
-        is_read = isinstance(receiver, ObjectValue) and receiver.real is not None and not self._watches(cls)
+        is_read = (
+            isinstance(receiver, ObjectValue)
+            and receiver.real is not None
+            and name not in receiver.attrs  # deleted: the object still has its own when guards are checked
+            and not self._watches(cls)
+        )
         return self.class_value(found, cls, name, receiver.source if is_read else None)
 
     def of_module(self, module: ObjectValue, name: str) -> Value | None:
