@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import operator
-import types
-import weakref
-from collections.abc import Callable, Mapping
-from types import CodeType, FunctionType
+from collections.abc import Callable
+from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynamo_capture import tracebacks, wrapping_iterators  # noqa: F401  # fills the table of wrappers
@@ -21,6 +19,7 @@ from dynamo_capture.effects import Effects
 from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.facts import Facts
 from dynamo_capture.guarding import GuardLog
+from dynamo_capture.hash_keys import hash_key
 from dynamo_capture.inlining import Inliner
 from dynamo_capture.known_objects import is_known
 from dynamo_capture.numbers import Numbers
@@ -30,28 +29,20 @@ from dynamo_capture.outside import Outside
 from dynamo_capture.shapes import Inference
 from dynamo_capture.sources import known_object
 from dynamo_capture.tensors.service import Tensors
-from dynamo_capture.type_names import message_name
 from dynamo_capture.values import (
     FALSE,
     NONE,
     TRUE,
-    BuiltinMethod,
     Const,
-    HashedKey,
-    IdentityKey,
     Lazy,
-    MethodValue,
     ObjectValue,
-    SetValue,
     SliceValue,
     SymValue,
     TensorValue,
-    TextValue,
     TupleValue,
     Value,
 )
 from dynamo_capture.values.floating import RuntimeFloat
-from dynamo_capture.values.opaque import NewReference, WeakReference
 from dynamo_capture.values.running import RunningIterator
 from dynamo_capture.wrapping import Wrapping
 from fx_interface.errors import UnbackedSymbolError, UserLocation
@@ -173,13 +164,13 @@ class Trace:
     def constant(self, value: Value) -> Any:
         """The Python object of a constant; a graph break where it is not known."""
         try:
-            return self._settled(value).as_constant()
+            return self.settled(value).as_constant()
         except NotConstant:
             raise GraphBreak("CAP211", f"{value.describe()} is not known while tracing") from None
 
     def is_constant(self, value: Value) -> bool:
         """Whether the value is known, without a number that is left open."""
-        settled = self._settled(value)
+        settled = self.settled(value)
         if _is_open(settled):
             return False
         try:
@@ -188,11 +179,11 @@ class Trace:
             return False
         return True
 
-    def _settled(self, value: Value) -> Value:
+    def settled(self, value: Value) -> Value:
         """The value with the items of (nested) tuples read."""
         value = self.force(value)
         if isinstance(value, TupleValue):
-            value.items[:] = [self._settled(item) for item in value.items]
+            value.items[:] = [self.settled(item) for item in value.items]
         return value
 
     def fold(self, compute: Callable[[], T]) -> T:
@@ -233,72 +224,7 @@ class Trace:
 
     def hash_key(self, value: Value) -> Any:
         """A hashable Python object that stands for a dictionary key."""
-        if isinstance(value, Const):
-            self.fold(lambda: hash(value.value))
-            return value.value
-        if isinstance(value, SymValue):
-            return value.specialize(self)
-        try:
-            constant = self._settled(value).as_constant()
-        except NotConstant:
-            pass
-        else:
-            self.fold(lambda: hash(constant))
-            return constant
-        if isinstance(value, TupleValue):
-            return tuple([self.hash_key(self.force(item)) for item in value.items])
-        if isinstance(value, SetValue) and value.cls is frozenset:
-            return frozenset(value.items)
-        if isinstance(value, ObjectValue) and not _inherits_hash(value.cls):
-            if value.cls.__hash__ is None:
-                raise self.raises(TypeError, f"unhashable type: {message_name(value.cls)!r}")
-            if not _hashes_by_identity(value.cls):
-                return self._hashed_key(value)
-        if isinstance(value, SliceValue) and slice.__hash__ is not None:  # from CPython 3.12 on
-            for bound in value.bounds:
-                self.hash_key(bound)
-        if value.python_type().__hash__ is None:
-            raise self.raises(TypeError, f"unhashable type: {message_name(value.python_type())!r}")
-        if isinstance(value, (NewReference, WeakReference)):
-            return self._referent_key(value)
-        if isinstance(value, TextValue):
-            raise value.unsupported("using as a key")
-        if isinstance(value, (MethodValue, BuiltinMethod)):
-            return self._method_key(value)
-        self.keyed[id(value)] = value
-        return IdentityKey(value)
-
-    def _referent_key(self, value: NewReference | WeakReference) -> Any:
-        """A weak reference is as a key what it refers to."""
-        target = value.target if isinstance(value, NewReference) else value
-        real = getattr(target, "real", None)
-        if real is None or target.source is None:
-            raise GraphBreak("CAP212", f"{value.describe()} is used as a key")
-        referent: Any = real if isinstance(value, NewReference) else real()
-        comparing: Any = type(referent).__eq__
-        if comparing is not object.__eq__:
-            raise GraphBreak("CAP212", "a weak reference to an object that compares in its own way is a key")
-        self.guards.is_object(target.source, real)
-        return weakref.ref(real) if isinstance(value, NewReference) else real
-
-    def _method_key(self, value: MethodValue | BuiltinMethod) -> Any:
-        """Methods are equal where they are the same function of the same object."""
-        function = self.hash_key(value.function) if isinstance(value, MethodValue) else value.name
-        receiver = value.receiver
-        if isinstance(receiver, Const):
-            return (receiver.value, types.MethodType, function)
-        self.keyed[id(receiver)] = receiver
-        return (IdentityKey(receiver), types.MethodType, function)
-
-    def _hashed_key(self, value: ObjectValue) -> Any:
-        """The key for an object whose class has its own ``__hash__``, which must be written in Python."""
-        self.attributes.guard_type(value)
-        if not isinstance(self.attributes.in_class(value.cls, "__hash__"), FunctionType):
-            raise GraphBreak("CAP212", f"{value.describe()} with its own __hash__ is used as a key")
-        hashed = self.index(self.calls.special(value, "__hash__", []))
-        if type(hashed) is not int:
-            raise self.raises(TypeError, "__hash__ method should return an integer")
-        return HashedKey(self, value, hashed)  # as it is: Python shortens only what does not fit its word
+        return hash_key(self, value)
 
     def decide(self, relation: Relation) -> bool:
         """A question about sizes, answered for this compilation."""
@@ -390,17 +316,3 @@ def _is_open(value: Value) -> bool:
     if isinstance(value, TupleValue):
         return any(map(_is_open, value.items))
     return isinstance(value, RuntimeFloat) and value.is_unread
-
-
-def _inherits_hash(cls: Any) -> bool:
-    return cls.__hash__ is object.__hash__
-
-
-def _hashes_by_identity(cls: type) -> bool:
-    for base in cls.__mro__:
-        if "__hash__" in base.__dict__ or "__eq__" in base.__dict__:
-            return base is object or base.__module__.startswith("torch.nn.modules")
-    return True
-
-
-__all__ = ["Mapping", "Trace"]

@@ -6,37 +6,27 @@ go of each piece when it has read it, as eager's graph does node by node; a back
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from types import MappingProxyType
 from typing import Any
 
 import torch
 
-from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput, Tangent
+from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput
 from aot_autograd.runtime.absent import guard_hooks
-from aot_autograd.runtime.arriving import are_plain, dense, resolved
-from aot_autograd.runtime.between import Given, linking, possible
+from aot_autograd.runtime.backward import Backward
+from aot_autograd.runtime.between import Given, linking
 from aot_autograd.runtime.partly import PartlyReached, led_to
 from aot_autograd.runtime.result_hooks import prepare_hooks
 from aot_autograd.runtime.results import Maker
-from aot_autograd.runtime.saved import RELEASED, Kept, collector, collector_in_groups, owned, reader
-from aot_autograd.runtime.second import Program, Repetition, Run, refuse
+from aot_autograd.runtime.saved import Kept, owned, reader
+from aot_autograd.runtime.second import Program, Repetition
 from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
-from fx_interface.errors import refuses_layout
-from fx_interface.symbols import Expr, Symbol, evaluate
 from fx_interface.undo import leaves_something
 
-_log = logging.getLogger(__name__)
 _NOTHING_MADE: dict[int, Any] = {}
-_NOTHING_CUT: Mapping[int, Any] = MappingProxyType({})
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks
-_DOUBTFUL = (
-    "gradients of some results of a compiled function are NaN, which may come of the results that have no gradient; "
-    "the function cannot be run again to tell: %s"
-)
 
 
 def training_function(
@@ -51,17 +41,9 @@ def training_function(
     repetition = Repetition(plan, backward_plan, program)
     dirty = sum(m.differentiable for m in plan.mutated)
     read = reader(plan, backward_plan)
-
-    def result_again(node: Any, output: int) -> torch.Tensor | None:
-        try:
-            saved = read(node)
-        except RuntimeError:  # a backward has let go of it
-            return None
-        return None if output < dirty else repetition.result_again(node, saved, output - dirty)
-
-    compute = _backward_method(plan, backward_plan, backward, repetition)
+    compute = Backward(plan, backward_plan, backward, repetition)
     methods = {
-        "result_again": staticmethod(result_again),
+        "result_again": staticmethod(_result_again_method(repetition, read, dirty)),
         "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
         "backward": staticmethod(_with_hooks_guarded(plan, backward_plan, compute)),
     }
@@ -100,6 +82,19 @@ def training_function(
             raise
 
     return run_and_make
+
+
+def _result_again_method(
+    repetition: Repetition, read: Callable[[Any], list[Any]], dirty: int
+) -> Callable[[Any, int], torch.Tensor | None]:
+    def method(node: Any, output: int) -> torch.Tensor | None:
+        try:
+            saved = read(node)
+        except RuntimeError:  # a backward has let go of it
+            return None
+        return None if output < dirty else repetition.result_again(node, saved, output - dirty)
+
+    return method
 
 
 def _cut(inputs: Sequence[Any], cut: Sequence[int]) -> list[Any]:
@@ -165,117 +160,6 @@ def _forward_method(
     return method
 
 
-def _backward_method(
-    plan: JointPlan, backward_plan: BackwardPlan, backward: CompiledGraph, repetition: Repetition
-) -> Callable[..., Any]:
-    dirty = [m.graph_index for m in plan.mutated if m.differentiable]
-    arrives = {index: position for position, index in enumerate([*dirty, *range(plan.returned)])}
-    tangents = [(arrives[t.graph_index], _tangent_reader(plan, t)) for t in backward_plan.tangents]
-    symbols = backward_plan.symbols
-    collect = collector(plan, backward_plan)
-    owning = getattr(backward, "call_owning", None)
-    first = len(symbols)
-    used_again = {-1 - place for place in backward_plan.gradient_from}
-    passed = tuple(
-        first + i for i, own in enumerate(owned(plan, backward_plan)) if own and first + i not in used_again
-    )
-    places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
-    inputs, gradient_of = plan.inputs, backward_plan.gradient_of
-
-    positions = [position for position, _ in tangents]
-
-    def once(ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool, complete: bool) -> list[Any]:
-        sizes = ctx.sizes if plan.symbols or plan.born else ()
-        given = [sizes[number] for number in symbols]
-        given += saved
-        given += [read(grads[position], sizes) for position, read in tangents]
-        if last and passed and owning is not None:
-            saved.clear()
-            results = owning(given, passed)
-        else:
-            results = backward(*given)
-        gradients: list[Any] = [None] * inputs
-        for index, place in places:
-            gradients[index] = results[place] if place >= 0 else given[-1 - place]
-        if not complete:
-            missing = {number for number, position in enumerate(positions) if grads[position] is None}
-            for index, depends in zip(gradient_of, backward_plan.depends, strict=True):
-                if depends and missing.issuperset(depends):
-                    gradients[index] = None
-        return gradients
-
-    def again(ctx: Any, given: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
-        return in_run(repetition.run(given, ctx.remembered.random), grads)
-
-    def in_run(run: Run, grads: Sequence[Any], cuts: Mapping[int, Any] = _NOTHING_CUT) -> tuple[Any, ...]:
-        return tuple(repetition.gradients(run, lambda index: grads[arrives[index]], cuts))
-
-    def twice(ctx: Any, saved: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
-        given = repetition.inputs(ctx, saved)
-        if not isinstance(given, str):
-            return again(ctx, given, grads)
-        with torch.no_grad():
-            gradients = once(ctx, saved, dense(grads), False, False)
-        return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
-
-    collect = collector_in_groups(collect, plan, backward_plan, positions)
-
-    linked = _is_linked(backward_plan)
-    earlier = {
-        index: arrives[index] for _, indices in backward_plan.between for index in indices if index in arrives
-    }
-    released = [arrives[index] for index in backward_plan.released]
-    singular = backward_plan.singular
-
-    effects = backward_plan.effects
-
-    def no_arrival(sets: Sequence[Sequence[int]], grads: Sequence[Any]) -> bool:
-        """Whether of one of these sets of tangents none arrives."""
-        missing = [grads[position] is None for position in positions]
-        return any(all(missing[number] for number in numbers) for numbers in sets)
-
-    def compute(ctx: Any, grads: Sequence[Any], complete: bool = False) -> Any:
-        if released and any(grads[position] is not None for position in released):
-            raise RuntimeError(RELEASED)
-        plain = are_plain(grads)
-        if not plain:
-            grads = tuple(resolved(grads))
-            plain = are_plain(grads)
-        cuts = _NOTHING_CUT
-        if linked:
-            grads, cuts, run = ctx.given.settle(grads, earlier)
-        if not complete and all(gradient is None for gradient in grads):  # what follows has gone another way
-            return (None,) * inputs
-        saved, last = collect(ctx, grads, complete)
-        if cuts:
-            run = run or repetition.run(possible(repetition.inputs(ctx, saved)), ctx.remembered.random)
-            return in_run(run, grads, cuts)
-        if torch.is_grad_enabled() or not plain:
-            return twice(ctx, saved, grads)
-        without_effects = not complete and bool(effects) and no_arrival(effects, grads)
-        doubtful = without_effects or (not complete and bool(singular) and no_arrival(singular, grads))
-        given = repetition.inputs(ctx, saved) if doubtful else ""
-        if without_effects and not isinstance(given, str):
-            return again(ctx, given, grads)
-        kept = {slot: saved[slot] for slot in repetition.slots}
-        try:
-            gradients = tuple(once(ctx, saved, grads, last, complete))
-        except ValueError as error:
-            if not refuses_layout(error):
-                raise
-            given = repetition.inputs(ctx, kept)
-            if isinstance(given, str):
-                raise
-            return again(ctx, given, grads)
-        if doubtful and _has_nan(gradients):
-            if not isinstance(given, str):
-                return again(ctx, given, grads)
-            _log.warning(_DOUBTFUL, given)
-        return gradients
-
-    return compute
-
-
 def _with_hooks_guarded(
     plan: JointPlan, backward_plan: BackwardPlan, compute: Callable[[Any, Sequence[Any], bool], Any]
 ) -> Callable[..., Any]:
@@ -310,30 +194,5 @@ def _inputs_at_hand(ctx: Any, grads: Sequence[Any]) -> list[Any]:
     return alive
 
 
-def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:
-    return any(gradient is not None and bool(gradient.isnan().any()) for gradient in gradients)
-
-
 def _is_linked(backward_plan: BackwardPlan) -> bool:
     return bool(backward_plan.between or backward_plan.leaves)
-
-
-def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:
-    """What turns an arriving gradient (or None) into the tensor that the backward graph expects."""
-    spec = tangent.spec
-    names = [Symbol(name) for name, _ in (*plan.symbols, *plan.born)]
-    contiguous = spec.is_contiguous
-
-    def read(gradient: torch.Tensor | None, sizes: Sequence[int]) -> torch.Tensor:
-        if contiguous and gradient is not None and gradient.is_contiguous():
-            return gradient
-        known = dict(zip(names, sizes, strict=True))
-        shape = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.sizes]
-        strides = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.strides]
-        if gradient is None:
-            return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).zero_()
-        if gradient.stride() == tuple(strides):
-            return gradient
-        return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).copy_(gradient)
-
-    return read

@@ -113,6 +113,9 @@ class Tracing(Protocol[V]):
     def force(self, value: V) -> V:
         """The value behind a lazily read item."""
 
+    def settled(self, value: V) -> V:
+        """The value with the items of (nested) tuples read."""
+
     def constant(self, value: V) -> Any:
         """The Python object of a constant; a graph break where it is not known."""
 
