@@ -7,7 +7,12 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dynamo_capture import tracebacks, wrapping_iterators  # noqa: F401  # fills the table of wrappers
+from dynamo_capture import (  # noqa: F401  # three of them fill the table of wrappers
+    tracebacks,
+    wrapping_functions,
+    wrapping_iterators,
+    wrapping_modes,
+)
 from dynamo_capture.asking import Asking, Place
 from dynamo_capture.attribute_dicts import AttributeDicts
 from dynamo_capture.attributes.service import Attributes

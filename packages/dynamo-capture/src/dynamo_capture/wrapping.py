@@ -8,7 +8,6 @@ from __future__ import annotations
 import collections
 import contextlib
 import enum
-import functools
 import logging
 import threading
 import types
@@ -19,34 +18,23 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture import numpy_types
-from dynamo_capture.calls.contexts import RecordFunction
-from dynamo_capture.calls.modes import Autocast, InferenceMode
-from dynamo_capture.calls.parts import PartBlock
-from dynamo_capture.controls import is_allowed_in_graph
 from dynamo_capture.errors import GraphBreak, forget_frames
 from dynamo_capture.iterator_guard import LengthAtLeast
 from dynamo_capture.known_objects import (
-    BUILTIN_METHODS,
     BY_EQUALITY,
     BY_IDENTITY,
-    PLAIN,
     is_known,
     is_member_of_c,
 )
-from dynamo_capture.part_options import patch_options
 from dynamo_capture.set_guard import SetMembers, SetObjects
-from dynamo_capture.sources import CallSource, ProxiedSource, item_source, known_object
-from dynamo_capture.suspension import Suspended
+from dynamo_capture.sources import CallSource, ProxiedSource, item_source
 from dynamo_capture.values import (
-    BuiltinMethod,
     Const,
     DictValue,
     Lazy,
     ListValue,
-    MethodValue,
     ObjectValue,
     OpaqueValue,
-    PartialValue,
     SetValue,
     SourcedConst,
     SymValue,
@@ -56,7 +44,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.array import ArrayValue
 from dynamo_capture.values.dice import DiceValue
 from dynamo_capture.values.floating import InputFloat
-from dynamo_capture.values.functions import CellValue, FunctionValue
+from dynamo_capture.values.functions import CellValue
 from dynamo_capture.values.mapping import ProxyValue
 from dynamo_capture.values.opaque import WeakReference
 from dynamo_capture.values.sequences import keeps_tuple_methods
@@ -87,13 +75,13 @@ class Wrapping:
 
     def __init__(self, tx: Context) -> None:
         self._tx = tx
-        self._by_identity: dict[int, tuple[Any, Value]] = {}
+        self.by_identity: dict[int, tuple[Any, Value]] = {}
         self._constants: list[SourcedConst] = []
         self._calls: dict[CallSource, Value] = {}
 
     def release(self) -> None:
         """Let go of the objects: their values refer to each other in circles (an object, its methods)."""
-        for _, value in self._by_identity.values():
+        for _, value in self.by_identity.values():
             if isinstance(value, ObjectValue):
                 value.real = None
                 value.reads.clear()
@@ -126,7 +114,7 @@ class Wrapping:
 
     def seen(self, real: Any, source: Source) -> Value | None:
         """The value of an object that was read before, with a guard that both paths lead to it."""
-        found = self._by_identity.get(id(real))
+        found = self.by_identity.get(id(real))
         if found is None:
             return None
         value = found[1]
@@ -149,7 +137,7 @@ class Wrapping:
                 self._tx.guards.present(source.parent, source.key)
             else:
                 self._tx.guards.type_is(source, type(value.passed_on))
-        for _, known in self._by_identity.values():
+        for _, known in self.by_identity.values():
             if (
                 isinstance(known, ListValue)
                 and known.is_unread
@@ -160,22 +148,22 @@ class Wrapping:
 
     def remember(self, real: Any, value: Value) -> Value:
         """From now on ``real`` is this value."""
-        self._by_identity[id(real)] = (real, value)
+        self.by_identity[id(real)] = (real, value)
         return value
 
     def value_of(self, real: Any) -> Value | None:
         """The value of an object that was read before, if any."""
-        found = self._by_identity.get(id(real))
+        found = self.by_identity.get(id(real))
         return None if found is None else found[1]
 
     def objects(self) -> Iterator[ObjectValue]:
         """The objects of the program's own classes that were read."""
-        return (value for _, value in self._by_identity.values() if isinstance(value, ObjectValue))
+        return (value for _, value in self.by_identity.values() if isinstance(value, ObjectValue))
 
     def possible_aliases(self, changed: list[Value]) -> Iterator[list[Source]]:
         """For each class of changed objects, where all its objects were read: no two may be one."""
         for cls in dict.fromkeys(value.python_type() for value in changed):
-            values = [value for real, value in self._by_identity.values() if type(real) is cls]
+            values = [value for real, value in self.by_identity.values() if type(real) is cls]
             yield [value.source for value in values if value.source is not None]
 
     def _other(self, real: Any, source: Source) -> Value:
@@ -278,61 +266,11 @@ def _integer(tx: Context, real: Any, source: Source) -> Value:
     return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
 
 
-@wraps(types.FunctionType)
-def _function(tx: Context, real: Any, source: Source) -> Value:
-    if is_allowed_in_graph(real) or not tx.policy.any_with_this_code(real, source):
-        tx.guards.is_object(source, real)
-        return Const(real, source)
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.length(AttrSource(source, "__dict__"), vars(real))
-    made = _by_code(tx, real, source)
-    made.source = source
-    if real.__defaults__ is not None:
-        defaults = AttrSource(source, "__defaults__")
-        tx.guards.length(defaults, real.__defaults__)
-        made.defaults = [Lazy(item, ItemSource(defaults, i)) for i, item in enumerate(real.__defaults__)]
-    else:
-        tx.guards.is_object(AttrSource(source, "__defaults__"), None)
-    if real.__kwdefaults__ is not None:
-        keywords = AttrSource(source, "__kwdefaults__")
-        tx.guards.keys(keywords, real.__kwdefaults__)
-        made.kwdefaults = {k: Lazy(item, ItemSource(keywords, k)) for k, item in real.__kwdefaults__.items()}
-    else:
-        tx.guards.is_object(AttrSource(source, "__kwdefaults__"), None)
-    return tx.wrapping.remember(real, made)
-
-
-def _by_code(tx: Context, real: types.FunctionType, source: Source) -> FunctionValue:
-    """A function that is guarded by its code and namespace, being made anew each time."""
-    tx.guards.type_is(source, types.FunctionType)
-    tx.guards.is_object(AttrSource(source, "__code__"), real.__code__)
-    tx.guards.is_object(AttrSource(source, "__globals__"), real.__globals__)
-    made = FunctionValue(real.__code__, tx.inliner.scope(real.__globals__))
-    cells = AttrSource(source, "__closure__")
-    for index, cell in enumerate(real.__closure__ or ()):
-        made.closure.append(tx.wrap(cell, ItemSource(cells, index)))  # type: ignore[arg-type]
-    return made
-
-
 @wraps(*BY_IDENTITY)
-def _by_identity(tx: Context, real: Any, source: Source) -> Value:
+def by_identity(tx: Context, real: Any, source: Source) -> Value:
+    """An object that is guarded to be the same one."""
     tx.guards.is_object(source, real)
     return Const(real, source)
-
-
-@wraps(*BUILTIN_METHODS)
-def _builtin_method(tx: Context, real: Any, source: Source) -> Value:
-    """A function of a module or class is that object; a method of another object is known by what it is bound to."""
-    if real.__self__ is None or (is_known(real.__self__) and type(real.__self__) not in PLAIN):
-        return _by_identity(tx, real, source)
-    if not hasattr(type(real.__self__), real.__name__):  # a function of pybind11, bound to its own record
-        return _by_identity(tx, real, source)
-    tx.guards.type_is(source, type(real))
-    tx.guards.equals(AttrSource(source, "__name__"), real.__name__)
-    receiver = tx.wrap(real.__self__, AttrSource(source, "__self__"))
-    return BuiltinMethod(receiver, real.__name__, source, real)
 
 
 @wraps(torch.Generator, *numpy_types.GENERATORS)
@@ -342,43 +280,6 @@ def _dice(tx: Context, real: Any, source: Source) -> Value:
         return found
     tx.guards.type_is(source, type(real))
     return tx.wrapping.remember(real, DiceValue(real, source))
-
-
-@wraps(types.MethodType)
-def _method(tx: Context, real: Any, source: Source) -> Value:
-    if type(real.__self__) in numpy_types.GENERATORS:  # ``numpy.random.rand``
-        tx.guards.is_object(source, real)
-        return BuiltinMethod(tx.wrap(real.__self__, known_object(real.__self__)), real.__name__)
-    tx.guards.type_is(source, types.MethodType)
-    receiver = tx.wrap(real.__self__, AttrSource(source, "__self__"))
-    return MethodValue(tx.wrap(real.__func__, AttrSource(source, "__func__")), receiver, source, real)
-
-
-@wraps(functools.partial)
-def _partial(tx: Context, real: Any, source: Source) -> Value:
-    tx.guards.type_is(source, functools.partial)
-    arguments, keywords = AttrSource(source, "args"), AttrSource(source, "keywords")
-    tx.guards.length(arguments, real.args)
-    held = tx.wrapping.seen(real.keywords, keywords)
-    if held is None:
-        held = tx.wrapping.remember(real.keywords, DictValue(None, dict, keywords, real.keywords))
-    assert isinstance(held, DictValue)
-    return PartialValue(
-        tx.wrap(real.func, AttrSource(source, "func")),
-        [tx.wrap(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)],
-        held,
-        source,
-        real,
-    )
-
-
-@wraps(Suspended)
-def _suspended(tx: Context, real: Any, source: Source) -> Value:
-    arguments = AttrSource(source, "args")
-    tx.guards.type_is(source, Suspended)
-    made = _by_code(tx, real.function, AttrSource(source, "function"))
-    items: list[Value] = [Lazy(item, ItemSource(arguments, i)) for i, item in enumerate(real.args)]
-    return PartialValue(made, items, DictValue(), source)
 
 
 @wraps(weakref.ReferenceType, weakref.KeyedRef)
@@ -400,66 +301,6 @@ def _cell(tx: Context, real: Any, source: Source) -> Value:
     with contextlib.suppress(ValueError):
         content = Lazy(real.cell_contents, AttrSource(source, "cell_contents"))
     return tx.wrapping.remember(real, CellValue(content, real, source))
-
-
-def _settings(tx: Context, real: Any, source: Source, names: tuple[str, ...]) -> tuple[Any, ...]:
-    """Attributes of a context manager, guarded; an object that was never initialized has none."""
-    if not all(hasattr(real, name) for name in names):
-        raise GraphBreak("CAP210", f"{source} is a {type(real).__name__} that was not initialized")
-    for name in names:
-        tx.guards.equals(AttrSource(source, name), getattr(real, name))
-    return tuple(getattr(real, name) for name in names)
-
-
-@wraps(torch.autocast)
-def _autocast(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, torch.autocast)
-    made = Autocast(_settings(tx, real, source, ("device", "fast_dtype", "_enabled", "_cache_enabled")))
-    made.source = source
-    return tx.wrapping.remember(real, made)
-
-
-@wraps(patch_options)
-def _part(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, patch_options)
-    tx.guards.equals(AttrSource(source, "changes"), real.changes)
-    made = PartBlock(real.changes)
-    made.source = source
-    return tx.wrapping.remember(real, made)
-
-
-@wraps(torch.inference_mode)
-def _inference_mode(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, torch.inference_mode)
-    (mode,) = _settings(tx, real, source, ("mode",))
-    made = InferenceMode(mode)
-    made.source = source
-    return tx.wrapping.remember(real, made)
-
-
-@wraps(torch.autograd.profiler.record_function)
-def _record_function(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, torch.autograd.profiler.record_function)
-    made = RecordFunction()
-    made.source = source
-    return tx.wrapping.remember(real, made)
-
-
-@wraps(torch.profiler.profile, torch.autograd.profiler.profile)
-def _profiler(tx: Context, real: Any, source: Source) -> Value:
-    raise GraphBreak("CAP236", "a profiler is used, which watches operations one by one")
 
 
 @wraps(torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
