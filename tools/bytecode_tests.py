@@ -16,10 +16,9 @@ from workspace import BY_NAME, ROOT
 
 TORCH_FREE = (
     "tests/bytecode",
-    "tests/opcodes/test_not_handled.py",
+    "tests/interpreter/opcodes/test_not_handled.py",
     "tests/polyfills",
     "tests/hook",
-    "tests/test_cache.py",
 )
 """What is run, below packages/dynamo-capture: folders and files whose tests must not import torch."""
 

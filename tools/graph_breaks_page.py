@@ -11,7 +11,7 @@ from types import ModuleType
 from workspace import BY_NAME, ROOT
 
 PAGE = ROOT / "docs" / "graph-breaks.md"
-DATA = BY_NAME["dynamo-capture"].source / "break_kinds.py"
+DATA = BY_NAME["dynamo-capture"].source / "foundation" / "break_kinds.py"
 
 
 def catalogue() -> ModuleType:

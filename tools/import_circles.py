@@ -1,8 +1,10 @@
-"""Circles of modules that import each other, of two kinds.
+"""Circles of modules that import each other, of three kinds, and folders that hold too many modules.
 
 Files: every import counts, at the top, in functions, and for types alone. A file in no circle can be read without
-those that import it. First imports: what happens when a module is imported, which runs the ``__init__`` of each package
-around what it imports. Without circles there, each module can be the first that a process imports.
+those that import it. Folders: what lies in one folder, files and sub-folders with all that they hold, each taken as
+one. Without circles there, the members of a folder can be put in an order in which each imports earlier ones only.
+First imports: what happens when a module is imported, which runs the ``__init__`` of each package around what it
+imports. Without circles there, each module can be the first that a process imports.
 """
 
 from __future__ import annotations
@@ -14,6 +16,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from workspace import PACKAGES
+
+MOST = 12
+"""How many modules one folder may hold."""
+IN_ORDER = ("dynamo_capture", "guards")
+"""The packages whose folders are checked; the others are still to be put in order."""
 
 
 def modules(sources: Path) -> dict[str, Path]:
@@ -33,6 +40,33 @@ def imports(known: Mapping[str, Path]) -> dict[str, set[str]]:
         - {name}
         for name, path in files.items()
     }
+
+
+def folder_imports(known: Mapping[str, Path]) -> dict[str, dict[str, set[str]]]:
+    """For each folder, for each of its members those that it imports. Importing a package is importing its face."""
+    folders: dict[str, dict[str, set[str]]] = {}
+    for name, path in known.items():
+        if path.name == "__init__.py":
+            continue
+        for target in {t for node in ast.walk(ast.parse(path.read_text())) for t in _named(node, known)}:
+            here, there = name.split("."), target.split(".")
+            pairs = enumerate(zip(here, there, strict=False))
+            shared = next((length for length, (ours, theirs) in pairs if ours != theirs), None)
+            if shared is not None:
+                members = folders.setdefault(".".join(here[:shared]), {})
+                members.setdefault(here[shared], set()).add(there[shared])
+                members.setdefault(there[shared], set())
+    return folders
+
+
+def crowded(known: Mapping[str, Path]) -> dict[str, int]:
+    """Folders with more than ``MOST`` modules of their own, and how many they have."""
+    found: dict[str, int] = {}
+    for name, path in known.items():
+        if path.name not in ("__init__.py", "__about__.py"):
+            folder = name.rpartition(".")[0]
+            found[folder] = found.get(folder, 0) + 1
+    return {folder: count for folder, count in found.items() if count > MOST}
 
 
 def first_imports(known: Mapping[str, Path]) -> dict[str, set[str]]:
@@ -105,19 +139,27 @@ def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
 
 
 def main() -> int:
-    """Print the circles; with ``--check`` the exit status is 1 if there is one."""
+    """Print the circles and crowded folders; with ``--check`` the exit status is 1 if something must not be so."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit with 1 if there is a circle")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if there is a fault")
     options = parser.parse_args()
     known = {name: path for package in PACKAGES for name, path in modules(package.folder / "src").items()}
     sys.setrecursionlimit(max(sys.getrecursionlimit(), 4 * len(known)))
     of_files, of_first = circles(imports(known)), circles(first_imports(known))
+    folders = {folder: circles(members) for folder, members in folder_imports(known).items()}
+    of_folders = [(folder, circle) for folder, found in sorted(folders.items()) for circle in found]
     for circle in of_files:
         print(f"{len(circle)} files import each other: {', '.join(circle)}")
+    for folder, circle in of_folders:
+        print(f"in {folder or 'the sources'} {len(circle)} members import each other: {', '.join(circle)}")
     for circle in of_first:
         print(f"{len(circle)} modules need each other to be imported: {', '.join(circle)}")
-    print(f"{len(known)} modules, {len(of_files) + len(of_first)} circles")
-    return 1 if (of_files or of_first) and options.check else 0
+    for folder, modules_in_it in crowded(known).items():
+        print(f"{folder} holds {modules_in_it} modules, more than {MOST}")
+    count = len(of_files) + len(of_first) + sum(folder.startswith(IN_ORDER) for folder, _ in of_folders)
+    count += sum(folder.startswith(IN_ORDER) for folder in crowded(known))
+    print(f"{len(known)} modules, {count} faults")
+    return 1 if count and options.check else 0
 
 
 if __name__ == "__main__":

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from captures import Outcome
 
-from dynamo_capture.break_kinds import KINDS
+from dynamo_capture.foundation.break_kinds import KINDS
 
 LONGEST = 900
 """Characters of one architecture's breaks."""

@@ -25,7 +25,7 @@ _MEDIA = {
 }
 _SHARED = (
     "guards.calibration",
-    "dynamo_capture.opcodes.handlers",
+    "dynamo_capture.interpreter.opcodes.control.handlers",
     "transformers.generation.utils",
     "transformers.masking_utils",
     "transformers.modeling_layers",

@@ -10,6 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
 import import_circles
+from workspace import PACKAGES
 
 FOR_TYPES = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from p.b import B\n"
 IN_A_FUNCTION = "def f():\n    from p.b import B\n"
@@ -28,10 +29,15 @@ def circles_of(folder: Path, files: dict[str, str]) -> tuple[list[list[str]], li
 
 
 def test_this_repository_has_none() -> None:
-    for package in import_circles.PACKAGES:
+    for package in PACKAGES:
         known = import_circles.modules(package.folder / "src")
         assert import_circles.circles(import_circles.imports(known)) == []
         assert import_circles.circles(import_circles.first_imports(known)) == []
+        for folder, members in import_circles.folder_imports(known).items():
+            assert import_circles.circles(members) == [] or not folder.startswith(import_circles.IN_ORDER)
+        assert not [
+            folder for folder in import_circles.crowded(known) if folder.startswith(import_circles.IN_ORDER)
+        ]
 
 
 @pytest.mark.parametrize("text", [FOR_TYPES, IN_A_FUNCTION, "from p.b import B\n", "import p.b\n"])
@@ -57,3 +63,36 @@ def test_a_face_that_needs_a_module_that_needs_the_face(tmp_path: Path) -> None:
 def test_a_package_may_give_out_what_is_in_it(tmp_path: Path) -> None:
     texts = {"p/__init__.py": "from p.a import A\n", "p/a.py": "from p.b import B\n", "p/b.py": ""}
     assert circles_of(tmp_path, texts) == ([], [])
+
+
+def test_folders_that_import_each_other(tmp_path: Path) -> None:
+    texts = {
+        "p/__init__.py": "",
+        "p/low/__init__.py": "",
+        "p/low/a.py": "from p.high.b import B\n",
+        "p/low/c.py": "",
+        "p/high/__init__.py": "",
+        "p/high/b.py": "",
+        "p/high/d.py": "from p.low.c import C\n",
+    }
+    assert circles_of(tmp_path, texts) == ([], [])
+    members = import_circles.folder_imports(import_circles.modules(tmp_path))
+    assert import_circles.circles(members["p"]) == [["high", "low"]]
+
+
+def test_a_file_that_imports_the_face_of_a_folder_that_imports_it(tmp_path: Path) -> None:
+    texts = {
+        "p/__init__.py": "",
+        "p/a.py": "from p.part import x\n",
+        "p/part/__init__.py": "",
+        "p/part/b.py": "from p.a import A\n",
+    }
+    files, _ = circles_of(tmp_path, texts)
+    assert files == []
+    members = import_circles.folder_imports(import_circles.modules(tmp_path))
+    assert import_circles.circles(members["p"]) == [["a", "part"]]
+
+
+def test_folders_with_many_modules(tmp_path: Path) -> None:
+    circles_of(tmp_path, {f"p/m{place}.py": "" for place in range(13)} | {"q/a.py": ""})
+    assert import_circles.crowded(import_circles.modules(tmp_path)) == {"p": 13}

@@ -465,7 +465,7 @@ static PyMethodDef methods[] = {
 static struct PyModuleDef module_definition = {
     PyModuleDef_HEAD_INIT,
     .m_name = "dynamo_capture._eval_frame",
-    .m_doc = "The native frame hook (PEP 523); use it through dynamo_capture.hook.",
+    .m_doc = "The native frame hook (PEP 523); use it through dynamo_capture.hook.frame_hook.",
     .m_size = -1,
     .m_methods = methods,
 };

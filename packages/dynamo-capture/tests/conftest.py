@@ -8,15 +8,15 @@ from typing import Any
 
 import pytest
 
-from dynamo_capture import hook
-from dynamo_capture.hook import FrameView
+from dynamo_capture.hook import frame_hook
+from dynamo_capture.hook.frame_hook import FrameView
 
 
 @pytest.fixture
 def tx():
     """A trace that has not begun."""
-    from dynamo_capture.bytecode.resume_code import ResumeCodes
-    from dynamo_capture.policy import Policy, SizeHistory
+    from dynamo_capture.bytecode.resume.code import ResumeCodes
+    from dynamo_capture.session.specialization import Policy, SizeHistory
     from dynamo_capture.shapes.library import TrialLibrary
     from dynamo_capture.trace import Trace
 
@@ -61,10 +61,10 @@ def fresh() -> Callable[[Any], Any]:
 
 
 @pytest.fixture
-def answering() -> Callable[..., hook.Callback]:
+def answering() -> Callable[..., frame_hook.Callback]:
     """Makes a callback that answers by code object; callables are called for a fresh answer."""
 
-    def make(answers: dict[CodeType, Any], seen: list[str] | None = None) -> hook.Callback:
+    def make(answers: dict[CodeType, Any], seen: list[str] | None = None) -> frame_hook.Callback:
         def callback(frame: FrameView, count: int) -> Any:
             if seen is not None:
                 seen.append(frame.code.co_name)
@@ -79,7 +79,7 @@ def answering() -> Callable[..., hook.Callback]:
 @pytest.fixture
 def agrees(tx) -> Callable[..., None]:
     """Traces a function without a hook and without compiling; what it returns, or raises, must be Python's."""
-    from dynamo_capture.errors import UserRaise
+    from dynamo_capture.foundation.errors import UserRaise
     from dynamo_capture.values import Const
 
     def traced(function: Any, args: tuple[Any, ...]) -> Any:

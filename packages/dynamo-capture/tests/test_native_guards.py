@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from dynamo_capture import hook
-from dynamo_capture.hook import Entry
+from dynamo_capture.hook import frame_hook
+from dynamo_capture.hook.frame_hook import Entry
 
 pytest.importorskip("torch")
 guards = pytest.importorskip("guards")
@@ -21,7 +21,7 @@ def test_native_evaluators_choose_the_entry() -> None:
 
     built: list[Any] = []
 
-    def callback(frame: hook.FrameView, count: int) -> Any:
+    def callback(frame: frame_hook.FrameView, count: int) -> Any:
         if frame.code is not f.__code__:
             return None
         wanted = type(frame.locals["kind"])
@@ -33,7 +33,7 @@ def test_native_evaluators_choose_the_entry() -> None:
         )
         return Entry(f.__code__.replace(co_consts=(None, wanted.__name__)), evaluator)
 
-    wrapped = hook.optimize(f, callback)
+    wrapped = frame_hook.optimize(f, callback)
     assert [wrapped(value) for value in (1, 2, "a", 3, "b", 4.0, 5)] == [
         "int",
         "int",
@@ -44,14 +44,14 @@ def test_native_evaluators_choose_the_entry() -> None:
         "int",
     ]
     assert built == [int, str, float]
-    assert sorted(entry.hits for entry in hook.entries(f.__code__)) == [0, 1, 3]
+    assert sorted(entry.hits for entry in frame_hook.entries(f.__code__)) == [0, 1, 3]
 
 
 def test_one_fact_leads_to_the_entry_without_asking_the_others() -> None:
     def f(x: object, y: object = None) -> Any:
         return "original"
 
-    def callback(frame: hook.FrameView, count: int) -> Any:
+    def callback(frame: frame_hook.FrameView, count: int) -> Any:
         if frame.code is not f.__code__:
             return None
         wanted = frame.locals["x"]
@@ -62,10 +62,10 @@ def test_one_fact_leads_to_the_entry_without_asking_the_others() -> None:
         evaluator = guards.build(facts, varnames=frame.code.co_varnames)
         return Entry(f.__code__.replace(co_consts=(None, f"for {wanted}")), evaluator)
 
-    wrapped = hook.optimize(f, callback)
+    wrapped = frame_hook.optimize(f, callback)
     values = [1, 2, True, "a", None, 2.5]
     assert [wrapped(value, "y") for value in values] == [f"for {value}" for value in values]
-    entries = hook.entries(f.__code__)
+    entries = frame_hook.entries(f.__code__)
     for entry, value in zip(reversed(entries), values, strict=True):
         assert entry.guard.check_call(f, value, "y")
     for value in values * 3:

@@ -195,7 +195,8 @@ def test_reset_while_others_run():
 
 FORK = """
     import os, sys, threading, torch
-    from dynamo_capture import optimize, run_graph, is_compiling, hook
+    from dynamo_capture import optimize, run_graph, is_compiling
+    from dynamo_capture.hook import frame_hook
 
     torch.set_num_threads(1)
     X = torch.arange(6.0)
@@ -218,7 +219,7 @@ FORK = """
         assert torch.equal(first(X), X + 1), "compiled before the fork"
         assert torch.equal(slow(X), X * 3), "was being compiled by a thread that is gone"
         assert torch.equal(optimize(run_graph)(lambda x: x - (5 if is_compiling() else 6))(X), X - 5)
-        assert not hook.is_installed(), "nothing is active in the child"
+        assert not frame_hook.is_installed(), "nothing is active in the child"
         os._exit(7)
     leave.set()
     thread.join()

@@ -7,33 +7,28 @@ from collections.abc import Callable
 from types import CodeType
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from dynamo_capture import (  # noqa: F401  # three of them fill the table of wrappers
-    tracebacks,
-    wrapping_functions,
-    wrapping_iterators,
-    wrapping_modes,
-)
-from dynamo_capture.asking import Asking, Place
-from dynamo_capture.attribute_dicts import AttributeDicts
-from dynamo_capture.attributes.service import Attributes
-from dynamo_capture.bytecode.resume_code import ResumeCodes
-from dynamo_capture.calls.arrays import Arrays
-from dynamo_capture.calls.dispatch import Calls
-from dynamo_capture.calls.drawing import Draws
-from dynamo_capture.effects import Effects
-from dynamo_capture.errors import GraphBreak, NotConstant, UserRaise, forget_frames
-from dynamo_capture.facts import Facts
-from dynamo_capture.guarding import GuardLog
-from dynamo_capture.hash_keys import hash_key
-from dynamo_capture.inlining import Inliner
-from dynamo_capture.known_objects import is_known
-from dynamo_capture.numbers import Numbers
-from dynamo_capture.operators import Operators
-from dynamo_capture.output import GraphOutput
-from dynamo_capture.outside import Outside
+from dynamo_capture.bytecode.resume.code import ResumeCodes
+from dynamo_capture.context.pending_calls import Outside
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise, forget_frames
+from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.frames import tracebacks  # three of them fill the table of wrappers
+from dynamo_capture.frames.hash_keys import hash_key
+from dynamo_capture.graph.graph_builder import GraphOutput
+from dynamo_capture.guard_kinds.guard_log import GuardLog
+from dynamo_capture.interpreter.inlining import Inliner
+from dynamo_capture.semantics.attributes.service import Attributes
+from dynamo_capture.semantics.calls.dispatch import Calls
+from dynamo_capture.semantics.calls.library.arrays import Arrays
+from dynamo_capture.semantics.numbers.numbers import Numbers
+from dynamo_capture.semantics.operators.operators import Operators
+from dynamo_capture.semantics.random_numbers.drawing import Draws
+from dynamo_capture.semantics.tensor_service import Tensors
+from dynamo_capture.session.is_compiling_answers import Asking, Place
 from dynamo_capture.shapes import Inference
-from dynamo_capture.sources import known_object
-from dynamo_capture.tensors.service import Tensors
+from dynamo_capture.side_effects.attribute_dicts import AttributeDicts
+from dynamo_capture.side_effects.effects import Effects
+from dynamo_capture.sources.number_facts import Facts
+from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import (
     FALSE,
     NONE,
@@ -47,20 +42,25 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from dynamo_capture.values.floating import RuntimeFloat
-from dynamo_capture.values.running import RunningIterator
-from dynamo_capture.wrapping import Wrapping
+from dynamo_capture.values.iteration.running import RunningIterator
+from dynamo_capture.values.tensors.floating import RuntimeFloat
+from dynamo_capture.variable_builder import (
+    functions,  # noqa: F401  # three of them fill the table of wrappers
+    iterators,  # noqa: F401  # three of them fill the table of wrappers
+    modes,  # noqa: F401  # three of them fill the table of wrappers
+)
+from dynamo_capture.variable_builder.objects import Wrapping
 from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.operators import OperatorLibrary
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Relation, ShapeEnv
 
 if TYPE_CHECKING:
-    from dynamo_capture.break_positions import Stop
-    from dynamo_capture.calls.modes import Block, Switches
-    from dynamo_capture.frame import Frame
-    from dynamo_capture.generator_values import GeneratorValue
-    from dynamo_capture.policy import Policy
+    from dynamo_capture.foundation.break_positions import Stop
+    from dynamo_capture.frames.frame import Frame
+    from dynamo_capture.frames.generator_values import GeneratorValue
+    from dynamo_capture.semantics.modes.modes import Block, Switches
+    from dynamo_capture.session.specialization import Policy
 
 T = TypeVar("T")
 

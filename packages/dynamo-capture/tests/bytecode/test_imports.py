@@ -11,7 +11,13 @@ import dynamo_capture
 
 
 @pytest.mark.parametrize(
-    "module", ["dynamo_capture", "dynamo_capture.bytecode", "dynamo_capture.hook", "dynamo_capture.opcodes"]
+    "module",
+    [
+        "dynamo_capture",
+        "dynamo_capture.bytecode",
+        "dynamo_capture.hook.frame_hook",
+        "dynamo_capture.interpreter.opcodes",
+    ],
 )
 def test_no_torch(module: str) -> None:
     source = str(dynamo_capture.__file__).rpartition("/dynamo_capture/")[0]

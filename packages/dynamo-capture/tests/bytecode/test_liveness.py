@@ -139,7 +139,7 @@ def test_cells_put_away_by_a_comprehension() -> None:
 
 def test_pairs_read_and_write_in_order() -> None:
     from dynamo_capture.bytecode.instruction import Instruction
-    from dynamo_capture.bytecode.version import RULES
+    from dynamo_capture.bytecode.versions.running import RULES
 
     if not RULES.pairs:
         pytest.skip("no instruction of this version names two locals")

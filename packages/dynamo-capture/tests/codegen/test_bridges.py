@@ -6,10 +6,11 @@ import sys
 import pytest
 import torch
 
-from dynamo_capture import hook, optimize, run_graph
+from dynamo_capture import optimize, run_graph
 from dynamo_capture.bytecode import decode
 from dynamo_capture.codegen.bridges import consumed_by_call, first_of_call
-from dynamo_capture.suspension import Suspended, answered, instance
+from dynamo_capture.hook import frame_hook
+from dynamo_capture.runtime.suspension import Suspended, answered, instance
 
 X = torch.ones(2, 3)
 
@@ -88,7 +89,7 @@ def test_traceback_names_the_users_functions_and_lines():
     assert "inner" in names
     entry = next(entry for entry in caught.traceback if entry.name == "inner")
     assert entry.lineno + 1 == inner.__code__.co_firstlineno + 2
-    assert not hook.is_installed()
+    assert not frame_hook.is_installed()
 
 
 def test_partial_functions_and_bound_methods_are_bridged():

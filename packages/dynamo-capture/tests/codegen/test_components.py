@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-import dynamo_capture.optimizer  # noqa: F401  # all of the translator, in the order that its modules need
+import dynamo_capture.driver.optimizer  # noqa: F401  # all of the translator, in the order that its modules need
 from dynamo_capture.codegen.components import components
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import (
     CallIterator,
     CellValue,

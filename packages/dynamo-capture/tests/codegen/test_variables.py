@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-import dynamo_capture.optimizer  # noqa: F401  # all of the translator, in the order that its modules need
+import dynamo_capture.driver.optimizer  # noqa: F401  # all of the translator, in the order that its modules need
 from dynamo_capture.bytecode import decode
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.codegen.variables import variables_at_break
-from dynamo_capture.frame import Frame
-from dynamo_capture.globals_scope import GlobalsScope
-from dynamo_capture.prepared import prepare
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.globals_scope import GlobalsScope
+from dynamo_capture.frames.steps import prepare
 from dynamo_capture.values import CellValue, Const, TupleValue
 from fx_interface.source import LocalSource
 

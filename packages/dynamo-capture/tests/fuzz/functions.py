@@ -29,8 +29,8 @@ import torch
 
 import fx_interface
 from dynamo_capture.bytecode.instruction import GENERATOR_FLAGS
-from dynamo_capture.compile_frame import FrameCompiler
-from dynamo_capture.session import Session
+from dynamo_capture.driver.compile_frame import FrameCompiler
+from dynamo_capture.session.session import Session
 from dynamo_capture.shapes import TrialLibrary
 
 LEFT_OUT = frozenset(

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from dynamo_capture import hook
+from dynamo_capture.hook import frame_hook
 
 
 @pytest.fixture(autouse=True)
 def _hook_is_gone_afterwards() -> Iterator[None]:
     yield
-    assert hook.get_callback() is None
-    assert not hook.is_installed()
+    assert frame_hook.get_callback() is None
+    assert not frame_hook.is_installed()

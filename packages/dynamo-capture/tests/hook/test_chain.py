@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from dynamo_capture import hook
-from dynamo_capture.hook import Entry
+from dynamo_capture.hook import frame_hook
+from dynamo_capture.hook.frame_hook import Entry
 
 SOURCE = r"""
 #define PY_SSIZE_T_CLEAN
@@ -110,10 +110,10 @@ def replacement(x: int) -> int:
     return inner(x) * 100
 
 
-def wrapped_original() -> hook.RegionFunction:
+def wrapped_original() -> frame_hook.RegionFunction:
     code = original.__code__.replace()
     function = type(original)(code, globals(), "original")
-    return hook.optimize(
+    return frame_hook.optimize(
         function, lambda frame, count: Entry(replacement.__code__) if frame.code is code else None
     )
 
@@ -126,12 +126,12 @@ def test_installed_before_ours(other: Any) -> None:
     assert original(1) == 2
     assert other.taken() == 2, "and goes on seeing them once each"
     other.remove()
-    assert not hook.is_installed()
+    assert not frame_hook.is_installed()
 
 
 def test_installed_on_top_of_ours(other: Any) -> None:
     wrapped = wrapped_original()
-    with hook.region(lambda frame, count: None):
+    with frame_hook.region(lambda frame, count: None):
         other.install()
         assert wrapped(1) == 100
         assert other.taken() > 0
@@ -145,11 +145,11 @@ def test_installed_on_top_of_ours(other: Any) -> None:
 
 def test_removed_by_another_and_asserted_again(other: Any) -> None:
     wrapped = wrapped_original()
-    with hook.region(lambda frame, count: None):
+    with frame_hook.region(lambda frame, count: None):
         other.reset()
-        assert not hook.is_installed()
+        assert not frame_hook.is_installed()
         assert wrapped(1) == 100
-        assert hook.is_installed()
+        assert frame_hook.is_installed()
 
 
 def test_deep_recursion_below_another_hook(other: Any) -> None:
@@ -158,4 +158,4 @@ def test_deep_recursion_below_another_hook(other: Any) -> None:
 
     other.install()
     with pytest.raises(RecursionError):
-        hook.optimize(down, lambda frame, count: None)(0)
+        frame_hook.optimize(down, lambda frame, count: None)(0)

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from dynamo_capture import hook
 from dynamo_capture.bytecode import Emitter, assemble, body_like, decode, function_prologue
-from dynamo_capture.hook import SKIP, SKIP_RECURSIVELY, Entry, FrameCallback, FrameView
+from dynamo_capture.hook import frame_hook
+from dynamo_capture.hook.frame_hook import SKIP, SKIP_RECURSIVELY, Entry, FrameCallback, FrameView
 
 
 def test_large_replacements_find_room_at_any_depth(answering: Any, fresh: Any) -> None:
@@ -42,7 +42,7 @@ def test_large_replacements_find_room_at_any_depth(answering: Any, fresh: Any) -
 
     for depth in range(120):
         f = fresh(grown)
-        wrapped = hook.optimize(dive, answering({f.__code__: lambda _: Entry(large)}))
+        wrapped = frame_hook.optimize(dive, answering({f.__code__: lambda _: Entry(large)}))
         first = wrapped(depth, f)
         assert first in (0, 300), "the first call may run the original if there is no room"
         assert wrapped(depth, f) == 300
@@ -63,7 +63,7 @@ def test_recursion_ends_in_recursion_error_and_keeps_its_depth(answering: Any) -
         return deepest
 
     plain = depth_reached(lambda down: down(0))
-    hooked = depth_reached(lambda down: hook.optimize(down, answering({}))(0))
+    hooked = depth_reached(lambda down: frame_hook.optimize(down, answering({}))(0))
     assert hooked >= plain - 25
 
 
@@ -93,7 +93,7 @@ def test_too_deep_to_compile_is_not_too_deep_to_run() -> None:
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(2000)
     try:
-        found = deepest(hook.optimize(down, FrameCallback(deep_callback)))
+        found = deepest(frame_hook.optimize(down, FrameCallback(deep_callback)))
         assert found >= deepest(down) - 3
     finally:
         sys.setrecursionlimit(limit)
@@ -106,7 +106,7 @@ def test_recursion_far_beyond_the_c_stack(answer: Any, answering: Any) -> None:
 
     replaced = assemble(decode(down.__code__))
     reply = (lambda _: Entry(replaced)) if answer == "replace" else answer
-    wrapped = hook.optimize(down, answering({down.__code__: reply}))
+    wrapped = frame_hook.optimize(down, answering({down.__code__: reply}))
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(200_000)
     try:
@@ -119,7 +119,7 @@ def test_recursion_through_the_wrapper_ends_in_recursion_error(answering: Any) -
     def down(n: int) -> int:
         return wrapped(n + 1)
 
-    wrapped = hook.optimize(down, answering({}))
+    wrapped = frame_hook.optimize(down, answering({}))
     limit = sys.getrecursionlimit()
     for allowed in (limit, 1_000_000):
         sys.setrecursionlimit(allowed)
@@ -138,7 +138,7 @@ def test_recursion_in_a_thread_with_a_small_stack(answering: Any) -> None:
 
     def run() -> None:
         try:
-            hook.optimize(down, answering({}))(0)
+            frame_hook.optimize(down, answering({}))(0)
         except RecursionError as error:
             outcome.append(error)
 

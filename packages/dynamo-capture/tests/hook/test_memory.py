@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from dynamo_capture import hook
 from dynamo_capture.bytecode import assemble, decode
-from dynamo_capture.hook import Entry
+from dynamo_capture.hook import frame_hook
+from dynamo_capture.hook.frame_hook import Entry
 
 
 def plus_one(x: int) -> int:
@@ -33,7 +33,7 @@ def test_entries_die_with_the_code(fresh: Any) -> None:
     guard = Watched()
     reference = weakref.ref(guard)
     f = fresh(plus_one)
-    wrapped = hook.optimize(f, lambda frame, count, guard=guard: Entry(times_hundred.__code__, guard))
+    wrapped = frame_hook.optimize(f, lambda frame, count, guard=guard: Entry(times_hundred.__code__, guard))
     assert (wrapped(1), wrapped(2)) == (100, 200)
     del f, wrapped, guard
     gc.collect()
@@ -46,7 +46,9 @@ def test_arguments_and_results_are_not_leaked(answering: Any, fresh: Any) -> Non
 
     f = fresh(lambda x: [x])
     replaced = assemble(decode(f.__code__))
-    wrapped = hook.optimize(f, answering({f.__code__: lambda _: Entry(replaced, lambda given, _: True)}))
+    wrapped = frame_hook.optimize(
+        f, answering({f.__code__: lambda _: Entry(replaced, lambda given, _: True)})
+    )
     value = Value()
     wrapped(value)
     count = sys.getrefcount(value)
@@ -64,12 +66,12 @@ def test_arguments_and_results_are_not_leaked(answering: Any, fresh: Any) -> Non
 def test_memory_does_not_grow(answering: Any, fresh: Any) -> None:
     def once() -> None:
         f = fresh(plus_one)
-        wrapped = hook.optimize(
+        wrapped = frame_hook.optimize(
             f, answering({f.__code__: lambda _: Entry(times_hundred.__code__, lambda given, _: True)})
         )
         for i in range(3):
             wrapped(i)
-        failing = hook.optimize(fresh(plus_one), answering({}))
+        failing = frame_hook.optimize(fresh(plus_one), answering({}))
         with pytest.raises(TypeError):
             failing(None)
 

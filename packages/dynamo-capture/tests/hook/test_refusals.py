@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
-from dynamo_capture import hook
-from dynamo_capture.hook import Entry, FrameCallback, FrameView
+from dynamo_capture.hook import frame_hook
+from dynamo_capture.hook.frame_hook import Entry, FrameCallback, FrameView
 
 
 def plus_one(x: int) -> int:
@@ -31,11 +31,11 @@ def test_exceptions_of_callbacks(caplog: pytest.LogCaptureFixture, answering: An
         raise RuntimeError("a bug in the compiler")
 
     def refuse(frame: FrameView) -> Any:
-        raise hook.propagate(ValueError("fullgraph"))
+        raise frame_hook.propagate(ValueError("fullgraph"))
 
     answers: dict[CodeType, Any] = {f.__code__: fail, g.__code__: refuse}
     seen: list[str] = []
-    wrapped = hook.optimize(f, answering(answers, seen))
+    wrapped = frame_hook.optimize(f, answering(answers, seen))
     with caplog.at_level(logging.ERROR, "dynamo_capture"):
         assert wrapped(1) == 2
     assert "a bug in the compiler" in caplog.text
@@ -44,7 +44,7 @@ def test_exceptions_of_callbacks(caplog: pytest.LogCaptureFixture, answering: An
     assert len(seen) == 1
     for _ in range(2):
         with pytest.raises(ValueError, match="fullgraph") as caught:
-            hook.optimize(g, answering(answers))(1)
+            frame_hook.optimize(g, answering(answers))(1)
         assert "refuse" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
 
 
@@ -53,16 +53,16 @@ def test_wrong_answers_leave_the_program_alone(
     answer: object, caplog: pytest.LogCaptureFixture, fresh: Any
 ) -> None:
     f = fresh(plus_one)
-    assert hook.optimize(f, lambda frame, count: answer)(1) == 2
+    assert frame_hook.optimize(f, lambda frame, count: answer)(1) == 2
     assert "plus_one" in caplog.text
     g = fresh(plus_one)
-    with hook.region(None):
-        previous = hook.set_callback(lambda frame, count: answer if frame.code is g.__code__ else None)
+    with frame_hook.region(None):
+        previous = frame_hook.set_callback(lambda frame, count: answer if frame.code is g.__code__ else None)
         try:
             with pytest.raises(TypeError, match="frame callback answers"):
                 g(1)
         finally:
-            hook.set_callback(previous)
+            frame_hook.set_callback(previous)
 
 
 def _with_free_variable() -> Any:
@@ -86,10 +86,10 @@ def test_replacements_that_do_not_fit_are_refused(
     other: Any, caplog: pytest.LogCaptureFixture, answering: Any, fresh: Any
 ) -> None:
     f = fresh(plus_one)
-    assert hook.optimize(f, answering({f.__code__: lambda _: Entry(other.__code__)}))(1) == 2
+    assert frame_hook.optimize(f, answering({f.__code__: lambda _: Entry(other.__code__)}))(1) == 2
     assert "cannot be replaced" in caplog.text
     with pytest.raises(ValueError, match="cannot be replaced"):
-        hook.add_entry(f.__code__, Entry(other.__code__))
+        frame_hook.add_entry(f.__code__, Entry(other.__code__))
 
 
 def test_guards_may_change_the_cache_under_the_search(answering: Any, fresh: Any) -> None:
@@ -103,7 +103,7 @@ def test_guards_may_change_the_cache_under_the_search(answering: Any, fresh: Any
 
     callback = FrameCallback(answering({f.__code__: lambda _: Entry(times_hundred.__code__, guard)}))
     cache.append(callback)
-    wrapped = hook.optimize(f, callback)
+    wrapped = frame_hook.optimize(f, callback)
     assert [wrapped(i) for i in range(4)] == [0, 100, 200, 300]
 
 
@@ -116,7 +116,9 @@ def test_raising_guards_do_not_hold(capfd: pytest.CaptureFixture[str], answering
     unraisable: list[Any] = []
     before, sys.unraisablehook = sys.unraisablehook, unraisable.append
     try:
-        wrapped = hook.optimize(f, answering({f.__code__: lambda _: Entry(times_hundred.__code__, guard)}))
+        wrapped = frame_hook.optimize(
+            f, answering({f.__code__: lambda _: Entry(times_hundred.__code__, guard)})
+        )
         assert (wrapped(1), wrapped(2)) == (100, 200)
     finally:
         sys.unraisablehook = before

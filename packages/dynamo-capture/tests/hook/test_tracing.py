@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from dynamo_capture import hook
 from dynamo_capture.bytecode import assemble, decode
-from dynamo_capture.hook import Entry, FrameView
+from dynamo_capture.hook import frame_hook
+from dynamo_capture.hook.frame_hook import Entry, FrameView
 
 
 def test_trace_and_profile_functions_are_not_seen(answering: Any) -> None:
@@ -27,7 +27,7 @@ def test_trace_and_profile_functions_are_not_seen(answering: Any) -> None:
     def body() -> int:
         return sum([1, 2])
 
-    wrapped = hook.optimize(body, answering({}, seen))
+    wrapped = frame_hook.optimize(body, answering({}, seen))
     for install in (sys.setprofile, sys.settrace):
         install(watched)
         try:
@@ -44,17 +44,17 @@ def test_audit_functions_are_not_seen() -> None:
     program = """
 import subprocess
 import sys
-from dynamo_capture import hook
+from dynamo_capture.hook import frame_hook
 seen, events = [], []
 sys.addaudithook(lambda event, arguments: events.append(event))
 def callback(frame, count):
     seen.append(frame.code.co_name)
 def body():
     return compile("1", "<text>", "eval")
-hook.optimize(body, callback)()
+frame_hook.optimize(body, callback)()
 assert "compile" in events and seen == ["body"], (events, seen)
 """
-    source = str(Path(hook.__file__).parent.parent)
+    source = str(Path(frame_hook.__file__).parents[2])
     subprocess.run(
         [sys.executable, "-c", program], check=True, timeout=60, env={**os.environ, "PYTHONPATH": source}
     )
@@ -67,7 +67,7 @@ def test_exceptions_of_replacements_have_the_users_line(answering: Any, fresh: A
 
     f = fresh(original)
     replaced = assemble(decode(f.__code__))
-    wrapped = hook.optimize(f, answering({f.__code__: lambda _: Entry(replaced)}))
+    wrapped = frame_hook.optimize(f, answering({f.__code__: lambda _: Entry(replaced)}))
     for _ in range(3):
         with pytest.raises(ZeroDivisionError) as caught:
             wrapped(-1)
@@ -130,7 +130,7 @@ def test_tracers_see_the_users_lines(kind: str, answering: Any, fresh: Any) -> N
         return total
 
     f = fresh(original)
-    wrapped = hook.optimize(f, answering({f.__code__: lambda _: Entry(assemble(decode(f.__code__)))}))
+    wrapped = frame_hook.optimize(f, answering({f.__code__: lambda _: Entry(assemble(decode(f.__code__)))}))
     expected = traced(kind, lambda: f(3), "original")
     assert expected
     for _ in range(3):
@@ -138,12 +138,12 @@ def test_tracers_see_the_users_lines(kind: str, answering: Any, fresh: Any) -> N
     if kind == "settrace":
 
         def refuse(frame: FrameView) -> Any:
-            raise hook.propagate(ValueError("refused"))
+            raise frame_hook.propagate(ValueError("refused"))
 
         g = fresh(original)
 
         def run() -> None:
             with pytest.raises(ValueError, match="refused"):
-                hook.optimize(g, answering({g.__code__: refuse}))(1)
+                frame_hook.optimize(g, answering({g.__code__: refuse}))(1)
 
         traced(kind, run, "original")

@@ -147,5 +147,5 @@ def test_list_methods_change_the_list() -> None:
 
 
 def test_declaring_twice_names_both_places() -> None:
-    with pytest.raises(ValueError, match=r"polyfills\.builtins\.any_ and .*<lambda>"):
+    with pytest.raises(ValueError, match=r"polyfills\.python\.builtins\.any_ and .*<lambda>"):
         substitutes(builtins.any)(lambda iterable: False)

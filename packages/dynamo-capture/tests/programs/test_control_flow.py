@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from dynamo_capture import optimize
-from dynamo_capture.errors import CaptureError
+from dynamo_capture.foundation.errors import CaptureError
 from fx_interface import verify
 from fx_interface.regions import conditional, loop
 

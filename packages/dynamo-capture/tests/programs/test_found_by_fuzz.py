@@ -118,8 +118,8 @@ def test_an_object_without_text(same):
 
 
 def test_a_loop_that_never_ends_by_itself(same, monkeypatch):
-    monkeypatch.setattr("dynamo_capture.frame.MOST_STEPS", 2000)
-    monkeypatch.setattr("dynamo_capture.root_frame.MOST_STEPS", 2000)
+    monkeypatch.setattr("dynamo_capture.frames.frame.MOST_STEPS", 2000)
+    monkeypatch.setattr("dynamo_capture.interpreter.root_frame.MOST_STEPS", 2000)
 
     def f(x):
         n = 0

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from dynamo_capture import graph_break, optimize
-from dynamo_capture.optimizer import run_graph
+from dynamo_capture.driver.optimizer import run_graph
 
 OPTIMIZERS = {
     "SGD": [{"lr": 0.1}, {"lr": 0.1, "momentum": 0.9, "nesterov": True, "weight_decay": 0.01}],

@@ -385,5 +385,5 @@ def test_whether_a_model_is_exported_to_onnx(whole):
 
 
 def test_onnx_is_not_imported_unasked():
-    code = "import sys, dynamo_capture.optimizer; sys.exit('torch.onnx' in sys.modules)"
+    code = "import sys, dynamo_capture.driver.optimizer; sys.exit('torch.onnx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -12,7 +12,7 @@ from dynamo_capture.bytecode.depth import largest_depth
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction, Position, Slot
 from dynamo_capture.bytecode.tables import ExceptionRange, encode_exceptions, encode_locations
-from dynamo_capture.bytecode.version import CACHE_SIZES, CONSTANT, FREE, JUMP, LOCAL, NAME, RULES
+from dynamo_capture.bytecode.versions.running import CACHE_SIZES, CONSTANT, FREE, JUMP, LOCAL, NAME, RULES
 
 
 def assemble(body: CodeBody) -> CodeType:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 
 from dynamo_capture.bytecode.instruction import Instruction
-from dynamo_capture.bytecode.version import JUMP, NO_FALLTHROUGH, RULES
+from dynamo_capture.bytecode.versions.running import JUMP, NO_FALLTHROUGH, RULES
 
 
 class ControlFlow:

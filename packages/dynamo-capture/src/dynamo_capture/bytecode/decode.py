@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction, Position, Slot
 from dynamo_capture.bytecode.tables import decode_exceptions
-from dynamo_capture.bytecode.version import CACHE_SIZES, CONSTANT, FREE, JUMP, LOCAL, NAME, RULES
+from dynamo_capture.bytecode.versions.running import CACHE_SIZES, CONSTANT, FREE, JUMP, LOCAL, NAME, RULES
 
 _PLAIN = (
     frozenset(dis.opmap) - CONSTANT - NAME - LOCAL - FREE - JUMP - RULES.pairs - {"COMPARE_OP", "BINARY_OP"}

@@ -8,7 +8,7 @@ import functools
 from dynamo_capture.bytecode.control_flow import ControlFlow
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction
-from dynamo_capture.bytecode.version import HAS_ARGUMENT, RULES
+from dynamo_capture.bytecode.versions.running import HAS_ARGUMENT, RULES
 
 
 def stack_effect(instruction: Instruction, *, jump: bool = False) -> int:

@@ -28,7 +28,7 @@ from contextlib import contextmanager
 from types import CodeType
 
 from dynamo_capture.bytecode.instruction import NOWHERE, CodeBody, Handler, Instruction, Position
-from dynamo_capture.bytecode.version import RULES
+from dynamo_capture.bytecode.versions.running import RULES
 
 _INTRINSIC_UNARY_POSITIVE = 5
 _INTRINSIC_LIST_TO_TUPLE = 6

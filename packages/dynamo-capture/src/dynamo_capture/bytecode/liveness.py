@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from dynamo_capture.bytecode.control_flow import ControlFlow
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction
-from dynamo_capture.bytecode.version import LOCAL, RULES
+from dynamo_capture.bytecode.versions.running import LOCAL, RULES
 
 _OF_LOCALS = LOCAL | RULES.pairs
 _NOTHING: tuple[tuple[str, ...], tuple[str, ...]] = (), ()

@@ -13,25 +13,25 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 import guards
-from dynamo_capture import runtime
 from dynamo_capture.bytecode import CodeBody, Instruction, Position, assemble, body_like, function_prologue
 from dynamo_capture.bytecode.emit import Emitter
-from dynamo_capture.bytecode.resume_code import ResumeCodes
-from dynamo_capture.bytecode.splice import splice, splice_call
-from dynamo_capture.calls.drawing import MODULE_GENERATOR, Draw
-from dynamo_capture.codegen import makers  # noqa: F401  # fills the table of makers
+from dynamo_capture.bytecode.resume.code import ResumeCodes
+from dynamo_capture.bytecode.resume.splice import splice, splice_call
 from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots
 from dynamo_capture.codegen.collect import Collector
-from dynamo_capture.codegen.handled import HandlingStack, exits_of_handler
+from dynamo_capture.codegen.handled_exceptions import HandlingStack, exits_of_handler
 from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
+from dynamo_capture.codegen.makes import catalogue  # noqa: F401  # fills the table of makers
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, replay_content, visit_effects
-from dynamo_capture.codegen.second_run import second_run
+from dynamo_capture.codegen.rerun_on_error import second_run
 from dynamo_capture.codegen.variables import variables_at_break
-from dynamo_capture.errors import GraphBreak, UserRaise
-from dynamo_capture.generator_values import GeneratorValue
-from dynamo_capture.hook import RegionFunction
-from dynamo_capture.sources import NUMBERS, ComputedSource, computing
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.frames.generator_values import GeneratorValue
+from dynamo_capture.hook.frame_hook import RegionFunction
+from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.semantics.random_numbers.drawing import MODULE_GENERATOR, Draw
+from dynamo_capture.sources.sources import NUMBERS, ComputedSource, computing
 from dynamo_capture.values import CellValue, Value
 from fx_interface.source import (
     BuiltinSource,
@@ -43,9 +43,9 @@ from fx_interface.source import (
 )
 
 if TYPE_CHECKING:
-    from dynamo_capture.calls.modes import Block, Switches
-    from dynamo_capture.frame import Frame
-    from dynamo_capture.output import GraphInput
+    from dynamo_capture.frames.frame import Frame
+    from dynamo_capture.graph.graph_builder import GraphInput
+    from dynamo_capture.semantics.modes.modes import Block, Switches
     from dynamo_capture.trace import Trace
 
 GENERATORS = ".generators"
@@ -162,7 +162,7 @@ class Assembly:
         now, left = self._switches
         for block in blocks:
             self._turn(now, block.around)
-            to.call(runtime.enter_block, functools.partial(to.push, block))
+            to.call(replacement_calls.enter_block, functools.partial(to.push, block))
             self._emitter.pop_top()
             now = block.inside
         self._turn(now, left)
@@ -219,7 +219,7 @@ class Assembly:
             sources.append(None)
         self._fetch([source for source in sources if source is not None], cells)
         to.store(GENERATORS)
-        to.call(runtime.generator_states, lambda: self._emitter.load_fast(GENERATORS))
+        to.call(replacement_calls.generator_states, lambda: self._emitter.load_fast(GENERATORS))
         to.store(STATES)
         for draw in draws:
             self._draw_one(draw, sources.index(draw.source), to.collector, cells)
@@ -242,7 +242,9 @@ class Assembly:
         emitter.store_fast(draw.variable)
         emitter.begin_call()
         symbols = draw.symbols
-        emitter.load_const(runtime.drawing(draw.method, draw.arguments, dict(draw.keywords), symbols))
+        emitter.load_const(
+            replacement_calls.drawing(draw.method, draw.arguments, dict(draw.keywords), symbols)
+        )
         emitter.end_callable()
         emitter.load_fast(draw.variable)
         if symbols:

@@ -13,14 +13,12 @@ from types import CodeType
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture import _eval_frame
-from dynamo_capture.answers import answer
 from dynamo_capture.bytecode import CodeBody, Instruction, assemble
 from dynamo_capture.bytecode.control_flow import past_loop_end
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
-from dynamo_capture.bytecode.method_loads import loads_method, stack_after
-from dynamo_capture.bytecode.resume_code import (
+from dynamo_capture.bytecode.resume.code import (
     NULL,
     VALUE,
     Parameter,
@@ -31,13 +29,15 @@ from dynamo_capture.bytecode.resume_code import (
     gives_result,
     landing_of,
 )
-from dynamo_capture.bytecode.splice import cut, emit_resume_call
+from dynamo_capture.bytecode.resume.method_loads import loads_method, stack_after
+from dynamo_capture.bytecode.resume.splice import cut, emit_resume_call
 from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
-from dynamo_capture.suspension import End, Suspended
+from dynamo_capture.interpreter.result_frames import answer
+from dynamo_capture.runtime.suspension import End, Suspended
 from dynamo_capture.values import Const, FunctionValue, NullValue, PartialValue, Value
 
 if TYPE_CHECKING:
-    from dynamo_capture.frame import Frame
+    from dynamo_capture.frames.frame import Frame
 
 _RESULT = ".call_result"
 _RETURNS = ("RETURN_VALUE", "RETURN_CONST")

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx import Node
 
-from dynamo_capture.calls.contexts import ContextValue
 from dynamo_capture.codegen.components import components
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.values import (
     BuiltinMethod,
     CellValue,
@@ -31,13 +31,13 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
 )
-from dynamo_capture.values.array import ArrayValue
-from dynamo_capture.values.condition import DataCondition
-from dynamo_capture.values.dice import DiceValue
-from dynamo_capture.values.floating import RuntimeFloat
-from dynamo_capture.values.mapping import ProxyValue
-from dynamo_capture.values.running import RunningEnumerate, RunningIterator
-from dynamo_capture.values.wrapper import WrapperValue
+from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.iteration.running import RunningEnumerate, RunningIterator
+from dynamo_capture.values.numbers.condition import DataCondition
+from dynamo_capture.values.numbers.random_generator import DiceValue
+from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.floating import RuntimeFloat
+from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Symbol, symbol
 

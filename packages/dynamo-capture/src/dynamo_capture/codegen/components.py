@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from dynamo_capture.calls.contexts import ContextFunction, NullContext
-from dynamo_capture.calls.modes import Autocast, DeviceBlock, GradMode, InferenceMode
-from dynamo_capture.calls.parts import PartBlock
 from dynamo_capture.codegen.generators import remade
-from dynamo_capture.errors import GraphBreak
-from dynamo_capture.generator_values import GeneratorValue
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.generator_values import GeneratorValue
+from dynamo_capture.semantics.modes.contexts import ContextFunction, NullContext
+from dynamo_capture.semantics.modes.modes import Autocast, DeviceBlock, GradMode, InferenceMode
+from dynamo_capture.semantics.modes.patched_options import PartBlock
 from dynamo_capture.values import (
     BuiltinMethod,
     CallIterator,
@@ -40,13 +40,13 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
 )
-from dynamo_capture.values.array import ArrayValue
-from dynamo_capture.values.followed import FollowedResults
-from dynamo_capture.values.instance_dict import InstanceDictValue
-from dynamo_capture.values.mapping import ProxyValue
+from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.objects.instance_dict import InstanceDictValue
 from dynamo_capture.values.opaque import NewReference
+from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.followed import FollowedResults
+from dynamo_capture.values.tensors.wrapper import WrapperValue
 from dynamo_capture.values.traceback import TracebackValue
-from dynamo_capture.values.wrapper import WrapperValue
 
 if TYPE_CHECKING:
     from dynamo_capture.trace import Trace

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dynamo_capture.generator_values import GeneratorValue
-from dynamo_capture.prepared import prepare
+from dynamo_capture.frames.generator_values import GeneratorValue
+from dynamo_capture.frames.steps import prepare
 from dynamo_capture.values import (
     CellValue,
     DictValue,
@@ -34,7 +34,7 @@ from dynamo_capture.values import (
 from fx_interface.source import AttrSource, ItemSource, LocalSource, Source
 
 if TYPE_CHECKING:
-    from dynamo_capture.frame import Frame
+    from dynamo_capture.frames.frame import Frame
 
 
 _OBJECTS = (Lazy, ObjectValue, FunctionValue, SetValue, ListValue, DictValue, TupleValue, CellValue)

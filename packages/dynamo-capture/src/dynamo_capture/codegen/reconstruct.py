@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch.fx import Node
 
-from dynamo_capture import runtime
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.codegen.collect import Collector, is_existing
 from dynamo_capture.codegen.components import kept_attributes
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.runtime import replacement_calls
 from dynamo_capture.values import (
     CellValue,
     Const,
@@ -23,8 +23,8 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from dynamo_capture.values.floating import RuntimeFloat
-from dynamo_capture.values.tensor import PLAIN_CLASSES
+from dynamo_capture.values.tensors.floating import RuntimeFloat
+from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.source import LocalSource, Source
 
 if TYPE_CHECKING:
@@ -169,7 +169,7 @@ class Reconstruction:
             return
         if value.meta.cls not in PLAIN_CLASSES:
             plain = TensorValue(value.node, TensorMeta.of(value.meta.spec, False, True))
-            self.call(runtime.as_class, lambda: self.push_all([plain, Const(value.meta.cls)]), 2)
+            self.call(replacement_calls.as_class, lambda: self.push_all([plain, Const(value.meta.cls)]), 2)
             self._remember(value)
             return
         self.push_result(self.tx.output.use(value.node))
@@ -178,9 +178,9 @@ class Reconstruction:
         """Made empty first and filled then, so that objects may refer to each other in circles."""
         content = value.base if isinstance(value.base, TupleValue) else None
         if content is None:
-            self.call(runtime.new_object, lambda: self.emitter.load_const(value.cls))
+            self.call(replacement_calls.new_object, lambda: self.emitter.load_const(value.cls))
         else:
-            self.call(runtime.new_tuple, lambda: self.push_all([Const(value.cls), content]), 2)
+            self.call(replacement_calls.new_tuple, lambda: self.push_all([Const(value.cls), content]), 2)
         self._remember(value)
         made = self._temps[id(value)]
 
@@ -193,7 +193,7 @@ class Reconstruction:
             self.push_dict([(Const(name), part) for name, part in kept_attributes(value)])
 
         if value.attrs or (value.base is not None and content is None):
-            self.call(runtime.fill_object, arguments, 3)
+            self.call(replacement_calls.fill_object, arguments, 3)
             self.emitter.pop_top()
 
     def forget(self) -> None:

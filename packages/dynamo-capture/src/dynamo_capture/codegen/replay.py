@@ -6,15 +6,15 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture import runtime
-from dynamo_capture.effects import Effects
-from dynamo_capture.sources import ReferentSource
+from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.side_effects.effects import Effects
+from dynamo_capture.sources.sources import ReferentSource
 from dynamo_capture.values import Const, DictValue, ListValue, SetValue, TupleValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.codegen.collect import Collector
     from dynamo_capture.codegen.reconstruct import Reconstruction
-    from dynamo_capture.globals_scope import GlobalsScope
+    from dynamo_capture.frames.globals_scope import GlobalsScope
     from dynamo_capture.trace import Trace
 
 
@@ -63,7 +63,7 @@ def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
                 _replay_attribute(owner, name, to)
             case ("iterator", iterator):
                 arguments = [iterator, Const(iterator.calls)]
-                to.call(runtime.advance, lambda given=arguments: to.push_all(given), 2)  # type: ignore[misc]
+                to.call(replacement_calls.advance, lambda given=arguments: to.push_all(given), 2)  # type: ignore[misc]
                 to.emitter.pop_top()
             case ("cell", cell):
                 if cell.content is not None:
@@ -87,21 +87,25 @@ def replay_content(owner: Any, to: Reconstruction) -> None:
     function: Callable[..., None]
     if isinstance(owner, DictValue):
         pairs: list[Value] = [TupleValue(pair) for pair in _entries(owner)]
-        function = runtime.update_dict if owner.entries is None else runtime.replace_dict
+        function = replacement_calls.update_dict if owner.entries is None else replacement_calls.replace_dict
         content = ListValue(pairs) if owner.entries is None else DictValue(owner.entries)
     elif isinstance(owner, SetValue):
-        content, function = ListValue(list(owner.items.values())), runtime.replace_set
+        content, function = ListValue(list(owner.items.values())), replacement_calls.replace_set
     elif owner.is_unread:
-        content, function = ListValue(owner.appended), runtime.extend_list
+        content, function = ListValue(owner.appended), replacement_calls.extend_list
     else:
-        content, function = ListValue(owner.items), runtime.replace_list
+        content, function = ListValue(owner.items), replacement_calls.replace_list
     to.call(_unless_gone(owner, function), lambda: to.push_all([owner, content]), 2)
     to.emitter.pop_top()
 
 
 def _unless_gone(owner: Value, function: Callable[..., None]) -> Callable[..., None]:
     """What changes ``owner``, where it may have died: a local that nothing reads any more may be all that held it."""
-    return partial(runtime.unless_gone, function) if isinstance(owner.source, ReferentSource) else function
+    return (
+        partial(replacement_calls.unless_gone, function)
+        if isinstance(owner.source, ReferentSource)
+        else function
+    )
 
 
 def _entries(owner: DictValue) -> list[list[Value]]:
@@ -114,9 +118,13 @@ def _entries(owner: DictValue) -> list[list[Value]]:
 def _replay_attribute(owner: Any, name: str, to: Reconstruction) -> None:
     value = owner.attrs.get(name)
     if value is None:
-        to.call(_unless_gone(owner, runtime.delete_attribute), lambda: to.push_all([owner, Const(name)]), 2)
+        to.call(
+            _unless_gone(owner, replacement_calls.delete_attribute),
+            lambda: to.push_all([owner, Const(name)]),
+            2,
+        )
     else:
-        function = _unless_gone(owner, runtime.set_attribute)
+        function = _unless_gone(owner, replacement_calls.set_attribute)
         to.call(function, lambda: to.push_all([owner, Const(name), value]), 3)
     to.emitter.pop_top()
 

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.codegen.collect import is_existing
 from dynamo_capture.values import CellValue, Lazy, SourcedConst, TensorValue, Value
-from dynamo_capture.values.floating import RuntimeFloat
+from dynamo_capture.values.tensors.floating import RuntimeFloat
 from fx_interface.source import LocalSource
 
 if TYPE_CHECKING:
     from dynamo_capture.bytecode.emit import Emitter
     from dynamo_capture.codegen.reconstruct import Reconstruction
-    from dynamo_capture.frame import Frame
+    from dynamo_capture.frames.frame import Frame
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Protocol, TypeVar
 
-from dynamo_capture.asking import Asking
-from dynamo_capture.bytecode.resume_code import ResumeCodes
+from dynamo_capture.bytecode.resume.code import ResumeCodes
+from dynamo_capture.context.pending_calls import Outside
 from dynamo_capture.context.semantics import Arrays, Attributes, Calls, Numbers, Operators, Tensors
 from dynamo_capture.context.state import AttributeDicts, Draws, Effects, Inliner, Wrapping
-from dynamo_capture.errors import UserRaise
-from dynamo_capture.facts import Facts
-from dynamo_capture.guarding import GuardLog
-from dynamo_capture.output import GraphOutput
-from dynamo_capture.outside import Outside
-from dynamo_capture.policy import Policy
+from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.graph.graph_builder import GraphOutput
+from dynamo_capture.guard_kinds.guard_log import GuardLog
+from dynamo_capture.session.is_compiling_answers import Asking
+from dynamo_capture.session.specialization import Policy
 from dynamo_capture.shapes import Inference
+from dynamo_capture.sources.number_facts import Facts
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Relation, ShapeEnv

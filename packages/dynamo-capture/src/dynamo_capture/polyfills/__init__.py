@@ -5,7 +5,7 @@ the substitute where the original is called with values that it only knows symbo
 plain bytecode, so that they work on whatever the translator works on; they keep the original's exceptions.
 """
 
-from dynamo_capture.polyfills import (
+from dynamo_capture.polyfills.python import (
     builtins,
     containers,
     functools,

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import torch
 from torch._ops import OpOverload
 
-from dynamo_capture.errors import DataDependent
+from dynamo_capture.foundation.errors import DataDependent
 from dynamo_capture.shapes.kernels import ask_kernel
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.functional_overloads import functional_overload

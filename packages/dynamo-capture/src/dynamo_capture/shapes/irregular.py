@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch._ops import OpOverload
 
-from dynamo_capture.errors import DataDependent
+from dynamo_capture.foundation.errors import DataDependent
 from dynamo_capture.shapes import forward_derivatives
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, substitute

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from dynamo_capture.errors import DataDependent
+from dynamo_capture.foundation.errors import DataDependent
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, ValueSpec

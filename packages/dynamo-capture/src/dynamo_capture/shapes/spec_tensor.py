@@ -14,7 +14,7 @@ import torch
 from torch._ops import OpOverload
 from torch.nn import functional
 
-from dynamo_capture.errors import DataDependent, GraphBreak
+from dynamo_capture.foundation.errors import DataDependent, GraphBreak
 from dynamo_capture.shapes.in_place import check_write
 from dynamo_capture.shapes.irregular import (
     IRREGULAR,

@@ -11,6 +11,12 @@ from dynamo_capture.values.constant import (
     boolean,
     is_none,
 )
+from dynamo_capture.values.containers.keys import HashedKey, IdentityKey, is_opaque
+from dynamo_capture.values.containers.mapping import DictIterator, DictValue, DictView
+from dynamo_capture.values.containers.ranges import SymRange, SymRangeIterator
+from dynamo_capture.values.containers.sequences import ListIterator, ListValue, SequenceValue, TupleValue
+from dynamo_capture.values.containers.sets import SetValue
+from dynamo_capture.values.containers.slices import SliceValue, size_of, size_value
 from dynamo_capture.values.functions import (
     BuiltinMethod,
     CellValue,
@@ -19,20 +25,19 @@ from dynamo_capture.values.functions import (
     MethodValue,
     SuperValue,
 )
-from dynamo_capture.values.iterators import CallIterator, EnumerateIterator, MapIterator, ZipIterator
-from dynamo_capture.values.keys import HashedKey, IdentityKey, is_opaque
-from dynamo_capture.values.mapping import DictIterator, DictValue, DictView
-from dynamo_capture.values.number import SymValue
-from dynamo_capture.values.objects import IndexIterator, ObjectIterator, ObjectValue
+from dynamo_capture.values.iteration.iterators import (
+    CallIterator,
+    EnumerateIterator,
+    MapIterator,
+    ZipIterator,
+)
+from dynamo_capture.values.numbers.integers import SymValue
+from dynamo_capture.values.numbers.text import TextValue
+from dynamo_capture.values.objects.instances import IndexIterator, ObjectIterator, ObjectValue
 from dynamo_capture.values.opaque import OpaqueValue
 from dynamo_capture.values.partial import PartialValue
-from dynamo_capture.values.ranges import SymRange, SymRangeIterator
 from dynamo_capture.values.sequence_iterator import SequenceIterator
-from dynamo_capture.values.sequences import ListIterator, ListValue, SequenceValue, TupleValue
-from dynamo_capture.values.sets import SetValue
-from dynamo_capture.values.slices import SliceValue, size_of, size_value
-from dynamo_capture.values.tensor import TensorMeta, TensorValue
-from dynamo_capture.values.text import TextValue
+from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 
 __all__ = [
     "FALSE",

@@ -9,10 +9,10 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from dynamo_capture.class_members import has_member, member
 from dynamo_capture.context.tracing import Tracing
-from dynamo_capture.errors import GraphBreak, NotConstant
-from dynamo_capture.type_names import has_sequence_slots, message_name
+from dynamo_capture.foundation.class_members import has_member, member
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant
+from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
 
 if TYPE_CHECKING:
     from fx_interface.source import Source

@@ -6,10 +6,10 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.errors import NotConstant
-from dynamo_capture.operator_methods import own_method
-from dynamo_capture.type_names import message_name
+from dynamo_capture.foundation.errors import NotConstant
+from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.operator_methods import own_method
 from dynamo_capture.values.sequence_iterator import SequenceIterator
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 import guards
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import NONE, Const, is_none
 

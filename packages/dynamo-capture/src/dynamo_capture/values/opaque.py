@@ -5,8 +5,8 @@ from __future__ import annotations
 import weakref
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.errors import GraphBreak
-from dynamo_capture.sources import ReferentSource
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.sources.sources import ReferentSource
 from dynamo_capture.values.base import Value
 
 if TYPE_CHECKING:

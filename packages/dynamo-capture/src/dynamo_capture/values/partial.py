@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import guards
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
-from dynamo_capture.values.mapping import DictValue
-from dynamo_capture.values.sequences import TupleValue
+from dynamo_capture.values.containers.mapping import DictValue
+from dynamo_capture.values.containers.sequences import TupleValue
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context

@@ -9,7 +9,7 @@ from __future__ import annotations
 import types
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
 

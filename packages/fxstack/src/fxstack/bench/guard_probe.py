@@ -77,10 +77,10 @@ def _called(count: int) -> float:
 
 def uncompiled_call(count: int = 5000) -> float:
     """Seconds that an installed hook adds to a call of a function that it leaves alone."""
-    from dynamo_capture import hook
+    from dynamo_capture.hook import frame_hook
 
     plain = _called(count)
-    with hook.region(lambda frame, entries: hook.SKIP):
+    with frame_hook.region(lambda frame, entries: frame_hook.SKIP):
         _identity(1)
         return _called(count) - plain
 

@@ -1,0 +1,1 @@
+"""Code that goes on where a graph has ended."""

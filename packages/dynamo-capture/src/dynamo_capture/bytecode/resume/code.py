@@ -1,0 +1,410 @@
+"""Resume functions: the rest of a body, from one instruction on, as an ordinary function of the frame's state there.
+
+    resumes = ResumeCodes()                                    # owns the memo
+    plan = resumes.make(code, index, stack=(VALUE, NULL))      # index into decode(code).instructions
+    plan.code          # code object: positional parameters as plan.parameters, free variables as plan.freevars
+    plan.parameters    # what to pass, in order: Parameter("stack", 0) | Parameter("local", "x")
+    plan.freevars      # names of the cells to close over, in order: the original's cells and free variables
+
+``stack`` describes the value stack before the instruction, bottom first. A VALUE is passed as a parameter; a NULL is
+pushed by the resume function itself (an unfinished call, a cleared comprehension variable). The unfinished loop's
+iterator, a ``with`` block's exit function and the exception that a handler had saved are values like any other. Live
+locals are parameters; ``unbound`` names those that hold no value there (those that cannot hold one are left out
+anyway), ``maybe`` those of which only the running frame knows (they are passed as UNBOUND then, and the resume
+function unbinds them), ``keep`` those to pass although the rest does not read them. The place after a ``for`` loop may
+be given by the FOR_ITER's target. Exception handlers of the rest protect the resume function as they did the original,
+at the same depths.
+
+    plan = resumes.make(code, index, below, callee=True)       # instruction ``index`` is a call that has not returned
+
+is for a frame in the middle of a call, or of another instruction that a call answers (an operator, an attribute, a
+branch), ``below`` being the stack under the result. The resume function takes
+something to call as its parameter "callee", calls it where the call stood, under the handlers that it had, and goes on
+behind it with the result.
+
+    plan = resumes.make_generator(code, index, stack)          # ``code`` is a generator's
+
+is for a generator that is suspended before instruction ``index``, behind a ``yield`` or at its start; ``stack`` is what
+lies below the value that it will be sent. Calling the function gives a generator; one that was behind a ``yield`` gets
+there again, and yields None on the way: its first item is to be thrown away.
+
+A place in a resume function is traced back to the original's: resuming the same place again (a break in a loop)
+gives the same code object. Refused with UnsupportedBytecodeError: a generator given to ``make`` (CAP102), places that
+are unreachable or where the stack holds an instruction offset, which means nothing in other code (CAP103: clean-up
+after an exception in ``with`` or a handler), or a comprehension has put away a cell of the function (CAP103), a
+``stack`` of the wrong length (CAP105).
+
+``super()`` without arguments reads the frame's first slot: where the rest may do that, the original's first argument
+is the resume function's first parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from types import CodeType
+from typing import Literal, NamedTuple
+
+from dynamo_capture.bytecode.assemble import assemble, assemble_with_offsets
+from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreachable
+from dynamo_capture.bytecode.decoded import decoded
+from dynamo_capture.bytecode.emit import Emitter, function_prologue
+from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.instruction import (
+    CO_NESTED,
+    CO_NEWLOCALS,
+    CO_OPTIMIZED,
+    GENERATOR_FLAGS,
+    CodeBody,
+    Instruction,
+)
+from dynamo_capture.bytecode.resume.analysis import ResumeAnalysis
+from dynamo_capture.runtime.suspension import End
+
+
+class StackSlot(Enum):
+    """What a place on the value stack holds."""
+
+    VALUE = "value"
+    NULL = "null"
+
+
+VALUE, NULL = StackSlot.VALUE, StackSlot.NULL
+
+
+class Absence(Enum):
+    """What is passed for a local that turns out to hold no value."""
+
+    UNBOUND = "unbound"
+
+
+UNBOUND = Absence.UNBOUND
+
+
+class Parameter(NamedTuple):
+    """One argument of a resume function: a stack slot, counted from the bottom, or a variable of the frame.
+
+    A variable of kind "cell" is passed by its content (it is a cell in the frame, and a first argument of
+    ``super()``). The "callee" is what is called first.
+    """
+
+    kind: Literal["stack", "local", "cell", "callee"]
+    which: int | str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ResumePlan:
+    """A resume function's code and what to call it with."""
+
+    code: CodeType
+    parameters: tuple[Parameter, ...]
+    freevars: tuple[str, ...]
+    stack: tuple[StackSlot, ...]
+    maybe: frozenset[str] = frozenset()
+
+    @property
+    def calls(self) -> bool:
+        """Whether it begins by calling its parameter "callee"."""
+        return CALLEE in self.parameters
+
+
+CALLEE = Parameter("callee", 0)
+
+
+class _Place(NamedTuple):
+    """An instruction of an original body, which resume functions of it lead back to. ``calls``: it stands for that
+    call, but takes what it calls from elsewhere."""
+
+    code: CodeType
+    position: int
+    calls: bool = False
+
+
+class ResumeCodes:
+    """Makes resume functions and remembers them, one for each place, stack and choice of locals."""
+
+    def __init__(self) -> None:
+        self._plans: dict[object, ResumePlan] = {}
+        self._origins: dict[int, tuple[CodeType, dict[int, _Place]]] = {}
+        """id of a resume function's code -> the code (kept alive) and, by byte offset, the place it came from."""
+        self._analyses: dict[int, ResumeAnalysis] = {}
+
+    def make(
+        self,
+        code: CodeType,
+        index: int,
+        stack: Sequence[StackSlot] = (),
+        *,
+        unbound: Collection[str] = (),
+        maybe: Collection[str] = (),
+        keep: Collection[str] = (),
+        callee: bool = False,
+    ) -> ResumePlan:
+        """The resume function for instruction ``index`` of ``decode(code)``; see the module's text."""
+        place = self._place(code, index)
+        if place.calls and not callee:
+            raise UnsupportedBytecodeError(
+                "CAP103", f"a resume function of {code.co_qualname} calls its callee"
+            )
+        analysis = self._analysis(place.code)
+        if analysis.body.is_generator:
+            raise UnsupportedBytecodeError("CAP102", f"{code.co_qualname} is a generator or coroutine")
+        index = past_loop_end(analysis.body.instructions, place.position)
+        if callee:
+            result = (VALUE,) if gives_result(analysis.body, analysis.depths, index, len(stack)) else ()
+            analysis.check(landing_of(analysis.body, index), (*stack, *result))
+        else:
+            analysis.check(index, stack)
+        passed = analysis.passed_locals(index, unbound, keep)
+        perhaps = frozenset(maybe) & frozenset(passed)
+        key = (id(place.code), index, tuple(stack), passed, perhaps, callee)
+        if key not in self._plans:
+            self._plans[key] = self._build(analysis, index, tuple(stack), passed, perhaps, callee)
+        return self._plans[key]
+
+    def make_generator(
+        self, code: CodeType, index: int, stack: Sequence[StackSlot] = (), *, unbound: Collection[str] = ()
+    ) -> ResumePlan:
+        """The generator function for a generator suspended before ``index``; see the module's text."""
+        analysis = self._analysis(code)
+        analysis.check(index, (*stack, VALUE))
+        passed = analysis.passed_locals(index, unbound, ())
+        key = (id(code), index, tuple(stack), passed)
+        if key not in self._plans:
+            self._plans[key] = self._build_generator(analysis, index, tuple(stack), passed)
+        return self._plans[key]
+
+    def _build_generator(
+        self, analysis: ResumeAnalysis, index: int, stack: tuple[StackSlot, ...], passed: tuple[str, ...]
+    ) -> ResumePlan:
+        body, twins = analysis.body.clone_with_map()
+        originals = analysis.body.instructions
+        freevars = (*body.cellvars, *body.freevars)
+        parameters = _parameters(analysis, stack, passed, False)
+        names = [_parameter_name(parameter) for parameter in parameters]
+        emitter = Emitter(originals[index].position)
+        if freevars:
+            emitter.emit("COPY_FREE_VARS", len(freevars))
+        emitter.emit("RETURN_GENERATOR")
+        if originals[index - 1].opname == "YIELD_VALUE":
+            emitter.pop_top()
+            emitter.emit("RESUME", 0)
+            _push_stack(emitter, parameters, names, stack)
+            emitter.load_const(None)
+            for original in originals[index - 1 : index + 1]:
+                emitter.handler = twins[original].handler
+                emitter.emit(original.opname, original.arg)
+            emitter.handler = None
+            index += 1
+        emitter.jump(twins[originals[index]])
+        body.instructions = without_unreachable([*emitter.instructions, *body.instructions])
+        _become_function(body, names, freevars)
+        return ResumePlan(assemble(body), parameters, freevars, stack)
+
+    def origin(self, code: CodeType, index: int) -> tuple[CodeType, int]:
+        """The original code and instruction that a place stands for; itself if ``code`` is no resume function."""
+        place = self._place(code, index)
+        return place.code, place.position
+
+    def original(self, code: CodeType) -> CodeType:
+        """The code of which a resume function is a rest; itself if it is none."""
+        known = self._origins.get(id(code))
+        return next(iter(known[1].values())).code if known is not None and known[1] else code
+
+    def index_of(self, plan: ResumePlan, code: CodeType, index: int) -> int:
+        """Where instruction ``index`` of ``code`` is in ``decode(plan.code)``; of a plan that calls, the call."""
+        wanted = _Place(*self.origin(code, index), plan.calls)
+        places = self._origins[id(plan.code)][1]
+        for found, instruction in enumerate(decoded(plan.code).body.instructions):
+            if places.get(instruction.offset) == wanted:
+                return found
+        raise UnsupportedBytecodeError(
+            "CAP103", f"instruction {index} is not in the rest of {code.co_qualname}"
+        )
+
+    def _place(self, code: CodeType, index: int) -> _Place:
+        if id(code) not in self._origins:
+            return _Place(code, index)
+        instructions = decoded(code).body.instructions
+        place = self._origins[id(code)][1].get(instructions[index].offset)
+        return _Place(code, index) if place is None else place
+
+    def is_resume_function(self, code: CodeType) -> bool:
+        """Whether this object made ``code``."""
+        return id(code) in self._origins
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._plans.clear()
+        self._origins.clear()
+        self._analyses.clear()
+
+    def _analysis(self, code: CodeType) -> ResumeAnalysis:
+        if id(code) not in self._analyses:
+            self._analyses[id(code)] = ResumeAnalysis(code)
+        return self._analyses[id(code)]
+
+    def _build(
+        self,
+        analysis: ResumeAnalysis,
+        index: int,
+        stack: tuple[StackSlot, ...],
+        passed: tuple[str, ...],
+        maybe: frozenset[str],
+        callee: bool,
+    ) -> ResumePlan:
+        body, twins = analysis.body.clone_with_map()
+        freevars = (*body.cellvars, *body.freevars)
+        parameters = _parameters(analysis, stack, passed, callee)
+        names = [_parameter_name(parameter) for parameter in parameters]
+        place = twins[analysis.body.instructions[index]]
+        start = _entry(parameters, names, stack, freevars, place, maybe)
+        landing = landing_of(analysis.body, index)
+        call = []
+        if callee:
+            kept = gives_result(analysis.body, analysis.depths, index, len(stack))
+            call = _call(place, twins[analysis.body.instructions[landing]], kept)
+            if place.opname == "FOR_ITER":
+                end = analysis.body.instructions[after_loop(analysis.body, index)]
+                call = _unless_ended(call, twins[end])
+        start = [*start, *(call or [Instruction("JUMP", target=place, position=place.position)])]
+        body.instructions = without_unreachable([*start, *body.instructions])
+        _become_function(body, names, freevars)
+        code, offsets = assemble_with_offsets(body)
+        places = {
+            offsets[twins[old]]: _Place(analysis.code, position)
+            for position, old in enumerate(analysis.body.instructions)
+            if twins[old] in offsets
+        }
+        for instruction in call:
+            if instruction.opname == "CALL":
+                places[offsets[instruction]] = _Place(analysis.code, index, True)
+            elif instruction is call[-1] and instruction in offsets:
+                places.setdefault(offsets[instruction], _Place(analysis.code, landing))
+        self._origins[id(code)] = (code, places)
+        return ResumePlan(code, parameters, freevars, stack, maybe)
+
+
+_KEPT_FLAGS = 0x01FF0000 | GENERATOR_FLAGS
+"""``from __future__`` flags, and what makes a generator."""
+
+
+def _become_function(body: CodeBody, names: list[str], freevars: tuple[str, ...]) -> None:
+    """Give a body these arguments and free variables, and no cells of its own."""
+    body.varnames, body.cellvars, body.freevars = names, [], list(freevars)
+    body.argcount, body.posonlyargcount, body.kwonlyargcount = len(names), 0, 0
+    body.flags = CO_OPTIMIZED | CO_NEWLOCALS | (CO_NESTED if freevars else 0) | body.flags & _KEPT_FLAGS
+    body.consts = (None,)
+
+
+def _parameter_name(parameter: Parameter) -> str:
+    """The name of a resume function's argument: the variable's own where it has one."""
+    if parameter.kind == "local":
+        return str(parameter.which)
+    return f".{parameter.kind}{'' if parameter is CALLEE else parameter.which}"
+
+
+def _parameters(
+    analysis: ResumeAnalysis, stack: tuple[StackSlot, ...], passed: tuple[str, ...], callee: bool
+) -> tuple[Parameter, ...]:
+    slots = [Parameter("stack", depth) for depth, slot in enumerate(stack) if slot is VALUE]
+    if callee:
+        slots.insert(0, CALLEE)
+    variables = [Parameter("local", name) for name in passed]
+    first = analysis.first_argument
+    if first is None:
+        return (*slots, *variables)
+    if first in analysis.body.cellvars:
+        return (Parameter("cell", first), *slots, *variables)
+    head = [variable for variable in variables if variable.which == first]
+    return (*head, *slots, *(variable for variable in variables if variable.which != first))
+
+
+def _entry(
+    parameters: tuple[Parameter, ...],
+    names: list[str],
+    stack: tuple[StackSlot, ...],
+    freevars: tuple[str, ...],
+    target: Instruction,
+    maybe: frozenset[str],
+) -> list[Instruction]:
+    """Unbind what is, put the stack in place, and give up the parameters' own references to it."""
+    emitter = Emitter(target.position)
+    emitter.instructions += function_prologue((), freevars, target.position)
+    for name in sorted(maybe):
+        bound = emitter.label()
+        emitter.load_fast(name)
+        emitter.load_const(UNBOUND)
+        emitter.is_op()
+        emitter.pop_jump_if_false(bound)
+        emitter.delete_fast(name)
+        emitter.place(bound)
+    _push_stack(emitter, parameters, names, stack)
+    return emitter.instructions
+
+
+def _push_stack(
+    emitter: Emitter, parameters: tuple[Parameter, ...], names: list[str], stack: tuple[StackSlot, ...]
+) -> None:
+    by_slot = {
+        parameter.which: name
+        for parameter, name in zip(parameters, names, strict=True)
+        if parameter.kind == "stack"
+    }
+    for depth, slot in enumerate(stack):
+        if slot is NULL:
+            emitter.push_null()
+            continue
+        emitter.emit("LOAD_FAST", argval=by_slot[depth])
+        emitter.delete_fast(by_slot[depth])
+
+
+def landing_of(body: CodeBody, index: int) -> int:
+    """Where a frame goes on once instruction ``index`` has its answer: behind it; a branch is taken with the answer."""
+    return index if body.instructions[index].opname.startswith("POP_JUMP") else index + 1
+
+
+def after_loop(body: CodeBody, index: int) -> int:
+    """Where a loop goes on when its FOR_ITER, instruction ``index``, finds no more items; the iterator is popped."""
+    target = body.instructions[index].target
+    return past_loop_end(
+        body.instructions, next(i for i, one in enumerate(body.instructions) if one is target)
+    )
+
+
+def gives_result(body: CodeBody, depths: Sequence[int | None], index: int, below: int) -> bool:
+    """Whether the answer is on the stack then, above ``below`` other values; ``depths`` are those of ``body``."""
+    depth = depths[landing_of(body, index)]
+    return depth is not None and depth > below
+
+
+def _unless_ended(call: list[Instruction], end: Instruction) -> list[Instruction]:
+    """The call of what answers a FOR_ITER: ``End`` leads behind the loop."""
+    *calling, onwards = call
+    emitter = Emitter(onwards.position)
+    goes_on = emitter.label()
+    emitter.copy()
+    emitter.load_const(End)
+    emitter.is_op()
+    emitter.pop_jump_if_false(goes_on)
+    emitter.pop_top()
+    emitter.pop_top()
+    emitter.jump(end)
+    emitter.place(goes_on)
+    return [*calling, *emitter.instructions, onwards]
+
+
+def _call(place: Instruction, following: Instruction, kept: bool) -> list[Instruction]:
+    """Call the callee as ``place``, a call or what a frame answers, would, and go on where that goes on."""
+    name = _parameter_name(CALLEE)
+    emitter = Emitter(place.position, place.handler)
+    emitter.begin_call()
+    emitter.emit("LOAD_FAST", argval=name)
+    emitter.delete_fast(name)
+    emitter.end_callable()
+    emitter.call(0)
+    if not kept:
+        emitter.pop_top()
+    emitter.jump(following)
+    return emitter.instructions

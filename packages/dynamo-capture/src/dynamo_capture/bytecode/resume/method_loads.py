@@ -1,0 +1,42 @@
+"""Instructions that load a method for a call: they leave the method and its self, or NULL and whatever it is.
+
+Which of the two is known only when they have run, and a NULL cannot be handed over to a resume function. So where
+such an instruction is the one at which a graph ends, it loads the attribute plainly:
+
+    LOAD_METHOD name   ->   LOAD_ATTR name; PUSH_NULL; SWAP 2      (CPython 3.11 and 3.12; 3.13 has the NULL on top)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from dynamo_capture.bytecode.emit import Emitter
+from dynamo_capture.bytecode.instruction import Instruction
+from dynamo_capture.bytecode.resume.code import NULL, VALUE, StackSlot
+from dynamo_capture.bytecode.versions.running import RULES
+
+
+def loads_method(instruction: Instruction) -> bool:
+    """Whether it is such an instruction."""
+    if instruction.opname == "LOAD_METHOD":
+        return True
+    return instruction.opname in ("LOAD_ATTR", "LOAD_SUPER_ATTR") and bool(instruction.arg & 1)
+
+
+def load_plainly(instruction: Instruction) -> list[Instruction]:
+    """Make a method's load one of an attribute; the instructions that put the NULL beside it."""
+    if instruction.opname == "LOAD_METHOD":
+        instruction.opname = "LOAD_ATTR"
+    instruction.arg &= ~1
+    emitter = Emitter(instruction.position)
+    emitter.push_null()
+    if RULES.null_before_callable:
+        emitter.swap(2)
+    return emitter.instructions
+
+
+def stack_after(instruction: Instruction, before: Sequence[StackSlot]) -> list[StackSlot]:
+    """The stack after the load has been made a plain one."""
+    taken = 3 if instruction.opname == "LOAD_SUPER_ATTR" else 1
+    pushed = [NULL, VALUE] if RULES.null_before_callable else [VALUE, NULL]
+    return [*before[: len(before) - taken], *pushed]

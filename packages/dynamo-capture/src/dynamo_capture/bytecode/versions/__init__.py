@@ -1,0 +1,1 @@
+"""CPython versions as records."""

@@ -1,0 +1,1 @@
+"""How values of each kind are made by replacement code."""

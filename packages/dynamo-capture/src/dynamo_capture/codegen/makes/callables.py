@@ -1,0 +1,132 @@
+"""Functions that are made, with their cells; methods, partial functions, ``super``, tracebacks, weak references."""
+
+from __future__ import annotations
+
+import functools
+import types
+import weakref
+
+from dynamo_capture.codegen.reconstruct import Reconstruction, makes
+from dynamo_capture.runtime import replacement_calls, tracebacks
+from dynamo_capture.semantics.modes.contexts import ContextFunction
+from dynamo_capture.values import (
+    BuiltinMethod,
+    CellValue,
+    Const,
+    DescriptorValue,
+    FunctionValue,
+    MethodValue,
+    PartialValue,
+    SuperValue,
+    Value,
+)
+from dynamo_capture.values.opaque import NewReference
+from dynamo_capture.values.traceback import TracebackValue
+
+
+@makes(FunctionValue)
+def function(to: Reconstruction, value: FunctionValue) -> None:
+    """Functions that the trace defined."""
+
+    def arguments() -> None:
+        to.emitter.load_const(value.code)
+        to.emitter.load_const(value.globals.real)
+        to.push_tuple(value.defaults)
+        to.push_dict([(Const(name), part) for name, part in value.kwdefaults.items()])
+        to.push_tuple(list(value.closure))
+        to.push_dict([(Const(name), part) for name, part in value.attrs.items()])
+
+    to.call(replacement_calls.make_function, arguments, 6)
+
+
+@makes(TracebackValue)
+def traceback(to: Reconstruction, value: TracebackValue) -> None:
+    """Where an exception has been."""
+
+    def arguments() -> None:
+        to.push(value.following)
+        for part in (value.code, value.namespace, value.offset, value.line):
+            to.emitter.load_const(part)
+
+    to.call(tracebacks.new_traceback, arguments, 5)
+
+
+@makes(CellValue)
+def cell(to: Reconstruction, value: CellValue) -> None:
+    """New cells."""
+    if value.content is None:
+        to.call(replacement_calls.make_cell, lambda: None, 0)
+    else:
+        content = value.content
+        to.call(replacement_calls.make_cell, lambda: to.push(content))
+
+
+@makes(MethodValue)
+def method(to: Reconstruction, value: MethodValue) -> None:
+    """Bound methods."""
+    to.call(types.MethodType, lambda: to.push_all([value.function, value.receiver]), 2)
+
+
+@makes(DescriptorValue)
+def descriptor(to: Reconstruction, value: DescriptorValue) -> None:
+    """Properties, static and class methods."""
+    to.call(value.kind, lambda: to.push_all(value.arguments), len(value.arguments))
+
+
+@makes(BuiltinMethod)
+def builtin_method(to: Reconstruction, value: BuiltinMethod) -> None:
+    """Bound methods of builtin objects."""
+    to.push(value.receiver)
+    to.emitter.load_attr(value.name)
+
+
+@makes(SuperValue)
+def super_(to: Reconstruction, value: SuperValue) -> None:
+    """``super`` objects."""
+    to.call(super, lambda: to.push_all([Const(value.cls), value.receiver]), 2)
+
+
+@makes(PartialValue)
+def partial(to: Reconstruction, value: PartialValue) -> None:
+    """``functools.partial``."""
+
+    def make() -> None:
+        if value.shown:
+            to.call(replacement_calls.partial_with, lambda: arguments([value.keywords]), 3)
+            return
+        kwargs = value.kwargs(to.tx)
+        to.emitter.begin_call()
+        to.emitter.load_const(functools.partial)
+        to.emitter.end_callable()
+        to.push_all([value.function, *value.args, *kwargs.values()])
+        to.emitter.call(1 + len(value.args) + len(kwargs), tuple(kwargs))
+
+    def arguments(keywords: list[Value]) -> None:
+        to.push(value.function)
+        to.push_tuple(value.args)
+        to.push_all(keywords)
+
+    def with_attributes() -> None:
+        make()
+        to.push_dict([(Const(name), part) for name, part in value.attrs.items()])
+
+    if value.attrs:
+        to.call(replacement_calls.with_attributes, with_attributes, 2)
+    else:
+        make()
+
+
+@makes(ContextFunction)
+def context_function(to: Reconstruction, value: ContextFunction) -> None:
+    """A function decorated by a context manager."""
+    to.emitter.begin_call()
+    to.push(value.manager)
+    to.emitter.end_callable()
+    to.push(value.function)
+    to.emitter.call(1)
+
+
+@makes(NewReference)
+def reference(to: Reconstruction, value: NewReference) -> None:
+    """Weak references."""
+    to.call(weakref.ref, lambda: to.push(value.target))

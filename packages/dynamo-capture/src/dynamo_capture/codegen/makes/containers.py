@@ -1,0 +1,128 @@
+"""Containers that are made: tuples, lists, dicts, sets, and what is a view of one; texts, arrays, slices and ranges."""
+
+from __future__ import annotations
+
+import collections
+import types
+
+from dynamo_capture.codegen.reconstruct import Reconstruction, makes
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.values import (
+    Const,
+    DictValue,
+    DictView,
+    ListValue,
+    SetValue,
+    SliceValue,
+    SymRange,
+    TextValue,
+    TupleValue,
+)
+from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.objects.instance_dict import InstanceDictValue
+from dynamo_capture.values.tensors.array import ArrayValue
+
+
+@makes(TupleValue)
+def tuple_(to: Reconstruction, value: TupleValue) -> None:
+    """Tuples, named tuples, ``torch.Size`` and torch's result tuples."""
+    if value.cls is tuple:
+        to.push_tuple(value.items)
+    elif has_member(value.cls, "_fields"):
+        to.call(value.cls._make, lambda: to.push_tuple(value.items))  # type: ignore[attr-defined]
+    else:
+        to.call(value.cls, lambda: to.push_tuple(value.items))
+
+
+@makes(ListValue)
+def list_(to: Reconstruction, value: ListValue) -> None:
+    """Lists and deques."""
+    if value.cls is list:
+        to.push_list(value.items)
+    else:
+        limit = value.maxlen
+        to.call(lambda items: collections.deque(items, limit), lambda: to.push_list(value.items))
+
+
+@makes(DictValue)
+def dict_(to: Reconstruction, value: DictValue) -> None:
+    """Dictionaries of the standard library's classes."""
+    pairs = [(entry[0], entry[1]) for entry in value.all_entries(to.tx).values()]
+    if value.cls is dict:
+        to.push_dict(pairs)
+    elif value.cls is collections.defaultdict:
+        to.emitter.begin_call()
+        to.emitter.load_const(collections.defaultdict)
+        to.emitter.end_callable()
+        to.push(value.factory or Const(None))
+        to.push_dict(pairs)
+        to.emitter.call(2)
+    else:
+        to.call(value.cls, lambda: to.push_dict(pairs))
+
+
+@makes(SetValue)
+def set_(to: Reconstruction, value: SetValue) -> None:
+    """Sets and frozensets."""
+    if value.all_constant:
+        members = frozenset if value.cls is frozenset else set
+        to.call(members, lambda: to.emitter.load_const(value.order))
+        return
+    to.push_all(list(value.items.values()))
+    to.emitter.build_set(len(value.items))
+    if value.cls is not set:
+        to.store(".set")
+        to.call(value.cls, lambda: to.emitter.load_fast(".set"))
+
+
+@makes(SliceValue)
+def slice_(to: Reconstruction, value: SliceValue) -> None:
+    """Slices."""
+    to.push_all(list(value.bounds))
+    to.emitter.build_slice(3)
+
+
+@makes(SymRange)
+def range_(to: Reconstruction, value: SymRange) -> None:
+    """Ranges."""
+    to.call(range, lambda: to.push_all(list(value.bounds)), 3)
+
+
+@makes(DictView)
+def view(to: Reconstruction, value: DictView) -> None:
+    """Views of dictionaries."""
+    to.push(value.owner)
+    to.emitter.load_method(value.kind)
+    to.emitter.call(0)
+
+
+@makes(ProxyValue)
+def proxy(to: Reconstruction, value: ProxyValue) -> None:
+    """Read-only views of dictionaries."""
+    to.call(types.MappingProxyType, lambda: to.push(value.mapping))
+
+
+@makes(InstanceDictValue)
+def instance_dict(to: Reconstruction, value: InstanceDictValue) -> None:
+    """An object's own ``__dict__``."""
+    to.call(replacement_calls.instance_dict, lambda: to.push(value.owner))
+
+
+@makes(TextValue)
+def text(to: Reconstruction, value: TextValue) -> None:
+    """Strings that tensors are part of."""
+    parts = [part for piece, conversion in value.pieces for part in (piece, Const(conversion))]
+    to.call(replacement_calls.joined, lambda: to.push_all(parts), len(parts))
+
+
+@makes(ArrayValue)
+def array(to: Reconstruction, value: ArrayValue) -> None:
+    """Arrays of numpy: over a tensor's memory, or with the numbers that the trace knows."""
+    if value.tensor is None:
+        content = value.content
+        to.call(content.copy, lambda: None, 0)
+        return
+    to.push(value.tensor)
+    to.emitter.load_method("numpy")
+    to.emitter.call(0)

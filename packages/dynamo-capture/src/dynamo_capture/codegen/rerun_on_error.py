@@ -1,0 +1,91 @@
+"""What happens when a compiled graph raises: the frame runs once more as it is.
+
+A graph holds the operations of a whole frame. If one of them fails on its data, the program's own handlers, and the
+effects that come before it, are none of the graph's business:
+
+    try: y = torch.linalg.cholesky(x)      the graph raises  ->  the frame runs in Python, where the
+    except RuntimeError: y = x             handler catches what is raised, at its line
+
+That is possible where the graph that raises leaves no trace behind (decision 0031): it writes into no tensor and draws
+no random numbers, or the compiled graph promises to take that back, or is made to (``fx_interface.undo``). What the
+replacement itself draws from the generators of ``random`` is taken back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from types import CodeType
+from typing import Any
+
+from dynamo_capture.bytecode.emit import Emitter
+from dynamo_capture.bytecode.instruction import CO_VARARGS, CO_VARKEYWORDS
+from dynamo_capture.runtime import replacement_calls
+
+_ERROR = ".error"
+
+
+@contextmanager
+def second_run(
+    emitter: Emitter,
+    code: CodeType,
+    namespace: dict[str, Any],
+    cells: Collection[str],
+    states: str | None = None,
+) -> Iterator[None]:
+    """Protect the instructions that are emitted inside. The stack must be empty before and after them. ``states``: the
+    variable with the states of the generators of ``random`` before the replacement drew from them."""
+    failed, done = emitter.label(), emitter.label()
+    with emitter.protected(failed, 0):
+        yield
+    emitter.jump(done)
+    emitter.place(failed)
+    emitter.emit("PUSH_EXC_INFO")
+    emitter.store_fast(_ERROR)
+    emitter.emit("POP_EXCEPT")
+    emitter.begin_call()
+    emitter.load_const(replacement_calls.run_again)
+    emitter.end_callable()
+    emitter.load_fast(_ERROR)
+    emitter.delete_fast(_ERROR)  # its traceback leads to this frame
+    emitter.load_const(code)
+    emitter.load_const(namespace)
+    for name in code.co_freevars:
+        emitter.load_closure(name)
+    emitter.build_tuple(len(code.co_freevars))
+    _arguments(emitter, code, cells)
+    if states is None:
+        emitter.load_const(())
+    else:
+        emitter.load_fast(states)
+    emitter.call(7)
+    emitter.return_value()
+    emitter.place(done)
+
+
+def _arguments(emitter: Emitter, code: CodeType, cells: Collection[str]) -> None:
+    """The positional arguments as a list, the others as a dict; the frame's variables give them up."""
+
+    def load(name: str) -> None:
+        if name in cells:
+            emitter.load_deref(name)
+        else:
+            emitter.load_fast(name)
+            emitter.delete_fast(name)
+
+    names = code.co_varnames
+    keywords = names[code.co_argcount : code.co_argcount + code.co_kwonlyargcount]
+    stars = iter(names[code.co_argcount + code.co_kwonlyargcount :])
+    for name in names[: code.co_argcount]:
+        load(name)
+    emitter.build_list(code.co_argcount)
+    if code.co_flags & CO_VARARGS:
+        load(next(stars))
+        emitter.list_extend()
+    for name in keywords:
+        emitter.load_const(name)
+        load(name)
+    emitter.build_map(len(keywords))
+    if code.co_flags & CO_VARKEYWORDS:
+        load(next(stars))
+        emitter.dict_update()

@@ -1,0 +1,121 @@
+"""From the nodes of a finished trace to a compiled graph: outputs, signature, and the backend's answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import BuiltinFunctionType, CodeType
+from typing import Any
+
+from torch.fx import GraphModule
+
+from dynamo_capture.foundation.errors import BackendError
+from dynamo_capture.foundation.graph_breaks import BreakReport
+from dynamo_capture.graph.graph_builder import GraphInput
+from dynamo_capture.hook.frame_hook import FrameView, RegionFunction, propagate
+from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.semantics.tensors.arguments.scalars import note_fixed
+from dynamo_capture.session.session import Session
+from dynamo_capture.trace import Trace
+from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
+from fx_interface.rehearsal import rehearsal_of, rehearsing
+from fx_interface.signature import (
+    DIALECT_KEY,
+    SHAPE_ENV_KEY,
+    SIGNATURE_KEY,
+    OutputDecl,
+    OutputKind,
+    Signature,
+)
+from fx_interface.undo import is_all_or_nothing, undoing, undoing_if_shared
+
+
+class BackendCall:
+    """Closes a graph over its outputs and has it compiled."""
+
+    def __init__(self, session: Session, tx: Trace, view: FrameView, report: BreakReport | None) -> None:
+        self._session = session
+        self._tx = tx
+        self._view = view
+        self.report = report
+        self.graph_module: GraphModule | None = None
+        self.compiled: Any = None
+
+    def finish(self, results: Sequence[Any]) -> tuple[Any, list[GraphInput]]:
+        """The compiled graph (None: nothing to run) and its inputs."""
+        output = self._tx.output
+        module = output.module(results)
+        if not results and not any(node.op.startswith("call") for node in output.graph.nodes):
+            return None, []
+        module.meta[DIALECT_KEY] = "torch"
+        module.meta[SIGNATURE_KEY] = Signature(
+            output.declarations(), tuple(OutputDecl(OutputKind.USER) for _ in results)
+        )
+        if self._tx.env.symbols:
+            module.meta[SHAPE_ENV_KEY] = self._tx.env
+        self.graph_module = module
+        relied = len(self._tx.env.guards)
+        shorter = output.rehearsal(module)
+        compiled = self._call_backend(module, [item.example for item in output.inputs])
+        self.compiled = self._failing_whole(compiled, shorter)
+        note_fixed(self._tx, relied)
+        if output.changes_modes:
+            self.compiled = replacement_calls.call_restoring_modes(self.compiled)
+        return self.compiled, output.inputs
+
+    def _call_backend(self, module: GraphModule, inputs: list[Any]) -> Any:
+        refusals = self._session.refusals
+        earlier = refusals.earlier(module)
+        if earlier is not None:
+            raise earlier
+        try:
+            compiled = self._session.backend(module, inputs)
+        except UnsupportedProgramError as error:
+            refusals.note(module, error.with_traceback(None))
+            raise
+        except StackError as error:
+            raise propagate(error) from error.__cause__
+        except Exception as error:
+            name = getattr(self._session.backend, "__qualname__", repr(self._session.backend))
+            raise propagate(
+                BackendError(
+                    "CAP301",
+                    f"the backend {name} raised {type(error).__name__}: {error}",
+                    where=location_of_code(self._view.code),
+                    action="see the chained exception; backend='eager' runs the captured graph as it is",
+                )
+            ) from error
+        if not callable(compiled):
+            raise propagate(
+                BackendError("CAP302", f"the backend returned {compiled!r}, which cannot be called")
+            )
+        return compiled
+
+    def _failing_whole(self, compiled: Any, shorter: GraphModule | None) -> Any:
+        """The compiled graph, which leaves nothing behind where it raises, if that can be had (``fails_whole``):
+        content is put back, and ``shorter`` is run on copies before."""
+        output = self._tx.output
+        output.fails_whole = output.is_repeatable or is_all_or_nothing(compiled)
+        written = None if output.fails_whole else output.changed_inputs()
+        if written is not None:
+            if output.may_fail:
+                rehearse = None if shorter is None else rehearsing(shorter.forward)
+                compiled = undoing(compiled, written, draws=output.draws, rehearse=rehearse)
+            else:
+                assert self.graph_module is not None
+                compiled = undoing_if_shared(
+                    compiled,
+                    written,
+                    fixed_sizes=not self._tx.env.symbols,
+                    rehearse=rehearsal_of(self.graph_module),
+                )
+            output.fails_whole = True
+        if output.assumes and not output.fails_whole:
+            raise UnsupportedProgramError(
+                "CAP217", "a number from data decides in a graph that cannot be undone"
+            )
+        return compiled if isinstance(compiled, BuiltinFunctionType) else RegionFunction(compiled, None)
+
+
+def location_of_code(code: CodeType) -> UserLocation:
+    """Where a function is defined."""
+    return UserLocation(code.co_filename, code.co_firstlineno, code.co_qualname)

@@ -1,0 +1,154 @@
+"""From a trace that has just begun to a cache entry: interpret the frame, call the backend, assemble, guard."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+from types import CodeType
+
+import guards
+from dynamo_capture.codegen.assembly import Assembly, close_dropped
+from dynamo_capture.driver.active_interpreters import forward_level_guard
+from dynamo_capture.driver.backend_call import BackendCall
+from dynamo_capture.foundation.break_positions import Stopped
+from dynamo_capture.foundation.errors import (
+    GraphBreak,
+)
+from dynamo_capture.foundation.graph_breaks import BreakReport
+from dynamo_capture.frames.frame import Frame
+from dynamo_capture.frames.resume_symbols import note
+from dynamo_capture.frames.steps import PreparedCode
+from dynamo_capture.guard_kinds.floats import float_facts
+from dynamo_capture.guard_kinds.tensor_contents import tensor_contents
+from dynamo_capture.hook.frame_hook import (
+    Entry,
+    FrameView,
+)
+from dynamo_capture.interpreter.root_frame import Broken, RootFrame
+from dynamo_capture.semantics.modes.modes import leave_all, switches
+from dynamo_capture.session.report import Replacement
+from dynamo_capture.session.session import Session
+from dynamo_capture.trace import Trace
+from dynamo_capture.values import CellValue, Lazy, Value
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.modes import restored
+from fx_interface.own_builtins import CURRENT, WATCHED
+from fx_interface.source import ClosureSource, LocalSource, Scope
+
+_log = logging.getLogger("dynamo_capture")
+_BUILTINS = guards.known_object(CURRENT)
+
+
+def capture(
+    session: Session,
+    view: FrameView,
+    prepared: PreparedCode,
+    broken: Broken | None,
+    report: BreakReport | None,
+    tx: Trace,
+) -> Entry:
+    """The cache entry for a frame whose trace has just begun: up to its return, or to where it has ``broken``."""
+    entry = tx.entry = switches()
+    tx.guards.add(guards.global_state())
+    tx.guards.add(guards.DictEntries(_BUILTINS, WATCHED))
+    tx.guards.add(forward_level_guard())
+    with _modes_restored(tx):
+        frame = RootFrame(
+            tx, prepared, tx.inliner.root_scope(view.globals, view.builtins), _variables(tx, view)
+        )
+        frames: list[Frame] = [frame]
+        done = None
+        if broken is not None and broken.stop is not None:
+            tx.stop = broken.stop
+            try:
+                frame.run_until(None)
+                raise GraphBreak("CAP241", "tracing again took another way")
+            except Stopped as stopped:
+                frames = stopped.frames
+        else:
+            done = frame.run_until(None if broken is None else broken.count)
+            if done is not None:
+                close_dropped(tx, frame, done.value)
+        left = switches()
+        if tx.tensors.disabled:
+            raise GraphBreak("CAP241", "where __torch_function__ is disabled")
+        if done is not None and tx.tensors.modes.entered:
+            raise GraphBreak("CAP239", "a TorchFunctionMode is entered and not left")
+        if done is not None and tx.blocks:
+            raise GraphBreak("CAP241", "a block of a mode is entered and not left")
+        blocks = leave_all(tx)
+    assembly = Assembly(tx, frame, prepared.body, entry, left)
+    backend = BackendCall(session, tx, view, report)
+    if done is not None:
+        code = assembly.for_return(done.value, backend.finish)
+    else:
+        note(session, tx, frames)
+        code = assembly.for_break(frames, blocks, session.resumes, backend.finish)
+    if report is not None:
+        _log.info("%s", report)
+    if backend.compiled is None and not tx.effects and report is None:
+        code = view.code
+    return _entry(session, view, tx, code, backend)
+
+
+def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend: BackendCall) -> Entry:
+    if tx.output.mutates:
+        tx.guards.distinct([value.source for value in tx.tensors.inputs if value.source is not None])
+    tx.guards.distinct([value.source for value in tx.keyed.values() if value.source is not None])
+    tx.wrapping.guard_presence()
+    for iterator in tx.running:
+        iterator.guard(tx)
+    for sources in tx.wrapping.possible_aliases(tx.effects.changed()):
+        tx.guards.distinct(sources)
+    sizes = tx.numbers.settle()
+    if tx.facts:
+        tx.guards.add(float_facts(tx.facts, tx.tensors.followed.written))
+    if tx.tensors.state.relied:
+        tx.guards.add(tensor_contents(tx.tensors.state.relied, tx.output.written))
+    bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]
+    shapes = guards.shape_relations(sizes, bindings, tx.packed_strides) if sizes.symbols else None
+    if shapes is not None:
+        tx.guards.add(shapes)
+    guard_set = guards.GuardSet(tx.guards.records)
+    evaluator = guards.build(guard_set, varnames=view.code.co_varnames, freevars=view.code.co_freevars)
+    if not evaluator.check(scope_of(view)):
+        failure = guards.first_failure(guard_set, scope_of(view))
+        raise UnsupportedProgramError(
+            "CAP410", f"a guard does not hold for the call it was made from: {failure}"
+        )
+    replacement = Replacement(code, guard_set.guards, evaluator, backend.graph_module, backend.report)
+    session.report.replacements.append((view.code, replacement))
+    return Entry(code, evaluator, replacement)
+
+
+@contextlib.contextmanager
+def _modes_restored(tx: Trace) -> Iterator[None]:
+    with restored():
+        try:
+            yield
+        finally:
+            for block in reversed(tx.blocks):
+                block.undo()
+
+
+def _variables(tx: Trace, view: FrameView) -> dict[str, Value]:
+    """A frame's variables at its entry: arguments and free variables, unread."""
+    variables: dict[str, Value] = {name: Lazy(real, LocalSource(name)) for name, real in view.locals.items()}
+    for name, cell in zip(view.code.co_freevars, view.closure, strict=True):
+        content: Value | None = None
+        with contextlib.suppress(ValueError):
+            content = Lazy(cell.cell_contents, ClosureSource(name))
+        made = CellValue(content, cell)
+        tx.wrapping.remember(cell, made)
+        variables[name] = made
+    return variables
+
+
+def scope_of(view: FrameView) -> Scope:
+    """The roots that guards read from, for this call."""
+    closure = {}
+    for name, cell in zip(view.code.co_freevars, view.closure, strict=True):
+        with contextlib.suppress(ValueError):
+            closure[name] = cell.cell_contents
+    return Scope(dict(view.locals), view.globals, closure, view.builtins)

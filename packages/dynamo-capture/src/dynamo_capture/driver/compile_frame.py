@@ -1,0 +1,322 @@
+"""The hook's callback: whether a frame is captured, and the attempts at it, each with what the one before has shown."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import logging
+import sys
+import threading
+import time
+from types import CodeType
+from typing import Any
+
+import guards
+from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.driver.active_interpreters import foreign_interpreter
+from dynamo_capture.driver.backend_call import location_of_code
+from dynamo_capture.driver.called_functions import replaced_function
+from dynamo_capture.driver.captured_frame import capture, scope_of
+from dynamo_capture.driver.compile_isolation import set_aside
+from dynamo_capture.driver.retry import knows_other_contents, leaves_modes
+from dynamo_capture.foundation.errors import (
+    HANDLED,
+    BackendError,
+    CaptureError,
+    GraphBreak,
+    UserRaise,
+    forget_frames,
+)
+from dynamo_capture.foundation.graph_breaks import KINDS, BreakReport
+from dynamo_capture.foundation.skip_rules import is_closed, is_worth_capturing
+from dynamo_capture.frames.resume_symbols import history_of
+from dynamo_capture.frames.steps import PreparedCode, prepare
+from dynamo_capture.hook.frame_hook import (
+    AGAIN,
+    AS_WRITTEN,
+    SKIP,
+    SKIP_RECURSIVELY,
+    FrameView,
+    entries,
+    is_skipped,
+    propagate,
+)
+from dynamo_capture.interpreter.opcodes import families  # noqa: F401  # fills the table of opcodes
+from dynamo_capture.interpreter.root_frame import Broken
+from dynamo_capture.semantics.declared import register_loaded
+from dynamo_capture.session.controls import Stance, current_stance
+from dynamo_capture.session.is_compiling_answers import Place
+from dynamo_capture.session.report import Replacement
+from dynamo_capture.session.session import Session
+from dynamo_capture.session.specialization import Policy
+from dynamo_capture.trace import Trace
+from dynamo_capture.values.special_methods import replaced_method
+from fx_interface.errors import UnsupportedProgramError
+from fx_interface.own_builtins import replaced
+
+_log = logging.getLogger("dynamo_capture")
+_recompiles = logging.getLogger("dynamo_capture.recompiles")
+
+
+class _InParts(Exception):
+    """Inside: a graph cannot be finished; the frame is captured again, and breaks at what may be the reason: sizes from
+    data, or tensors that the program makes and asks for gradients of."""
+
+
+class _RaisesOnlyCompiled(Exception):
+    """Inside: the program raises an exception after it was told, at ``place``, that it is compiled."""
+
+    def __init__(self, place: Place) -> None:
+        self.place = place
+
+
+def _tell_no(place: Place | None, code: CodeType) -> None:
+    """Trace again, if that may avoid an exception."""
+    if place is not None:
+        _log.info("%s raises an exception where it is told that it is compiled", code.co_qualname)
+        raise _RaisesOnlyCompiled(place) from None
+
+
+def _replaced_name() -> str | None:
+    """What the compiler and its libraries compute with, and the program has put something else in place of."""
+    builtin = replaced()
+    if builtin is not None:
+        return f"builtins.{builtin}"
+    method = replaced_method()
+    if method is not None:
+        return f"torch.Tensor.{method}"
+    function = replaced_function()
+    return None if function is None else f"torch.{function}"
+
+
+class FrameCompiler:
+    """The hook's callback."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def __call__(self, view: FrameView, count: int) -> Any:
+        session = self._session
+        other = _replaced_name()
+        if other is not None:
+            return self._leave_as_written(view, f"{other} has been replaced", "CAP254")
+        if not (id(view.code) in session.targets or is_worth_capturing(view.code, view.globals)):
+            return SKIP_RECURSIVELY if is_closed(view.code, view.globals) else SKIP
+        foreign = foreign_interpreter()
+        if foreign is not None:
+            return self._leave_as_written(
+                view, f"{foreign} is at work, which has to see each operator", "CAP239"
+            )
+        if session.refusals.makes_pointless(view.code):
+            return SKIP
+        stance = current_stance()
+        if stance in ("force_eager", "eager_on_recompile"):
+            return None
+        lock = session.locks.setdefault(id(view.code), threading.RLock())
+        if not lock.acquire(blocking=False):
+            return _wait_for_entry(lock, view.code) if session.waits else None
+        HANDLED.error = sys.exc_info()[1]
+        try:
+            return self._answer(view, count, stance)
+        finally:
+            HANDLED.error = None
+            lock.release()
+
+    def _leave_as_written(self, view: FrameView, reason: str, code: str) -> Any:
+        """This call runs as it is, and so does all that it calls."""
+        if self._session.fullgraph and id(view.code) in self._session.targets:
+            raise propagate(
+                CaptureError(code, reason, where=location_of_code(view.code), action=KINDS[code].advice)
+            )
+        if (view.code, reason) not in self._session.report.eager:
+            self._session.report.eager.append((view.code, reason))
+            with contextlib.suppress(Exception):  # logging may use what was replaced
+                _log.info("%s runs uncompiled: [%s] %s", view.code.co_qualname, code, reason)
+        return AS_WRITTEN
+
+    def _answer(self, view: FrameView, count: int, stance: Stance) -> Any:
+        """The answer to the hook, in the only thread that compiles this code now."""
+        session = self._session
+        if count:
+            self._explain_recompilation(view, stance == "fail_on_recompile")
+        try:
+            with set_aside():
+                return self._compile(view)
+        except (CaptureError, BackendError):
+            raise
+        except UserRaise as raised:
+            forget_frames(raised)
+            return self._run_eagerly(
+                view, f"the program raises {raised.value.python_type().__name__} while it is captured"
+            )
+        except UnsupportedProgramError as error:
+            if session.fullgraph and id(view.code) in session.targets:
+                raise propagate(error) from None
+            forget_frames(error)
+            level = logging.WARNING if session.refusals.is_news(error) else logging.INFO
+            _log.log(level, "%s runs uncompiled: %s", view.code.co_qualname, error)
+            session.report.eager.append((view.code, str(error)))
+            return SKIP
+        except RecursionError:
+            return self._run_eagerly(view, "the recursion limit was reached")
+
+    def exhausted(self, code: CodeType, text: str) -> None:
+        """The hook says that no more versions of ``code`` are compiled."""
+        self._session.report.exhausted.append((code, text))
+
+    def _run_eagerly(self, view: FrameView, reason: str) -> Any:
+        """This call runs as it is; after a few such calls, all do."""
+        failures = self._session.failures
+        failures[id(view.code)] = failures.get(id(view.code), 0) + 1
+        _log.info("%s runs uncompiled this time: %s", view.code.co_qualname, reason)
+        self._session.report.eager.append((view.code, reason))
+        return SKIP if failures[id(view.code)] > 5 else None
+
+    def _explain_recompilation(self, view: FrameView, fail: bool) -> None:
+        scope = scope_of(view)
+        known = [entry.extra for entry in entries(view.code) if isinstance(entry.extra, Replacement)]
+        found = [guards.first_failure(replacement.guards, scope) for replacement in known]
+        counted = self._session.report.recompiled(view.code, [f for f in found if f is not None])
+        for entry in counted:
+            _recompiles.info("%s", entry)
+        if fail:
+            reasons = "; ".join(f"{entry.expression}: {entry.reason}" for entry in counted)
+            raise propagate(
+                CaptureError(
+                    "CAP251",
+                    f"{view.code.co_qualname} would have to be compiled again: {reasons}",
+                    where=location_of_code(view.code),
+                    action="the stance is fail_on_recompile; keep what the guards name as it was, or change the stance",
+                )
+            )
+
+    def _compile(self, view: FrameView) -> Any:
+        told_no: frozenset[Place] = frozenset()
+        while True:
+            try:
+                return self._compile_once(view, told_no)
+            except _InParts as ended:
+                forget_frames(ended)
+            except _RaisesOnlyCompiled as raised:
+                told_no |= {raised.place}
+                forget_frames(raised)
+
+    def _compile_once(self, view: FrameView, told_no: frozenset[Place]) -> Any:
+        attempt = functools.partial(self._attempt, view, prepare(view.code), told_no)
+        try:
+            return attempt(None, None)
+        except Broken as raised:
+            broken = raised
+            forget_frames(raised)
+        except (UnsupportedBytecodeError, GraphBreak) as error:
+            forget_frames(error)
+            return self._refuse(
+                view, self._report(view, Broken(0, None, as_break(error), None)), "at its end"
+            )
+        report = self._report(view, broken)
+        if broken.as_written:
+            return self._run_eagerly(view, str(report))
+        if broken.stop is not None:
+            try:
+                return attempt(broken, report)
+            except (Broken, UnsupportedBytecodeError, GraphBreak) as error:
+                forget_frames(error)
+                _log.info("the break is moved to the outermost function: %s", error)
+                broken.stop = None
+        try:
+            return attempt(broken, report)
+        except Broken as again:
+            forget_frames(again)
+            return self._refuse(view, report, again.reason.reason)
+        except (UnsupportedBytecodeError, GraphBreak) as error:
+            forget_frames(error)
+            return self._refuse(view, report, as_break(error).reason)
+
+    def _report(self, view: FrameView, broken: Broken) -> BreakReport:
+        reason = broken.reason
+        if broken.is_error or (self._session.fullgraph and id(view.code) in self._session.targets):
+            kind = KINDS.get(reason.code)
+            raise propagate(
+                CaptureError(
+                    reason.code, reason.reason, where=broken.where, action=kind.advice if kind else ""
+                )
+            ) from None
+        return BreakReport(reason.code, reason.reason, broken.where, True)
+
+    def _refuse(self, view: FrameView, report: BreakReport, why: str) -> Any:
+        refused = BreakReport(
+            report.code, f"{report.what} ({why}: the function runs uncaptured)", report.where, False
+        )
+        _log.info("%s", refused)
+        self._session.report.eager.append((view.code, str(refused)))
+        return SKIP
+
+    def _attempt(
+        self,
+        view: FrameView,
+        prepared: PreparedCode,
+        told_no: frozenset[Place],
+        broken: Broken | None,
+        report: BreakReport | None,
+    ) -> Any:
+        session = self._session
+        history = history_of(session, view.code, session.resumes)
+        register_loaded()
+        follows_data = id(view.code) not in session.without_data
+        leaves_apart = id(view.code) in session.leaves_apart
+        policy = Policy(session.dynamic, history, session.fullgraph, follows_data, leaves_apart)
+        tx = Trace(session.library, policy, session.memo, session.resumes, session.takes_in, told_no)
+        try:
+            return capture(session, view, prepared, broken, report, tx)
+        except CaptureError:
+            raise
+        except Broken as ended:
+            _tell_no(tx.asking.before(ended.handled), view.code)
+            if leaves_modes(tx, ended.reason) or (
+                broken is None and knows_other_contents(tx, ended.reason, ended.where)
+            ):
+                raise _InParts from None
+            raise
+        except UserRaise as raised:
+            _tell_no(tx.asking.before(raised.value), view.code)
+            raise
+        except (UnsupportedProgramError, GraphBreak) as error:
+            if isinstance(error, GraphBreak) and leaves_modes(tx, error):
+                raise _InParts from None
+            reasons = self._parts(view, policy, tx, isinstance(error, UnsupportedProgramError))
+            if reasons is None:
+                raise
+            _log.info("%s is captured without %s: %s", view.code.co_qualname, reasons, error)
+            raise _InParts from None
+        finally:
+            tx.release()
+
+    def _parts(self, view: FrameView, policy: Policy, tx: Trace, is_refused: bool) -> str | None:
+        """What graphs of this code end at from now on, because one with it could not be finished; None: nothing."""
+        session = self._session
+        if session.fullgraph and id(view.code) in session.targets:
+            return None
+        if is_refused and tx.output.makes_leaf and not policy.leaves_apart:
+            session.leaves_apart[id(view.code)] = view.code
+            return "leaves that the program makes"
+        if policy.follows_data and tx.env.has_data:
+            session.without_data[id(view.code)] = view.code
+            return "sizes from data"
+        return None
+
+
+def _wait_for_entry(lock: threading.RLock, code: CodeType) -> Any:
+    """Wait for the thread that compiles ``code``. The hook caches what it made right after the lock is free."""
+    known = len(entries(code))
+    with lock:
+        pass
+    for _ in range(50):
+        if len(entries(code)) > known or is_skipped(code):
+            break
+        time.sleep(0.0001)
+    return AGAIN
+
+
+def as_break(error: UnsupportedBytecodeError | GraphBreak) -> GraphBreak:
+    """The reason for which a frame cannot be replaced."""
+    return error if isinstance(error, GraphBreak) else GraphBreak("CAP241", str(error))

@@ -1,0 +1,165 @@
+"""``optimize(backend)(fn)``: the function, captured and compiled when it is called."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import weakref
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Literal
+from weakref import WeakKeyDictionary
+
+import torch
+from torch import nn
+
+from dynamo_capture import _eval_frame
+from dynamo_capture.driver.compile_frame import FrameCompiler
+from dynamo_capture.hook import frame_hook
+from dynamo_capture.session.report import RecompileReport, Report
+from dynamo_capture.session.session import Session
+from dynamo_capture.shapes import TrialLibrary
+from fx_interface.errors import PluginLoadError
+from fx_interface.operators import OperatorLibrary
+from fx_interface.plugins import load_operator_library
+
+_log = logging.getLogger("dynamo_capture")
+
+_MEMOS: WeakKeyDictionary[Any, dict[Any, Any]] = WeakKeyDictionary()
+"""What operations return, by the library that said so; shared by all captures."""
+_OPTIMIZERS: weakref.WeakSet[Optimizer] = weakref.WeakSet()
+"""Every optimizer that is alive, for ``reset``."""
+
+
+def _after_fork() -> None:
+    for optimizer in list(_OPTIMIZERS):
+        optimizer.capture.locks.clear()  # whoever held one is gone
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
+
+_eval_frame.set_rival(torch._C._dynamo.eval_frame.set_eval_frame)
+
+
+class Optimizer:
+    """What ``optimize(backend)`` returns: a decorator; all that it decorates shares one cache."""
+
+    def __init__(self, session: Session, recompile_limit: int) -> None:
+        self.capture = session
+        self._callback = frame_hook.FrameCallback(
+            FrameCompiler(session), frame_hook.CodeCache(limit=recompile_limit, total=recompile_limit)
+        )
+        _OPTIMIZERS.add(self)
+
+    @property
+    def report(self) -> Report:
+        """What was met so far."""
+        return self.capture.report
+
+    def reset(self) -> None:
+        """Forget all that was compiled; the next calls compile again."""
+        self._callback.cache.reset()
+        self.capture.reset()
+
+    def __call__(self, function: Any) -> Any:
+        """``function`` (a function, bound method or any other callable, a module for instance), optimised."""
+        target = function if hasattr(function, "__code__") else _entry(function)
+        self.capture.targets[id(target.__code__)] = target.__code__
+        _eval_frame.set_skip(target.__code__, 0)
+        wrapped = frame_hook.optimize(target, self._callback)
+        wrapped.__fxstack_original__ = function  # type: ignore[attr-defined]
+        wrapped.__fxstack_capture__ = self.capture  # type: ignore[attr-defined]
+        wrapped.__fxstack_optimizer__ = self  # type: ignore[attr-defined]  # alive as long, for ``reset``
+        return wrapped
+
+
+def _entry(function: Callable[..., Any]) -> FunctionType:
+    """A function that calls an object, with code of its own: what is cached is cached per object."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    name = (
+        type(function).__name__
+        if isinstance(function, nn.Module)
+        else getattr(function, "__qualname__", "call")
+    )
+    call.__code__ = call.__code__.replace(co_name=name, co_qualname=name)
+    return call  # type: ignore[return-value]
+
+
+def reset() -> None:
+    """Forget all that any optimized function compiled."""
+    for optimizer in list(_OPTIMIZERS):
+        optimizer.reset()
+
+
+def explain_recompiles(function: Any = None) -> RecompileReport:
+    """Which guards made code be compiled again: on what, expected and found values, the user's line, how often.
+
+    ``function`` is what an ``optimize(...)`` returned; without it, of all optimized functions. The logger
+    ``dynamo_capture.recompiles`` says the same as it happens.
+    """
+    if function is not None:
+        capture = getattr(function, "__fxstack_capture__", None)
+        if capture is None:
+            raise TypeError(f"{function!r} is not an optimized function")
+        report: Report = capture.report
+        return report.explain_recompiles()
+    parts = [optimizer.report.explain_recompiles() for optimizer in list(_OPTIMIZERS)]
+    entries = sorted((entry for part in parts for entry in part.entries), key=lambda entry: -entry.count)
+    return RecompileReport(tuple(entries), tuple(text for part in parts for text in part.exhausted))
+
+
+@functools.cache
+def _default_library() -> OperatorLibrary:
+    """The shape rules that are installed; without any, operators are tried out."""
+    try:
+        return load_operator_library() or TrialLibrary()
+    except PluginLoadError as error:
+        _log.warning("%s; operators are tried out instead", error)
+        return TrialLibrary()
+
+
+def optimize(
+    backend: Callable[..., Any],
+    *,
+    fullgraph: bool = False,
+    dynamic: bool | None = None,
+    operators: OperatorLibrary | None = None,
+    recompile_limit: int = 64,
+    concurrent: Literal["wait", "eager"] = "wait",
+) -> Optimizer:
+    """A decorator that captures the graphs of a function and gives them to ``backend``.
+
+    ``backend(graph_module, example_inputs)`` returns a callable of the graph's inputs. ``fullgraph``: a graph break
+    is a CaptureError. ``dynamic``: True makes the sizes of arguments symbolic at once, False never, None those that
+    differ between calls. ``operators`` answers for the metadata of operators' results; the default is what is installed
+    (primtorch-decomps registers its rules), and without any each new kind of call runs once on zeros, for fixed sizes.
+    ``recompile_limit`` versions of each code object are made; calls that none of them fits run uncompiled from then on.
+    ``concurrent``: what a call does whose function another thread is compiling: wait for it, or run as it is.
+    """
+    library = _default_library() if operators is None else operators
+    memo = _MEMOS.setdefault(library, {})
+    session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
+    return Optimizer(session, recompile_limit)
+
+
+def explain(function: Callable[..., Any], **settings: Any) -> Callable[..., Report]:
+    """``explain(f)(*args)`` runs ``f`` once, its graphs as they are, and returns the report of what was captured."""
+    optimizer = optimize(run_graph, **settings)
+    compiled = optimizer(function)
+
+    def explained(*args: Any, **kwargs: Any) -> Report:
+        optimizer.reset()
+        compiled(*args, **kwargs)
+        return optimizer.report
+
+    return explained
+
+
+def run_graph(graph_module: torch.fx.GraphModule, example_inputs: Any) -> Callable[..., Any]:
+    """The simplest backend: the captured graph as it is."""
+    return graph_module.forward

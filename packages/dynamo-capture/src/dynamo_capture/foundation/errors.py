@@ -1,0 +1,100 @@
+"""Errors of the capture layer: those a caller may see, and the signals that the translator uses inside."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING, Any
+
+from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
+
+if TYPE_CHECKING:
+    from dynamo_capture.foundation.graph_breaks import BreakReport
+
+
+class CaptureError(UnsupportedProgramError):
+    """The program cannot be captured in one graph, and ``fullgraph=True`` forbids breaking it (codes CAP2xx)."""
+
+    propagates_from_hook = True
+
+
+class ExportError(CaptureError):
+    """The function is not one graph (code CAP250). ``breaks`` are all its graph breaks, in the order they were met."""
+
+    def __init__(self, what: str, breaks: tuple[BreakReport, ...], where: UserLocation | None) -> None:
+        super().__init__(
+            "CAP250",
+            what,
+            where=where,
+            action="change the lines named, or use optimize(), which breaks there",
+        )
+        self.breaks = breaks
+
+
+class BackendError(StackError):
+    """The backend raised while compiling a captured graph (code CAP301)."""
+
+    propagates_from_hook = True
+
+
+class GraphBreak(Exception):
+    """Inside: the instruction being traced cannot be captured. ``code`` names an entry of the catalogue; ``trail``
+    (of ``break_positions.Standing``) tells where the inlined frames that it left stood, innermost first.
+    ``as_written``: the frame that it comes up in is to run in Python as a whole."""
+
+    def __init__(
+        self, code: str, reason: str, where: UserLocation | None = None, *, as_written: bool = False
+    ) -> None:
+        self.as_written = as_written
+        self.code = code
+        self.reason = reason
+        self.where = where
+        self.trail: list[Any] = []
+        super().__init__(code, reason)
+
+
+class UserRaise(Exception):
+    """Inside: the traced program raised. ``value`` is the symbolic exception object."""
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+        super().__init__(value)
+
+
+class NotConstant(Exception):
+    """Inside: a value is not known while tracing."""
+
+
+class DataDependent(Exception):
+    """Inside: an operator would turn a tensor's content into a Python value; ``tensor`` is the one, where its only
+    element would do."""
+
+    def __init__(self, what: str, tensor: object = None) -> None:
+        super().__init__(what)
+        self.tensor = tensor
+
+
+class _Handled(threading.local):
+    """The exception of the program that is being handled where a frame is compiled: those of the translator come from
+    it, as Python sees it."""
+
+    error: BaseException | None = None
+
+
+HANDLED = _Handled()
+
+
+def forget_frames(error: BaseException) -> None:
+    """Drop the tracebacks of an exception of the translator and of those that it came from, but for the program's.
+
+    Their frames hold values of the program, often in a cycle with the exception: the program's objects would live until
+    Python searches for cycles.
+    """
+    known = {id(None), id(HANDLED.error)}
+    pending: list[BaseException | None] = [error]
+    while pending:
+        found = pending.pop()
+        if id(found) not in known:
+            assert found is not None
+            known.add(id(found))
+            found.__traceback__ = None
+            pending += (found.__cause__, found.__context__)

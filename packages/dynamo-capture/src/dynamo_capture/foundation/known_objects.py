@@ -1,0 +1,91 @@
+"""Which objects are constants for the translator: immutable ones, and those whose identity is their meaning."""
+
+from __future__ import annotations
+
+import contextvars
+import enum
+import functools
+import inspect
+import logging
+import operator
+import re
+import types
+import typing
+from typing import Any
+
+import torch
+
+from dynamo_capture._eval_frame import RegionFunction
+from dynamo_capture.foundation import numpy_types
+
+PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
+BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, range, slice)
+_TYPING_FORMS: tuple[Any, ...] = (
+    typing.List, typing.List[int], typing.Optional[int], typing.Union, typing.Tuple, typing.Callable,  # noqa: UP006, UP045
+    typing.Callable[[int], int], typing.Literal[1], typing.Annotated[int, 1], typing.NewType("_Int", int),
+)  # fmt: skip
+BY_IDENTITY = (
+    types.ModuleType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.GetSetDescriptorType,
+    types.MemberDescriptorType,
+    types.ClassMethodDescriptorType,
+    types.CodeType,
+    property,
+    staticmethod,
+    classmethod,
+    functools._lru_cache_wrapper,
+    inspect.Signature,
+    inspect.Parameter,
+    torch.torch_version.TorchVersion,
+    types.GenericAlias,
+    types.UnionType,
+    logging.Logger,
+    re.Match,
+    re.Pattern,
+    torch._ops.OpOverload,
+    torch._ops.OpOverloadPacket,
+    torch._ops._OpNamespace,
+    contextvars.ContextVar,
+    typing.TypeVar,
+    *dict.fromkeys(map(type, _TYPING_FORMS)),
+    torch.finfo,
+    torch.iinfo,
+    functools.cached_property,
+    operator.itemgetter,
+    operator.attrgetter,
+    operator.methodcaller,
+    RegionFunction,
+)
+BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
+_KINDS = (type, enum.Enum, logging.Logger, types.ModuleType)
+_KNOWN = frozenset((*PLAIN, *BY_EQUALITY, *BY_IDENTITY, *BUILTIN_METHODS, torch.Size, types.FunctionType))
+
+
+def is_known(value: Any) -> bool:
+    """Whether an object is a constant for the translator: immutable, or one whose identity is its meaning."""
+    kind = type(value)
+    if kind in _KNOWN or issubclass(
+        kind, _KINDS
+    ):  # ``isinstance`` would ask the object for its ``__class__``
+        return True
+    if issubclass(kind, numpy_types.CONSTANTS):
+        return numpy_types.is_constant(value)
+    if kind is tuple or kind is frozenset:
+        return all(map(is_known, value))
+    return is_member_of_c(value)
+
+
+def is_member_of_c(value: Any) -> bool:
+    """Whether a value is a member of an enumeration that C++ code declares through pybind11."""
+    kind = type(value)
+    return type(kind).__name__ == "pybind11_type" and hasattr(kind, "__members__")
+
+
+def is_plain_key(key: Any) -> bool:
+    """Whether a key can be guarded and looked up as a constant."""
+    kind = type(key)
+    if kind is tuple:
+        return all(map(is_plain_key, key))
+    return kind in (str, int, bool, float, bytes, type(None)) or isinstance(key, type)

@@ -1,0 +1,62 @@
+"""Which code is captured on its own when a frame of it starts."""
+
+from __future__ import annotations
+
+import gc
+import os
+from collections.abc import Mapping
+from types import CodeType
+from typing import Any
+
+import torch
+
+from dynamo_capture.foundation import numpy_types
+from fx_interface.backend import STACK_PACKAGES
+
+_UNCAPTURED: tuple[str, ...] = ()
+_RUNNING_COMPILED_CODE = frozenset({"aot_autograd", "inductor_codegen"})
+
+
+def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
+    """Whether frames of this code are captured on their own: not the machinery of Python, torch or the stack itself."""
+    name = code.co_filename
+    if name.startswith("<frozen") or str(namespace.get("__name__")).partition(".")[0] in STACK_PACKAGES:
+        return False
+    if _is_called_by_the_collector(code):
+        return False
+    return not name.startswith(_UNCAPTURED) or _is_torch_module_code(name)
+
+
+def is_closed(code: CodeType, namespace: Mapping[str, Any]) -> bool:
+    """Whether nothing that such a frame calls is captured: the import of a module, what runs compiled code (a backward
+    is called by torch's engine, where the region's hook is active), what the garbage collector calls, and the entry of
+    what stock's compiler compiles or leaves alone (``torch.compiler.disable``)."""
+    name = code.co_filename
+    if name.startswith("<frozen importlib") or _is_called_by_the_collector(code):
+        return True
+    package = str(namespace.get("__name__")).partition(".")[0]
+    return package in _RUNNING_COMPILED_CODE or name.endswith("/torch/_dynamo/eval_frame.py")
+
+
+def _is_called_by_the_collector(code: CodeType) -> bool:
+    """Whether it runs wherever memory happens to be made: it belongs to no program that is captured."""
+    return any(
+        getattr(callback, "__code__", getattr(type(callback).__call__, "__code__", None)) is code
+        for callback in gc.callbacks
+    )
+
+
+def _is_torch_module_code(name: str) -> bool:
+    return "/torch/nn/modules/" in name
+
+
+def _uncaptured_paths() -> tuple[str, ...]:
+    stdlib = os.path.dirname(os.path.abspath(os.__file__))
+    packages = [torch.__file__, *([numpy_types.FILE] if numpy_types.FILE else [])]
+    return (
+        *(os.path.dirname(os.path.abspath(file)) + os.sep for file in packages),
+        *(os.path.join(stdlib, entry) for entry in os.listdir(stdlib) if entry != "site-packages"),
+    )
+
+
+_UNCAPTURED = _uncaptured_paths()

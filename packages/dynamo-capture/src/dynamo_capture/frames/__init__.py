@@ -1,0 +1,1 @@
+"""Frames of the symbolic interpreter: code, stack, variables, and where an exception has been."""

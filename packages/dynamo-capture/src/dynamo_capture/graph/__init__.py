@@ -1,0 +1,1 @@
+"""The graph under construction, and the sub-graphs of its regions."""

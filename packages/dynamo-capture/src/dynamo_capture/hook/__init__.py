@@ -1,0 +1,1 @@
+"""The frame hook and the cache of compiled code."""

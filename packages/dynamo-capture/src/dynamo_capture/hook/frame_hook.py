@@ -1,0 +1,214 @@
+"""The frame hook's Python face: functions and blocks in which a callback sees the frames that start.
+
+    wrapped = optimize(fn, callback)      # calling it activates callback in this thread, calls fn, restores
+    with region(callback): ...            # the same for a block
+    disabled(fn); with region(None): ...  # nothing is active inside (for compiled code that is Python)
+    previous = set_callback(callback)     # the primitive, per thread; None: nothing
+
+A callback is ``callback(frame: FrameView, entry_count: int) -> Entry | SKIP | SKIP_RECURSIVELY | AS_WRITTEN |
+AGAIN | None``. It is
+asked, with nothing active in its thread, when a plain function's frame starts and no cached entry's guard holds:
+
+- ``Entry(code, guard=None, extra=None)``: cache ``code``, run it in place of the frame's now, and later whenever
+  ``guard`` holds.
+  ``code`` takes the same arguments and free variables; ``guard`` is None (always), a native evaluator of the
+  ``guards`` package, or any ``guard(locals: tuple, function) -> bool`` over the argument slots in the order of
+  ``co_varnames``;
+- ``SKIP``: run frames of this code as they are from now on; ``SKIP_RECURSIVELY``: and everything they call;
+- ``AS_WRITTEN``: run this one and everything it calls as they are, ask again next time;
+- ``AGAIN``: look for an entry that fits once more (another thread has added some), else run this one as it is;
+- ``None``: run this one as it is, ask again next time.
+
+``FrameView`` has ``code, function, globals, builtins, closure`` and ``locals`` (arguments by name). Generators,
+coroutines, class bodies, modules and ``exec`` never reach a callback, but what they call does.
+
+``optimize`` and ``region`` wrap a bare callback in ``FrameCallback``, which decides about errors: KeyboardInterrupt,
+SystemExit and exceptions marked by ``propagate`` leave through the frame as if its first instruction had raised
+them; any other is logged with its traceback (logger ``dynamo_capture``), the frame runs as it is, and so does that
+code from then on. A RecursionError says that this call is near the limit: the frame runs as it is, and the next call
+asks again.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+import os
+import sys
+import weakref
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from types import CodeType
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from dynamo_capture import _eval_frame
+from dynamo_capture._eval_frame import (
+    AGAIN,
+    AS_WRITTEN,
+    SKIP,
+    SKIP_RECURSIVELY,
+    Entry,
+    FrameView,
+    RegionFunction,
+    add_entry,
+    entries,
+    get_callback,
+    is_installed,
+    set_callback,
+)
+from dynamo_capture.hook.code_cache import CodeCache, tie
+
+__all__ = [
+    "AGAIN",
+    "AS_WRITTEN",
+    "SKIP",
+    "SKIP_RECURSIVELY",
+    "Callback",
+    "CodeCache",
+    "Entry",
+    "FrameCallback",
+    "FrameView",
+    "RegionFunction",
+    "add_entry",
+    "disabled",
+    "entries",
+    "get_callback",
+    "is_installed",
+    "is_skipped",
+    "optimize",
+    "propagate",
+    "region",
+    "set_callback",
+    "skip",
+    "tie",
+    "unskip",
+]
+
+Callback = Callable[[FrameView, int], Any]
+"""What is asked about a frame that starts."""
+
+
+@runtime_checkable
+class CountsCompilations(Protocol):
+    """A callback that wants to know of code that has been compiled too often."""
+
+    def exhausted(self, code: CodeType, text: str) -> None:
+        """``code`` will not be compiled any more; ``text`` says so."""
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_eval_frame.after_fork)
+
+_log = logging.getLogger("dynamo_capture")
+_MARK = "__propagates_from_hook__"
+_E = TypeVar("_E", bound=BaseException)
+
+
+def propagate(error: _E) -> _E:
+    """Mark an exception that the user shall see: ``raise propagate(UnsupportedProgramError(...))``."""
+    setattr(error, _MARK, True)
+    return error
+
+
+class FrameCallback:
+    """A callback whose mistakes never hurt the program, and whose compilations stay within a cache's limits."""
+
+    __slots__ = ("__weakref__", "_callback", "cache")
+
+    def __init__(self, callback: Callback, cache: CodeCache | None = None) -> None:
+        self._callback = callback
+        self.cache = CodeCache() if cache is None else cache
+        # Entries know their callback by its address, so they must not outlive it. A ``__del__`` would be too late where
+        # the callback dies in a cycle: the cache's weak references to code are cleared before it runs.
+        weakref.finalize(self, _drop_entries, self.cache, sys.is_finalizing).atexit = False
+
+    def __call__(self, frame: FrameView, entry_count: int) -> Any:
+        if not self.cache.may_compile(frame.code):
+            text = (
+                f"{_where(frame.code)} was compiled {self.cache.total} times; "
+                "from now on calls that no compiled version fits run uncompiled"
+            )
+            _log.warning("%s", text)
+            if isinstance(self._callback, CountsCompilations):
+                self._callback.exhausted(frame.code, text)
+            self.cache.skip(frame.code, self)
+            return SKIP
+        try:
+            answer = self._callback(frame, entry_count)
+            if isinstance(answer, Entry):
+                _eval_frame.check_replacement(frame.code, answer.code)
+                self.cache.admitting(frame.code)
+            elif answer is SKIP or answer is SKIP_RECURSIVELY:
+                self.cache.skip(frame.code, self, recursively=answer is SKIP_RECURSIVELY)
+            elif not (answer is None or answer is AGAIN or answer is AS_WRITTEN):
+                raise TypeError(
+                    "a frame callback answers Entry, SKIP, SKIP_RECURSIVELY, AS_WRITTEN, AGAIN or None, "
+                    f"not {answer!r}"
+                )
+        except RecursionError:  # called near the limit: another call may find room
+            self.cache.count(frame.code)
+            return None
+        except Exception as error:
+            if getattr(error, _MARK, False):
+                raise
+            self.cache.skip(frame.code, self)
+            with suppress(Exception):  # logging may use what the program has replaced
+                _log.exception("%s runs uncompiled: compiling it failed", _where(frame.code))
+            return SKIP
+        return answer
+
+
+def _drop_entries(cache: CodeCache, is_finalizing: Callable[[], bool]) -> None:
+    if not is_finalizing():  # then modules are half gone, and no frame comes here any more
+        cache.reset()
+
+
+def _where(code: CodeType) -> str:
+    return f"{code.co_qualname} ({code.co_filename}:{code.co_firstlineno})"
+
+
+def _as_callback(callback: Callback | None) -> Callback | None:
+    return callback if callback is None or isinstance(callback, FrameCallback) else FrameCallback(callback)
+
+
+def optimize(function: Callable[..., Any], callback: Callback) -> RegionFunction:
+    """``function`` as a callable that activates ``callback`` for each call; name, signature and binding are as before.
+
+    Give several functions the same ``FrameCallback`` to let them share a cache and to nest at no cost.
+    """
+    wrapped = RegionFunction(function, _as_callback(callback))
+    functools.update_wrapper(wrapped, function)
+    return wrapped
+
+
+def disabled(function: Callable[..., Any]) -> RegionFunction:
+    """``function`` as a callable within which nothing is active in this thread."""
+    wrapped = RegionFunction(function, None)
+    functools.update_wrapper(wrapped, function)
+    return wrapped
+
+
+@contextmanager
+def region(callback: Callback | None) -> Iterator[None]:
+    """Activate ``callback`` (None: nothing) in this thread for a block; frames that have started already are not
+    seen."""
+    previous = set_callback(_as_callback(callback))
+    try:
+        yield
+    finally:
+        set_callback(previous)
+
+
+def skip(code: CodeType, *, recursively: bool = False) -> None:
+    """Run frames of ``code`` as they are, under every callback."""
+    _eval_frame.set_skip(code, 2 if recursively else 1)
+
+
+def unskip(code: CodeType) -> None:
+    """Ask about frames of ``code`` again."""
+    _eval_frame.set_skip(code, 0)
+
+
+def is_skipped(code: CodeType) -> bool:
+    """Whether frames of ``code`` run as they are unless an entry fits, under some callback."""
+    return _eval_frame.get_skip(code) != 0

@@ -1,0 +1,144 @@
+"""Calls of Python functions: binding arguments and running the callee's frame inside the trace."""
+
+from __future__ import annotations
+
+import builtins
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+import guards
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.frame import Frame, Return
+from dynamo_capture.frames.generator_values import GeneratorValue
+from dynamo_capture.frames.globals_scope import GlobalsScope, scope_source
+from dynamo_capture.frames.parameters import Parameters
+from dynamo_capture.frames.steps import prepare
+from dynamo_capture.semantics.attributes.lookup import LIBRARIES
+from dynamo_capture.sources.sources import known_object
+from dynamo_capture.values import CellValue, Const, FunctionValue, Value
+from fx_interface.backend import STACK_PACKAGES
+from fx_interface.source import AttrSource, ItemSource, Source
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_DEEPEST = 120
+_UNCHANGING = LIBRARIES | STACK_PACKAGES
+_COROUTINE_FLAGS = 0x80 | 0x100 | 0x200
+
+
+class Inliner:
+    """Runs functions of the program inside the trace."""
+
+    def __init__(self, tx: Context) -> None:
+        self._tx = tx
+        self._scopes: dict[int, GlobalsScope] = {}
+        self._guarded: dict[int, FunctionType] = {}
+        self.root_builtins = vars(builtins)
+
+    def scope(self, real: dict[str, Any]) -> GlobalsScope:
+        """The namespace of a module, one object per namespace."""
+        found = self._scopes.get(id(real))
+        if found is None:
+            found = self._scopes[id(real)] = GlobalsScope(self._tx, real, scope_source(real))
+        return found
+
+    def is_scope(self, real: dict[str, Any]) -> bool:
+        """Whether names of this namespace have been read or written."""
+        return id(real) in self._scopes
+
+    def has_written(self, real: dict[str, Any]) -> bool:
+        """Whether names of this namespace have been set or deleted."""
+        found = self._scopes.get(id(real))
+        return found is not None and bool(found.written)
+
+    def root_scope(self, real: dict[str, Any], own: dict[str, Any]) -> GlobalsScope:
+        """The namespace of the compiled frame itself, and the builtins that it was made with."""
+        self.root_builtins = own
+        found = self._scopes[id(real)] = GlobalsScope(self._tx, real, None, own)
+        return found
+
+    def call_function(self, function: Value, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Call a known or new Python function."""
+        tx = self._tx
+        if isinstance(function, FunctionValue):
+            code, scope = function.code, function.globals
+            taken = Parameters(code, code.co_qualname, function.defaults, function.kwdefaults)
+            variables = taken.bind(tx, args, kwargs)
+            for name, cell in zip(code.co_freevars, function.closure, strict=True):
+                variables[name] = cell
+        else:
+            real = function.as_constant()
+            assert isinstance(real, FunctionType), real
+            code, scope = real.__code__, self.scope(real.__globals__)
+            self._guard_state(real, function.source)
+            taken = Parameters(code, real.__qualname__, *self._defaults(real, function.source))
+            variables = taken.bind(tx, args, kwargs)
+            if real.__closure__:
+                self._close_over(real, function.source, variables)
+        if len(tx.frames) > _DEEPEST:
+            raise GraphBreak("CAP222", f"calls are nested more than {_DEEPEST} deep")
+        if code.co_flags & _COROUTINE_FLAGS:
+            raise GraphBreak("CAP223", f"{code.co_qualname} is a coroutine")
+        assert isinstance(scope, GlobalsScope)
+        frame = Frame(tx, prepare(code), scope, variables)
+        if frame.is_generator:
+            frame.next = self._after_prologue(frame)
+            made = GeneratorValue(frame)
+            tx.generators.append(made)
+            return made
+        done = frame.run()
+        assert isinstance(done, Return)
+        return done.value
+
+    def _after_prologue(self, frame: Frame) -> int:
+        """Run a generator's entry up to RETURN_GENERATOR, after which the first ``send`` goes on."""
+        for step in frame.steps:
+            if step.opname == "RETURN_GENERATOR":
+                return step.index + 1
+            frame.line = step.line
+            step.run(frame, step)
+        raise GraphBreak("CAP223", "a generator without an entry")
+
+    def _guard_state(self, real: FunctionType, source: Source | None) -> None:
+        """The function's code has been relied on, and its defaults. That of libraries does not change."""
+        if id(real) in self._guarded or str(real.__module__).partition(".")[0] in _UNCHANGING:
+            return
+        self._guarded[id(real)] = real
+        self._tx.guards.function_state(source if source is not None else known_object(real), real)
+
+    def _defaults(self, real: FunctionType, source: Source | None) -> tuple[list[Value], dict[str, Value]]:
+        if real.__defaults__ is None and real.__kwdefaults__ is None:
+            return [], {}
+        base = source if source is not None else None
+        positional = [
+            self._default(real, value, base, "__defaults__", index)
+            for index, value in enumerate(real.__defaults__ or ())
+        ]
+        keyword = {
+            name: self._default(real, value, base, "__kwdefaults__", name)
+            for name, value in (real.__kwdefaults__ or {}).items()
+        }
+        return positional, keyword
+
+    def _default(self, real: FunctionType, value: Any, source: Source | None, kind: str, key: Any) -> Value:
+        if guards.is_closed_default(value):
+            return Const(value)  # the guard on the function's state is about it
+        base = source if source is not None else known_object(real)
+        return self._tx.wrap(value, ItemSource(AttrSource(base, kind), key))
+
+    def _close_over(self, real: FunctionType, source: Source | None, variables: dict[str, Value]) -> None:
+        tx = self._tx
+        base: Source | None = None
+        for index, (name, cell) in enumerate(
+            zip(real.__code__.co_freevars, real.__closure__ or (), strict=True)
+        ):
+            known = tx.wrapping.value_of(cell)
+            if known is None:
+                if base is None:
+                    base = AttrSource(source if source is not None else known_object(real), "__closure__")
+                known = tx.wrap(cell, ItemSource(base, index))
+            variables[name] = known
+
+
+__all__ = ["CellValue", "Inliner"]

@@ -1,0 +1,86 @@
+"""Calls."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dynamo_capture.bytecode.versions.running import RULES
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.frames.opcode_table import opcode
+from dynamo_capture.interpreter.opcodes.building import is_iterable, name_of_callable
+from dynamo_capture.semantics.modes.torch_function_modes import Spread
+from dynamo_capture.semantics.operators.mappings import mapping_entries
+from dynamo_capture.values import NullValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.frames.frame import Frame
+    from dynamo_capture.frames.steps import Step
+
+
+@opcode("KW_NAMES", until=(3, 12))
+def kw_names(frame: Frame, step: Step) -> None:
+    frame.kw_names = step.argval
+
+
+@opcode("CALL")
+def call(frame: Frame, step: Step) -> None:
+    names = frame.kw_names
+    if names:
+        frame.kw_names = ()
+    _call(frame, step.arg, names)
+
+
+@opcode("CALL_KW", since=(3, 13))
+def call_kw(frame: Frame, step: Step) -> None:
+    names = frame.stack.pop().as_constant()
+    _call(frame, step.arg, names)
+
+
+def _call(frame: Frame, count: int, names: tuple[str, ...]) -> None:
+    stack = frame.stack
+    args = stack[len(stack) - count :] if count else []
+    if count:
+        del stack[-count:]
+    second = stack.pop()
+    first = stack.pop()
+    if sys.version_info >= (3, 13):
+        function = first
+        if type(second) is not NullValue:
+            args.insert(0, second)
+    elif type(first) is NullValue:
+        function = second
+    else:
+        function = first
+        args.insert(0, second)
+    kwargs: dict[str, Value] = {}
+    if names:
+        cut = len(args) - len(names)
+        kwargs = dict(zip(names, args[cut:], strict=True))
+        del args[cut:]
+    frame.callee = function
+    frame.operands = tuple(args)
+    stack.append(function.call(frame.tx, args, kwargs))
+
+
+@opcode("CALL_FUNCTION_EX")
+def call_function_ex(frame: Frame, step: Step) -> None:
+    """Stack: callable and NULL (in the version's order), iterable, and if asked a mapping."""
+    tx = frame.tx
+    frame.callee = None
+    frame.operands = ()
+    mapping = frame.stack.pop() if step.arg & 1 else None
+    positional = frame.stack.pop()
+    below, above = frame.pop_n(2)
+    function = above if RULES.null_before_callable else below
+    if not is_iterable(positional):
+        kind = message_name(positional.python_type())
+        text = f"{name_of_callable(tx, function)} argument after * must be an iterable, not {kind}"
+        raise tx.raises(TypeError, text)
+    entries = mapping_entries(tx, mapping) if mapping else ()
+    kwargs: dict[str, Value] = {} if mapping is None or not tx.tensors.modes else Spread()
+    kwargs.update({tx.constant(key): item for key, item in entries})
+    if not all(isinstance(name, str) for name in kwargs):
+        raise tx.raises(TypeError, "keywords must be strings")
+    frame.callee = function
+    frame.stack.append(function.call(tx, list(positional.unpack(tx)), kwargs))

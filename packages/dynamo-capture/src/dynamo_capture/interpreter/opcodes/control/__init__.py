@@ -1,0 +1,1 @@
+"""Jumps, loops, exceptions and patterns."""

@@ -1,0 +1,37 @@
+"""Loops."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from dynamo_capture.frames.opcode_table import opcode
+from dynamo_capture.values import NULL, IteratorStop, IteratorValue, ObjectIterator
+
+if TYPE_CHECKING:
+    from dynamo_capture.frames.frame import Frame
+    from dynamo_capture.frames.steps import Step
+
+
+@opcode("GET_ITER")
+def get_iter(frame: Frame, step: Step) -> None:
+    owner = frame.stack.pop()
+    frame.operands = (owner,)
+    frame.stack.append(owner.iterate(frame.tx))
+
+
+@opcode("FOR_ITER")
+def for_iter(frame: Frame, step: Step) -> None:
+    iterator = frame.stack[-1]
+    if not isinstance(iterator, IteratorValue):
+        iterator = frame.stack[-1] = ObjectIterator(iterator)
+    frame.operands = (iterator,)
+    frame.tx.effects.advances(iterator)
+    try:
+        frame.stack.append(iterator.next(frame.tx))
+    except IteratorStop:
+        if sys.version_info < (3, 12):
+            frame.stack.pop()
+        else:
+            frame.stack.append(NULL)
+        frame.next = step.target

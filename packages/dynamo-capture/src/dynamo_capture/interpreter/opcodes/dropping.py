@@ -1,0 +1,40 @@
+"""What a frame drops: an object whose death the program can see dies at its instruction, in Python.
+
+A resume function has the only reference to what its frame held (``bytecode/splice.py``), so that what it pops or
+overwrites may die there: a generator that a loop leaves by ``break`` runs its ``finally`` blocks, an object its
+``__del__``, and weak references tell.
+"""
+
+from __future__ import annotations
+
+import weakref
+from types import GeneratorType
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.values import Lazy, ObjectValue, Value
+from fx_interface.source import LocalSource
+
+if TYPE_CHECKING:
+    from dynamo_capture.frames.frame import Frame
+
+
+def check_dropped(frame: Frame, value: Value | None) -> None:
+    """End the graph before an instruction that drops an object of the frame's, if something tells when it dies."""
+    if not isinstance(value, (ObjectValue, Lazy)) or type(value.source) is not LocalSource:
+        return
+    real, cls = value.real, value.python_type()
+    if real is None or issubclass(cls, torch.Tensor):
+        return
+    held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
+    if held.count(value.source) > 1:
+        return
+    if cls.__weakrefoffset__ or cls is GeneratorType or has_member(cls, "__del__"):
+        frame.tx.guards.type_is(value.source, cls)
+    if cls is GeneratorType or has_member(cls, "__del__"):
+        raise GraphBreak("CAP240", f"an object of {cls.__name__}, which has a finalizer, is dropped")
+    if weakref.getweakrefcount(real) or value.source in frame.tx.weakly_referenced:
+        raise GraphBreak("CAP240", f"an object of {cls.__name__}, which is weakly referenced, is dropped")

@@ -1,0 +1,108 @@
+"""Operators, comparisons, identity, membership."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamo_capture.bytecode.versions.running import RULES
+from dynamo_capture.frames.opcode_table import opcode
+from dynamo_capture.interpreter.opcodes.assuming import assumed
+from dynamo_capture.values import NONE, SliceValue, boolean
+
+if TYPE_CHECKING:
+    from dynamo_capture.frames.frame import Frame
+    from dynamo_capture.frames.steps import Step
+
+
+@opcode("BINARY_OP")
+def binary_op(frame: Frame, step: Step) -> None:
+    stack = frame.stack
+    rhs = stack.pop()
+    lhs = stack.pop()
+    frame.operands = (lhs, rhs)
+    stack.append(frame.tx.operators.binary(step.argval, lhs, rhs))
+
+
+@opcode("COMPARE_OP")
+def compare_op(frame: Frame, step: Step) -> None:
+    stack = frame.stack
+    rhs = stack.pop()
+    lhs = stack.pop()
+    frame.operands = (lhs, rhs)
+    result = frame.tx.operators.compare(step.argval, lhs, rhs)
+    if step.arg & RULES.compare_bool:  # what follows takes True and False only
+        result = boolean(frame.tx.truth(result))
+    stack.append(result)
+
+
+@opcode("IS_OP")
+def is_op(frame: Frame, step: Step) -> None:
+    stack = frame.stack
+    rhs = stack.pop()
+    stack.append(boolean(frame.tx.operators.same(stack.pop(), rhs) != bool(step.arg)))
+
+
+@opcode("CONTAINS_OP")
+def contains_op(frame: Frame, step: Step) -> None:
+    stack = frame.stack
+    owner = stack.pop()
+    frame.operands = (owner,)
+    stack.append(boolean(owner.contains(frame.tx, stack.pop()) != bool(step.arg)))
+
+
+def _unary(frame: Frame, symbol: str) -> None:
+    operand = frame.stack.pop()
+    frame.operands = (operand,)
+    frame.stack.append(frame.tx.operators.unary(symbol, operand))
+
+
+def tested(frame: Frame) -> bool:
+    """Pop a value; its truth."""
+    operand = frame.stack.pop()
+    frame.operands = (operand,)
+    return frame.tx.truth(operand)
+
+
+@opcode("UNARY_NEGATIVE")
+def unary_negative(frame: Frame, step: Step) -> None:
+    _unary(frame, "-")
+
+
+@opcode("UNARY_POSITIVE", until=(3, 11))
+def unary_positive(frame: Frame, step: Step) -> None:
+    _unary(frame, "+")
+
+
+@opcode("UNARY_INVERT")
+def unary_invert(frame: Frame, step: Step) -> None:
+    _unary(frame, "~")
+
+
+@opcode("UNARY_NOT")
+def unary_not(frame: Frame, step: Step) -> None:
+    frame.stack.append(boolean(not tested(frame)))
+
+
+@opcode("TO_BOOL", since=(3, 13))
+def to_bool(frame: Frame, step: Step) -> None:
+    jump = frame.steps[frame.next]
+    found = None
+    if jump.opname in ("POP_JUMP_IF_TRUE", "POP_JUMP_IF_FALSE"):
+        found = assumed(frame, jump, frame.next + 1, jump.opname == "POP_JUMP_IF_TRUE")
+    if found is None:
+        found = tested(frame)
+    else:
+        frame.stack.pop()
+    frame.stack.append(boolean(found))
+
+
+@opcode("BINARY_SLICE", since=(3, 12))
+def binary_slice(frame: Frame, step: Step) -> None:
+    owner, start, stop = frame.pop_n(3)
+    frame.stack.append(owner.get_item(frame.tx, SliceValue((start, stop, NONE))))
+
+
+@opcode("STORE_SLICE", since=(3, 12))
+def store_slice(frame: Frame, step: Step) -> None:
+    value, owner, start, stop = frame.pop_n(4)
+    owner.set_item(frame.tx, SliceValue((start, stop, NONE)), value)

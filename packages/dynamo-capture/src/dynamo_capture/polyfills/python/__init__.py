@@ -1,0 +1,1 @@
+"""Substitutes for functions and methods of Python."""

@@ -1,0 +1,1 @@
+"""What replacement code calls while it runs."""

@@ -1,0 +1,378 @@
+"""What replacement code calls while it runs: making objects, filling containers, changing modes."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import logging
+import random
+import traceback
+import types
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from dynamo_capture import _eval_frame
+from dynamo_capture.hook.frame_hook import RegionFunction, region
+from dynamo_capture.runtime.tracebacks import set_traceback
+from fx_interface.modes import SWITCHES
+from fx_interface.symbols import Expr, Symbol, evaluate
+from fx_interface.undo import has_left_something
+
+_log = logging.getLogger("dynamo_capture")
+_MISSING: Any = object()
+_HEAP_TYPE = 1 << 9
+C_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+"""What reads and writes a place that an object has beside its ``__dict__``."""
+
+
+def builtin_base(cls: type) -> type:
+    """The first class of the method resolution order that is not written in Python."""
+    return next(base for base in cls.__mro__ if not base.__flags__ & _HEAP_TYPE)
+
+
+def joined(*parts: Any) -> str:
+    """The text of ``TextValue`` pieces: each followed by its conversion."""
+    texts = [
+        piece if conversion is None else (format, str, repr, ascii)[conversion](piece)
+        for piece, conversion in zip(parts[::2], parts[1::2], strict=True)
+    ]
+    return "".join(texts)
+
+
+def new_object(cls: type) -> Any:
+    """An empty instance, without running the class's own ``__new__`` or ``__init__``."""
+    base: Any = builtin_base(cls)
+    return base.__new__(cls)
+
+
+def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
+    """The tensor as an instance of a subclass, past what the class makes of operations."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return torch.Tensor.as_subclass(value, cls)
+
+
+def follow(tensor: torch.Tensor, followed: bool) -> None:
+    """``tensor.requires_grad_(followed)``, past what the tensor's class makes of operations."""
+    with torch._C.DisableTorchFunctionSubclass():
+        tensor.requires_grad_(followed)
+
+
+def new_wrapper(cls: type, form: Mapping[str, Any], attributes: Mapping[str, Any]) -> torch.Tensor:
+    """A tensor that dispatches in Python, without running the class's own ``__new__`` or ``__init__``."""
+    made: torch.Tensor = torch.Tensor._make_wrapper_subclass(cls, **form)
+    for name, value in attributes.items():
+        set_attribute(made, name, value)
+    return made
+
+
+def new_tuple(cls: type, items: tuple[Any, ...]) -> Any:
+    """An instance of a subclass of tuple."""
+    return tuple.__new__(cls, items)
+
+
+def fill_object(made: Any, content: Any, attributes: Mapping[str, Any]) -> None:
+    """Give a new instance its container content and its attributes."""
+    base: Any = builtin_base(type(made))  # ``isinstance`` would ask the object for its ``__class__``
+    is_dict = issubclass(base, dict)
+    if is_dict and content:
+        for key, value in content.items():
+            base.__setitem__(made, key, value)
+    elif content is not None and not is_dict:
+        (base.extend if issubclass(base, list) else base.update)(made, content)
+    for name, value in attributes.items():
+        set_attribute(made, name, value)
+
+
+def partial_with(function: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """A ``functools.partial`` that holds this very dict."""
+    made = functools.partial(function)
+    made.__setstate__(  # type: ignore[attr-defined]
+        (function, args, keywords, None)
+    )
+    return made
+
+
+def with_attributes(made: Any, attributes: Mapping[str, Any]) -> Any:
+    """A new object that has these attributes too."""
+    made.__dict__.update(attributes)
+    return made
+
+
+def instance_dict(owner: Any) -> Any:
+    """``owner.__dict__``, past a ``__getattribute__`` of the class; None if there is none."""
+    try:
+        return object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None
+
+
+def set_attribute(owner: Any, name: str, value: Any) -> None:
+    """``object.__setattr__``, past what the class defines; instance dictionaries take any name."""
+    space = instance_dict(owner)
+    found = next((base.__dict__[name] for base in type(owner).__mro__ if name in base.__dict__), None)
+    if isinstance(space, dict) and not isinstance(found, C_SLOTS):
+        space[name] = value
+        return
+    try:
+        object.__setattr__(owner, name, value)
+    except TypeError:
+        setattr(owner, name, value)
+
+
+def delete_attribute(owner: Any, name: str) -> None:
+    """``object.__delattr__``; nothing where the trace has set the attribute itself before, so that it is not there."""
+    space = instance_dict(owner)
+    if isinstance(space, dict) and name in space:
+        del space[name]
+        return
+    with contextlib.suppress(AttributeError):
+        object.__delattr__(owner, name)
+
+
+def unless_gone(change: Callable[..., None], owner: Any, *args: Any) -> None:
+    """Change what a weak reference refers to; nothing where that is gone."""
+    if owner is not None:
+        change(owner, *args)
+
+
+def replace_list(target: Any, items: Iterable[Any]) -> None:
+    """The target holds exactly these items."""
+    if isinstance(target, list):
+        list.__setitem__(target, slice(None), list(items))
+        return
+    target.clear()
+    target.extend(items)
+
+
+def extend_list(target: list[Any], items: list[Any]) -> None:
+    """The target holds these items too, after what it held."""
+    list.extend(target, items)
+
+
+def replace_dict(target: dict[Any, Any], content: Mapping[Any, Any]) -> None:
+    """The target holds exactly these entries, in this order. Where the keys stay, iterators over it stay valid."""
+    base: Any = builtin_base(type(target))
+    if len(target) != len(content) or any(
+        a is not b for a, b in zip(base.keys(target), content, strict=True)
+    ):
+        base.clear(target)
+    for key, value in content.items():
+        base.__setitem__(target, key, value)
+
+
+def update_dict(target: dict[Any, Any], content: list[tuple[Any, Any]]) -> None:
+    """The target holds these entries too; those with new keys come last."""
+    base: Any = builtin_base(type(target))
+    for key, value in content:
+        base.__setitem__(target, key, value)
+
+
+def replace_set(target: set[Any], items: Iterable[Any]) -> None:
+    """The target holds exactly these items."""
+    fresh = dict.fromkeys(items)
+    for member in [member for member in target if member not in fresh]:
+        set.discard(target, member)
+    for member in fresh:
+        set.add(target, member)
+
+
+def list_iterator(items: list[Any], position: int) -> Iterator[Any]:
+    """``iter(items)`` after ``position`` steps, past what a class made from ``list`` defines."""
+    made: Any = list.__iter__(items)
+    made.__setstate__(position)
+    return made  # type: ignore[no-any-return]
+
+
+def new_generator(function: Callable[..., Iterator[Any]], *args: Any) -> Iterator[Any]:
+    """A generator that has not started."""
+    return function(*args)
+
+
+def suspended_generator(function: Callable[..., Iterator[Any]], *args: Any) -> Iterator[Any]:
+    """A generator that is brought to where another one was suspended."""
+    made = function(*args)
+    next(made)
+    return made
+
+
+def finished_generator() -> Iterator[Any]:
+    """A generator that has no more items."""
+    nothing: tuple[Any, ...] = ()
+    made = (item for item in nothing)
+    made.close()
+    return made
+
+
+def dict_iterator(view: Iterable[Any], position: int) -> Iterator[Any]:
+    """``iter(view)`` after ``position`` steps."""
+    made = iter(view)
+    for _ in range(position):
+        next(made, None)
+    return made
+
+
+def drawing_from(iterator: Any) -> Iterator[Any]:
+    """The items of an object with ``__next__``, without a call of its ``__iter__``."""
+    return map(type(iterator).__next__, itertools.repeat(iterator))
+
+
+def advance(iterator: Iterator[Any], calls: int) -> None:
+    """Draw so many items; the last call may find that there is none."""
+    for _ in range(calls):
+        next(iterator, None)
+
+
+def make_cell(content: Any = _MISSING) -> types.CellType:
+    """A closure cell; empty without an argument."""
+    return types.CellType() if content is _MISSING else types.CellType(content)
+
+
+def make_function(
+    code: types.CodeType,
+    namespace: dict[str, Any],
+    defaults: tuple[Any, ...],
+    keyword_defaults: dict[str, Any],
+    closure: tuple[types.CellType, ...],
+    attributes: dict[str, Any],
+) -> types.FunctionType:
+    """A function as ``def`` makes it."""
+    made = types.FunctionType(code, namespace, code.co_name, defaults or None, closure or None)
+    if keyword_defaults:
+        made.__kwdefaults__ = keyword_defaults
+    made.__qualname__ = code.co_qualname
+    for name, value in attributes.items():
+        setattr(made, name, value)
+    return made
+
+
+def entered_grad_mode(cls: Any, enabled: bool, previous: bool) -> Any:
+    """A gradient-mode manager as it is after ``__enter__``."""
+    if cls is torch.set_grad_enabled:
+        made = object.__new__(cls)
+        made.mode = enabled
+    else:
+        made = cls()
+    made.prev = previous
+    return made
+
+
+def grad_mode_to_decorate_with(enabled: bool) -> Any:
+    """``set_grad_enabled`` that has taken no effect, and as a decorator, which restores what was before, has none."""
+    return entered_grad_mode(torch.set_grad_enabled, enabled, torch.is_grad_enabled())
+
+
+def enter_block(manager: Any) -> None:
+    """Enter a context manager that a graph has left where it ended."""
+    manager.__enter__()
+
+
+def drawing(
+    method: str | Callable[..., Any],
+    arguments: tuple[Any, ...],
+    keywords: dict[str, Any],
+    symbols: Sequence[Symbol],
+) -> Callable[[Any, Sequence[int]], Any]:
+    """What draws from a generator, by a method of it or by a function that is given it. Among the arguments there may
+    be sizes; it is called with the numbers that stand for ``symbols``."""
+
+    def draw(generator: Any, numbers: Sequence[int]) -> Any:
+        known = dict(zip(symbols, numbers, strict=True))
+        given = [_sized(argument, known) for argument in arguments]
+        named = {name: _sized(argument, known) for name, argument in keywords.items()}
+        if isinstance(method, str):
+            return getattr(generator, method)(*given, **named)
+        return method(*given, generator=generator, **named)
+
+    return RegionFunction(draw, None)
+
+
+def _sized(argument: Any, known: Mapping[Symbol, int]) -> Any:
+    if isinstance(argument, tuple):
+        return tuple(_sized(part, known) for part in argument)
+    return evaluate(argument, known) if isinstance(argument, Expr) else argument
+
+
+def generator_states(generators: tuple[Any, ...]) -> tuple[Callable[[], object], ...]:
+    """What puts the states of generators of random numbers back, the ``random`` module's among them."""
+    own: random.Random = random.random.__self__  # type: ignore[attr-defined]
+    return tuple(map(_restoring, (own, *generators)))
+
+
+def _restoring(generator: Any) -> Callable[[], object]:
+    if isinstance(generator, random.Random):
+        return functools.partial(generator.setstate, generator.getstate())
+    if hasattr(generator, "bit_generator"):
+        bits = generator.bit_generator
+        return functools.partial(setattr, bits, "state", bits.state)
+    return functools.partial(generator.set_state, generator.get_state())
+
+
+def call_restoring_modes(compiled: Callable[..., Any]) -> Callable[..., Any]:
+    """A graph that changes modes: they are put back if it raises."""
+
+    def run(*inputs: Any) -> Any:
+        before = [(setter, reader()) for setter, reader in SWITCHES.items()]
+        casts = [(d, torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in ("cpu", "cuda")]
+        try:
+            return compiled(*inputs)
+        except BaseException as error:
+            _leave_blocks(error)
+            for setter, value in before:
+                setter(value)
+            for device, cast, dtype in casts:
+                torch.set_autocast_enabled(device, cast)
+                torch.set_autocast_dtype(device, dtype)
+            raise
+
+    return run
+
+
+def _leave_blocks(error: BaseException) -> None:
+    """Leave the blocks of modes that a graph's own frames entered, innermost first: each puts back what it found."""
+    for frame in reversed([frame for frame, _ in traceback.walk_tb(error.__traceback__)]):
+        if not frame.f_code.co_filename.startswith(_GENERATED):
+            continue
+        for value in reversed(list(frame.f_locals.values())):
+            if isinstance(value, (torch._C._InferenceMode, torch.autocast)):
+                value.__exit__(None, None, None)
+    traceback.clear_frames(error.__traceback__)
+
+
+_GENERATED = "<eval_with_key>"
+"""How the names of files begin in which ``torch.fx`` puts the code of graphs."""
+
+
+def _is_watched() -> bool:
+    """Whether the program counts what autograd saves, as a checkpoint does."""
+    return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
+
+
+def run_again(
+    error: BaseException,
+    code: types.CodeType,
+    namespace: dict[str, Any],
+    closure: tuple[types.CellType, ...],
+    args: Iterable[Any],
+    kwargs: Mapping[str, Any],
+    states: tuple[Callable[[], object], ...] = (),
+) -> Any:
+    """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises."""
+    if not isinstance(error, Exception) or isinstance(error, RecursionError):
+        raise error
+    if _is_watched() or has_left_something(error):
+        raise error
+    set_traceback(error, None)  # whose frames hold the program's values
+    for restore in states:
+        restore()
+    plain = types.FunctionType(code, namespace, code.co_name, None, closure or None)
+    function = functools.partial(plain, **kwargs)
+    try:
+        with region(None):
+            result = _eval_frame.call_rest(function, *args)
+    finally:
+        del function, args, kwargs  # frames that tracebacks refer to lead to this one
+    _log.info("%s: its compiled graph raised %r; it was run in Python", code.co_qualname, error)
+    return result

@@ -1,0 +1,1 @@
+"""What the operations of the program mean, for values of every kind."""

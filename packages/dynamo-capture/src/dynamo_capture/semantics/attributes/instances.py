@@ -1,0 +1,246 @@
+"""Reading attributes of objects of the program's classes, in Python's own order."""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+import guards
+from dynamo_capture._eval_frame import RegionFunction
+from dynamo_capture.foundation.class_members import member
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.runtime.replacement_calls import C_SLOTS, builtin_base
+from dynamo_capture.semantics.attributes.lookup import (
+    ABSENT,
+    C_METHODS,
+    MODULE_GETATTR,
+    Lookup,
+    Missing,
+    dict_item,
+    goes_first,
+    has_guardable_dict,
+    instance_dict_of,
+    is_property,
+    refuse_property,
+)
+from dynamo_capture.values import (
+    NONE,
+    BuiltinMethod,
+    Const,
+    MethodValue,
+    ObjectValue,
+    TupleValue,
+    Value,
+    boolean,
+)
+from dynamo_capture.values.objects.instance_dict import InstanceDictValue
+from fx_interface.source import AttrSource, InstanceDictSource
+
+_OF_EXCEPTIONS = frozenset({"args", "__cause__", "__context__", "__traceback__", "__suppress_context__"})
+
+
+class InstanceAttributes(Lookup):
+    """``obj.name``: what was written, properties and descriptors, ``__dict__``, the class, ``__getattr__``."""
+
+    def of_object(self, obj: ObjectValue, name: str) -> Value:
+        """``obj.name``."""
+        if not obj.type_guarded:
+            self.guard_type(obj)
+        custom = self.in_class(obj.cls, "__getattribute__")
+        if isinstance(custom, types.FunctionType):
+            try:
+                return self._tx.inliner.call_function(Const(custom), [obj, Const(name)], {})
+            except UserRaise as raised:
+                return self._by_getattr(obj, name, raised)
+        written = obj.attrs.get(name, ABSENT) if obj.attrs else ABSENT
+        if written is not ABSENT and written is not None and not self._is_computed(obj.cls, name):
+            return self._tx.force(written)
+        read = obj.read(name)
+        if read is not None and written is ABSENT:
+            if type(read) is MethodValue and read.source is None:  # each access makes another one
+                return MethodValue(read.function, read.receiver)
+            return read
+        return self.generic(obj, name, deleted=written is None)
+
+    def _watches(self, cls: type) -> bool:
+        """Whether each read of an attribute, by a guard too, would run code of the program."""
+        return isinstance(self.in_class(cls, "__getattribute__"), types.FunctionType)
+
+    def _is_computed(self, cls: type, name: str) -> bool:
+        """Whether the class has a data descriptor with a getter under the name, and not the slot that is written."""
+        found = self.in_class(cls, name)
+        return found is not ABSENT and goes_first(found) and not isinstance(found, C_SLOTS)
+
+    def _by_getattr(self, obj: ObjectValue, name: str, raised: UserRaise) -> Value:
+        """An AttributeError of a getter makes Python ask ``__getattr__``."""
+        fallback = self.in_class(obj.cls, "__getattr__")
+        if not issubclass(raised.value.python_type(), AttributeError) or not isinstance(
+            fallback, types.FunctionType
+        ):
+            raise raised
+        return self._tx.inliner.call_function(Const(fallback), [obj, Const(name)], {})
+
+    def generic(self, obj: ObjectValue, name: str, deleted: bool = False) -> Value:
+        """``object.__getattribute__(obj, name)``, then ``__getattr__``."""
+        try:
+            return self.plain_lookup(obj, name, deleted)
+        except Missing:
+            pass
+        except UserRaise as raised:
+            return self._by_getattr(obj, name, raised)
+        fallback = self.in_class(obj.cls, "__getattr__")
+        if fallback is ABSENT:
+            raise self._tx.raises(
+                AttributeError, f"{message_name(obj.cls)!r} object has no attribute {name!r}"
+            )
+        if fallback is MODULE_GETATTR:
+            found = self.of_module(obj, name)
+            if found is not None:
+                return found
+        return Const(fallback).call(self._tx, [obj, Const(name)], {})
+
+    def without_getattr(self, obj: ObjectValue, name: str) -> Value:
+        """``object.__getattribute__(obj, name)``."""
+        try:
+            return self.plain_lookup(obj, name, name in obj.attrs and obj.attrs[name] is None)
+        except Missing:
+            text = f"{message_name(obj.cls)!r} object has no attribute {name!r}"
+            raise self._tx.raises(AttributeError, text) from None
+
+    def plain_lookup(self, obj: ObjectValue, name: str, deleted: bool) -> Value:
+        cls = obj.cls
+        written = obj.attrs.get(name)
+        if written is not None and not self._is_computed(cls, name):
+            return self._tx.force(written)
+        if name == "__class__":
+            return Const(cls)
+        if name == "__dict__":
+            if cls.__dictoffset__ == 0:
+                raise Missing
+            return InstanceDictValue(obj)
+        found = self.in_class(cls, name)
+        if found is not ABSENT and goes_first(found):
+            return self._data_descriptor(obj, name, found)
+        if not deleted and obj.real is not None:
+            space = instance_dict_of(obj.real)
+            if space is not None and name in space:
+                made = (
+                    self._tx.wrap(space[name], dict_item(obj.source, name))
+                    if obj.source is not None
+                    else self._tx.known(space[name])
+                )
+                obj.reads[name] = made
+                return made
+        if not deleted and has_guardable_dict(obj):
+            assert obj.source is not None
+            self._tx.guards.absent(InstanceDictSource(obj.source), name)
+        if found is ABSENT:
+            raise Missing
+        made = self._bind(found, obj, cls, name)
+        if type(made) is MethodValue:
+            obj.reads[name] = made
+        return made
+
+    def _data_descriptor(self, obj: ObjectValue, name: str, found: Any) -> Value:
+        tx = self._tx
+        if is_property(found):
+            if found.fget is None:
+                raise refuse_property(tx, found, obj.cls, "__get__")
+            return tx.calls.call_known(Const(found.fget), [obj], {})
+        if isinstance(found, C_SLOTS):
+            if issubclass(obj.cls, BaseException) and (name in _OF_EXCEPTIONS or obj.real is None):
+                return self.of_exception(obj, name)
+            if obj.real is None:
+                raise Missing
+            if obj.attrs.get(name, ABSENT) is None:
+                raise Missing
+            if self._watches(obj.cls):
+                raise GraphBreak("CAP214", f"the slot {name} of {obj.cls.__name__}, whose reads are watched")
+            try:
+                real = found.__get__(obj.real)
+            except AttributeError:
+                if obj.source is not None:
+                    tx.guards.add(guards.AttributeAbsent(obj.source, name))
+                raise Missing from None
+            made = tx.wrap(real, AttrSource(obj.source, name)) if obj.source is not None else tx.known(real)
+            obj.reads[name] = made
+            return made
+        fields = member(obj.cls, "_fields", ())
+        if name in fields and isinstance(obj.base, TupleValue):
+            return obj.base.item(tx, fields.index(name))
+        getter = self.in_class(type(found), "__get__")
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(Const(getter), [tx.known(found), obj, Const(obj.cls)], {})
+        raise GraphBreak("CAP214", f"the descriptor {type(found).__name__} of {obj.cls.__name__}.{name}")
+
+    def of_exception(self, obj: ObjectValue, name: str) -> Value:
+        """What every exception has in a place of its own."""
+        if name in obj.attrs:
+            return obj.attrs[name] or NONE
+        if obj.real is not None and obj.source is not None:
+            return self._tx.wrap(getattr(obj.real, name), AttrSource(obj.source, name))
+        if name in _OF_EXCEPTIONS:
+            return (
+                TupleValue([])
+                if name == "args"
+                else boolean(False)
+                if name == "__suppress_context__"
+                else NONE
+            )
+        return self._made_of_arguments(obj, name)
+
+    def _made_of_arguments(self, obj: ObjectValue, name: str) -> Value:
+        """What a builtin exception's constructor keeps of its arguments: ``StopIteration.value``, ``OSError.errno``."""
+        tx = self._tx
+        given = obj.attrs.get("args")
+        arguments = given.unpack(tx) if given is not None else []
+        if name == "value" and issubclass(obj.cls, StopIteration):
+            return arguments[0] if arguments else NONE
+        base = builtin_base(obj.cls)
+        plain = [tx.calls.python_object(argument) for argument in arguments]
+        return tx.calls.from_python(tx.fold(lambda: getattr(base(*plain), name)))
+
+    def _bind(self, found: Any, receiver: Value, cls: type, name: str) -> Value:
+        """A class attribute read through an instance."""
+        tx = self._tx
+        kind = type(found)
+        if kind is types.FunctionType or kind is RegionFunction:
+            return MethodValue(Const(found), receiver)
+        if kind is staticmethod:
+            return tx.known(found.__func__)
+        if kind is classmethod:
+            return MethodValue(tx.known(found.__func__), Const(cls))
+        if kind is functools.cached_property and isinstance(receiver, ObjectValue):
+            made = tx.calls.call_known(Const(found.func), [receiver], {})
+            receiver.attrs[name] = made
+            tx.effects.attribute(receiver, name)
+            return made
+        if kind is functools.partialmethod:
+            getter = type(found).__get__
+            return tx.inliner.call_function(Const(getter), [tx.known(found), receiver, Const(cls)], {})
+        if kind is functools._lru_cache_wrapper:
+            return MethodValue(Const(found), receiver)
+        if isinstance(found, C_METHODS):
+            if kind is types.BuiltinFunctionType:
+                return Const(found)
+            if kind is types.ClassMethodDescriptorType:
+                return MethodValue(Const(found), Const(cls))
+            return BuiltinMethod(receiver, name)
+        getter = self.in_class(kind, "__get__")
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(Const(getter), [tx.known(found), receiver, Const(cls)], {})
+        if getter is not ABSENT and not isinstance(found, type):
+            raise GraphBreak("CAP214", f"the descriptor {kind.__name__} of {cls.__name__}.{name}")
+        is_read = (
+            isinstance(receiver, ObjectValue)
+            and receiver.real is not None
+            and name not in receiver.attrs  # deleted: the object still has its own when guards are checked
+            and not self._watches(cls)
+        )
+        return self.class_value(found, cls, name, receiver.source if is_read else None)
+
+    def of_module(self, module: ObjectValue, name: str) -> Value | None:
+        """``nn.Module.__getattr__`` without following it; None where it finds nothing."""
+        raise NotImplementedError

@@ -1,0 +1,261 @@
+"""Attributes of what the trace knows by identity: modules, classes, functions, constants."""
+
+from __future__ import annotations
+
+import enum
+import functools
+import logging
+import sys
+import types
+from typing import Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.runtime.replacement_calls import C_SLOTS
+from dynamo_capture.semantics.attributes.lookup import (
+    ABSENT,
+    C_METHODS,
+    LIBRARIES,
+    Lookup,
+    goes_first,
+    is_immutable,
+    is_property,
+)
+from dynamo_capture.sources.sources import known_object
+from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
+from fx_interface.source import AttrSource, ImportedModuleSource, InstanceDictSource, ItemSource, Source
+
+_FUNCTION_FACTS = frozenset(
+    {
+        "__name__",
+        "__qualname__",
+        "__module__",
+        "__doc__",
+        "__code__",
+        "__defaults__",
+        "__kwdefaults__",
+        "__annotations__",
+        "__type_params__",
+        "__closure__",
+        "__globals__",
+        "__builtins__",
+    }
+)
+
+
+_WITH_OWN_ATTRIBUTES = (
+    enum.Enum,
+    logging.Logger,
+    functools._lru_cache_wrapper,
+    staticmethod,
+    classmethod,
+)
+_NAMES_OF_CLASSES = frozenset({"__class__", "__doc__", "__module__"})
+_CLASS_FACTS = frozenset({"__mro__", "__name__", "__qualname__", "__bases__", "__base__", "__dict__"})
+
+
+class KnownAttributes(Lookup):
+    """``module.name``, ``cls.name``, ``function.name``, ``constant.name``."""
+
+    def of_known(self, owner: Const, name: str) -> Value:
+        """An attribute of a constant, function, class or module."""
+        real = owner.value
+        if isinstance(real, types.ModuleType):
+            return self._of_python_module(real, name)
+        if isinstance(real, type):
+            return self.of_class(owner, name)
+        if isinstance(real, types.FunctionType):
+            return self._of_function(owner, name)
+        return self._of_constant(owner, name)
+
+    def _of_python_module(self, module: types.ModuleType, name: str) -> Value:
+        tx = self._tx
+        setting = self.in_module_class(module, name)
+        if type(setting) is property and setting.fget is not None:
+            return tx.calls.call_known(Const(setting.fget), [Const(module)], {})
+        getter = self.in_class(type(setting), "__get__") if setting is not ABSENT else ABSENT
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(
+                Const(getter), [tx.known(setting), Const(module), Const(type(module))], {}
+            )
+        found = vars(module).get(name, ABSENT)
+        scope = tx.inliner.scope(vars(module))
+        if name in scope.written:
+            if scope.written[name] is None:
+                raise tx.raises(AttributeError, f"module {module.__name__!r} has no attribute {name!r}")
+            return scope.read(name)
+        if found is ABSENT:
+            return self._missing_in_module(module, name)
+        root = module.__name__.partition(".")[0]
+        if root in LIBRARIES and is_known(found) and not isinstance(found, (bool, int, float, str)):
+            if sys.modules.get(module.__name__) is module:
+                space = InstanceDictSource(ImportedModuleSource(module.__name__))
+                self._tx.guards.is_object(ItemSource(space, name), found)
+            return Const(found)
+        if isinstance(found, types.ModuleType) and sys.modules.get(found.__name__) is found:
+            return Const(found, ImportedModuleSource(found.__name__))
+        return self._tx.inliner.scope(vars(module)).read(name)
+
+    def _missing_in_module(self, module: types.ModuleType, name: str) -> Value:
+        """What the module's class has, or the module's own ``__getattr__`` gives (PEP 562)."""
+        tx, scope = self._tx, self._tx.inliner.scope(vars(module))
+        is_own = module.__name__.partition(".")[0] not in LIBRARIES
+        if name[:2] != "__" and not hasattr(type(module), name) and (is_own or not hasattr(module, name)):
+            scope.guard_absent(name)
+            if is_own and isinstance(vars(module).get("__getattr__"), types.FunctionType):
+                return scope.read("__getattr__").call(tx, [Const(name)], {})
+            if is_own and "__getattr__" not in vars(module):
+                scope.guard_absent("__getattr__")
+        return tx.known(tx.fold(lambda: getattr(module, name)))
+
+    def of_class(self, owner: Const, name: str) -> Value:
+        """``cls.name``."""
+        tx, cls = self._tx, owner.value
+        meta = type(cls)
+        if isinstance(cls, enum.EnumMeta) or name in _CLASS_FACTS:
+            if name in ("__mro__", "__bases__", "__base__"):
+                self.guard_bases(cls)
+            elif name in ("__name__", "__qualname__"):
+                self._guard_name(self.class_source(cls), cls, name)
+            elif name == "__dict__" and not is_immutable(cls):
+                return tx.wrap(cls.__dict__, AttrSource(self.class_source(cls), "__dict__"))
+            else:
+                self.in_class(cls, name)
+            found = tx.fold(lambda: getattr(cls, name))
+            return Const(found) if type(found) is types.MappingProxyType else tx.known(found)
+        custom = self.in_class(meta, "__getattribute__")
+        if isinstance(custom, types.FunctionType):
+            return self._asked_of_metaclass(owner, custom, name)
+        in_meta = self.in_class(meta, name)
+        if in_meta is not ABSENT and goes_first(in_meta):
+            return self._of_metaclass(owner, in_meta, name)
+        found = self.in_class(cls, name)
+        if found is not ABSENT:
+            return self._of_class_itself(owner, found, name)
+        if in_meta is not ABSENT:
+            return self._of_metaclass(owner, in_meta, name)
+        fallback = self.in_class(meta, "__getattr__")
+        if isinstance(fallback, types.FunctionType):
+            return tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
+        return tx.known(tx.fold(lambda: getattr(cls, name)))
+
+    def _asked_of_metaclass(self, owner: Const, custom: types.FunctionType, name: str) -> Value:
+        """By the metaclass's own ``__getattribute__``, then by its ``__getattr__``."""
+        tx = self._tx
+        try:
+            return tx.inliner.call_function(Const(custom), [owner, Const(name)], {})
+        except UserRaise as raised:
+            fallback = self.in_class(type(owner.value), "__getattr__")
+            if not issubclass(raised.value.python_type(), AttributeError) or fallback is ABSENT:
+                raise
+        return tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
+
+    def _of_metaclass(self, owner: Const, found: Any, name: str) -> Value:
+        """What the metaclass has under a name, read through the class."""
+        tx, cls = self._tx, owner.value
+        meta = type(cls)
+        if isinstance(found, types.FunctionType):
+            return MethodValue(Const(found), owner)
+        if is_property(found) and found.fget is not None:
+            return tx.calls.call_known(Const(found.fget), [owner], {})
+        getter = self.in_class(type(found), "__get__")
+        if getter is ABSENT:
+            return self.class_value(found, meta, name, None)
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(Const(getter), [tx.known(found), owner, Const(meta)], {})
+        if isinstance(found, C_SLOTS) and name not in _NAMES_OF_CLASSES and not is_immutable(cls):
+            source = AttrSource(self.class_source(cls), name)
+            return tx.wrap(tx.fold(lambda: getattr(cls, name)), source)
+        real = tx.fold(lambda: getattr(cls, name))
+        if name in ("__doc__", "__module__"):
+            self._guard_name(self.class_source(cls), cls, name)
+        if isinstance(real, (types.BuiltinMethodType, types.MethodWrapperType)):
+            return BuiltinMethod(owner, name)
+        return tx.known(real)
+
+    def _of_class_itself(self, owner: Const, found: Any, name: str) -> Value:
+        """What a class of the method resolution order has under a name, read through the class."""
+        tx, cls = self._tx, owner.value
+        kind = type(found)
+        if kind is types.FunctionType:
+            return Const(found, AttrSource(owner.source, name) if owner.source is not None else None)
+        if kind is staticmethod:
+            return tx.known(found.__func__)
+        if kind is classmethod:
+            return MethodValue(tx.known(found.__func__), owner)
+        if isinstance(found, (*C_METHODS, property, type)):
+            return tx.known(tx.fold(lambda: getattr(cls, name)))
+        getter = self.in_class(kind, "__get__")
+        if isinstance(getter, types.FunctionType):
+            return tx.inliner.call_function(Const(getter), [tx.known(found), NONE, owner], {})
+        if getter is not ABSENT:
+            return tx.known(tx.fold(lambda: getattr(cls, name)))
+        return self.class_value(found, cls, name, owner.source)
+
+    def _of_function(self, owner: Const, name: str) -> Value:
+        tx, function = self._tx, owner.value
+        self._check_own(function)
+        source = owner.source if owner.source is not None else known_object(function)
+        if name == "__dict__":
+            return tx.wrap(vars(function), InstanceDictSource(source))
+        if name == "__get__" or name == "__call__":
+            return BuiltinMethod(owner, name)
+        if name in _FUNCTION_FACTS:
+            real = getattr(function, name)
+            is_own = str(function.__module__).partition(".")[0] not in LIBRARIES
+            return tx.wrap(real, AttrSource(source, name)) if is_own or not is_known(real) else Const(real)
+        if name in vars(function):
+            return tx.wrap(vars(function)[name], ItemSource(InstanceDictSource(source), name))
+        if hasattr(function, name):
+            return tx.known(getattr(function, name))
+        tx.guards.absent(InstanceDictSource(source), name)
+        raise tx.raises(AttributeError, f"'function' object has no attribute {name!r}")
+
+    def _guard_name(self, source: Source, owner: Any, name: str) -> None:
+        """A name (or text) of a class or function has been read; those of libraries stay."""
+        if str(owner.__module__).partition(".")[0] not in LIBRARIES:
+            self._tx.guards.equals(AttrSource(source, name), getattr(owner, name))
+
+    def _check_own(self, owner: Any) -> None:
+        """The graph ends where the trace has changed the dictionary of an object that it knows as it was."""
+        space = self._tx.wrapping.value_of(vars(owner))
+        if space is not None and self._tx.effects.has_changed(space):
+            raise GraphBreak(
+                "CAP214", f"an attribute of {owner!r} is read, whose dictionary has been changed"
+            )
+
+    def _guard_own(self, owner: Any, name: str) -> None:
+        """An attribute of an object that is known, but has attributes of its own, has been read."""
+        found = vars(owner).get(name, ABSENT)
+        source = InstanceDictSource(known_object(owner))
+        if is_known(found):
+            self._tx.guards.equals(ItemSource(source, name), found)
+        elif found is ABSENT:
+            self._tx.guards.absent(source, name)
+
+    def _of_constant(self, owner: Const, name: str) -> Value:
+        tx, real = self._tx, owner.value
+        cls = type(real)
+        if name == "__class__":
+            return Const(cls)
+        found = self.in_class(cls, name)
+        if isinstance(found, types.FunctionType) and not isinstance(real, torch._ops.OpOverloadPacket):
+            return MethodValue(Const(found), owner)
+        if (
+            is_property(found)
+            and found.fget is not None
+            and not cls.__module__.startswith(("inspect", "torch"))
+        ):
+            return tx.calls.call_known(Const(found.fget), [owner], {})
+        if isinstance(real, _WITH_OWN_ATTRIBUTES):
+            self._check_own(real)
+            self._guard_own(real, {"value": "_value_", "name": "_name_"}.get(name, name))
+        value = tx.fold(lambda: getattr(real, name))
+        if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)) and value.__self__ is real:
+            return BuiltinMethod(owner, name)
+        if is_known(value) or type(value) is types.MappingProxyType:
+            return Const(value)
+        source = owner.source if owner.source is not None else known_object(real)
+        return tx.wrap(value, AttrSource(source, name))

@@ -1,0 +1,201 @@
+"""Attributes of containers, of ``super`` objects and of functions that the trace made."""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import Any
+
+import guards
+from dynamo_capture.foundation.class_members import has_member, member
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.runtime.replacement_calls import C_SLOTS
+from dynamo_capture.semantics.attributes.lookup import (
+    ABSENT,
+    C_METHODS,
+    Lookup,
+    dict_item,
+    instance_dict_of,
+    is_property,
+)
+from dynamo_capture.sources.sources import known_object
+from dynamo_capture.values import (
+    NONE,
+    BuiltinMethod,
+    Const,
+    DictValue,
+    FunctionValue,
+    MethodValue,
+    ObjectValue,
+    SuperValue,
+    TensorValue,
+    TupleValue,
+    Value,
+)
+from fx_interface.source import AttrSource, InstanceDictSource
+
+_NAMED_FIELD = type(vars(collections.namedtuple("_One", "field"))["field"])
+
+
+class MadeAttributes(Lookup):
+    """Attributes of values that are no objects of the program's own classes."""
+
+    def of_builtin_object(self, owner: Value, name: str) -> Value:
+        """An attribute of an object of a class that is not the program's: a container, a method, an iterator."""
+        cls = owner.python_type()
+        if name == "__class__":
+            return Const(cls)
+        found = self.in_class(cls, name)
+        fields = member(cls, "_fields", None)
+        if (
+            fields is not None
+            and name in fields
+            and isinstance(owner, TupleValue)
+            and isinstance(found, _NAMED_FIELD)
+        ):
+            return self._tx.force(owner.items[fields.index(name)])
+        if isinstance(owner, TupleValue) and isinstance(found, types.MemberDescriptorType):
+            return self._of_struct_sequence(owner, name)
+        if is_property(found):
+            return self._tx.calls.call_known(Const(found.fget), [owner], {})
+        own = owner.own_attribute(self._tx, name)
+        if own is None and cls.__dictoffset__ != 0:
+            own = self._of_existing(owner, name)
+        if own is not None:
+            return own
+        if found is ABSENT:
+            raise self._tx.raises(AttributeError, f"{message_name(cls)!r} object has no attribute {name!r}")
+        if isinstance(found, types.FunctionType):
+            return MethodValue(Const(found), owner)
+        if isinstance(found, classmethod):
+            return MethodValue(Const(found.__func__), Const(cls))
+        if isinstance(found, types.BuiltinFunctionType):
+            return Const(found)
+        if isinstance(found, types.ClassMethodDescriptorType):
+            return Const(cls).get_attr(self._tx, name)
+        if isinstance(found, C_METHODS):
+            return BuiltinMethod(owner, name)
+        if not has_member(type(found), "__get__") and (name == "__doc__" or is_known(found)):
+            return self._tx.known(found)
+        raise owner.unsupported(f"reading the attribute {name!r}")
+
+    def _of_existing(self, owner: Value, name: str) -> Value | None:
+        """What an object that existed before the trace has in its ``__dict__``; guarded."""
+        real, source = getattr(owner, "real", None), owner.source
+        space = instance_dict_of(real) if real is not None and source is not None else None
+        if space is None or source is None:
+            return None
+        known = self._tx.wrapping.value_of(space)
+        if isinstance(known, DictValue) and self._tx.effects.has_changed(known):
+            return known.find(self._tx, name)
+        if name in space:
+            return self._tx.wrap(space[name], dict_item(source, name))
+        self._tx.guards.absent(InstanceDictSource(source), name)
+        return None
+
+    def _of_struct_sequence(self, owner: TupleValue, name: str) -> Value:
+        order = [n for n, d in vars(owner.cls).items() if isinstance(d, types.MemberDescriptorType)]
+        return self._tx.force(owner.items[order.index(name)])
+
+    def of_super(self, owner: SuperValue, name: str) -> Value:
+        """``super().name``."""
+        if name == "__class__":
+            return Const(super)
+        tx, receiver = self._tx, owner.receiver
+        known = receiver.value if isinstance(receiver, Const) else None
+        is_class = isinstance(known, type) and issubclass(known, owner.cls)
+        cls = known if isinstance(known, type) and is_class else receiver.python_type()
+        mro = cls.__mro__
+        self.guard_bases(cls)
+        for base in mro[mro.index(owner.cls) + 1 :]:
+            self.guard_lookup(base, name, guards.class_lookup(base, name))
+            if name not in base.__dict__:
+                continue
+            found = base.__dict__[name]
+            if is_property(found) and not is_class:
+                return tx.calls.call_known(Const(found.fget), [receiver], {})
+            if isinstance(found, classmethod):
+                return MethodValue(tx.known(found.__func__), Const(cls))
+            if isinstance(found, staticmethod):
+                return tx.known(found.__func__)
+            if isinstance(found, types.FunctionType):
+                return Const(found) if is_class else MethodValue(Const(found), receiver)
+            if isinstance(found, types.BuiltinFunctionType):
+                return Const(found)
+            if isinstance(found, C_METHODS):
+                return Const(getattr(base, name)) if is_class else MethodValue(Const(found), receiver)
+            return self._through_super(found, owner, name, base, None if is_class else receiver)
+        raise tx.raises(AttributeError, f"'super' object has no attribute {name!r}")
+
+    def _through_super(
+        self, found: Any, owner: SuperValue, name: str, base: type, receiver: Value | None
+    ) -> Value:
+        """What ``base`` has under a name, read through ``super()`` of an object (``receiver``) or of a class."""
+        tx = self._tx
+        getter = self.in_class(type(found), "__get__")
+        if isinstance(getter, types.FunctionType):
+            cls = owner.receiver if receiver is None else Const(receiver.python_type())
+            return tx.inliner.call_function(Const(getter), [tx.known(found), receiver or NONE, cls], {})
+        if receiver is not None and isinstance(found, C_SLOTS):
+            if isinstance(receiver, TensorValue):
+                return tx.tensors.torchs_attribute(receiver, name)
+            if isinstance(receiver, ObjectValue) and self.in_class(receiver.cls, name) is found:
+                return self.without_getattr(receiver, name)
+            if isinstance(receiver, ObjectValue) and issubclass(receiver.cls, BaseException):
+                return self.of_exception(receiver, name)
+        if receiver is not None and getter is not ABSENT and not isinstance(found, type):
+            raise GraphBreak("CAP214", f"the descriptor {type(found).__name__} of {base.__name__}.{name}")
+        return tx.wrap(found, AttrSource(known_object(base), name))
+
+    def without_getattr(self, obj: ObjectValue, name: str) -> Value:
+        """``object.__getattribute__(obj, name)``."""
+        raise NotImplementedError
+
+    def of_exception(self, obj: ObjectValue, name: str) -> Value:
+        """What every exception has in a place of its own."""
+        raise NotImplementedError
+
+    def of_new_function(self, function: FunctionValue, name: str) -> Value | None:
+        """What a function that the trace made has itself; None: no more than any function."""
+        if name in function.attrs:
+            return function.attrs[name]
+        match name:
+            case "__name__":
+                return Const(function.name)
+            case "__qualname__":
+                return Const(function.qualname)
+            case "__module__":
+                return function.globals.read("__name__")
+            case "__code__":
+                return Const(function.code)
+            case "__doc__":
+                return Const(
+                    function.code.co_consts[0]
+                    if function.code.co_consts and isinstance(function.code.co_consts[0], str)
+                    else None
+                )
+            case "__defaults__":
+                return TupleValue(function.defaults) if function.defaults else NONE
+            case "__dict__":
+                attrs = {
+                    key: value for key, value in function.attrs.items() if not _is_slot_of_functions(key)
+                }
+                return DictValue({key: [Const(key), value] for key, value in attrs.items()})
+            case "__annotations__":
+                return DictValue({})
+            case "__closure__":
+                return TupleValue(list(function.closure)) if function.closure else NONE
+            case "__kwdefaults__":
+                if not function.kwdefaults:
+                    return NONE
+                return DictValue({key: [Const(key), value] for key, value in function.kwdefaults.items()})
+        return None
+
+
+def _is_slot_of_functions(name: str) -> bool:
+    """Whether functions keep it beside their ``__dict__``: names, text, annotations, defaults."""
+    return name == "__module__" or isinstance(
+        vars(types.FunctionType).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)
+    )

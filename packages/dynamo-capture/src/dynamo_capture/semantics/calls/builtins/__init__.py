@@ -1,0 +1,1 @@
+"""Builtin functions and classes, and the methods of what they make."""

@@ -1,0 +1,121 @@
+"""``isinstance`` and ``issubclass``, also where a metaclass answers: in Python, or by what has been registered."""
+
+from __future__ import annotations
+
+import abc
+import builtins
+import types
+import typing
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
+from dynamo_capture.semantics.attributes.lookup import LIBRARIES
+from dynamo_capture.semantics.numbers import floats
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import Const, ObjectValue, TensorValue, Value, boolean
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_CLASS: Any = vars(object)["__class__"]
+_SAMPLE = torch.empty(0)
+"""Stands for a tensor that the trace made, where Python asks for its class."""
+_REGISTERED = (abc.ABCMeta.__instancecheck__, abc.ABCMeta.__subclasscheck__)
+
+
+@handles(isinstance)
+def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value, wanted = args[0], tx.constant(args[1])
+    if isinstance(value, ObjectValue):
+        tx.attributes.guard_type(value)
+        if not _is_told_by_class(value.cls, wanted):
+            _check_class_is_shown(tx, value.cls)
+    known = isinstance(value, Const) and not floats.is_open(value)
+    tx.attributes.guard_bases(type(value.value) if known else value.python_type())  # type: ignore[attr-defined]
+    return boolean(_any_of(tx, value, wanted))
+
+
+def _is_told_by_class(cls: type, wanted: Any) -> bool:
+    """Whether an object is an instance before Python asks it for its ``__class__``."""
+    kinds = wanted if type(wanted) is tuple else (wanted,)
+    return any(type(kind) is type and issubclass(cls, kind) for kind in kinds)
+
+
+def _check_class_is_shown(tx: Context, cls: type) -> None:
+    """``obj.__class__`` must be the class, and no code of the program."""
+    in_class = tx.attributes.in_class
+    if in_class(cls, "__class__") is not _CLASS or isinstance(
+        in_class(cls, "__getattribute__"), types.FunctionType
+    ):
+        raise GraphBreak("CAP214", f"objects of {cls.__name__} answer themselves what class they have")
+
+
+def _any_of(tx: Context, value: Value, wanted: Any) -> bool:
+    """A tuple is asked class by class; the first that says yes ends it."""
+    if type(wanted) is tuple:
+        return any(_any_of(tx, value, part) for part in wanted)
+    check = _own_check(tx, wanted, "__instancecheck__")
+    cls = value.python_type()
+    if check is not None and not _is_library(check):
+        return cls is wanted or tx.truth(tx.inliner.call_function(Const(check), [Const(wanted), value], {}))
+    answer = _answer(tx, value, cls, wanted)
+    if check in _REGISTERED:
+        _guard_registration(tx, cls, wanted, answer)
+    elif check is not None and check.__module__ == typing.__name__ and value.source is not None:
+        tx.guards.add(InstanceIs(value.source, wanted, answer, where=tx.where()))
+    return answer
+
+
+def _answer(tx: Context, value: Value, cls: type, wanted: Any) -> bool:
+    if isinstance(value, Const) and not floats.is_open(value):
+        return tx.fold(lambda: isinstance(value.value, wanted))
+    if isinstance(value, ObjectValue) and value.real is not None:
+        return tx.fold(lambda: isinstance(value.real, wanted))
+    if isinstance(value, TensorValue):
+        real = value.real
+        if real is None:
+            real = _SAMPLE if cls is torch.Tensor else _SAMPLE.as_subclass(cls)
+        return tx.fold(lambda: isinstance(real, wanted))
+    return tx.fold(lambda: issubclass(cls, wanted))
+
+
+@handles(builtins.issubclass)
+def is_subclass(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    cls, wanted = (tx.constant(arg) for arg in args)
+    if isinstance(cls, type):
+        tx.attributes.guard_bases(cls)
+    return boolean(_any_base(tx, cls, wanted))
+
+
+def _any_base(tx: Context, cls: Any, wanted: Any) -> bool:
+    if type(wanted) is tuple:
+        return any(_any_base(tx, cls, part) for part in wanted)
+    check = _own_check(tx, wanted, "__subclasscheck__")
+    if check is not None and not _is_library(check):
+        return tx.truth(tx.inliner.call_function(Const(check), [Const(wanted), Const(cls)], {}))
+    answer = tx.fold(lambda: issubclass(cls, wanted))
+    if check in _REGISTERED and isinstance(cls, type):
+        _guard_registration(tx, cls, wanted, answer)
+    return answer
+
+
+def _own_check(tx: Context, wanted: Any, name: str) -> types.FunctionType | None:
+    """How the class's own metaclass, if it is written in Python, answers."""
+    if not isinstance(wanted, type) or type(wanted) is type:
+        return None
+    found = tx.attributes.in_class(type(wanted), name)
+    return found if isinstance(found, types.FunctionType) else None
+
+
+def _guard_registration(tx: Context, cls: type, wanted: type, answer: bool) -> None:
+    """Classes are registered with others, and gain methods that others ask for; those of libraries stay."""
+    if not (_is_library(cls) and _is_library(wanted)):
+        source = tx.attributes.class_source(cls)
+        tx.guards.add(SubclassIs(source, wanted, answer, where=tx.where()))
+
+
+def _is_library(owner: type | types.FunctionType) -> bool:
+    return str(owner.__module__).partition(".")[0] in LIBRARIES

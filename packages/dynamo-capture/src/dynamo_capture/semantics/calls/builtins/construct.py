@@ -1,0 +1,181 @@
+"""Making instances of the program's own classes, exceptions and named tuples."""
+
+from __future__ import annotations
+
+import collections
+import enum
+import inspect
+import io
+import sys
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+import guards
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.parameters import Parameters
+from dynamo_capture.semantics.attributes.lookup import LIBRARIES
+from dynamo_capture.semantics.calls.builtins.slots import call_slot
+from dynamo_capture.values import NONE, Const, DictValue, ListValue, ObjectValue, SetValue, TupleValue, Value
+from dynamo_capture.values.containers.sequences import keeps_tuple_methods
+from dynamo_capture.values.tensors.wrapper import WrapperValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+_LOOKS_AT_ARGUMENTS = (UnicodeEncodeError, UnicodeDecodeError, UnicodeTranslateError, BaseExceptionGroup)
+_BUFFERS = (io.StringIO, io.BytesIO)
+_EXTENSIONS = frozenset(name for name in sys.stdlib_module_names if name.startswith("_"))
+
+
+def construct(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``cls(*args, **kwargs)`` for a class without a handler of its own."""
+    cls: type = owner.value
+    meta_call = tx.attributes.in_class(type(cls), "__call__")
+    if isinstance(cls, enum.EnumMeta) or tx.calls.is_pure(cls) or _is_library_property(cls):
+        return tx.calls.call_folded(cls, args, kwargs)
+    if isinstance(meta_call, types.FunctionType):
+        return tx.inliner.call_function(Const(meta_call), [owner, *args], kwargs)
+    if isinstance(meta_call, type):  # as that of TypedDict, whose classes make plain dicts
+        return tx.known(meta_call).call(tx, args, kwargs)
+    return construct_plainly(tx, owner, args, kwargs)
+
+
+def _is_library_property(cls: type) -> bool:
+    """Whether instances are descriptors of a library's own kind, such as lazy properties of distributions."""
+    return issubclass(cls, property) and cls.__module__.partition(".")[0] in LIBRARIES
+
+
+def construct_plainly(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``type.__call__``: ``__new__``, then ``__init__``."""
+    cls: type = owner.value
+    maker = tx.attributes.in_class(cls, "__new__")
+    if isinstance(maker, staticmethod):
+        maker = maker.__func__
+    if isinstance(maker, types.FunctionType):
+        if (
+            has_member(cls, "_fields")
+            and issubclass(cls, tuple)
+            and keeps_tuple_methods(cls)
+            and "_make" in dir(cls)
+            and _is_generated(maker)
+        ):
+            return _named_tuple(tx, owner, maker, args, kwargs)
+        made = tx.inliner.call_function(Const(maker), [owner, *args], kwargs)
+        if not issubclass(made.python_type(), cls):
+            return made
+    else:
+        if issubclass(cls, tuple) and (len(args) > 1 or kwargs):
+            tx.fold(lambda: tuple.__new__(cls, *[()] * len(args)))
+        made = new_instance(tx, cls, args)
+    if isinstance(made, ObjectValue):
+        _initialize(tx, made, args, kwargs)
+    elif isinstance(made, WrapperValue):
+        _initialize_tensor(tx, made, args, kwargs)
+    return made
+
+
+def _initialize(tx: Context, made: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> None:
+    initializer = tx.attributes.in_class(made.cls, "__init__")
+    if isinstance(initializer, types.FunctionType):
+        tx.frames[-1].made = made
+        answer = tx.inliner.call_function(Const(initializer), [made, *args], kwargs)
+        if not (isinstance(answer, Const) and answer.value is None):
+            raise tx.raises(
+                TypeError, f"__init__() should return None, not {answer.python_type().__name__!r}"
+            )
+        return
+    if initializer is object.__init__ and (args or kwargs):
+        maker = tx.attributes.in_class(made.cls, "__new__")
+        if maker is object.__new__:
+            raise tx.raises(TypeError, f"{made.cls.__name__}() takes no arguments")
+    call_slot(tx, made, initializer, args, kwargs)
+
+
+def _initialize_tensor(tx: Context, made: WrapperValue, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """Torch's own ``__init__`` of tensors does nothing."""
+    initializer = tx.attributes.in_class(made.python_type(), "__init__")
+    if isinstance(initializer, types.FunctionType):
+        tx.calls.call_known(Const(initializer), [made, *args], kwargs)
+
+
+def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:
+    """``cls.__new__(cls)`` of a builtin base: an empty instance."""
+    base = next(b for b in cls.__mro__ if not _is_heap(b))
+    if inspect.isabstract(cls):
+        tx.fold(lambda: object.__new__(cls))
+    forbid_finalizer(tx, cls)
+    if issubclass(cls, collections.defaultdict):
+        raise GraphBreak("CAP213", f"{cls.__qualname__} is a subclass of defaultdict")
+    if issubclass(cls, torch.Tensor):
+        raise GraphBreak("CAP233", f"a tensor of the class {cls.__name__} is made")
+    if issubclass(cls, type):
+        raise GraphBreak("CAP232", "a class is made")
+    if issubclass(cls, _LOOKS_AT_ARGUMENTS) or (issubclass(cls, (OSError, SyntaxError)) and len(args) > 1):
+        raise GraphBreak("CAP233", f"an instance of {cls.__qualname__} is made, which looks at its arguments")
+    if issubclass(cls, tuple):
+        return new_tuple(cls, args[0].unpack(tx) if args else [])
+    made = ObjectValue(cls)
+    if issubclass(cls, BaseException):
+        made.attrs["args"] = TupleValue(list(args))
+    elif issubclass(cls, dict):
+        made.base = DictValue({}, dict)
+    elif issubclass(cls, list):
+        made.base = ListValue([])
+    elif issubclass(cls, set):
+        made.base = SetValue({})
+    elif base is not object or not _is_made_by_object(cls):
+        raise GraphBreak(
+            "CAP233",
+            f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",
+        )
+    return made
+
+
+def forbid_finalizer(tx: Context, cls: type) -> None:
+    """Break where ``cls`` has a ``__del__``: who goes on after a break would hold the instance until it returns.
+
+    Of a buffer in memory nobody would notice."""
+    if tx.attributes.in_class(cls, "__del__") is not guards.ABSENT:
+        what = f"an instance of {cls.__qualname__} is made, which has a finalizer"
+        raise GraphBreak("CAP233", what, as_written=cls not in _BUFFERS)
+
+
+def new_tuple(cls: type, items: list[Value]) -> Value:
+    """An instance of tuple or of a subclass."""
+    if keeps_tuple_methods(cls):
+        return TupleValue(list(items), cls)
+    made = ObjectValue(cls)
+    made.base = TupleValue(list(items))
+    return made
+
+
+def _is_heap(cls: type) -> bool:
+    """Whether a class is written in Python: not in C, in a module of CPython's such as ``_random``."""
+    return bool(cls.__flags__ & (1 << 9)) and cls.__module__ not in _EXTENSIONS
+
+
+def _is_made_by_object(cls: type) -> bool:
+    """Whether ``object.__new__`` can make an instance: classes made by libraries in C++ look like ones in Python."""
+    try:
+        object.__new__(cls)
+    except TypeError:
+        return False
+    return True
+
+
+def _is_generated(maker: Any) -> bool:
+    return bool(maker.__module__ and maker.__module__.startswith("namedtuple_"))
+
+
+def _named_tuple(tx: Context, owner: Const, maker: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    cls = owner.value
+    defaults = [tx.known(value) for value in maker.__defaults__ or ()]
+    given = Parameters(maker.__code__, maker.__qualname__, defaults, {}).bind(tx, [owner, *args], kwargs)
+    return TupleValue([given[name] for name in cls._fields], cls)
+
+
+__all__ = ["NONE", "construct", "construct_plainly", "new_instance"]

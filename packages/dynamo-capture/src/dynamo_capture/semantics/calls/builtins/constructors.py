@@ -1,0 +1,358 @@
+"""Calling builtin classes: ``list``, ``dict``, ``int``, ``type``, ``super`` and so on."""
+
+from __future__ import annotations
+
+import builtins
+import collections
+import functools
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant
+from dynamo_capture.semantics.calls.builtins.functions import is_callable
+from dynamo_capture.semantics.calls.builtins.texts import text_of
+from dynamo_capture.semantics.numbers.floats import is_open
+from dynamo_capture.semantics.registry import Handler, handles
+from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
+from dynamo_capture.values import (
+    FALSE,
+    NONE,
+    CellValue,
+    Const,
+    DescriptorValue,
+    DictValue,
+    EnumerateIterator,
+    ListValue,
+    MapIterator,
+    MethodValue,
+    ObjectValue,
+    PartialValue,
+    SetValue,
+    SliceValue,
+    SuperValue,
+    SymRange,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    ZipIterator,
+    boolean,
+    is_none,
+)
+from dynamo_capture.values.numbers.condition import DataCondition
+from dynamo_capture.values.special_results import truth_from
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+@handles(list)
+def make_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return ListValue(list(args[0].items_for_list(tx)) if args else [])
+
+
+@handles(tuple)
+def make_tuple(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args and isinstance(args[0], TupleValue) and args[0].cls is tuple:
+        return args[0]
+    return TupleValue(list(args[0].items_for_list(tx)) if args else [])
+
+
+@handles(set)
+def make_set(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.calls.as_set(args[0]) if args else SetValue({})
+
+
+@handles(frozenset)
+def make_frozenset(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args and args[0].python_type() is frozenset:
+        return args[0]
+    return tx.calls.as_set(args[0], frozenset) if args else SetValue({}, frozenset)
+
+
+@handles(collections.deque)
+def make_deque(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = ListValue(list(args[0].unpack(tx)) if args else [], collections.deque)
+    limit = args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)
+    made.maxlen = None if is_none(limit) else tx.integer(limit)
+    tx.fold(lambda: collections.deque(maxlen=made.maxlen))
+    if made.maxlen is not None:
+        made.items = made.items[max(0, len(made.items) - made.maxlen) :]
+    return made
+
+
+def _make_dict(cls: type) -> Any:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        made = DictValue({}, cls)
+        made.call_method(tx, "update", args, kwargs)
+        return made
+
+    return make
+
+
+for _cls in (dict, collections.OrderedDict):
+    handles(_cls)(_make_dict(_cls))
+
+
+@handles(collections.defaultdict)
+def make_defaultdict(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args and not is_none(args[0]) and not Const(callable).call(tx, args[:1], {}).truth(tx):
+        raise tx.raises(TypeError, "first argument must be callable or None")
+    made = DictValue({}, collections.defaultdict)
+    made.factory = args[0] if args and not is_none(args[0]) else None
+    made.call_method(tx, "update", args[1:], kwargs)
+    return made
+
+
+@handles(int)
+def make_int(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not args:
+        return Const(0)
+    value = args[0]
+    if isinstance(value, SymValue) and len(args) == 1:
+        return value
+    if isinstance(value, TensorValue):
+        tx.tensors.check_special(value, "__int__")
+        answer = tx.tensors.by_override(int, [value]) if len(args) == 1 else None
+        if answer is not None:
+            return answer
+        args = [tx.tensors.number(value, "int() of a tensor reads its content"), *args[1:]]
+        if isinstance(args[0], SymValue) and len(args) == 1:
+            return args[0]
+    if isinstance(value, ObjectValue):
+        _refuse_text(value)
+        for name in ("__int__", "__index__"):
+            if tx.attributes.has_special(value, name):
+                return _number_of(tx, value, name, int)
+        if tx.attributes.has_special(value, "__trunc__"):
+            raise GraphBreak("CAP230", f"int() of {value.describe()}, which has a __trunc__")
+        what = "int() argument must be a string, a bytes-like object or a real number, not"
+        raise tx.raises(TypeError, f"{what} {value.cls.__name__!r}")
+    constants = [tx.constant(arg) for arg in args]
+    named = {name: tx.constant(arg) for name, arg in kwargs.items()}
+    return Const(tx.fold(lambda: int(*constants, **named)))
+
+
+def _number_of(tx: Context, value: ObjectValue, name: str, kind: type) -> Value:
+    """What a special method gives, which has to be a number of that kind."""
+    made = tx.calls.special(value, name, [])
+    found = made.python_type()
+    if not issubclass(found, kind):
+        owner = f"{value.cls.__name__}." if kind is float else ""
+        raise tx.raises(TypeError, f"{owner}{name} returned non-{kind.__name__} (type {found.__name__})")
+    if found is not kind:
+        raise GraphBreak("CAP230", f"{name} gives a {found.__name__}")
+    return made
+
+
+def _refuse_text(value: ObjectValue) -> None:
+    """A number is read out of the content of an object whose class is made from ``str`` or ``bytes``."""
+    if issubclass(value.cls, (str, bytes, bytearray)):
+        raise GraphBreak("CAP230", f"a number is made of {value.describe()}")
+
+
+@handles(float)
+def make_float(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not args:
+        return Const(0.0)
+    if isinstance(args[0], TensorValue):
+        tx.tensors.check_special(args[0], "__float__", "item")
+        answer = tx.tensors.by_override(float, [args[0]])
+        if answer is not None:
+            return answer
+        args = [args[0].call_method(tx, "item", [], {})]
+        if is_open(args[0]):
+            return args[0]
+    if isinstance(args[0], ObjectValue):
+        _refuse_text(args[0])
+        if not tx.attributes.has_special(args[0], "__float__") and tx.attributes.has_special(
+            args[0], "__index__"
+        ):
+            return Const(float(tx.index(args[0])))
+        return _number_of(tx, args[0], "__float__", float)
+    number = tx.index(args[0])
+    return Const(tx.fold(lambda: float(number)))
+
+
+def _make_plain(cls: type) -> Any:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        try:
+            plain = [tx.calls.python_object(arg) for arg in args]
+            named = {name: tx.calls.python_object(arg) for name, arg in kwargs.items()}
+        except NotConstant:
+            raise GraphBreak(
+                "CAP230", f"{cls.__name__}() of a value that is not known while tracing"
+            ) from None
+        return Const(tx.fold(lambda: cls(*plain, **named)))
+
+    return make
+
+
+handles(complex)(_make_plain(complex))
+handles(bytes)(_make_plain(bytes))
+
+
+@handles(bytearray, memoryview)
+def make_memory(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP230", "a bytearray or memory object is made")
+
+
+@handles(bool)
+def make_bool(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0] if args else FALSE
+    if isinstance(value, DataCondition):
+        return value
+    if isinstance(value, TensorValue) and value.content is None:
+        answer = tx.tensors.by_override(bool, [value])
+        known = truth_of(tx, value) if answer is None else boolean(truth_from(tx, answer))
+        if known is not None:
+            return known
+    return boolean(tx.truth(value))
+
+
+@handles(str)
+def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not args:
+        return Const("")
+    value = args[0]
+    try:
+        real = tx.calls.python_object(value)
+    except NotConstant:
+        return text_of(tx, value)
+    rest = [tx.constant(arg) for arg in args[1:]]
+    return Const(tx.fold(lambda: str(real, *rest)))
+
+
+@handles(type)
+def type_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) != 1:
+        raise GraphBreak("CAP232", "a class is made")
+    value = args[0]
+    if isinstance(value, ObjectValue):
+        tx.attributes.guard_type(value)
+        if value.source is not None:
+            from fx_interface.source import TypeSource
+
+            return Const(value.cls, TypeSource(value.source))
+    return Const(value.python_type())
+
+
+@handles(builtins.__build_class__)
+def build_class(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The ``class`` statement."""
+    raise GraphBreak("CAP232", "a class is made")
+
+
+@handles(slice)
+def make_slice_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    bounds = [NONE, args[0], NONE] if len(args) == 1 else [*args, NONE][:3]
+    return SliceValue((bounds[0], bounds[1], bounds[2]))
+
+
+@handles(range)
+def make_range(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    bounds = [Const(0), args[0], Const(1)] if len(args) == 1 else [*args, Const(1)][:3]
+    if any(isinstance(bound, SymValue) for bound in bounds):
+        return SymRange((bounds[0], bounds[1], bounds[2]))
+    numbers = [tx.integer(bound) for bound in bounds]
+    return Const(tx.fold(lambda: range(*numbers)))
+
+
+@handles(enumerate)
+def make_enumerate(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    start = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
+    return EnumerateIterator(args[0].iterate(tx), tx.integer(start))
+
+
+@handles(zip)
+def make_zip(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    strict = "strict" in kwargs and tx.truth(kwargs["strict"])
+    return ZipIterator([arg.iterate(tx) for arg in args], strict)
+
+
+@handles(map)
+def make_map(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return MapIterator(args[0], [arg.iterate(tx) for arg in args[1:]])
+
+
+@handles(filter)
+def make_filter(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return MapIterator(args[0], [args[1].iterate(tx)], keeps=True)
+
+
+@handles(super)
+def make_super(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 1:
+        raise GraphBreak("CAP214", "an unbound super object is made")
+    if args:
+        return _super(tx, tx.constant(args[0]), args[1])
+    frame = tx.frames[-1]
+    cell = frame.variables.get("__class__")
+    if not isinstance(cell, CellValue) or cell.content is None or not frame.code.co_varnames:
+        raise tx.raises(RuntimeError, "super(): no arguments")
+    receiver = frame.variables.get(frame.code.co_varnames[0])
+    if isinstance(receiver, CellValue):
+        receiver = receiver.content
+    if receiver is None:
+        raise tx.raises(RuntimeError, "super(): arg[0] deleted")
+    return _super(tx, tx.constant(tx.force(cell.content)), tx.force(receiver))
+
+
+def _super(tx: Context, cls: Any, receiver: Value) -> Value:
+    if not isinstance(cls, type):
+        raise tx.raises(TypeError, f"super() argument 1 must be a type, not {type(cls).__name__}")
+    kind = receiver.python_type()
+    is_class = isinstance(receiver, Const) and isinstance(receiver.value, type)
+    if not (issubclass(kind, cls) or (is_class and issubclass(receiver.as_constant(), cls))):
+        raise GraphBreak("CAP214", f"super() of {cls.__qualname__} for {receiver.describe()}")
+    return SuperValue(cls, receiver)
+
+
+@handles(object)
+def make_object(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return ObjectValue(object)
+
+
+def _descriptor(kind: type, most: int) -> Handler:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if kwargs or not (kind is property or args) or len(args) > most:
+            raise GraphBreak("CAP230", f"{kind.__name__}() with such arguments")
+        return DescriptorValue(kind, list(args))
+
+    return make
+
+
+for _kind, _most in ((property, 3), (staticmethod, 1), (classmethod, 1)):
+    handles(_kind)(_descriptor(_kind, _most))
+
+
+@handles(functools.partial)
+def make_partial(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    function = args[0]
+    if not tx.truth(is_callable(tx, [function], {})):
+        raise tx.raises(TypeError, "the first argument must be callable")
+    if isinstance(function, PartialValue) and not function.attrs:
+        inner = function.kwargs(tx)
+        return PartialValue.of(function.function, [*function.args, *args[1:]], {**inner, **kwargs})
+    return PartialValue.of(function, args[1:], kwargs)
+
+
+@handles(types.MethodType)
+def make_method(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not tx.truth(is_callable(tx, [args[0]], {})):
+        raise tx.raises(TypeError, "first argument must be callable")
+    return MethodValue(args[0], args[1])
+
+
+@handles(types.SimpleNamespace)
+def make_namespace(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    made = ObjectValue(types.SimpleNamespace)
+    made.attrs.update(kwargs)
+    return made
+
+
+@handles(torch.Size)
+def make_size(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return TupleValue(args[0].unpack(tx) if args else [], torch.Size)

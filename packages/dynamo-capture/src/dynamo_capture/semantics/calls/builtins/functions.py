@@ -1,0 +1,415 @@
+"""Builtin functions: ``isinstance``, ``getattr``, ``len`` and so on."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+import types
+from typing import TYPE_CHECKING
+
+from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.polyfills.python.sorting import sorted_by
+from dynamo_capture.polyfills.torch import substitute_for
+from dynamo_capture.semantics.calls.builtins.slots import attribute_name, refuse
+from dynamo_capture.semantics.calls.builtins.texts import text_of
+from dynamo_capture.semantics.numbers import floats
+from dynamo_capture.semantics.numbers.floats import is_open
+from dynamo_capture.semantics.registry import handles, pure
+from dynamo_capture.values import (
+    NONE,
+    BuiltinMethod,
+    CallIterator,
+    Const,
+    DictValue,
+    FunctionValue,
+    HashedKey,
+    IteratorStop,
+    IteratorValue,
+    ListValue,
+    MapIterator,
+    MethodValue,
+    ObjectValue,
+    PartialValue,
+    SequenceValue,
+    SymValue,
+    TensorValue,
+    Value,
+    boolean,
+    is_none,
+    is_opaque,
+    size_value,
+)
+from dynamo_capture.values.objects.instance_dict import InstanceDictValue
+from dynamo_capture.values.operator_methods import check_metaclass
+from dynamo_capture.values.special_methods import rely_on
+from dynamo_capture.values.special_results import length_from
+from fx_interface.symbols import Expr, maximum, minimum
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+pure(
+    builtins.ord,
+    builtins.chr,
+    builtins.hex,
+    builtins.oct,
+    builtins.bin,
+    builtins.ascii,
+)
+
+
+@handles(len)
+def length(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, TensorValue) and value.meta.spec.sizes:
+        rely_on(tx, "__len__")
+        tx.tensors.check_special(value, "__len__")
+        answer = tx.tensors.by_override(len, [value])
+        if answer is not None:
+            return answer if isinstance(answer, SymValue) else Const(length_from(tx, answer))
+        return size_value(value.meta.spec.sizes[0])
+    return Const(value.length(tx))
+
+
+@handles(callable)
+def is_callable(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, Const):
+        return boolean(callable(value.value))
+    if isinstance(value, (FunctionValue, MethodValue, PartialValue, BuiltinMethod)):
+        return boolean(True)
+    if isinstance(value, ObjectValue):
+        return boolean(tx.attributes.has_special(value, "__call__"))
+    return boolean(any("__call__" in base.__dict__ for base in value.python_type().__mro__))
+
+
+@handles(getattr)
+def get_attribute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    name = attribute_name(tx, args[1])
+    if len(args) == 2:
+        return tx.attribute(args[0], name)
+    try:
+        return args[0].get_attr(tx, name)
+    except UserRaise as raised:
+        if issubclass(raised.value.python_type(), AttributeError):
+            return args[2]
+        raise
+
+
+@handles(hasattr)
+def has_attribute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(tx.attributes.has(args[0], attribute_name(tx, args[1])))
+
+
+@handles(setattr)
+def set_attribute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    args[0].set_attr(tx, attribute_name(tx, args[1]), args[2])
+    return NONE
+
+
+@handles(delattr)
+def delete_attribute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    args[0].del_attr(tx, attribute_name(tx, args[1]))
+    return NONE
+
+
+@handles(vars)
+def variables(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args:
+        try:
+            return args[0].get_attr(tx, "__dict__")
+        except UserRaise as raised:
+            if issubclass(raised.value.python_type(), AttributeError):
+                raise tx.raises(TypeError, "vars() argument must have __dict__ attribute") from None
+            raise
+    raise GraphBreak("CAP234", "vars() without an argument")
+
+
+@handles(id)
+def identity(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, Const):
+        return Const(id(value.value))
+    if isinstance(value, ObjectValue) and value.real is not None and value.source is not None:
+        tx.guards.is_object(value.source, value.real)
+        return Const(id(value.real))
+    raise GraphBreak("CAP235", f"the id of {value.describe()}")
+
+
+@handles(hash)
+def hash_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    key = tx.hash_key(value)
+    if is_opaque(key) and not isinstance(key, HashedKey):
+        raise GraphBreak("CAP212", f"the hash of {value.describe()}")
+    return Const(tx.fold(lambda: hash(key)))
+
+
+@handles(repr)
+def representation(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    try:
+        real = tx.calls.python_object(args[0])
+    except NotConstant:
+        return text_of(tx, args[0], "__repr__")
+    return Const(tx.fold(lambda: repr(real)))
+
+
+@handles(format)
+def formatted(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value, spec = args[0], tx.constant(args[1]) if len(args) > 1 else ""
+    if isinstance(value, ObjectValue):
+        custom = tx.attributes.in_class(value.cls, "__format__")
+        if isinstance(custom, types.FunctionType):
+            made = tx.inliner.call_function(Const(custom), [value, Const(spec)], {})
+            if not issubclass(made.python_type(), str):
+                kind = made.python_type().__name__
+                raise tx.raises(TypeError, f"__format__ must return a str, not {kind}")
+            return made
+    try:
+        real = tx.calls.python_object(value)
+    except NotConstant:
+        if not spec:
+            return Const(str).call(tx, [value], {})
+        raise GraphBreak("CAP211", f"{value.describe()} is formatted") from None
+    return Const(tx.fold(lambda: format(real, spec)))
+
+
+@handles(iter)
+def iterator(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 1:
+        return args[0].iterate(tx)
+    if not is_callable(tx, args[:1], {}).truth(tx):
+        raise GraphBreak("CAP230", f"iter() with {args[0].describe()}, which cannot be called")
+    return CallIterator(args[0], args[1])
+
+
+@handles(next)
+def next_item(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    try:
+        if isinstance(value, IteratorValue):
+            tx.effects.advances(value)
+            return value.next(tx)
+        if not has_member(value.python_type(), "__next__"):
+            raise tx.raises(TypeError, f"{message_name(value.python_type())!r} object is not an iterator")
+        if not isinstance(value, ObjectValue):
+            raise value.unsupported("asking for the next item")
+        return tx.calls.special(value, "__next__", [])
+    except IteratorStop as stop:
+        if len(args) > 1:
+            return args[1]
+        raise tx.raises(StopIteration, *([stop.value] if stop.value is not None else [])) from None
+    except UserRaise as raised:
+        if len(args) > 1 and issubclass(raised.value.python_type(), StopIteration):
+            return args[1]
+        raise
+
+
+@handles(abs)
+def absolute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if isinstance(value, TensorValue):
+        rely_on(tx, "__abs__")
+        tx.tensors.check_special(value, "__abs__")
+        return tx.tensors.call_method(value, "abs", [], {})
+    if isinstance(value, ObjectValue):
+        return tx.calls.special(value, "__abs__", [])
+    number = tx.index(value)
+    return Const(tx.fold(lambda: abs(number)))
+
+
+_DIVIDED = (*numpy_types.ARRAYS, *numpy_types.SCALARS)
+"""Classes that come with a ``divmod`` of their own."""
+
+
+@handles(divmod)
+def quotient_and_rest(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    one, other = args
+    if any(isinstance(arg, ObjectValue) for arg in args):
+        raise GraphBreak("CAP230", "divmod() of an object of the program")
+    if isinstance(one, Const) and isinstance(other, Const) and not (is_open(one) or is_open(other)):
+        check_metaclass(tx, one.value, "__divmod__")
+        check_metaclass(tx, other.value, "__rdivmod__")
+        return tx.calls.from_python(tx.fold(lambda: divmod(one.value, other.value)))
+    for arg in args:
+        tx.tensors.check_special(tx.force(arg), "__divmod__", "__rdivmod__")
+    kinds = [arg.python_type() for arg in args]
+    divided = any(issubclass(kind, _DIVIDED) for kind in kinds)
+    if not (divided or all(kind in (int, float, bool) for kind in kinds)):
+        names = " and ".join(repr(message_name(kind)) for kind in kinds)
+        raise tx.raises(TypeError, f"unsupported operand type(s) for divmod(): {names}")
+    return tx.inliner.call_function(Const(substitute_for(divmod)), args, {})
+
+
+@handles(round)
+def rounded(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if isinstance(args[0], TensorValue):
+        tx.tensors.check_special(args[0], "__round__")
+        raise refuse(tx, args[0].python_type(), "__round__")
+    if isinstance(args[0], SymValue) and len(args) == 1:
+        return args[0]
+    if isinstance(args[0], ObjectValue):
+        return tx.calls.special(args[0], "__round__", args[1:])
+    constants = [tx.index(arg) for arg in args]
+    return Const(tx.fold(lambda: round(*constants)))
+
+
+@handles(pow)
+def power(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if len(args) == 2:
+        return tx.operators.binary("**", args[0], args[1])
+    constants = [tx.index(arg) for arg in args]
+    return Const(tx.fold(lambda: pow(*constants)))
+
+
+_EMPTY = "iterable argument is empty" if sys.version_info >= (3, 12) else "arg is an empty sequence"
+
+
+def _extreme(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: str) -> Value:
+    """``max`` (``>``) or ``min`` (``<``)."""
+    if len(args) > 1 and "default" in kwargs:
+        raise GraphBreak("CAP230", "max() or min() of several arguments gets a default")
+    items = list(args) if len(args) > 1 else args[0].unpack(tx)
+    key = kwargs.get("key", NONE)
+    if not items:
+        if "default" in kwargs:
+            return kwargs["default"]
+        raise tx.raises(ValueError, f"{'max' if symbol == '>' else 'min'}() {_EMPTY}")
+    if any(isinstance(item, SymValue) for item in items) and is_none(key):
+        found = _symbolic_extreme(items, symbol)
+        if found is not None:
+            return found
+    ranked = [(item if is_none(key) else key.call(tx, [item], {}), item) for item in items]
+    best = ranked[0]
+    for candidate in ranked[1:]:
+        chosen = floats.extreme(tx, symbol, best[1], candidate[1]) if is_none(key) else None
+        if chosen is not None:
+            best = (chosen, chosen)
+        elif tx.truth(tx.operators.compare(symbol, candidate[0], best[0])):
+            best = candidate
+    return best[1]
+
+
+def _symbolic_extreme(items: list[Value], symbol: str) -> Value | None:
+    numbers: list[int | Expr] = []
+    for item in items:
+        if isinstance(item, SymValue):
+            numbers.append(item.expr)
+        elif isinstance(item, Const) and type(item.value) is int:
+            numbers.append(item.value)
+        else:
+            return None
+    total = numbers[0]
+    for number in numbers[1:]:
+        total = maximum(total, number) if symbol == ">" else minimum(total, number)
+    return size_value(total)
+
+
+@handles(max)
+def largest(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _extreme(tx, args, kwargs, ">")
+
+
+@handles(min)
+def smallest(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _extreme(tx, args, kwargs, "<")
+
+
+@handles(sum)
+def total(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    result = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
+    if result.python_type() in (str, bytes, bytearray):
+        raise GraphBreak("CAP230", f"sum() starts with {result.describe()}")
+    if isinstance(args[0], MapIterator) or isinstance(
+        result, ObjectValue
+    ):  # a graph may end in what these call
+        return tx.inliner.call_function(Const(substitute_for(sum)), [args[0], result], {})
+    for item in args[0].unpack(tx):
+        result = tx.operators.binary("+", result, item)
+    return result
+
+
+@handles(all)
+def all_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = args[0].iterate(tx)
+    while True:
+        try:
+            item = items.next(tx)
+        except IteratorStop:
+            return boolean(True)
+        if not tx.truth(item):
+            return boolean(False)
+
+
+@handles(any)
+def any_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = args[0].iterate(tx)
+    while True:
+        try:
+            item = items.next(tx)
+        except IteratorStop:
+            return boolean(False)
+        if tx.truth(item):
+            return boolean(True)
+
+
+def _flag(tx: Context, value: Value) -> bool:
+    """``reverse=value``: before CPython 3.13 an integer is asked for."""
+    if isinstance(value, Const):
+        tx.fold(lambda: sorted((), reverse=value.value))
+    return tx.truth(value)
+
+
+@handles(sorted)
+def sorted_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    items = args[0].items_for_list(tx)
+    key = kwargs.get("key", NONE)
+    ranks = items if is_none(key) else [key.call(tx, [item], {}) for item in items]
+    reverse = "reverse" in kwargs and _flag(tx, kwargs["reverse"])
+    try:
+        if any(isinstance(rank, SymValue) for rank in ranks):
+            raise NotConstant("sizes are compared, not fixed")
+        plain = [tx.calls.python_object(rank) for rank in ranks]
+    except NotConstant:
+        if any(isinstance(rank, TensorValue) for rank in ranks) and len(ranks) > 1:
+            raise GraphBreak("CAP201", "tensors are sorted by their content") from None
+        given = [ListValue(items), ListValue(ranks), boolean(reverse)]
+        return tx.inliner.call_function(Const(sorted_by), given, {})
+    order = tx.fold(lambda: sorted(range(len(items)), key=plain.__getitem__, reverse=reverse))
+    return ListValue([items[index] for index in order])
+
+
+@handles(globals)
+def global_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP234", "globals()")
+
+
+@handles(locals)
+def local_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP234", "locals()")
+
+
+@handles(dir)
+def names_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak(*(("CAP230", "dir() of an object") if args else ("CAP234", "dir()")))
+
+
+@handles(exec, eval)
+def runs_code(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP234", "exec() or eval()")
+
+
+@handles(print)
+def print_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP236", "print() writes to the terminal")
+
+
+@handles(input, open, compile, breakpoint)
+def interacts(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP236", "a builtin that talks to the outside world")
+
+
+__all__ = ["DictValue", "InstanceDictValue", "SequenceValue"]

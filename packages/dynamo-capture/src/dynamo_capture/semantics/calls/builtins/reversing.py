@@ -1,0 +1,76 @@
+"""``reversed``: of sequences and dictionaries, of tensors, and of objects with ``__len__`` and ``__getitem__``."""
+
+from __future__ import annotations
+
+import builtins
+import types
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.semantics.calls.builtins.slots import refuse
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import (
+    Const,
+    DictValue,
+    DictView,
+    IndexIterator,
+    ListValue,
+    ObjectValue,
+    RangeIterator,
+    SequenceIterator,
+    SequenceValue,
+    TensorValue,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+@handles(builtins.reversed)
+def make_reversed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+
+    value = args[0]
+    tx.tensors.check_special(value, "__reversed__")
+    if isinstance(value, TensorValue) and tx.tensors.is_asked([value]):
+        raise GraphBreak(
+            "CAP210", f"reversed() of a {value.meta.cls.__name__}, of which __torch_function__ is asked"
+        )
+    if isinstance(value, TensorValue):
+        return tx.inliner.call_function(Const(torch.Tensor.__reversed__), [value], {})
+    if isinstance(value, ObjectValue) and tx.attributes.withdraws(value, "__reversed__"):
+        raise tx.raises(TypeError, f"{message_name(value.cls)!r} object is not reversible")
+    if isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__reversed__"):
+        return tx.calls.special(value, "__reversed__", [])
+    if isinstance(value, ObjectValue) and (value.base is None or _answers_by_index(tx, value)):
+        if not tx.attributes.has_special(value, "__getitem__"):
+            raise refuse(tx, value.cls, "__reversed__")
+        if not tx.attributes.has_special(value, "__len__"):
+            raise refuse(tx, value.cls, "__len__")
+        return IndexIterator(value, value.length(tx))
+    kind = value.python_type()
+    if not has_member(kind, "__reversed__") and not (
+        has_member(kind, "__len__") and has_member(kind, "__getitem__")
+    ):
+        raise tx.raises(TypeError, f"{message_name(kind)!r} object is not reversible")
+    if isinstance(value, Const) and isinstance(value.value, range):
+        return RangeIterator(value.value[::-1])
+    made: type = reversed
+    if isinstance(value, DictView):
+        made = type(reversed(value.like([])))
+    elif has_member(kind, "__reversed__") and isinstance(value, (ListValue, DictValue)):
+        made = type(reversed(value.cls()))
+    is_kept = isinstance(value, (Const, SequenceValue, DictValue, DictView, ObjectValue))
+    return SequenceIterator(value.unpack(tx)[::-1], made, value if is_kept else None)
+
+
+def _answers_by_index(tx: Context, value: ObjectValue) -> bool:
+    """Whether a class that is made from a builtin one has its own way to give items by their index."""
+    return any(
+        isinstance(tx.attributes.in_class(value.cls, name), types.FunctionType)
+        for name in ("__len__", "__getitem__")
+    )

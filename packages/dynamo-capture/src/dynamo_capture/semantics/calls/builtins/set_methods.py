@@ -1,0 +1,113 @@
+"""Methods of sets and frozensets."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.semantics.calls.builtins.methods import method
+from dynamo_capture.values import NONE, SetValue, Value, boolean
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+@method(set.add)
+def set_add(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    owner.add(tx, args[0])
+    return NONE
+
+
+@method(set.discard)
+def set_discard(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    owner.discard(tx, tx.hash_key(args[0]))
+    return NONE
+
+
+@method(set.remove)
+def set_remove(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    key = tx.hash_key(args[0])
+    if key not in owner.items:
+        raise tx.raises(KeyError, args[0])
+    owner.discard(tx, key)
+    return NONE
+
+
+@method(set.pop)
+def set_pop(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return owner.pop(tx)
+
+
+@method(set.update)
+def set_update(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    for source in args:
+        if isinstance(source, SetValue):
+            owner.update_with(tx, operator.ior, source)
+        else:
+            for item in source.unpack(tx):
+                owner.add(tx, item)
+    return NONE
+
+
+@method(set.__init__)
+def set_init(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    owner.clear(tx)  # before the argument is read, which may be the set itself
+    return set_update(tx, owner, args, {})
+
+
+@method(set.clear)
+def set_clear(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    owner.clear(tx)
+    return NONE
+
+
+@method(set.copy, frozenset.copy)
+def set_copy(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    copied: Value = tx.calls.as_set(owner, owner.cls)
+    return copied
+
+
+def _combining(operation: Callable[[Any, Any], Any]) -> Any:
+    def apply(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        result = owner if args else tx.calls.as_set(owner, owner.cls)
+        for other in args:
+            result = result.combined(tx, operation, tx.calls.as_set(other))
+        return result
+
+    return apply
+
+
+def _updating(operation: Callable[[Any, Any], Any]) -> Any:
+    def apply(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        for other in args:
+            owner.update_with(tx, operation, tx.calls.as_set(other))
+        return NONE
+
+    return apply
+
+
+for _name, _new, _inplace in (
+    ("union", operator.or_, None),
+    ("intersection", operator.and_, operator.iand),
+    ("difference", operator.sub, operator.isub),
+    ("symmetric_difference", operator.xor, operator.ixor),
+):
+    method(getattr(set, _name), getattr(frozenset, _name))(_combining(_new))
+    if _inplace is not None:
+        method(getattr(set, f"{_name}_update"))(_updating(_inplace))
+
+
+@method(set.issubset, frozenset.issubset)
+def set_issubset(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(owner.items.keys() <= tx.calls.as_set(args[0]).items.keys())
+
+
+@method(set.issuperset, frozenset.issuperset)
+def set_issuperset(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(owner.items.keys() >= tx.calls.as_set(args[0]).items.keys())
+
+
+@method(set.isdisjoint, frozenset.isdisjoint)
+def set_isdisjoint(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(not (owner.items.keys() & tx.calls.as_set(args[0]).items.keys()))

@@ -1,0 +1,1 @@
+"""The standard library and numpy."""

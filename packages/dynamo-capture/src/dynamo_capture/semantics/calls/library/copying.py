@@ -1,0 +1,182 @@
+"""``copy.copy`` and ``copy.deepcopy`` of what consists of constants, containers, tensors and plain objects."""
+
+from __future__ import annotations
+
+import copy
+import types
+from typing import TYPE_CHECKING
+
+import torch
+
+import guards
+from dynamo_capture.foundation.class_members import member
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import PLAIN
+from dynamo_capture.runtime.replacement_calls import builtin_base
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import (
+    Const,
+    DictValue,
+    FunctionValue,
+    Lazy,
+    ListValue,
+    ObjectValue,
+    SetValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    is_opaque,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+_Memo = dict[int | tuple[str, int], Value]
+"""The copies of objects, by identity, and for each memory the tensor that was copied."""
+
+
+@handles(copy.copy)
+def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    value = args[0]
+    if type(value) is Const and type(value.value) not in PLAIN:
+        return tx.known(tx.fold(lambda: copy.copy(value.value)))
+    if isinstance(value, Const):
+        return value
+    if isinstance(value, TupleValue):
+        return _copy_of_tuple(value)
+    if type(value) is TensorValue and not value.meta.requires_grad and not value.attrs:
+        return value.get_attr(tx, "data")
+    if isinstance(value, ListValue):
+        return value.like(list(value.items))
+    if isinstance(value, DictValue):
+        return tx.calls.copy_dict(value)
+    if isinstance(value, SetValue):
+        copied: Value = tx.calls.as_set(value, value.cls)
+        return copied
+    if isinstance(value, ObjectValue):
+        custom = tx.attributes.in_class(value.cls, "__copy__")
+        if isinstance(custom, types.FunctionType):
+            return tx.inliner.call_function(Const(custom), [value], {})
+        has_own = tx.attributes.has_special(value, "__copy__") and not tx.attributes.withdraws(
+            value, "__copy__"
+        )
+        if has_own or not _copies_by_dict(tx, value.cls):
+            raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
+    if isinstance(value, ObjectValue) and value.base is None:
+        made = ObjectValue(value.cls)
+        members = value.get_attr(tx, "__dict__")
+        assert isinstance(members, DictValue)
+        made.attrs.update({name: tx.force(entry[1]) for name, entry in members.all_entries(tx).items()})
+        return made
+    raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}")
+
+
+def _copy_of_tuple(value: TupleValue) -> Value:
+    """A tuple is its own copy; one of another class is made anew, by the class."""
+    if value.cls is tuple:
+        return value
+    maker = member(value.cls, "__new__")
+    if maker is not tuple.__new__ and not str(getattr(maker, "__module__", "")).startswith("namedtuple_"):
+        raise GraphBreak("CAP230", f"copy.copy() of {value.describe()}, whose class has its own __new__")
+    return TupleValue(list(value.items), value.cls)
+
+
+@handles(copy.deepcopy)
+def deep_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _deep_copy(tx, args[0], {})
+
+
+def _deep_copy(tx: Context, value: Value, memo: _Memo) -> Value:
+    """A deep copy of what consists of constants, containers and plain objects."""
+    if isinstance(value, Lazy):
+        if value.real is None or type(value.real) in (bool, int, float, str):
+            return value
+        value = tx.force(value)
+    known = memo.get(id(value))
+    if known is not None:
+        return known
+    match value:
+        case Const() if type(value) is Const and type(value.value) not in PLAIN:
+            return tx.known(tx.fold(lambda: copy.deepcopy(value.value)))
+        case Const() | SymValue() | FunctionValue():
+            return value
+        case TupleValue():
+            items = [_deep_copy(tx, item, memo) for item in value.items]
+            is_same = value.cls is tuple and all(
+                tx.force(copied) is tx.force(item) for copied, item in zip(items, value.items, strict=True)
+            )
+            return value if is_same else TupleValue(items, value.cls)
+        case ListValue():
+            memo[id(value)] = made_list = value.like([])
+            made_list.items = [_deep_copy(tx, item, memo) for item in value.items]
+            return made_list
+        case SetValue():
+            return tx.calls.set_of([_deep_copy(tx, v, memo) for v in value.unpack(tx)], value.cls)
+        case DictValue():
+            memo[id(value)] = made_dict = DictValue({}, value.cls)
+            made_dict.factory = value.factory
+            for key, (name, item) in value.all_entries(tx).items():
+                copied = _deep_copy(tx, name, memo)
+                place = tx.hash_key(copied) if is_opaque(key) else key
+                made_dict.all_entries(tx)[place] = [copied, _deep_copy(tx, item, memo)]
+            return made_dict
+        case TensorValue() if _is_plain_tensor(value):
+            if memo.setdefault(_memory(value), value) is not value:
+                raise GraphBreak("CAP230", "copy.deepcopy() of tensors that share memory")
+            memo[id(value)] = clone = value.call_method(tx, "clone", [], {})
+            return clone
+        case ObjectValue() if value.base is None:
+            return _deep_copy_object(tx, value, memo)
+    raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
+
+
+def _memory(value: TensorValue) -> tuple[str, int]:
+    """What tells whose memory a tensor shows."""
+    real = value.memory.real
+    return "memory of", id(value.memory) if real is None else real.untyped_storage()._cdata
+
+
+_OF_OBJECTS = ("__reduce_ex__", "__reduce__", "__getstate__", "__setstate__", "__new__")
+_OF_TUPLES = ("__getnewargs__", "__getnewargs_ex__")
+
+
+def _copies_by_dict(tx: Context, cls: type) -> bool:
+    """Whether copying an instance means copying its ``__dict__``."""
+    if builtin_base(cls) is not object or cls.__dictoffset__ == 0:
+        return False
+    in_class = tx.attributes.in_class
+    if any(
+        in_class(cls, name) is not guards.class_lookup(object, name) for name in (*_OF_OBJECTS, *_OF_TUPLES)
+    ):
+        return False
+    return not any("__slots__" in vars(base) for base in cls.__mro__)
+
+
+def _is_plain_tensor(value: TensorValue) -> bool:
+    """Whether a deep copy is a clone: outside of autograd, without attributes, filling its memory."""
+    spec, real = value.meta.spec, value.real
+    if value.meta.requires_grad or value.attrs or value.meta.cls is not torch.Tensor:
+        return False
+    if not spec.is_contiguous:
+        return False
+    return real is None or (
+        not vars(real) and real.untyped_storage().nbytes() == real.nbytes and real.grad is None
+    )
+
+
+def _deep_copy_object(tx: Context, value: ObjectValue, memo: _Memo) -> Value:
+    tx.attributes.guard_type(value)
+    custom = tx.attributes.in_class(value.cls, "__deepcopy__")
+    if isinstance(custom, types.FunctionType):
+        memo[id(value)] = copied = tx.inliner.call_function(Const(custom), [value, DictValue({})], {})
+        return copied
+    if not _copies_by_dict(tx, value.cls):
+        raise GraphBreak("CAP230", f"copy.deepcopy() of {value.describe()}")
+    memo[id(value)] = made = ObjectValue(value.cls)
+    members = value.get_attr(tx, "__dict__")
+    assert isinstance(members, DictValue)
+    for name, (_, item) in members.all_entries(tx).items():
+        made.attrs[name] = _deep_copy(tx, item, memo)
+    return made

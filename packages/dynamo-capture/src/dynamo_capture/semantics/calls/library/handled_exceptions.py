@@ -1,0 +1,54 @@
+"""The exception that is being handled, and where it has been: ``sys.exc_info``, the module ``traceback``."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+import types
+from typing import TYPE_CHECKING
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames import tracebacks
+from dynamo_capture.runtime import suspension
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.sources.sources import CallSource, known_object
+from dynamo_capture.values import NONE, Const, TupleValue, Value, is_none
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+@handles(sys.exception)
+def current_exception(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What the trace handles, or else what whoever called the compiled function handles."""
+    handled = tx.handled()
+    if handled is not None:
+        return handled
+    source = CallSource(known_object(sys.exception), (), ())
+    return tx.wrap(source.step(sys.exception), source)
+
+
+@handles(sys.exc_info)
+def exception_info(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    handled = current_exception(tx, [], {})
+    if is_none(handled):
+        return TupleValue([NONE, NONE, NONE])
+    return TupleValue([Const(handled.python_type()), handled, tracebacks.of(tx, handled)])
+
+
+@handles(suspension.leave)
+def leave(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """The frames of that module are not noted while they are traced."""
+    return NONE
+
+
+_LOOK_AT_FRAMES = [
+    function
+    for name in traceback.__all__
+    if isinstance(function := getattr(traceback, name), (types.FunctionType, type))
+]
+
+
+@handles(*_LOOK_AT_FRAMES, traceback.StackSummary.extract, traceback.TracebackException.from_exception)
+def looks_at_frames(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP234", "the module traceback looks at the frames of the program")

@@ -1,0 +1,267 @@
+"""The standard library and widely used packages: what is pure, what is an effect, what is followed."""
+
+from __future__ import annotations
+
+import bisect
+import dataclasses
+import functools
+import importlib
+import inspect
+import operator
+import struct
+import sys
+import types
+import typing
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.attributes.lookup import LIBRARIES
+from dynamo_capture.semantics.registry import handles, pure
+from dynamo_capture.session.controls import graph_break
+from dynamo_capture.sources.sources import CallSource, known_object
+from dynamo_capture.values import (
+    NONE,
+    Const,
+    DictValue,
+    FunctionValue,
+    MethodValue,
+    ObjectValue,
+    PartialValue,
+    Value,
+    boolean,
+)
+from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.operator_methods import BINARY, COMPARE
+from fx_interface.source import AttrSource
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+pure(
+    inspect.isfunction,
+    inspect.ismethod,
+    inspect.isclass,
+    inspect.getmodule,
+    inspect.unwrap,
+    inspect.iscoroutinefunction,
+    inspect.getmro,
+    typing.get_origin,
+    typing.get_args,
+    typing.cast,
+    typing.get_type_hints,
+    dataclasses.is_dataclass,
+    importlib.util.find_spec,
+    sys.intern,
+    inspect.cleandoc,
+    inspect.getdoc,
+    operator.itemgetter,
+    operator.attrgetter,
+    operator.methodcaller,
+    str.maketrans,
+    bisect.bisect_left,
+    bisect.bisect_right,
+    struct.pack,
+    struct.unpack,
+    struct.calcsize,
+)
+
+
+@handles(sys.getrecursionlimit)
+def recursion_limit(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    source = CallSource(known_object(sys.getrecursionlimit), (), ())
+    return tx.wrap(sys.getrecursionlimit(), source)
+
+
+@handles(graph_break)
+def break_graph(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    message = args[0] if args else kwargs.get("msg")
+    text = "" if message is None else str(tx.constant(message))
+    raise GraphBreak("CAP231", f"graph_break() was called: {text}" if text else "graph_break() was called")
+
+
+@handles(inspect.signature)
+def signature(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Of a known function, or of a method, whose first parameter is bound."""
+    owner = args[0]
+    options = {name: tx.constant(value) for name, value in kwargs.items()}
+    if isinstance(owner, MethodValue) and isinstance(owner.function, Const):
+        bound = types.MethodType(
+            owner.function.value, owner
+        )  # to anything: only what is left of the parameters counts
+        _guard_parameters(tx, owner.function.value)
+        return Const(tx.fold(lambda: inspect.signature(bound, **options)))
+    if isinstance(owner, ObjectValue) and owner.real is not None:
+        tx.attributes.guard_type(owner)
+        return Const(tx.fold(lambda: inspect.signature(owner.real, **options)))
+    real = tx.constant(owner)
+    _guard_parameters(tx, real)
+    return Const(tx.fold(lambda: inspect.signature(real, **options)))
+
+
+@handles(inspect.getfullargspec)
+def argument_names(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    real = tx.constant(args[0])
+    _guard_parameters(tx, real)
+    return tx.known(tx.fold(lambda: inspect.getfullargspec(real)))
+
+
+def _guard_parameters(tx: Context, function: Any) -> None:
+    """What a signature is made of stays: of a function of the program, and of what it wraps."""
+    while isinstance(function, types.FunctionType):
+        source = known_object(function)
+        if str(function.__module__).partition(".")[0] in LIBRARIES:
+            return
+        for name in ("__code__", "__defaults__", "__kwdefaults__"):
+            tx.guards.is_object(AttrSource(source, name), getattr(function, name))
+        function = vars(function).get("__wrapped__")
+
+
+@handles(types.MappingProxyType)
+def mapping_proxy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    (mapping,) = args
+    if not isinstance(mapping, DictValue):
+        raise GraphBreak("CAP233", f"a mappingproxy of {mapping.describe()} is made")
+    return ProxyValue(mapping)
+
+
+for _symbol, _row in BINARY.items():
+
+    def _binary(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: str = _symbol) -> Value:
+        return tx.operators.binary(symbol, args[0], args[1])
+
+    handles(_row.function)(_binary)
+
+for _symbol, (_function, _, _) in COMPARE.items():
+
+    def _compare(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: str = _symbol) -> Value:
+        return tx.operators.compare(symbol, args[0], args[1])
+
+    handles(_function)(_compare)
+
+
+def _check_sequence(tx: Context, value: Value) -> None:
+    """What is to be joined to another is a sequence as C sees it: it has items, and is no dict."""
+    kind = value.python_type()
+    if not has_member(kind, "__getitem__") or issubclass(kind, dict):
+        raise tx.raises(TypeError, f"'{kind.__name__}' object can't be concatenated")
+
+
+@handles(operator.iconcat)
+def extend_in_place(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    _check_sequence(tx, args[0])
+    return tx.operators.binary("+=", args[0], args[1])
+
+
+@handles(operator.concat)
+def concatenate(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    _check_sequence(tx, args[0])
+    return tx.operators.binary("+", args[0], args[1])
+
+
+@handles(operator.neg)
+def negate(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.operators.unary("-", args[0])
+
+
+@handles(operator.pos)
+def positive(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.operators.unary("+", args[0])
+
+
+@handles(operator.invert)
+def invert(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return tx.operators.unary("~", args[0])
+
+
+@handles(operator.not_)
+def not_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(not tx.truth(args[0]))
+
+
+@handles(operator.truth)
+def truth(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(tx.truth(args[0]))
+
+
+@handles(operator.is_)
+def is_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(tx.operators.same(args[0], args[1]))
+
+
+@handles(operator.is_not)
+def is_not(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(not tx.operators.same(args[0], args[1]))
+
+
+@handles(operator.contains)
+def contains(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return boolean(args[0].contains(tx, args[1]))
+
+
+@handles(operator.getitem)
+def getitem(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return args[0].get_item(tx, args[1])
+
+
+@handles(operator.setitem)
+def setitem(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    args[0].set_item(tx, args[1], args[2])
+    return NONE
+
+
+@handles(operator.delitem)
+def delitem(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    args[0].del_item(tx, args[1])
+    return NONE
+
+
+@handles(operator.index)
+def index(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(tx.integer(args[0]))
+
+
+@handles(functools.update_wrapper)
+def update_wrapper(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Copies what describes a function onto one that the trace made; on anything else Python's own code does it."""
+    given = _given(functools.update_wrapper, args, kwargs)
+    wrapper, wrapped = given["wrapper"], given["wrapped"]
+    assigned = _names(tx, given.get("assigned"), functools.WRAPPER_ASSIGNMENTS)
+    updated = _names(tx, given.get("updated"), functools.WRAPPER_UPDATES)
+    if not isinstance(wrapper, FunctionValue) or not set(updated) <= {"__dict__"}:
+        return tx.inliner.call_function(Const(functools.update_wrapper), args, kwargs)
+    for name in assigned:
+        if tx.attributes.has(wrapped, name):
+            wrapper.set_attr(tx, name, wrapped.get_attr(tx, name))
+    if updated and tx.attributes.has(wrapped, "__dict__"):
+        for item in wrapped.get_attr(tx, "__dict__").call_method(tx, "items", [], {}).unpack(tx):
+            key, value = item.unpack(tx)
+            wrapper.set_attr(tx, str(tx.constant(key)), value)
+    wrapper.set_attr(tx, "__wrapped__", wrapped)
+    return wrapper
+
+
+@handles(functools.wraps)
+def wraps(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return PartialValue.of(Const(functools.update_wrapper), [], _given(functools.wraps, args, kwargs))
+
+
+def _given(function: Any, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
+    """The arguments that are given to a function of Python, by name."""
+    return dict(inspect.signature(function).bind(*args, **kwargs).arguments)
+
+
+def _names(tx: Context, given: Value | None, default: tuple[str, ...]) -> tuple[str, ...]:
+    return default if given is None else tuple(str(tx.constant(name)) for name in given.unpack(tx))
+
+
+@handles(functools.lru_cache)
+def lru_cache(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP230", "a cache is made inside the compiled function")
+
+
+@handles(importlib.import_module)
+def import_module(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    names = [tx.constant(arg) for arg in args]
+    named = {name: tx.constant(value) for name, value in kwargs.items()}
+    return Const(tx.fold(lambda: importlib.import_module(*names, **named)))

@@ -1,0 +1,1 @@
+"""Functions and classes of torch that are more than operations."""

@@ -1,0 +1,47 @@
+"""Marks that stock's compiler needs in torch's own code: passed over there, obeyed in the user's.
+
+Torch's optimizers end the graph around each step and, once stock's compiler has run, disable what is too much for it;
+neither is a limit of ours.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torch._compile import _disable_dynamo
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.values import Const, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+_DISABLING = _disable_dynamo.__code__.co_qualname + ".<locals>.inner"
+"""What torch leaves of a function that its compiler's capture is to leave alone, so that its next stage traces it: the
+constructors of tensors that dispatch in Python. Here both are one stage."""
+
+
+def without_stock_marks(
+    tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """The result of a call that is such a mark, or that one stands before; None for any other function."""
+    module, name = function.__module__, function.__name__
+    if module == "torch._dynamo.mutation_guard" and name == "tag":
+        # where stock's compiler has run, it counts new modules; one that only the trace has made does not count
+        return Const(None)
+    if module == "torch._dynamo.decorators" and name == "graph_break":
+        if is_torchs_own_code(tx):
+            return Const(None)
+        raise GraphBreak("CAP231", "torch._dynamo.graph_break() was called")
+    if tx.tensors.below and function.__code__.co_qualname == _DISABLING and hasattr(function, "__wrapped__"):
+        return tx.calls.call_known(Const(function.__wrapped__), args, kwargs)
+    original = getattr(function, "_torchdynamo_orig_callable", None)
+    if original is not None and str(getattr(original, "__module__", "")).startswith("torch.optim."):
+        return tx.inliner.call_function(Const(original), args, kwargs)
+    return None
+
+
+def is_torchs_own_code(tx: Context) -> bool:
+    """Whether the code that is being traced is part of torch."""
+    return str(tx.frames[-1].globals.real.get("__name__", "")).partition(".")[0] == "torch"

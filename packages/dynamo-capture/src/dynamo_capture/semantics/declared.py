@@ -1,0 +1,31 @@
+"""What calling functions means whose modules are perhaps never loaded: nothing is imported for them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+
+from dynamo_capture.semantics.registry import HANDLERS, Handler
+
+_DECLARED: dict[tuple[str, str], Handler] = {}
+
+
+def handles_loaded(module: str, name: str) -> Callable[[Handler], Handler]:
+    """Declare what calling a function of a module means that is perhaps never loaded."""
+
+    def register(handler: Handler) -> Handler:
+        if (module, name) in _DECLARED:
+            raise ValueError(f"{module}.{name} is declared twice")
+        _DECLARED[module, name] = handler
+        return handler
+
+    return register
+
+
+def register_loaded() -> None:
+    """Put what is declared into the table of calls, as far as its modules are loaded."""
+    for (module, name), handler in _DECLARED.items():
+        loaded = sys.modules.get(module)
+        function = None if loaded is None else getattr(loaded, name, None)
+        if function is not None:
+            HANDLERS.setdefault(function, handler)

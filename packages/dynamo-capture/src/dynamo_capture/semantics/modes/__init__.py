@@ -1,0 +1,1 @@
+"""Modes of torch, blocks that set them, and objects that watch operations."""

@@ -1,0 +1,112 @@
+"""Context managers that the translator knows: how they act, also as decorators, and those that change no operation."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import NONE, BuiltinMethod, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+class ContextValue(Value):
+    """A context manager object that the translator knows."""
+
+    __slots__ = ("source",)
+
+    def __init__(self) -> None:
+        self.source = None
+
+    def enter(self, tx: Context) -> Value:
+        """``__enter__``."""
+        return NONE
+
+    def leave(self, tx: Context, raised: Value) -> Value:
+        """``__exit__``; the result says whether the exception is swallowed."""
+        return NONE
+
+    def truth(self, tx: Context) -> bool:
+        return True
+
+    def get_attr(self, tx: Context, name: str) -> Value:
+        if name in ("__enter__", "__exit__"):
+            return BuiltinMethod(self, name)
+        return super().get_attr(tx, name)
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if name == "__enter__":
+            return self.enter(tx)
+        if name == "__exit__":
+            return self.leave(tx, args[1] if len(args) > 1 else NONE)
+        return super().call_method(tx, name, args, kwargs)
+
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """As a decorator."""
+        return ContextFunction(self, args[0])
+
+
+class ContextFunction(Value):
+    """A function decorated by a context manager."""
+
+    __slots__ = ("function", "manager", "source")
+
+    def __init__(self, manager: ContextValue, function: Value) -> None:
+        self.manager = manager
+        self.function = function
+        self.source = None
+
+    def python_type(self) -> type:
+        return self.function.python_type()
+
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        self.manager.enter(tx)
+        try:
+            return self.function.call(tx, args, kwargs)
+        finally:
+            self.manager.leave(tx, NONE)
+
+
+class NullContext(ContextValue):
+    """``contextlib.nullcontext``."""
+
+    __slots__ = ("result",)
+
+    def __init__(self, result: Value) -> None:
+        super().__init__()
+        self.result = result
+
+    def python_type(self) -> type:
+        return contextlib.nullcontext
+
+    def enter(self, tx: Context) -> Value:
+        return self.result
+
+
+@handles(contextlib.nullcontext)
+def nullcontext(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return NullContext(args[0] if args else kwargs.get("enter_result", NONE))
+
+
+class RecordFunction(ContextValue):
+    """``record_function``: names a stretch of the program for a profiler, which sees the graph as one."""
+
+    __slots__ = ()
+
+    def python_type(self) -> type:
+        return torch.autograd.profiler.record_function
+
+    def enter(self, tx: Context) -> Value:
+        return self
+
+
+@handles(torch.autograd.profiler.record_function)
+def record_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return RecordFunction()
+
+
+__all__ = ["ContextFunction", "ContextValue", "NullContext", "RecordFunction"]

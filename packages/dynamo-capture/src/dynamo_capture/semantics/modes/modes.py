@@ -1,0 +1,349 @@
+"""Modes of torch: gradients on and off, inference mode, autocast, default devices, which attention kernels may be used.
+
+A mode is changed for real while tracing (and put back when the trace ends), so that whatever asks sees it, and a node
+changes it when the graph runs.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.messages import warn
+from dynamo_capture.semantics.modes.contexts import ContextValue, NullContext
+from dynamo_capture.semantics.modes.settings import read
+from dynamo_capture.semantics.modes.torch_function_modes import set_switch
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import NONE, Const, Value
+from fx_interface.modes import (
+    BLOCKS,
+    SWITCHES,
+    enter_autocast,
+    enter_grad_mode,
+    enter_inference_mode,
+    exit_grad_mode,
+)
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from dynamo_capture.values.base import Context
+
+Switches = dict[Callable[..., Any], Any]
+"""What switches stand at, by the function that sets them."""
+
+
+def switches() -> Switches:
+    """What all switches stand at now."""
+    return {setter: reader() for setter, reader in SWITCHES.items()}
+
+
+def turn(tx: Context, setter: Callable[..., Any], value: Any) -> None:
+    """Set a switch from here on."""
+    if set_switch(tx, setter, value):
+        return
+    known = read(tx, SWITCHES[setter])
+    if type(known) is type(value) and known == value:
+        return
+    tx.fold(lambda: setter(value))
+    tx.output.call("call_function", setter, (value,), {}, None, tx.where(), pure=False)
+
+
+def set_grad(tx: Context, enabled: bool) -> None:
+    """Turn gradients on or off from here on."""
+    turn(tx, torch._C._set_grad_enabled, enabled)
+
+
+def _set_switch(setter: Callable[..., Any]) -> Any:
+    def handle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        turn(tx, setter, tx.calls.python_object(args[0]))
+        return NONE
+
+    return handle
+
+
+for _setter in SWITCHES:
+    handles(_setter)(_set_switch(_setter))
+
+
+class GradMode(ContextValue):
+    """``no_grad``, ``enable_grad`` and ``set_grad_enabled``. In a backward only torch's engine knows whether gradients
+    are on before: there it is a block for the graph."""
+
+    __slots__ = ("cls", "enabled", "previous")
+
+    def __init__(self, enabled: bool, cls: type) -> None:
+        super().__init__()
+        self.enabled = enabled
+        self.cls = cls
+        self.previous: list[tuple[bool, Node | None]] = []
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def enter(self, tx: Context) -> Value:
+        before, node = torch.is_grad_enabled(), None
+        if tx.output.may_be_recorded:
+            node = tx.output.call(
+                "call_function", enter_grad_mode, (self.enabled,), {}, None, tx.where(), pure=False
+            )
+            tx.fold(lambda: torch._C._set_grad_enabled(self.enabled))
+        else:
+            set_grad(tx, self.enabled)
+        self.previous.append((before, node))
+        return NONE
+
+    def leave(self, tx: Context, raised: Value) -> Value:
+        self.restore(tx, *self.previous.pop())
+        return NONE
+
+    def restore(self, tx: Context, before: bool, node: Node | None) -> None:
+        """Gradients are on or off as ``before``, where the graph entered it at ``node``."""
+        if node is None:
+            set_grad(tx, before)
+        else:
+            tx.output.call("call_function", exit_grad_mode, (node,), {}, None, tx.where(), pure=False)
+            tx.fold(lambda: torch._C._set_grad_enabled(before))
+
+
+@handles(torch.no_grad)
+def no_grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    manager = GradMode(False, torch.no_grad)
+    return manager.call(tx, args, {}) if args else manager
+
+
+@handles(torch.enable_grad)
+def enable_grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    manager = GradMode(True, torch.enable_grad)
+    return manager.call(tx, args, {}) if args else manager
+
+
+@handles(torch.set_grad_enabled)
+def set_grad_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    given = args[0] if args else kwargs["mode"]
+    if given.python_type() is not bool:
+        raise GraphBreak("CAP214", f"set_grad_enabled({given.describe()})")
+    return _SetGradEnabled(tx, tx.truth(given))
+
+
+class _SetGradEnabled(ContextValue):
+    """``set_grad_enabled`` takes effect when it is made; leaving the block restores what was before."""
+
+    __slots__ = ("inner",)
+
+    def __init__(self, tx: Context, enabled: bool) -> None:
+        super().__init__()
+        self.inner = GradMode(enabled, torch.set_grad_enabled)
+        self.inner.enter(tx)
+
+    def python_type(self) -> type:
+        return torch.set_grad_enabled
+
+    def leave(self, tx: Context, raised: Value) -> Value:
+        self.inner.restore(tx, *self.inner.previous[0])
+        return NONE
+
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        self.leave(tx, NONE)
+        return GradMode(self.inner.enabled, torch.set_grad_enabled).call(tx, args, {})
+
+
+class Block(ContextValue):
+    """A block that a graph leaves where it ends, and what follows enters again. ``around`` and ``inside``: the switches
+    before it was entered and right after."""
+
+    __slots__ = ("around", "entered", "inside")
+    starts: Callable[..., Any] | None = None
+    """What a graph enters it with, if anything."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.entered: list[tuple[Any, Any]] = []
+        self.around: Switches = {}
+        self.inside: Switches = {}
+
+    def settings(self) -> tuple[Any, ...]:
+        """What ``starts`` is called with, and what makes an equal manager."""
+        raise NotImplementedError
+
+    def enter(self, tx: Context) -> Value:
+        starts = self.starts
+        assert starts is not None
+        self.around = switches()
+        settings = self.settings()
+        with warnings.catch_warnings():  # the graph gives them
+            warnings.simplefilter("ignore")
+            token = tx.fold(lambda: starts(*settings))
+        node = tx.output.call("call_function", starts, settings, {}, None, tx.where(), pure=False)
+        self.entered.append((token, node))
+        self.inside = switches()
+        tx.blocks.append(self)
+        return NONE
+
+    def undo(self) -> None:
+        """Leave it for real, without a node."""
+        assert self.starts is not None
+        BLOCKS[self.starts](self.entered.pop()[0])
+
+    def leave(self, tx: Context, raised: Value) -> Value:
+        if not self.entered:
+            raise GraphBreak("CAP241", f"a block of {self.describe()} is left that was entered elsewhere")
+        assert self.starts is not None
+        node = self.entered[-1][1]
+        self.undo()
+        tx.blocks.remove(self)
+        tx.output.call("call_function", BLOCKS[self.starts], (node,), {}, None, tx.where(), pure=False)
+        return NONE
+
+
+class Autocast(Block):
+    """``torch.autocast``: device, dtype, enabled, cache_enabled."""
+
+    __slots__ = ("given",)
+    starts = staticmethod(enter_autocast)
+
+    def __init__(self, given: tuple[Any, ...]) -> None:
+        super().__init__()
+        self.given = given
+
+    def python_type(self) -> type:
+        return torch.autocast
+
+    def settings(self) -> tuple[Any, ...]:
+        return self.given
+
+
+class InferenceMode(Block):
+    """``torch.inference_mode``."""
+
+    __slots__ = ("mode",)
+    starts = staticmethod(enter_inference_mode)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.mode = mode
+
+    def python_type(self) -> type:
+        return torch.inference_mode
+
+    def settings(self) -> tuple[Any, ...]:
+        return (self.mode,)
+
+    def get_attr(self, tx: Context, name: str) -> Value:
+        return Const(self.mode) if name == "mode" else super().get_attr(tx, name)
+
+
+class DeviceBlock(Block):
+    """``with torch.device(...)``: factory functions get the device as an argument, so that the graph needs no mode."""
+
+    __slots__ = ("device",)
+
+    def __init__(self, device: torch.device) -> None:
+        super().__init__()
+        self.device = device
+
+    def python_type(self) -> type:
+        return torch.device
+
+    def enter(self, tx: Context) -> Value:
+        if tx.tensors.modes.entered:
+            raise GraphBreak("CAP239", "a default device is set inside of a TorchFunctionMode")
+        self.around = self.inside = switches()
+        self.entered.append((self.device.__enter__(), None))
+        tx.blocks.append(self)
+        return Const(self.device)
+
+    def undo(self) -> None:
+        self.entered.pop()
+        self.device.__exit__(None, None, None)
+
+    def leave(self, tx: Context, raised: Value) -> Value:
+        self.undo()
+        tx.blocks.remove(self)
+        return NONE
+
+
+def device_block(tx: Context, device: torch.device, name: str) -> Value:
+    """``device.__enter__()`` and ``device.__exit__(...)``."""
+    if name == "__enter__":
+        return DeviceBlock(device).enter(tx)
+    for block in reversed(tx.blocks):
+        if isinstance(block, DeviceBlock):
+            if block.device == device:
+                return block.leave(tx, NONE)
+            break
+    raise GraphBreak("CAP241", "a block of torch.device is left that was entered elsewhere")
+
+
+def default_device(tx: Context) -> torch.device | None:
+    """The device of the innermost ``with torch.device`` of the trace."""
+    return next((b.device for b in reversed(tx.blocks) if isinstance(b, DeviceBlock)), None)
+
+
+def leave_all(tx: Context) -> list[Block]:
+    """Leave the blocks that a graph ends in; they are entered again, in this order, by what follows it."""
+    entered = list(tx.blocks)
+    if len(set(map(id, entered))) < len(entered):
+        raise GraphBreak("CAP241", "inside a block of a context manager that is entered twice")
+    for block in reversed(entered):
+        block.leave(tx, NONE)
+    return entered
+
+
+@handles(torch.inference_mode)
+def inference_mode(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    given = args[0] if args else kwargs.get("mode", Const(True))
+    if isinstance(given, Const) and isinstance(given.value, bool):
+        return InferenceMode(given.value)
+    return InferenceMode(True).call(tx, [given], {})
+
+
+@handles(torch.autocast)
+def autocast(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    names = ("device_type", "dtype", "enabled", "cache_enabled")
+    settings: dict[str, Any] = {"dtype": None, "enabled": True, "cache_enabled": None}
+    settings.update({name: tx.constant(value) for name, value in zip(names, args, strict=False)})
+    settings.update({name: tx.constant(value) for name, value in kwargs.items()})
+    return Autocast(tuple(settings[name] for name in names))
+
+
+def _deprecated_autocast(cls: Any, device: str) -> Any:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        settings: dict[str, Any] = {"enabled": True, "dtype": None, "cache_enabled": True}
+        settings["dtype"] = torch.bfloat16 if device == "cpu" else torch.float16
+        settings.update({name: tx.constant(v) for name, v in zip(list(settings), args, strict=False)})
+        settings.update({name: tx.constant(value) for name, value in kwargs.items()})
+        warn(tx, [Const(cls.__deprecated__), Const(FutureWarning)], {})
+        return Autocast((device, settings["dtype"], settings["enabled"], settings["cache_enabled"]))
+
+    return make
+
+
+for _cls, _device in ((torch.cpu.amp.autocast, "cpu"), (torch.cuda.amp.autocast, "cuda")):  # type: ignore[attr-defined]
+    handles(_cls)(_deprecated_autocast(_cls, _device))
+
+
+@handles(torch.autograd.set_detect_anomaly)
+def set_detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if torch.is_anomaly_enabled() or tx.truth(args[0] if args else kwargs["mode"]):
+        return detect_anomaly(tx, [], {})
+    return NullContext(NONE)
+
+
+@handles(torch.autograd.detect_anomaly)
+def detect_anomaly(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak(
+        "CAP237", "the detection of anomalies is switched, which looks at each operation's gradient"
+    )
+
+
+@handles(torch.profiler.profile, torch.autograd.profiler.profile)
+def profile(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    raise GraphBreak("CAP236", "a profiler is started, which watches operations one by one")
+
+
+__all__ = ["Autocast", "Block", "DeviceBlock", "GradMode", "InferenceMode", "set_grad"]

@@ -1,0 +1,168 @@
+"""``TorchFunctionMode``: objects of the program that are asked about each function of torch inside of a block.
+
+    with mode:
+        y = x + 1          ->   mode.__torch_function__(Tensor.add, (), (x, 1)), with ``mode`` off the stack meanwhile
+
+What torch would hand to a mode is learnt from torch, as for tensor subclasses: the function runs once on stand-ins,
+under a mode that notes what it is given. The program's mode is then traced like any function of the program, and the
+graph holds what comes of it. It is left to Python where a graph would end inside of the block.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.overrides import TorchFunctionMode
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import NONE, Const, ObjectValue, TupleValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_C_MODULES = ("torch._C._nn", "torch._C._fft", "torch._C._linalg", "torch._C._special")
+_OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
+_TENSOR_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
+
+
+class Spread(dict[str, Value]):
+    """Keyword arguments out of ``**mapping``: torch hands an empty mapping on, and None where there is none."""
+
+
+class FunctionModes:
+    """The modes of one trace. ``active``: those that are asked, innermost last; ``entered``: how many the program has
+    entered and not left, whether they are asked now or not."""
+
+    def __init__(self) -> None:
+        self.active: list[Value] = []
+        self.entered = 0
+
+    def __bool__(self) -> bool:
+        return bool(self.active)
+
+    @contextmanager
+    def without(self, count: int) -> Iterator[None]:
+        """The innermost ``count`` modes are not asked inside."""
+        taken = self.active[len(self.active) - count :]
+        before = list(self.active)
+        del self.active[len(self.active) - count :]
+        rest = list(self.active)
+        try:
+            yield
+        finally:
+            if self.active != rest:
+                raise GraphBreak("CAP239", "a TorchFunctionMode changes which modes there are")
+            self.active[:] = before
+            assert taken == before[len(rest) :]
+
+    def ask(
+        self, tx: Context, function: Any, classes: list[type], args: Value, kwargs: Value | None
+    ) -> Value:
+        """What the innermost mode makes of a function of torch."""
+        mode = self.active[-1]
+        passed = [Const(function), TupleValue([Const(cls) for cls in classes]), args]
+        if kwargs is not None:
+            passed.append(kwargs)
+        with self.without(1):
+            answer = tx.force(mode.get_attr(tx, "__torch_function__").call(tx, passed, {}))
+        if isinstance(answer, Const) and answer.value is NotImplemented:
+            raise GraphBreak("CAP239", "a TorchFunctionMode leaves an operation to others")
+        return answer
+
+
+@cache
+def _in_python() -> frozenset[Any]:
+    """The functions of torch, written in Python, that look for modes themselves."""
+    return frozenset(
+        function
+        for functions in torch.overrides.get_overridable_functions().values()
+        for function in functions
+        if isinstance(function, types.FunctionType)
+    )
+
+
+def looks_for_modes(function: Any) -> bool:
+    """Whether a function written in Python asks the modes, so that it is traced into while there are some."""
+    return isinstance(function, types.FunctionType) and function in _in_python()
+
+
+def is_asked_about(function: Any) -> bool:
+    """Whether torch asks modes when this function, which is not written in Python, is called."""
+    if isinstance(function, _OPERATORS) or function is torch._C._set_grad_enabled:
+        return True
+    if isinstance(function, types.BuiltinFunctionType):
+        module = function.__module__ or ""
+        return module.startswith(_C_MODULES) or function.__qualname__.startswith("_VariableFunctionsClass.")
+    if isinstance(function, _TENSOR_METHODS):
+        return function.__objclass__ is torch._C.TensorBase
+    if isinstance(function, types.MethodWrapperType):
+        return getattr(function.__self__, "__objclass__", None) is torch._C.TensorBase
+    return False
+
+
+@handles(torch._C._push_on_torch_function_stack)
+def push(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    mode, modes = tx.force(args[0]), tx.tensors.modes
+    apart = tx.policy.modes_apart
+    if apart is not None:
+        raise GraphBreak("CAP239", f"a TorchFunctionMode is entered, and inside of the block {apart}")
+    if not isinstance(mode, ObjectValue) or not issubclass(mode.python_type(), TorchFunctionMode):
+        raise GraphBreak("CAP239", f"{mode.describe()} is entered as a TorchFunctionMode")
+    modes.active.append(mode)
+    modes.entered += 1
+    return NONE
+
+
+@handles(torch._C._pop_torch_function_stack)
+def pop(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    modes: FunctionModes = tx.tensors.modes
+    if not modes.active:
+        raise GraphBreak("CAP239", "a TorchFunctionMode is left that was entered elsewhere")
+    modes.entered -= 1
+    return modes.active.pop()
+
+
+@handles(torch._C._len_torch_function_stack)
+def depth(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(torch._C._len_torch_function_stack() + len(tx.tensors.modes.active))
+
+
+@handles(torch._C._get_function_stack_at)
+def mode_at(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    place: int = tx.constant(args[0]) - torch._C._len_torch_function_stack()
+    active: list[Value] = tx.tensors.modes.active
+    if not 0 <= place < len(active):
+        raise GraphBreak("CAP239", "a mode is asked for that was entered elsewhere")
+    return active[place]
+
+
+@handles(torch._C._is_torch_function_mode_enabled)
+def is_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(bool(tx.tensors.modes) or torch._C._is_torch_function_mode_enabled())
+
+
+def classes_of(tx: Context, args: list[Value]) -> list[type]:
+    """The classes that ``handle_torch_function`` finds among its relevant arguments."""
+    found: list[type] = []
+    for value in args:
+        cls = tx.force(value).python_type()
+        own = getattr(cls, "__torch_function__", None)
+        if own is None or own is torch._C._disabled_torch_function_impl or cls in found:
+            continue
+        place = next((i for i, known in enumerate(found) if issubclass(cls, known)), len(found))
+        found.insert(place, cls)
+    return found
+
+
+def set_switch(tx: Context, setter: Callable[..., Any], value: Any) -> bool:
+    """Have the modes asked about a switch that a context manager of torch sets; whether there are any to ask."""
+    if not tx.tensors.modes or not is_asked_about(setter):
+        return False
+    tx.calls.call_known(Const(setter), [Const(value)], {})
+    return True

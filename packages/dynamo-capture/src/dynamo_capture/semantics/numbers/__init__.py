@@ -1,0 +1,1 @@
+"""Arithmetic with numbers that differ from call to call."""

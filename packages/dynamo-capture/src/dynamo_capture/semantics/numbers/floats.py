@@ -1,0 +1,173 @@
+"""Arithmetic with floats that are known only when the code runs: with each other, with numbers and with tensors."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.sources.formulas import Formula, apply, number
+from dynamo_capture.values import Const, SymValue, TensorValue, Value
+from dynamo_capture.values.tensors.floating import SPEC, ComputedFloat, RuntimeFloat
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "**": torch.pow,
+}
+_EXACT_INTEGERS = 1 << 53
+_FOLLOWED = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
+
+
+def is_open(value: Value) -> bool:
+    """Whether a value is a float that is not fixed."""
+    return isinstance(value, RuntimeFloat) and value.is_unread
+
+
+def of_tensor(tx: Context, owner: TensorValue) -> RuntimeFloat | None:
+    """``owner.item()`` of a tensor of floats with one element; None for other tensors."""
+    spec = owner.meta.spec
+    if spec.dtype not in _FOLLOWED or not spec.is_static or any(size != 1 for size in spec.sizes):
+        return None
+    if spec.device.type != "cpu":
+        return None
+    formula = tx.tensors.followed.of(owner)
+    taken: Value = owner
+    if owner.meta.requires_grad:
+        taken = taken.call_method(tx, "detach", [], {})
+    if spec.sizes:
+        taken = taken.call_method(tx, "reshape", [Const(())], {})
+    copied = taken.call_method(tx, "to", [Const(SPEC.device), Const(SPEC.dtype)], {"copy": Const(True)})
+    assert isinstance(copied, TensorValue)
+    return ComputedFloat(tx, formula, (), copied)
+
+
+def binary(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+    """``lhs symbol rhs`` of two numbers, one of them an open float; None where the values must be known."""
+    computed = tx.numbers.compute(symbol, [lhs, rhs])
+    if computed is not None:
+        return computed
+    lhs, rhs = _as_float(tx, lhs), _as_float(tx, rhs)
+    function = _ARITHMETIC.get(symbol)
+    if function is None or not (_is_number(lhs) and _is_number(rhs)):
+        return None
+    if symbol == "/" and not _is_nonzero(rhs):
+        return None
+    formula = apply(symbol, _formula(lhs), _formula(rhs))
+    if symbol == "**" and (formula is None or not _is_real_power(tx, lhs, rhs)):
+        return None
+    arguments = [value.tensor() if isinstance(value, RuntimeFloat) else value for value in (lhs, rhs)]
+    tensor = tx.tensors.call_function(function, arguments, {})
+    assert isinstance(tensor, TensorValue)
+    return ComputedFloat(tx, formula, _operands(lhs, rhs), tensor)
+
+
+def _as_float(tx: Context, value: Value) -> Value:
+    """An integer that varies as the float that Python makes of it beside another."""
+    made = tx.numbers.compute("float", [value]) if isinstance(value, SymValue) else None
+    return value if made is None else made
+
+
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+
+
+def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> bool | None:
+    """``lhs symbol rhs`` of an open float and a number; None for anything else."""
+    if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
+        return tx.numbers.compare(symbol, lhs, rhs)
+    if not is_open(lhs):
+        lhs, rhs, symbol = rhs, lhs, _MIRRORED[symbol]
+    assert isinstance(lhs, RuntimeFloat)
+    if isinstance(rhs, RuntimeFloat):
+        return lhs.compare(symbol, rhs)
+    if not isinstance(rhs, Const) or type(rhs.value) not in (int, float):
+        return None
+    return lhs.compare(symbol, rhs.value)
+
+
+def extreme(tx: Context, symbol: str, best: Value, candidate: Value) -> Value | None:
+    """Of two floats the greater (``>``) or smaller (``<``), the first of equals, where only the run says which it is;
+    None where the trace can compare them."""
+    values = (best, candidate)
+    if not any(isinstance(value, RuntimeFloat) and value.formula is None for value in values):
+        return None
+    if not all(isinstance(value, RuntimeFloat) or _is_float(value) for value in values):
+        return None
+    first, second = (_as_tensor(tx, value) for value in values)
+    function = operator.gt if symbol == ">" else operator.lt
+    better = tx.tensors.call_function(function, [second, first], {})
+    chosen = tx.tensors.call_function(torch.where, [better, second, first], {})
+    assert isinstance(chosen, TensorValue)
+    is_positive = all(map(_is_positive, values)) or (symbol == ">" and _is_positive(best))
+    return ComputedFloat(tx, None, _operands(*values), chosen, is_positive)
+
+
+def negated(tx: Context, value: RuntimeFloat) -> Value:
+    """``-value``."""
+    computed = tx.numbers.compute("neg", [value])
+    if computed is not None:
+        return computed
+    tensor = tx.tensors.call_function(operator.neg, [value.tensor()], {})
+    assert isinstance(tensor, TensorValue)
+    return ComputedFloat(tx, apply("neg", value.formula), (value,), tensor)
+
+
+def _as_tensor(tx: Context, value: Value) -> TensorValue:
+    if isinstance(value, RuntimeFloat):
+        return value.tensor()
+    made = tx.tensors.call_function(torch.full, [Const(()), value], {"dtype": Const(SPEC.dtype)})
+    assert isinstance(made, TensorValue)
+    return made
+
+
+def _operands(*values: Value) -> tuple[RuntimeFloat, ...]:
+    return tuple(value for value in values if isinstance(value, RuntimeFloat))
+
+
+def _is_float(value: Value) -> bool:
+    return isinstance(value, Const) and type(value.value) is float
+
+
+def _is_positive(value: Value) -> bool:
+    """Whether a number is greater than zero, whatever the program reads; NaN is not."""
+    if isinstance(value, RuntimeFloat):
+        return value.is_positive
+    return isinstance(value, Const) and value.value > 0
+
+
+def _is_nonzero(value: Value) -> bool:
+    """Whether Python may divide by a number; the trace depends on it where that follows from what is read."""
+    if isinstance(value, RuntimeFloat):
+        return value.is_positive or (value.formula is not None and value.compare("!=", 0))
+    return isinstance(value, Const) and value.value not in (0, None)
+
+
+def _is_real_power(tx: Context, base: Value, exponent: Value) -> bool:
+    """Whether the power is a float, and computed without an exception: facts that the trace then depends on."""
+    known, power = _formula(base), apply("**", _formula(base), _formula(exponent))
+    if known is None or power is None:
+        return False
+    return tx.facts.decide(known, ">", number(0)) and tx.facts.decide(power, ">=", number(0))
+
+
+def _is_number(value: Value) -> bool:
+    """Whether float arithmetic is done with a value here."""
+    if isinstance(value, RuntimeFloat):
+        return True
+    if not isinstance(value, Const):
+        return False
+    known = value.value
+    return type(known) is float or (type(known) is int and abs(known) < _EXACT_INTEGERS)
+
+
+def _formula(value: Value) -> Formula | None:
+    if isinstance(value, RuntimeFloat):
+        return value.formula
+    return number(value.as_constant())

@@ -1,0 +1,1 @@
+"""Random numbers that are drawn outside of tensors."""

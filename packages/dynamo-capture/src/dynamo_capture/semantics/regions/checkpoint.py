@@ -1,0 +1,128 @@
+"""``torch.utils.checkpoint.checkpoint``: the function's part of the graph is a region that the backward runs again.
+
+Eager runs the Python function a second time in the backward; a graph runs the recorded operations again. Both are the
+same exactly if the function changes nothing but its own objects, so anything else breaks the graph (CAP242).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Collection
+from typing import TYPE_CHECKING
+
+import torch
+from torch.fx import Node
+from torch.utils.checkpoint import checkpoint, noop_context_fn
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.graph.graph_builder import GraphOutput, is_differentiable
+from dynamo_capture.graph.region_body import Body
+from dynamo_capture.semantics.messages import warn
+from dynamo_capture.semantics.random_numbers.drawing import outside_only
+from dynamo_capture.semantics.regions.tracing import call_region, trace_body
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import NONE, Const, TensorValue, TupleValue, Value
+from fx_interface.regions import checkpointed
+from fx_interface.tensor_spec import SPEC_KEY, ValueSpec
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_OPTIONS = ("use_reentrant", "context_fn", "determinism_check", "debug", "early_stop", "preserve_rng_state")
+_UNSTATED = (
+    "torch.utils.checkpoint: the use_reentrant parameter should be passed explicitly. Starting in PyTorch 2.9, calling"
+    " checkpoint without use_reentrant will raise an exception. use_reentrant=False is recommended, but if you need to"
+    " preserve the current default behavior, you can pass use_reentrant=True. Refer to docs for more details on the"
+    " differences between the two variants."
+)
+
+
+@handles(checkpoint)
+def call_checkpoint(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    function, *given = args
+    options = {name: kwargs.pop(name) for name in _OPTIONS if name in kwargs}
+    reentrant = _reentrant(tx, options.get("use_reentrant", NONE))
+    _refuse_options(tx, options, reentrant, kwargs)
+    if not torch.is_grad_enabled():
+        return function.call(tx, given, kwargs)
+    if reentrant and not any(isinstance(v, TensorValue) and v.meta.requires_grad for v in given):
+        raise GraphBreak("CAP244", "a reentrant checkpoint gets no tensor that requires grad")
+    name = function.describe()
+    body = Body(tx.output, f"the checkpointed part ({name})", may_dispatch=True)
+    passed = [function, *given, *kwargs.values()]
+
+    def run() -> Value:
+        return trace_body(tx, body, lambda: function.call(tx, given, kwargs), pure=True, passed=passed)
+
+    result = outside_only(tx, run, body.what)
+    if body.draws and not tx.truth(options.get("preserve_rng_state", Const(True))):
+        raise GraphBreak(
+            "CAP244", "a checkpoint that draws random numbers does not preserve the random state"
+        )
+    if reentrant:
+        _check_results(tx, result, given)
+    _open(tx, body, [tx.output.use(value.node) for value in given if isinstance(value, TensorValue)])
+    return result
+
+
+def _reentrant(tx: Context, stated: Value) -> bool:
+    if tx.is_constant(stated) and tx.constant(stated) is None:
+        warn(tx, [Const(_UNSTATED), NONE, Const(1)], {})
+        return True
+    return tx.truth(stated)
+
+
+def _refuse_options(
+    tx: Context, options: dict[str, Value], reentrant: bool, kwargs: dict[str, Value]
+) -> None:
+    context = options.get("context_fn")
+    if context is not None and not (tx.is_constant(context) and tx.constant(context) is noop_context_fn):
+        raise GraphBreak("CAP244", "a checkpoint has a context_fn")
+    if "debug" in options and tx.truth(options["debug"]):
+        raise GraphBreak("CAP244", "a checkpoint is to be debugged")
+    if reentrant and kwargs:
+        raise GraphBreak("CAP244", "a reentrant checkpoint gets keyword arguments, which it does not take")
+
+
+def _check_results(tx: Context, result: Value, given: list[Value]) -> None:
+    """The reentrant form makes tensors differentiable that it returns itself, all of them, and no others."""
+    results = result.items if isinstance(result, TupleValue) and result.cls is tuple else [result]
+    for item in map(tx.force, results):
+        if isinstance(item, TensorValue):
+            if is_differentiable(item.meta.spec.dtype) and not item.meta.requires_grad:
+                raise GraphBreak("CAP244", "a reentrant checkpoint returns a tensor that needs no gradient")
+            if any(item is argument for argument in given):
+                raise GraphBreak("CAP244", "a reentrant checkpoint returns one of its arguments")
+        elif not tx.is_constant(item):
+            raise GraphBreak("CAP244", f"a reentrant checkpoint returns {item.describe()}")
+
+
+def _open(tx: Context, body: Body, given: Collection[Node]) -> None:
+    """Put the call into the graph. What it returns is found out by what is used of it from now on; ``given``: tensors
+    that are its arguments, of which eager's checkpoint notices that they were overwritten."""
+    outer = tx.output
+    call = call_region(outer, checkpointed, [body], [], {}, (), tx.where())
+    items: dict[Node, Node] = {}
+
+    def export(node: Node) -> Node:
+        inner = body.use(node)
+        if inner not in items:
+            spec = inner.meta[SPEC_KEY]
+            call.meta[SPEC_KEY] = (*call.meta[SPEC_KEY], spec)
+            items[inner] = _item(outer, call, len(body.results), spec)
+            body.results.append(inner)
+        return items[inner]
+
+    def close() -> None:
+        body.close(body.results)
+        call.args = (call.args[0], *body.lifted)
+        saved = tuple(index for index, node in enumerate(body.lifted) if node in given)
+        call.kwargs = {"saved": saved} if saved else {}
+
+    body.exporter = export
+    outer.closing.append(close)
+    body.end()
+
+
+def _item(outer: GraphOutput, call: Node, index: int, spec: ValueSpec) -> Node:
+    return outer.call("call_function", operator.getitem, (call, index), {}, spec, None, pure=True)

@@ -1,0 +1,1 @@
+"""Function transforms: derivatives in both directions, and ``vmap``."""

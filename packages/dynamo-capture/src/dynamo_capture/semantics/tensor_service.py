@@ -1,0 +1,20 @@
+"""The service of a trace for tensors: inputs, operations, attributes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.semantics.tensor_subclasses.overrides import OverriddenTensors
+from dynamo_capture.semantics.tensors.inputs import Inputs
+from dynamo_capture.semantics.tensors.results.outcome import Outcome
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+class Tensors(OverriddenTensors, Inputs):
+    """The tensor inputs and operations of one trace. ``memo`` outlives it."""
+
+    def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
+        Inputs.__init__(self, tx)
+        OverriddenTensors.__init__(self, tx, memo)

@@ -1,0 +1,457 @@
+"""``__torch_function__``: operations on tensor subclasses, and on objects that take part in torch's functions.
+
+What torch would hand to ``__torch_function__`` is learnt from torch itself: the operation runs once on stand-ins, whose
+own ``__torch_function__`` notes what it is given. The program's is then traced like any function of the program.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections.abc import Callable
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.attributes.lookup import ABSENT
+from dynamo_capture.semantics.modes.contexts import ContextValue
+from dynamo_capture.semantics.modes.torch_function_modes import (
+    FunctionModes,
+    Spread,
+    classes_of,
+    is_asked_about,
+    looks_for_modes,
+)
+from dynamo_capture.semantics.registry import handles, pure
+from dynamo_capture.semantics.tensor_subclasses.wrappers import WrapperTensors
+from dynamo_capture.semantics.tensors.results.outcome import Outcome
+from dynamo_capture.semantics.tensors.torchs_members import DISABLED, overrides
+from dynamo_capture.sources.sources import TensorAttributeSource
+from dynamo_capture.values import (
+    NONE,
+    Const,
+    DictValue,
+    ListValue,
+    ObjectValue,
+    SliceValue,
+    SymValue,
+    TensorMeta,
+    TensorValue,
+    TupleValue,
+    Value,
+)
+from dynamo_capture.values.special_methods import rely_on_operator
+from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
+from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dispatches
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+class _Reached(BaseException):
+    """Torch has come to a stand-in's ``__torch_function__``."""
+
+    def __init__(self, func: Any, types: Any, args: Any, kwargs: Any) -> None:
+        self.func = func
+        self.types = types
+        self.args = args
+        self.kwargs = kwargs
+
+
+class _StandIn:
+    """For an object that is no tensor."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise _Reached(func, types, args, kwargs)
+
+
+class _StandInTensor(torch.Tensor):
+    """For a tensor of a subclass."""
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise _Reached(func, types, args, kwargs)
+
+
+class _StandInMode(torch.overrides.TorchFunctionMode):
+    """For a mode."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        raise _Reached(func, types, args, kwargs)
+
+
+_MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
+
+
+class OverriddenTensors(WrapperTensors):
+    """Operations that may belong to a class or a mode of the program. ``disabled``: in so many blocks that turn the
+    classes' off."""
+
+    disabled = 0
+
+    def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
+        super().__init__(tx, memo)
+        self.modes = FunctionModes()
+
+    def by_mode(
+        self, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+    ) -> Value | None:
+        """What the modes make of a function of torch; None where there are none, or torch does not ask them."""
+        if not self.modes:
+            return None
+        given = _Given(self._tx)
+        reached = given.run(function, args, kwargs, _StandInMode())
+        if reached is None:
+            return None
+        options = None if reached.kwargs is None else given.back(reached.kwargs)
+        classes = [] if self.disabled else self.overriding([*args, *kwargs.values()])
+        classes = classes or list(reached.types)
+        return self.modes.ask(self._tx, reached.func, classes, given.back(reached.args), options)
+
+    def by_override(self, function: Callable[..., Any], args: list[Value]) -> Value | None:
+        """What a mode or a class of the program makes of a builtin function on tensors; None: torch does not ask."""
+        answer = self.by_mode(function, args, {})
+        classes = [] if answer is not None or self.disabled else self.overriding(args)
+        return self._overridden(function, classes, args, {}) if classes else answer
+
+    def is_asked(self, args: list[Value]) -> bool:
+        """Whether a mode or a class of the program is asked about a function of these."""
+        return bool(self.modes) or (not self.disabled and bool(self.overriding(args)))
+
+    def get_item(self, owner: TensorValue, key: Value) -> Value:
+        """``tensor[key]``."""
+        self.check_special(owner, "__getitem__")
+        answer = self.by_mode(operator.getitem, [owner, key], {})
+        return super().get_item(owner, key) if answer is None else answer
+
+    def set_item(self, owner: TensorValue, key: Value, value: Value) -> None:
+        """``tensor[key] = value``."""
+        self.check_special(owner, "__setitem__")
+        if self.by_mode(operator.setitem, [owner, key, value], {}) is None:
+            super().set_item(owner, key, value)
+
+    def operation(
+        self, op: str, target: Any, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """One operation, or what the program makes of it."""
+        if op == "call_function":
+            rely_on_operator(self._tx, function, args)
+        self._check_operator(function, args)
+        answer = self.by_mode(function, args, kwargs)
+        if answer is not None:
+            return answer
+        if not self.disabled:
+            classes = self.overriding([*args, *kwargs.values()])
+            answer = self._overridden(function, classes, args, kwargs) if classes else None
+            if answer is not None:
+                return answer
+        if any(
+            isinstance(arg, TensorValue) and self.function_reads_own(arg.meta.cls, function) for arg in args
+        ):
+            return self._tx.inliner.call_function(Const(function), args, kwargs)
+        return super().operation(op, target, function, args, kwargs)
+
+    def _check_operator(self, function: Callable[..., Any], args: list[Value]) -> None:
+        if getattr(function, "__module__", "") != "_operator":
+            return
+        name = function.__name__.strip("_")
+        plain = name.removeprefix("i")
+        names = [f"__{each}__" for each in (name, f"r{name}", f"i{name}", plain, f"r{plain}")]
+        names += [f"__{_MIRRORED[name]}__"] if name in _MIRRORED else []
+        for value in args:
+            known = self._tx.force(value)
+            if type(known) is Const and _is_asked_itself(known.value):
+                raise GraphBreak(
+                    "CAP238", f"{known.describe()} is an operand, and is asked for __torch_function__"
+                )
+            self.check_special(known, *names)
+
+    def call_method(
+        self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """``tensor.name(...)``."""
+        cls = owner.meta.cls
+        if name not in (owner.attrs or ()) and self.is_own(cls, name):
+            return self.get_attr(owner, name).call(self._tx, args, kwargs)
+        if self.modes and callable(function := getattr(torch.Tensor, name, None)):
+            if looks_for_modes(function):
+                return self._tx.inliner.call_function(Const(function), [owner, *args], kwargs)
+            answer = self.by_mode(function, [owner, *args], kwargs) if is_asked_about(function) else None
+            if answer is not None:
+                return answer
+        if overrides(cls):
+            function = getattr(torch.Tensor, name, None)
+            if not self.disabled and callable(function):
+                answer = self._overridden(function, [cls], [owner, *args], kwargs)
+                if answer is not None:
+                    return answer
+        if self.reads_own(cls, name):
+            return self._tx.inliner.call_function(Const(getattr(torch.Tensor, name)), [owner, *args], kwargs)
+        return super().call_method(owner, name, args, kwargs)
+
+    def get_attr(self, owner: TensorValue, name: str) -> Value:
+        """``tensor.name``."""
+        cls = owner.meta.cls
+        is_written = name in (owner.attrs or ())
+        if not is_written and self.is_own(cls, name):
+            return self.own_attribute(owner, name)
+        is_plain = is_written or cls in PLAIN_CLASSES
+        if self.modes and isinstance(_in_tensor(name), (property, types.GetSetDescriptorType)):
+            answer = self.by_mode(lambda tensor: getattr(tensor, name), [owner], {})
+            if answer is not None:
+                return answer
+        if is_plain:
+            return super().get_attr(owner, name)
+        return self.torchs_attribute(owner, name)
+
+    def torchs_attribute(self, owner: TensorValue, name: str) -> Value:
+        """What torch gives each tensor under a name, or what the class makes of that being read."""
+        cls = owner.meta.cls
+        found = getattr(torch.Tensor, name, None)
+        if (
+            not self.disabled
+            and overrides(cls)
+            and isinstance(found, (property, types.GetSetDescriptorType))
+            and name[:2] != "__"
+        ):
+            answer = self._overridden(lambda tensor: getattr(tensor, name), [cls], [owner], {})
+            if answer is not None:
+                return answer
+        return super().get_attr(owner, name)
+
+    def _grad(self, owner: TensorValue) -> Value:
+        if owner.real is None or owner.source is None or not overrides(owner.meta.cls):
+            return super()._grad(owner)
+        source = TensorAttributeSource(owner.source, "grad")
+        return self._tx.wrap(source.step(owner.real), source)
+
+    def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
+        """``tensor.name = value``."""
+        if self.modes and isinstance(_in_tensor(name), (property, types.GetSetDescriptorType)):
+            raise GraphBreak("CAP239", f"the attribute {name!r} of a tensor is set in a TorchFunctionMode")
+        is_wrapper = type(owner) is WrapperValue
+        if (
+            not is_wrapper
+            and owner.meta.cls not in PLAIN_CLASSES
+            and (hasattr(torch.Tensor, name) or self.is_own(owner.meta.cls, name))
+        ):
+            raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
+        super().set_attr(owner, name, value)
+
+    def as_class(self, owner: TensorValue, cls: type) -> TensorValue:
+        """Another tensor, of that class, with the same memory and history."""
+        if dispatches(cls):
+            raise GraphBreak("CAP249", f"a tensor is made a {cls.__name__}, which dispatches in Python")
+        alias = self._alias(owner)
+        meta = alias.meta
+        made = TensorValue(
+            alias.node,
+            TensorMeta.of(meta.spec, meta.requires_grad, not meta.requires_grad, cls, meta.is_inference),
+        )
+        made.root = alias.root
+        made.show(alias.memory)
+        made.root.views.append(made)
+        return made
+
+    def _alias(self, owner: TensorValue) -> TensorValue:
+        """A tensor object of its own that shows the same, of which neither class nor mode is asked."""
+        self.disabled += 1
+        try:
+            with self.modes.without(len(self.modes.active)):
+                alias = self.call_function(torch.ops.aten.alias.default, [owner], {})
+        finally:
+            self.disabled -= 1
+        assert isinstance(alias, TensorValue)
+        return alias
+
+    def overriding(self, values: list[Value]) -> list[type]:
+        """The classes that take over an operation, in torch's order: subclasses before their bases."""
+        found: list[type] = []
+        for value in values:
+            kind = type(value)
+            if kind is TensorValue or kind is WrapperValue:
+                cls = value.meta.cls  # type: ignore[attr-defined]
+                inner = [cls] if cls is not torch.Tensor and overrides(cls) else ()
+            elif kind is TupleValue or kind is ListValue:
+                inner = self.overriding([self._tx.force(item) for item in value.items])  # type: ignore[attr-defined]
+            elif kind is ObjectValue and has_member(value.python_type(), "__torch_function__"):
+                inner = [value.python_type()]
+            else:
+                continue
+            add_classes(found, inner)
+        return found
+
+    def _overridden(
+        self, function: Callable[..., Any], classes: list[type], args: list[Value], kwargs: dict[str, Value]
+    ) -> Value | None:
+        """What the program makes of an operation; None for one that torch does not ask it about."""
+        tx = self._tx
+        classes = self.overriding([*args, *kwargs.values()]) or classes
+        given = _Given(tx)
+        reached = given.run(function, args, kwargs)
+        if reached is None:
+            return None
+        passed = [Const(reached.func), TupleValue([Const(cls) for cls in classes]), given.back(reached.args)]
+        if reached.kwargs is not None:
+            passed.append(given.back(reached.kwargs))
+        for cls in classes:
+            override = Const(cls).get_attr(tx, "__torch_function__")
+            answer = tx.force(override.call(tx, list(passed), {}))
+            if not (isinstance(answer, Const) and answer.value is NotImplemented):
+                return answer
+        raise GraphBreak("CAP238", "no __torch_function__ takes the operation")
+
+
+def _is_asked_itself(operand: Any) -> bool:
+    """Whether torch asks a class that is an operand, as it would ask an instance of it."""
+    return isinstance(operand, type) and any("__torch_function__" in vars(base) for base in operand.__mro__)
+
+
+def _in_tensor(name: str) -> Any:
+    return next((base.__dict__[name] for base in torch.Tensor.__mro__[:-1] if name in base.__dict__), None)
+
+
+class _Given:
+    """The stand-ins of one operation, and what each stands for."""
+
+    def __init__(self, tx: Context) -> None:
+        self._tx = tx
+        self._values: dict[int, Value] = {}
+        self._kept: list[Any] = []
+
+    def run(
+        self,
+        function: Callable[..., Any],
+        args: list[Value],
+        kwargs: dict[str, Value],
+        mode: Any = None,
+    ) -> _Reached | None:
+        """What torch hands to ``__torch_function__``, of a class or of ``mode``; None if it does not get there."""
+        given = [self._real(value) for value in args]
+        options = {name: self._real(value) for name, value in kwargs.items()}
+        try:
+            with mode or nullcontext():
+                function(*given, **options) if options or isinstance(kwargs, Spread) else function(*given)
+        except _Reached as reached:
+            return reached
+        except Exception as error:
+            what = "on a tensor subclass" if mode is None else "in a TorchFunctionMode"
+            raise GraphBreak("CAP238", f"a call {what} fails: {error}") from None
+        return None
+
+    def _real(self, value: Value) -> Any:
+        value = self._tx.force(value)
+        match value:
+            case TensorValue():
+                made: Any = torch.empty(0)
+                if value.meta.cls in (torch.nn.Parameter, torch.nn.Buffer):
+                    made = value.meta.cls(made)
+                elif overrides(value.meta.cls):
+                    made = made.as_subclass(_StandInTensor)
+                return self._stands(made, value)
+            case TupleValue() if value.cls in (tuple, torch.Size):
+                return tuple(self._real(item) for item in value.items)
+            case ListValue() if value.cls is list:
+                return [self._real(item) for item in value.items]
+            case ObjectValue() if self._tx.attributes.in_class(value.cls, "__torch_function__") is not ABSENT:
+                return self._stands(_StandIn(), value)
+            case SliceValue():
+                return self._stands(slice(*(self._real(bound) for bound in value.bounds)), value)
+            case DictValue() if value.cls is dict:
+                entries = value.all_entries(self._tx).values()
+                return {self._tx.constant(key): self._real(item) for key, item in entries}
+            case _ if self._tx.is_constant(value):
+                return self._tx.constant(value)
+            case SymValue():
+                return self._stands(int("1000003"), value)
+        raise GraphBreak("CAP238", f"{value.describe()} is passed along with a tensor subclass")
+
+    def _stands(self, made: Any, value: Value) -> Any:
+        self._kept.append(made)
+        self._values[id(made)] = value
+        return made
+
+    def back(self, real: Any) -> Value:
+        """The values that the stand-ins in ``real`` stand for."""
+        known = self._values.get(id(real))
+        if known is not None:
+            return known
+        if type(real) is tuple:
+            return TupleValue([self.back(item) for item in real])
+        if type(real) is list:
+            return ListValue([self.back(item) for item in real])
+        if type(real) is dict:
+            return DictValue({key: [Const(key), self.back(item)] for key, item in real.items()})
+        return self._tx.known(real)
+
+
+class _Disabling(ContextValue):
+    """``DisableTorchFunctionSubclass``: operations inside are torch's own."""
+
+    __slots__ = ()
+
+    def python_type(self) -> type:
+        cls: Any = torch._C.DisableTorchFunctionSubclass
+        return cls  # type: ignore[no-any-return]
+
+    def enter(self, tx: Context) -> Value:
+        tx.tensors.disabled += 1
+        return NONE
+
+    def leave(self, tx: Context, raised: Value) -> Value:
+        tx.tensors.disabled -= 1
+        return NONE
+
+
+@handles(torch._C.DisableTorchFunctionSubclass)
+def disabling(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _Disabling()
+
+
+@handles(torch._C._is_torch_function_enabled)
+def is_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(not tx.tensors.disabled and torch._C._is_torch_function_enabled())
+
+
+@handles(DISABLED)
+def without_override(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``__torch_function__`` of classes that leave operations as they are: ``func, types, args, kwargs``."""
+    function, _, given = args[:3]
+    options = tx.force(args[3]) if len(args) > 3 else DictValue({})
+    named = options.all_entries(tx).values() if isinstance(options, DictValue) else []
+    tx.tensors.disabled += 1
+    try:
+        return function.call(tx, given.unpack(tx), {tx.constant(name): tx.force(v) for name, v in named})
+    finally:
+        tx.tensors.disabled -= 1
+
+
+@handles(
+    torch.overrides.has_torch_function,
+    torch.overrides.has_torch_function_unary,
+    torch.overrides.has_torch_function_variadic,
+)
+def has_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if tx.tensors.modes:
+        return Const(True)
+    if not tx.tensors.disabled and tx.tensors.overriding([tx.force(value) for value in args]):
+        raise GraphBreak("CAP238", "a function of torch looks for __torch_function__ by itself")
+    return Const(False)
+
+
+@handles(torch.overrides.handle_torch_function)
+def handle_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not tx.tensors.modes:
+        raise GraphBreak("CAP238", "__torch_function__ of a user's class is called")
+    public, relevant, *given = args
+    options = DictValue({name: [Const(name), value] for name, value in kwargs.items()})
+    classes = classes_of(tx, tx.force(relevant).unpack(tx))
+    modes: FunctionModes = tx.tensors.modes
+    return modes.ask(tx, tx.constant(public), classes, TupleValue(list(given)), options)
+
+
+pure(torch.overrides.get_default_nowrap_functions)

@@ -1,0 +1,208 @@
+"""Tensors that dispatch in Python, as the trace sees them: existing ones, their attributes, operations on them."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import torch
+from torch._ops import OpOverload
+
+import guards
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.graph.region_body import Body
+from dynamo_capture.semantics.attributes.lookup import ABSENT
+from dynamo_capture.semantics.modes.modes import set_grad
+from dynamo_capture.semantics.tensor_subclasses.dispatch_decomposition import TakenApart
+from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
+from dynamo_capture.semantics.tensors.attributes import TensorAttributes
+from dynamo_capture.values import (
+    DictValue,
+    Lazy,
+    ListValue,
+    TensorMeta,
+    TensorValue,
+    TupleValue,
+    Value,
+)
+from dynamo_capture.values.tensors.wrapper import WrapperValue
+from fx_interface.dispatch_mode import DispatchMode
+from fx_interface.source import InstanceDictSource, Source
+from fx_interface.tensor_spec import TensorSpec
+
+_KEYS = torch._C.DispatchKeySet
+_FORBIDDEN = frozenset({"__dict__", "__weakref__"})
+_READERS = frozenset({"item", "tolist", "__float__", "__int__", "__index__", "__bool__", "is_nonzero"})
+_IN_DISPATCH = ("__torch_dispatch__", "__getattribute__", "__getattr__", "__setattr__")
+
+
+class WrapperTensors(TensorAttributes):
+    """``below``: in so many calls of ``__torch_dispatch__``, which autograd does not see into; ``stretch``: the
+    operations so far that autograd follows."""
+
+    below = 0
+    stretch: Stretch | None = None
+
+    def wrapper(self, real: torch.Tensor, source: Source) -> WrapperValue:
+        """An existing tensor whose class dispatches."""
+        tx, kind = self._tx, type(real)
+        refusal = _refusal(real)
+        if refusal is not None:
+            raise GraphBreak("CAP249", f"{source}, a {kind.__name__}, {refusal}")
+        for name in _IN_DISPATCH:
+            tx.attributes.in_class(kind, name)
+        sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
+        spec = TensorSpec(sizes, strides, real.dtype, real.device)
+        meta = TensorMeta.of(spec, real.requires_grad, real.is_leaf, kind, real.is_inference())
+        tx.guards.add(
+            guards.tensor_match(
+                source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
+            )
+        )
+        return WrapperValue(meta, source, real)
+
+    def operation(
+        self, op: str, target: Any, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """One operation; one on tensors that dispatch is taken apart."""
+        found = list(self._tensors_in([*args, *kwargs.values()]))
+        if any(type(tensor) is WrapperValue for tensor in found):
+            return self._taken_apart(function, found, args, kwargs)
+        if self.below and torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in found):
+            set_grad(self._tx, False)
+            try:
+                return super().operation(op, target, function, args, kwargs)
+            finally:
+                set_grad(self._tx, True)
+        return super().operation(op, target, function, args, kwargs)
+
+    def _tensors_in(self, values: Iterable[Value]) -> Iterable[TensorValue]:
+        for value in values:
+            if type(value) is Lazy:
+                value = self._tx.force(value)
+            if isinstance(value, TensorValue):
+                yield value
+            elif isinstance(value, (TupleValue, ListValue)):
+                yield from self._tensors_in(value.items)
+            elif isinstance(value, DictValue):
+                yield from self._tensors_in(item for _, item in value.all_entries(self._tx).values())
+
+    def _taken_apart(
+        self,
+        function: Callable[..., Any],
+        tensors: list[TensorValue],
+        args: list[Value],
+        kwargs: dict[str, Value],
+    ) -> Value:
+        name = getattr(function, "__name__", "an operation")
+        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
+            raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python under autocast")
+        output = self._tx.output
+        while isinstance(output, Body) and not self.below:
+            if not output.may_dispatch:  # it may be differentiated, one level too low
+                raise GraphBreak("CAP249", f"{name} on a tensor that dispatches in Python inside of a region")
+            output.once = True
+            output = output.parent
+        followed = torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors)
+        if followed and name != "detach":
+            if self.stretch is None:
+                self.stretch = Stretch(self._tx)
+            return self.stretch.run(function, name, tensors, args, kwargs)
+        return TakenApart(self._tx).run(function, args, kwargs)
+
+    def call_method(
+        self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """``tensor.name(...)``."""
+        if type(owner) is WrapperValue:
+            if self._is_found(owner, name):
+                return self.get_attr(owner, name).call(self._tx, args, kwargs)
+            if name in _READERS:
+                self.number(owner, f"`{name}()` reads the tensor's content")
+        return super().call_method(owner, name, args, kwargs)
+
+    def number(self, tensor: TensorValue, what: str, code: str = "CAP201") -> Value:
+        """The only element of a tensor; its class has to be asked for that of one that dispatches."""
+        if type(tensor) is WrapperValue:
+            raise GraphBreak(code, what)
+        return super().number(tensor, what, code)
+
+    def get_attr(self, owner: TensorValue, name: str) -> Value:
+        """``tensor.name``."""
+        if type(owner) is not WrapperValue or name in (owner.attrs or ()):
+            return super().get_attr(owner, name)
+        if name in _FORBIDDEN:
+            raise GraphBreak("CAP249", f"{name} of a tensor that dispatches in Python")
+        if self._is_found(owner, name):
+            return self.own_attribute(owner, name)
+        if not hasattr(torch.Tensor, name):
+            fallback = self._tx.attributes.in_class(owner.meta.cls, "__getattr__")
+            if fallback is not ABSENT:
+                raise GraphBreak("CAP249", f"__getattr__ of {owner.meta.cls.__name__}, a class of tensors")
+        return super().get_attr(owner, name)
+
+    def _is_found(self, owner: TensorValue, name: str) -> bool:
+        """Whether the program says what is under the name: on the object or in its class."""
+        if name in (owner.attrs or ()) or self.is_own(owner.meta.cls, name):
+            return True
+        found = getattr(torch.Tensor, name, None)
+        if owner.real is None or isinstance(found, (property, types.GetSetDescriptorType)):
+            return False
+        if name in vars(owner.real):
+            return True
+        if owner.source is not None and found is not None:
+            self._tx.guards.absent(InstanceDictSource(owner.source), name)
+        return False
+
+    def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
+        """``tensor.name = value``."""
+        if type(owner) is not WrapperValue:
+            super().set_attr(owner, name, value)
+            return
+        found = self._tx.attributes.in_class(owner.meta.cls, name)
+        setter = self._tx.attributes.in_class(owner.meta.cls, "__setattr__")
+        is_slot = isinstance(found, types.MemberDescriptorType)
+        if isinstance(setter, types.FunctionType) or (has_member(type(found), "__set__") and not is_slot):
+            if hasattr(torch.Tensor, name) and not isinstance(setter, types.FunctionType):
+                super().set_attr(owner, name, value)
+                return
+            raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
+        if owner.attrs is None:
+            owner.attrs = {}
+        owner.attrs[name] = value
+        if owner.source is not None:
+            self._tx.effects.tensor_attribute(owner, name)
+
+
+class _Asked(DispatchMode):
+    """Tells whether reading a tensor's form runs code of its class."""
+
+    def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+        raise _AsksItsClass
+
+
+class _AsksItsClass(Exception):
+    """A tensor's form is what its class says."""
+
+
+def _refusal(real: torch.Tensor) -> str | None:
+    """Why the trace cannot take a tensor for one whose operations end in its class, and nowhere else."""
+    keys = torch._C._dispatch_keys(real)
+    try:
+        with _Asked():
+            form = (real.shape, real.stride(), real.storage_offset(), real.layout, real.device)
+    except _AsksItsClass:
+        return "asks its class for its form"
+    except RuntimeError as error:
+        return f"has no strides: {error}"
+    if form[3] is not torch.strided or form[2] != 0:
+        return "is not strided, or begins inside of its memory"
+    plain = torch._C._dispatch_keys(torch.empty(0, device=real.device, dtype=real.dtype))
+    more = keys - plain - _KEYS(torch._C.DispatchKey.Python) - _KEYS(torch._C.DispatchKey.PythonTLSSnapshot)
+    if str(more) != str(keys - keys):  # the bit of the device stays
+        return f"has dispatch keys of its own: {more}"
+    if not isinstance(type(real).__torch_dispatch__, types.MethodType):
+        return "has a __torch_dispatch__ that is not written in Python"
+    return None

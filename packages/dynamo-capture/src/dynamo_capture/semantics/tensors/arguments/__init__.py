@@ -1,0 +1,1 @@
+"""Values as arguments of operations on tensors."""

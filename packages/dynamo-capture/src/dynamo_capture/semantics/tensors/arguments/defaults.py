@@ -1,0 +1,71 @@
+"""Defaults that torch makes tensors by, the device and the dtype: a graph states them, so that it needs none around it.
+
+    with torch.device("meta"): compiled(x)     # torch.ones(4) in the program: torch.ones(4, device="meta") in the graph
+
+Stated is what differs from what torch starts with, the CPU and float32; guards see to it that the rest stays so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.utils import _device
+
+from dynamo_capture.semantics.modes.modes import default_device
+from dynamo_capture.values import Const, Value
+from fx_interface.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_INITIAL = torch.float32
+
+
+def makers() -> Any:
+    """The functions that make tensors on the default device."""
+    return _device._device_constructors()
+
+
+def with_default_device(
+    tx: Context, function: Callable[..., Any], kwargs: dict[str, Value]
+) -> dict[str, Value]:
+    """The arguments of a call inside a block of ``with torch.device`` of the program."""
+    return _with_device(function, kwargs, default_device(tx))
+
+
+def with_surrounding_device(function: Any, kwargs: dict[str, Value]) -> dict[str, Value]:
+    """The arguments of a call that no mode of the program has taken, under the default device outside of the trace."""
+    return _with_device(function, kwargs, _surrounding_device())
+
+
+def _with_device(function: Any, kwargs: dict[str, Value], device: torch.device | None) -> dict[str, Value]:
+    if device is None or function not in makers() or not _is_none(kwargs.get("device")):
+        return kwargs
+    return {**kwargs, "device": Const(device)}
+
+
+def _surrounding_device() -> torch.device | None:
+    """The device of the innermost ``with torch.device``, or of ``set_default_device``, outside of the trace."""
+    for at in reversed(range(torch._C._len_torch_function_stack())):
+        mode = torch._C._get_function_stack_at(at)
+        if type(mode) is _device.DeviceContext:
+            return torch.device(mode.device)
+    return None
+
+
+def with_dtype(function: Callable[..., Any], kwargs: dict[str, Value], result: Any) -> dict[str, Value]:
+    """The arguments of a call that makes this result, and its dtype if the default may have decided on it."""
+    if torch.get_default_dtype() is _INITIAL or not isinstance(result, TensorSpec):
+        return kwargs
+    if function is not torch.normal and function not in makers():
+        return kwargs
+    given = not _is_none(kwargs.get("dtype")) or "out" in kwargs
+    if given or not (result.dtype.is_floating_point or result.dtype.is_complex):
+        return kwargs
+    return {**kwargs, "dtype": Const(result.dtype)}
+
+
+def _is_none(value: Value | None) -> bool:
+    return value is None or (isinstance(value, Const) and value.value is None)

@@ -1,0 +1,157 @@
+"""Indices that only data tell: ``x[i, :, j:]`` where ``i`` and ``j`` came out of tensors, or are such tensors.
+
+Torch takes such an index as Python's integer: it asks for the number. Here each of them is a ``select`` of its
+dimension, the last one first, and what is left of the key indexes that view. A slice with such bounds is cut before.
+
+    x[i, :, j:] -> aten.slice(x, 2, j).select(0, i)[:, :]
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.tensors.content import data_numbers
+from dynamo_capture.values import Const, Lazy, ListValue, SliceValue, SymValue, TensorValue, TupleValue, Value
+from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.floating import RuntimeFloat
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_EVERYTHING = Const(slice(None))
+
+
+def without_data(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorValue, Value | None]:
+    """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
+    nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
+    items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
+    if any(_is_refused(tx, item) for item in items):
+        raise GraphBreak("CAP206", "an index is a text, or a number or array of numpy that is no integer")
+    lists = [place for place, item in enumerate(items) if _is_list_from_data(tx, item)]
+    for place in lists:
+        items[place] = tx.tensors.call_function(torch.tensor, [items[place]], {})
+    if lists:
+        key = TupleValue(items) if isinstance(key, TupleValue) else items[0]
+    numbers = {place: item for place, item in enumerate(items) if _may_be_number(tx, item)}
+    slices = {place: item for place, item in enumerate(items) if _has_open_bounds(tx, item)}
+    dims = _dimensions(items, len(owner.meta.spec.sizes)) if numbers or slices else None
+    if dims is None:
+        return owner, key
+    for place, item in slices.items():
+        owner = _cut(tx, owner, dims[place], item)
+        items[place] = _EVERYTHING
+    taken = {place: _number(tx, item) for place, item in numbers.items()}
+    for place in reversed(taken):
+        if taken[place] is not None:
+            found = owner.call_method(tx, "select", [Const(dims[place]), taken[place]], {})  # type: ignore[list-item]
+            assert isinstance(found, TensorValue)
+            owner = found
+    rest = [item for place, item in enumerate(items) if taken.get(place) is None]
+    return owner, TupleValue(rest) if rest else None
+
+
+def with_tensors(tx: Context, value: Value) -> Value:
+    """An index, or what is stored there, with tensors in place of numpy's arrays: torch takes arrays nowhere else."""
+    if isinstance(value, ArrayValue):
+        return value.as_tensor(tx)
+    if isinstance(value, TupleValue) and any(isinstance(tx.force(item), ArrayValue) for item in value.items):
+        return TupleValue([with_tensors(tx, tx.force(item)) for item in value.items], value.cls)
+    return value
+
+
+def _is_refused(tx: Context, item: Value) -> bool:
+    """Whether an index is a number or array of numpy that is no integer, or a list with one, which torch refuses or
+    rounds by its class; or a text, of which it warns before."""
+    if isinstance(item, ListValue):
+        return any(_is_refused(tx, tx.force(part)) for part in item.items)
+    if isinstance(item, ArrayValue):
+        return (
+            item.as_tensor(tx).meta.spec.dtype.is_floating_point
+            or item.as_tensor(tx).meta.spec.dtype.is_complex
+        )
+    known = item.value if isinstance(item, Const) and not isinstance(item, RuntimeFloat) else None
+    return type(known) is str or (isinstance(known, numpy_types.SCALARS) and known.dtype.kind in "fc")  # type: ignore[attr-defined]
+
+
+def _is_list_from_data(tx: Context, item: Value) -> bool:
+    """Whether an index is a list of integers, some of which only data tell: torch makes a tensor of it."""
+    if not isinstance(item, ListValue):
+        return False
+    parts = [tx.force(part) for part in item.items]
+    known = all(
+        isinstance(part, SymValue) or (isinstance(part, Const) and type(part.value) is int) for part in parts
+    )
+    return known and any(isinstance(part, SymValue) and tx.env.is_from_data(part.expr) for part in parts)
+
+
+def _has_open_bounds(tx: Context, item: Value) -> bool:
+    """Whether a slice begins or ends where only data tell."""
+    if not isinstance(item, SliceValue):
+        return False
+    start, stop, step = map(tx.force, item.bounds)
+    known = isinstance(step, Const) and (step.value is None or type(step.value) is int)
+    return known and (_may_be_number(tx, start) or _may_be_number(tx, stop))
+
+
+def _cut(tx: Context, owner: TensorValue, dim: int, item: Value) -> TensorValue:
+    assert isinstance(item, SliceValue)
+    bounds = [tx.force(bound) for bound in item.bounds]
+    start, stop = (_number(tx, bound) or bound for bound in bounds[:2])
+    step = bounds[2] if bounds[2].as_constant() is not None else Const(1)
+    found = tx.tensors.call_function(torch.ops.aten.slice.Tensor, [owner, Const(dim), start, stop, step], {})
+    assert isinstance(found, TensorValue)
+    return found
+
+
+def _may_be_number(tx: Context, item: Value) -> bool:
+    """Whether an index is one integer from data."""
+    if isinstance(item, SymValue):
+        return tx.env.is_from_data(item.expr)
+    if not isinstance(item, TensorValue) or item.meta.spec.sizes or item.meta.spec.dtype is torch.uint8:
+        return False
+    content = item.content
+    if content is not None:
+        return isinstance(content, SymValue) and tx.env.is_from_data(content.expr)
+    return data_numbers.is_one_integer(item)
+
+
+def _number(tx: Context, item: Value) -> Value | None:
+    if isinstance(item, TensorValue):
+        return item.content if isinstance(item.content, SymValue) else data_numbers.take_out(tx, item)
+    return item
+
+
+def _dimensions(items: list[Value], rank: int) -> list[int] | None:
+    """The dimension of the tensor at which each index stands; None where an index is none of the usual ones."""
+    widths: list[Any] = [_width(item) for item in items]
+    if None in widths:
+        return None
+    known = sum(width for width in widths if width is not ...)
+    if known > rank or widths.count(...) > 1:
+        return None
+    dims, dim = [], 0
+    for width in widths:
+        dims.append(dim)
+        dim += rank - known if width is ... else width
+    return dims
+
+
+def _width(item: Value) -> Any:
+    """How many dimensions an index takes; ``...`` for what takes the rest, None where that is not known."""
+    if isinstance(item, Const):
+        value = item.value
+        if value is ...:
+            return ...
+        if value is None or isinstance(value, bool):
+            return 0
+        return 1 if isinstance(value, (int, slice)) else None
+    if isinstance(item, TensorValue):
+        is_mask = item.meta.spec.dtype in (torch.bool, torch.uint8)
+        return len(item.meta.spec.sizes) if is_mask else 1
+    if isinstance(item, ListValue):  # a nested one may be a mask of several dimensions
+        return None if any(isinstance(part, (ListValue, TupleValue, Lazy)) for part in item.items) else 1
+    return 1 if isinstance(item, (SymValue, SliceValue)) else None

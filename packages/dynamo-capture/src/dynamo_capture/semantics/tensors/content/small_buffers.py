@@ -1,0 +1,97 @@
+"""Small tensors of integers whose content the trace knows: those that belong to an object's state (strides, kernel
+sizes, flags kept as buffers), and arguments whose numbers a program has decided on.
+
+Their content is like that of tensors made of constants. Where it decides about something, the trace relies on it, and a
+guard compares it.
+
+An argument's numbers are symbols at first. Where one of them ends the graph, the frame is captured again, with the
+content of the argument; several contents have a version each, then the graph ends there.
+
+    for t, h, w in grid.tolist():         ->  ``grid`` holds [[1, 4, 6]], else another version
+        rows = x[: t * h * w].view(t, h // 2, 2, w)
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.values import TensorValue
+from fx_interface.signature import InputKind
+from fx_interface.source import Source
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from dynamo_capture.graph.graph_builder import GraphInput, GraphOutput
+    from dynamo_capture.values.base import Context
+
+MOST_ELEMENTS = 16
+_DTYPES = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8, torch.bool)
+
+
+class State:
+    """What one trace relies on of its inputs' contents, by their sources. ``asked``: nodes of tensors whose numbers the
+    program has taken out, or has tried to."""
+
+    def __init__(self) -> None:
+        self.relied: dict[Source, Any] = {}
+        self.asked: list[Node] = []
+
+    def rely(self, tx: Context, tensor: TensorValue, sizes: bool = True) -> None:
+        """What the trace does depends on a tensor's content: on the inputs and ``sizes`` that it follows from."""
+        for one in tensor.follows_from:
+            if isinstance(one, TensorValue):
+                assert isinstance(one.initial, torch.Tensor)
+                assert one.source is not None
+                self.relied[one.source] = one.initial.tolist()
+            elif sizes:
+                tx.env.specialize(one)
+
+
+def decisive(tx: Context) -> list[Source]:
+    """The arguments from whose content all follows that the program has asked for."""
+    inputs = {item.node: item for item in tx.output.inputs}
+    found: dict[Source, None] = {}
+    for node in tx.tensors.state.asked:
+        origins = _origins(tx.output, node, inputs)
+        if origins is not None:
+            found.update(dict.fromkeys(origins))
+    return list(found)
+
+
+def _origins(output: GraphOutput, node: Node, inputs: dict[Node, GraphInput]) -> list[Source] | None:
+    """The arguments that a tensor is computed from, if all are small tensors of integers."""
+    if node.graph is not output.graph:
+        return None
+    found, pending, known = [], [node], {node}
+    while pending:
+        current = pending.pop()
+        item = inputs.get(current)
+        if item is not None and item.kind is not InputKind.SYMBOL:
+            if item.kind is not InputKind.USER or not _is_readable(item.example):
+                return None
+            found.append(item.source)
+        pending.extend(one for one in current.all_input_nodes if one not in known)
+        known.update(current.all_input_nodes)
+    return found
+
+
+def _is_readable(real: Any) -> bool:
+    return (
+        isinstance(real, torch.Tensor)
+        and real.dtype in _DTYPES
+        and real.device.type == "cpu"
+        and math.prod(real.shape) <= MOST_ELEMENTS
+        and real.untyped_storage().nbytes() == real.numel() * real.element_size()
+    )
+
+
+def read(tx: Context, tensor: TensorValue, real: torch.Tensor, source: Source) -> None:
+    """Take note of the content of an input, if it is one of those; one that differs again and again is not read."""
+    if not tensor.meta.spec.is_static or not _is_readable(real) or not tx.policy.is_settled(real, source):
+        return
+    tensor.content = tensor.initial = real.detach().clone()
+    tensor.follows_from = (tensor,)

@@ -1,0 +1,137 @@
+"""Existing tensors as inputs of the graph."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import torch
+from torch.nn.parameter import is_lazy
+
+import guards
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.graph.graph_builder import with_grad
+from dynamo_capture.semantics.tensors.attributes import redefines
+from dynamo_capture.semantics.tensors.content import small_buffers
+from dynamo_capture.semantics.tensors.torchs_members import overrides
+from dynamo_capture.sources.sources import PlainTensorSource
+from dynamo_capture.values import TensorMeta, TensorValue
+from dynamo_capture.values.tensors.wrapper import dispatches
+from fx_interface.signature import InputKind
+from fx_interface.source import ItemSource, Source
+from fx_interface.tensor_extents import torchs_own
+from fx_interface.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_NOT_IN_NAMES = re.compile(r"\W")
+
+
+class Inputs:
+    """The tensors that one trace was given."""
+
+    def __init__(self, tx: Context) -> None:
+        self._tx = tx
+        self.inputs: list[TensorValue] = []
+
+    def _of_subclass(self, real: torch.Tensor, source: Source) -> TensorValue:
+        """A tensor of a class with its own ``__torch_function__`` is passed as what it is to torch."""
+        kind = type(real)
+        is_torchs = is_of_torch(kind)  # uninitialized parameters, fake tensors and so on
+        if dispatches(kind) and not is_torchs:
+            made: TensorValue = self._tx.tensors.wrapper(real, source)
+            self.inputs.append(made)
+            return made
+        layout = torchs_own(real, "layout")
+        if is_torchs or is_lazy(real) or layout is not torch.strided:
+            raise GraphBreak(
+                "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {layout}"
+            )
+        self._tx.attributes.in_class(kind, "__torch_function__")
+        if not overrides(kind) and not redefines(kind):
+            return self._input(real, source, source, real)
+        passed = PlainTensorSource(source)
+        return self._input(real, source, passed, passed.step(real))
+
+    def input(self, real: torch.Tensor, source: Source) -> TensorValue:
+        """An existing tensor as an input of the graph."""
+        kind = type(real)
+        if kind not in (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer):
+            with torch._C.DisableTorchFunctionSubclass():
+                return self._of_subclass(real, source)
+        if real.layout is not torch.strided:
+            raise GraphBreak(
+                "CAP216", f"{source} is a tensor of the type {kind.__name__} and layout {real.layout}"
+            )
+        return self._input(real, source, source, real)
+
+    def _input(self, real: torch.Tensor, source: Source, passed: Source, plain: torch.Tensor) -> TensorValue:
+        """``passed`` leads to ``plain``, what the graph takes for ``real``."""
+        tx, kind = self._tx, type(real)
+        if torch._C._functorch.is_functorch_wrapped_tensor(real) or plain.is_quantized:
+            raise GraphBreak("CAP216", f"{source} is a wrapped or quantized tensor")
+        if plain._is_zerotensor():
+            raise GraphBreak("CAP216", f"{source} is a tensor of zeros without memory")
+        sizes, strides, dynamic = tx.policy.sizes_of(tx, real, source)
+        spec, requires_grad = TensorSpec(sizes, strides, plain.dtype, plain.device), plain.requires_grad
+        is_leaf = _is_leaf(real, source) if plain is real else torchs_own(real, "is_leaf")
+        meta = TensorMeta.of(spec, requires_grad, is_leaf, kind, plain.is_inference())
+        tx.guards.add(
+            guards.tensor_match(
+                source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
+            )
+        )
+        node = tx.output.placeholder(
+            _name_of(source), _kind_of(real, source), with_grad(spec, requires_grad), passed, plain
+        )
+        made = TensorValue(node, meta, source, real)
+        if plain is real:
+            small_buffers.read(tx, made, real, source)
+        self.inputs.append(made)
+        return made
+
+
+def _is_leaf(real: torch.Tensor, source: Source) -> bool:
+    try:
+        return real.is_leaf
+    except RuntimeError as error:  # a view that ``unbind`` gave, whose base was written to since
+        raise GraphBreak("CAP216", f"{source} is a view that autograd refuses: {error}") from None
+
+
+_MACHINERY = ("_subclasses", "distributed", "masked", "nested", "nn", "sparse", "utils")
+"""Packages of torch's whose classes of tensors are not traced into: what they do is C++'s, or other processes'."""
+
+
+def is_of_torch(kind: type) -> bool:
+    """Whether a class of tensors is of these packages; others are taken for what they show to a program."""
+    root, *inner = kind.__module__.split(".")
+    return root == "torch" and (not inner or inner[0] in _MACHINERY)
+
+
+def _name_of(source: Source) -> str:
+    """A readable placeholder name: ``self.encoder.layer[0].weight`` -> ``self_encoder_layer_0_weight``."""
+    parts: list[str] = []
+    current: Source | None = source
+    while current is not None and len(parts) < 12:
+        step = getattr(current, "name", None)
+        if step is None:
+            step = getattr(current, "key", None)
+        if isinstance(step, (str, int)) and step not in ("_modules", "_parameters", "_buffers"):
+            parts.append(str(step))
+        current = current.base
+    text = "_".join(reversed(parts)) or "x"
+    text = _NOT_IN_NAMES.sub("_", text).strip("_") or "x"
+    return text if not text[0].isdigit() else f"x_{text}"
+
+
+def _kind_of(real: torch.Tensor, source: Source) -> InputKind:
+    if isinstance(real, torch.nn.Parameter):
+        return InputKind.PARAMETER
+    if (
+        isinstance(source, ItemSource)
+        and isinstance(source.parent, ItemSource)
+        and source.parent.key == "_buffers"
+    ):
+        return InputKind.BUFFER
+    return InputKind.USER

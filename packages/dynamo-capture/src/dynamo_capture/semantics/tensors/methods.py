@@ -1,0 +1,236 @@
+"""Tensor methods that need no torch: what the metadata answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.graph.graph_builder import is_differentiable, with_grad
+from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.semantics.numbers import floats
+from dynamo_capture.semantics.tensors.arguments import positions
+from dynamo_capture.semantics.tensors.content import data_numbers
+from dynamo_capture.sources.sources import AnswerSource, FollowedTensorSource, PlainTensorSource
+from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
+from fx_interface.source import Source
+from fx_interface.tensor_spec import SPEC_KEY
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+Method = Callable[["Context", TensorValue, list[Value], dict[str, Value]], "Value | None"]
+METHODS: dict[str, Method] = {}
+"""Tensor methods that need no torch: what the metadata answers."""
+
+
+def method(*names: str) -> Callable[[Method], Method]:
+    """Declare how a tensor method is traced; returning None leaves it to torch."""
+
+    def register(function: Method) -> Method:
+        for name in names:
+            if name in METHODS:
+                raise ValueError(f"the tensor method {name!r} is declared twice")
+            METHODS[name] = function
+        return function
+
+    return register
+
+
+@method("size")
+def _size(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    sizes = owner.meta.spec.sizes
+    if not args and not kwargs:
+        return TupleValue([size_value(n) for n in sizes], torch.Size)
+    dim = args[0] if args else kwargs.get("dim")
+    if isinstance(dim, Const) and type(dim.value) is int and -len(sizes) <= dim.value < len(sizes):
+        return size_value(sizes[dim.value])
+    return None
+
+
+@method("dim", "ndimension")
+def _dim(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return Const(len(owner.meta.spec.sizes))
+
+
+@method("is_inference")
+def _is_inference(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    return Const(owner.meta.is_inference)
+
+
+for _name in ("_is_view", "is_shared", "is_pinned"):
+
+    def _of_memory(
+        tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value], name: str = _name
+    ) -> Value | None:
+        """Of an existing tensor: what stands for it while it is traced knows nothing of its memory."""
+        if name == "_is_view" and owner.root is not owner:
+            return TRUE
+        return None if args or kwargs else _answer(tx, owner, name)
+
+    method(_name)(_of_memory)
+
+
+@method("storage_offset")
+def _storage_offset(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    answer = _answer(tx, owner, "storage_offset")
+    if answer is None:
+        raise GraphBreak("CAP204", "the place of a tensor in memory is asked for")
+    return answer
+
+
+def _answer(tx: Context, owner: TensorValue, name: str) -> Value | None:
+    """What the method of an existing tensor gives, guarded; None for others."""
+    if owner.real is None or owner.source is None:
+        return None
+    source = AnswerSource(owner.source, name)
+    return tx.wrap(source.step(owner.real), source)
+
+
+@method("requires_grad_")
+def _requires_grad(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """Whether autograd follows an existing tensor is set before the graph runs, which must not have used it."""
+    given = args[0] if args else kwargs.get("requires_grad", TRUE)
+    if owner.real is None or owner.source is None or not isinstance(given, Const):
+        return None
+    meta, wanted = owner.meta, bool(given.value)
+    if meta.requires_grad is wanted:
+        return owner
+    declared = next((item for item in tx.output.inputs if item.node is owner.node), None)
+    if declared is None or owner.node.users or not meta.is_leaf or not is_differentiable(meta.spec.dtype):
+        raise GraphBreak("CAP208", "`requires_grad` of a tensor changes after the graph has used it")
+    declared.source = _followed(declared.source, wanted)
+    declared.spec = owner.node.meta[SPEC_KEY] = with_grad(meta.spec, wanted)
+    declared.example = declared.example.detach().requires_grad_(wanted)
+    tx.tensors.becomes(owner, TensorMeta.of(meta.spec, wanted, True, meta.cls, meta.is_inference))
+    tx.effects.deferred(replacement_calls.follow, [owner, Const(wanted)], {})
+    return owner
+
+
+def _followed(source: Source, wanted: bool) -> Source:
+    """It is the tensor itself that is followed, not the plain view of it that the graph takes."""
+    if isinstance(source, PlainTensorSource):
+        return PlainTensorSource(FollowedTensorSource(source.parent, wanted))
+    return FollowedTensorSource(source, wanted)
+
+
+@method("detach_")
+def _detach_in_place(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """Torch refuses it for views, which it does not know in a graph."""
+    if owner.root is not owner or (owner.real is not None and owner.real._is_view()):
+        raise GraphBreak("CAP208", "a view is to be detached in place")
+    return None
+
+
+@method("fill_diagonal_")
+def _fill_diagonal(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    """Of a matrix: torch names the diagonal by strides, as integers, which symbolic sizes are not."""
+    if len(args) != 1 or kwargs or len(owner.meta.spec.sizes) != 2:
+        return None
+    tx.tensors.call_method(owner, "diagonal", [], {}).call_method(tx, "fill_", args, {})
+    return owner
+
+
+@method("as_subclass")
+def _as_subclass(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    return tx.tensors.as_class(owner, tx.constant(args[0])) if len(args) == 1 else None
+
+
+@method("__len__")
+def _len(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return Const(owner.length(tx))
+
+
+@method("__iter__")
+def _iter(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return owner.iterate(tx)
+
+
+@method("item", "__float__")
+def _item(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    number: Value | None = None if args or kwargs else floats.of_tensor(tx, owner)
+    if number is None and not (args or kwargs):
+        number = data_numbers.take_out(tx, owner)
+        if number is None and owner.meta.spec.dtype is torch.bool and owner.content is None:
+            number = data_numbers.truth_of(tx, owner)
+    if number is None:
+        raise GraphBreak("CAP201", "`item()` reads the tensor's content")
+    return number
+
+
+@method("tolist")
+def _tolist(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    numbers = None
+    if not (args or kwargs):
+        numbers = data_numbers.list_of(tx, owner) or data_numbers.take_out(tx, owner)
+    if numbers is None:
+        tx.tensors.state.asked.append(owner.node)
+        raise GraphBreak("CAP201", "`tolist()` reads the tensor's content")
+    return numbers
+
+
+@method("__int__", "__index__")
+def _int(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return tx.tensors.number(owner, "the content of a tensor decides what Python does")
+
+
+@method("__bool__", "__contains__", "is_nonzero")
+def _content(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    raise GraphBreak("CAP201", "the content of a tensor decides what Python does")
+
+
+@method("equal")
+def _equal(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return data_numbers.are_equal(tx, owner, args[0]) if len(args) == 1 and not kwargs else None
+
+
+@method("allclose")
+def _allclose(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return data_numbers.are_close(tx, [owner, *args], kwargs)
+
+
+@method("narrow")
+def _narrow(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return positions.narrow(tx, [owner, *args], kwargs)
+
+
+@method("tensor_split")
+def _tensor_split(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    return positions.tensor_split(tx, [owner, *args], kwargs)
+
+
+@method("cov")
+def _cov(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return tx.calls.from_python(torch.cov).call(tx, [owner, *args], kwargs)
+
+
+@method("corrcoef")
+def _corrcoef(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return tx.calls.from_python(torch.corrcoef).call(tx, [owner, *args], kwargs)
+
+
+@method("__setitem__")
+def _setitem(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    owner.set_item(tx, args[0], args[1])
+    return NONE
+
+
+@method("__getitem__")
+def _getitem(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return owner.get_item(tx, args[0])

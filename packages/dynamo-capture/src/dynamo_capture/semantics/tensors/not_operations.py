@@ -1,0 +1,71 @@
+"""Methods of tensors that are no operations: what they ask or change is not in any graph, so that they end it.
+
+Whatever is not listed here is recorded as an operation, which a graph may run later, twice or not at all. A method that
+keeps or calls a Python callable, asks for an address, or changes what autograd does with the object must be listed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from types import BuiltinFunctionType, FunctionType, MethodType
+from typing import Final
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.values import Value
+
+_ENGINE: Final = ("CAP203", "`backward()` runs the autograd engine")
+_CONTENT: Final = ("CAP201", "a conversion to numpy reads the tensor's content")
+_ADDRESS: Final = ("CAP204", "the address of a tensor is asked for")
+_LAYOUT: Final = ("CAP204", "the layout of a tensor's memory is asked for")
+_STORAGE: Final = ("CAP204", "the storage of a tensor is asked for")
+_HOOK: Final = ("CAP205", "a hook is registered on a tensor")
+_CALLBACK: Final = ("CAP201", "a Python function is called with each element of a tensor")
+_OBJECT: Final = ("CAP208", "a tensor is changed as an object")
+
+_ENDING: Final = {
+    "backward": _ENGINE,
+    "reinforce": _ENGINE,
+    "__array__": _CONTENT,
+    "data_ptr": _ADDRESS,
+    "const_data_ptr": _ADDRESS,
+    "is_conj": _LAYOUT,
+    "is_neg": _LAYOUT,
+    "storage": _STORAGE,
+    "storage_type": _STORAGE,
+    "_typed_storage": _STORAGE,
+    "untyped_storage": _STORAGE,
+    "register_hook": _HOOK,
+    "register_post_accumulate_grad_hook": _HOOK,
+    "_register_hook_dict": _HOOK,
+    "apply_": _CALLBACK,
+    "map_": _CALLBACK,
+    "map2_": _CALLBACK,
+    "retain_grad": ("CAP208", "the gradient of an intermediate tensor is to be kept"),
+    "module_load": _OBJECT,
+    "record_stream": _OBJECT,
+    "share_memory_": _OBJECT,
+    "_cdata": _ADDRESS,
+    "_python_dispatch": _OBJECT,
+    "_clear_non_serializable_cached_data": _OBJECT,
+    "_fix_weakref": _OBJECT,
+    "_use_count": _OBJECT,
+}
+"""The code and the words of the break at each method or attribute."""
+
+_CALLABLES: Final = (FunctionType, BuiltinFunctionType, MethodType)
+
+
+def check_is_known(name: str) -> None:
+    """A graph break where ``tensor.name`` is a fact about the object in memory."""
+    if name in ("_cdata", "_python_dispatch"):
+        raise GraphBreak(*_ENDING[name])
+
+
+def check_is_operation(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> None:
+    """A graph break where ``tensor.name(*args, **kwargs)`` is no operation on tensors."""
+    ending = _ENDING.get(name)
+    if ending is not None:
+        raise GraphBreak(*ending)
+    for value in (*args, *kwargs.values()):
+        if value.python_type() in _CALLABLES:
+            raise GraphBreak("CAP207", f"the tensor method {name} gets a Python function")

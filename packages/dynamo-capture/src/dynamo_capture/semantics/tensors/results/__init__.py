@@ -1,0 +1,1 @@
+"""Results of operations on tensors."""

@@ -1,0 +1,1 @@
+"""What all captures under one ``optimize`` share: options, marks, sizes that vary, reports."""

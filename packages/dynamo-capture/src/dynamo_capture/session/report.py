@@ -1,0 +1,105 @@
+"""What captures have met: replacements, frames left to Python, and why code was compiled again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import TYPE_CHECKING, Any
+
+from fx_interface.errors import UserLocation
+
+if TYPE_CHECKING:
+    from torch.fx import GraphModule
+
+    import guards
+    from dynamo_capture.foundation.graph_breaks import BreakReport
+
+
+@dataclass(frozen=True, slots=True)
+class Replacement:
+    """Code to run in a frame's place while its guards hold. ``graph`` None: nothing to compile. ``stopped``: the
+    graph break at which it hands over."""
+
+    code: CodeType
+    guards: tuple[Any, ...]
+    evaluator: Any
+    graph: GraphModule | None
+    stopped: BreakReport | None
+
+
+@dataclass(slots=True)
+class Recompilation:
+    """A guard because of which code was compiled again: on what expression, relied on at which line of the user's,
+    how often it failed, and how it last did. ``old`` is what was expected, ``new`` what was found, if it says so."""
+
+    function: str
+    defined: UserLocation
+    expression: str
+    reason: str
+    where: UserLocation | None
+    count: int = 0
+
+    @property
+    def old(self) -> str | None:
+        """What the guard expected."""
+        head, found, _ = self.reason.partition(", got ")
+        return head.removeprefix("expected ") if found else None
+
+    @property
+    def new(self) -> str | None:
+        """What it found."""
+        _, found, tail = self.reason.partition(", got ")
+        return tail if found else None
+
+    def __str__(self) -> str:
+        times = "once" if self.count == 1 else f"{self.count} times"
+        place = f"\n  relied on at {self.where}" if self.where is not None else ""
+        return f"{self.function} was compiled again {times}: {self.expression}: {self.reason}{place}"
+
+
+@dataclass(frozen=True, slots=True)
+class RecompileReport:
+    """What ``explain_recompiles`` gives; prints one paragraph for each guard, the most frequent first."""
+
+    entries: tuple[Recompilation, ...]
+    exhausted: tuple[str, ...]
+
+    def __str__(self) -> str:
+        if not self.entries and not self.exhausted:
+            return "nothing was compiled again"
+        return "\n".join([*map(str, self.entries), *self.exhausted])
+
+
+@dataclass(slots=True)
+class Report:
+    """What the functions of one ``optimize`` have met: replacements by code, frames left to Python with the reason,
+    guards that failed, and functions whose number of compilations is used up."""
+
+    replacements: list[tuple[CodeType, Replacement]] = field(default_factory=list)
+    eager: list[tuple[CodeType, str]] = field(default_factory=list)
+    recompilations: dict[Any, Recompilation] = field(default_factory=dict)
+    exhausted: list[tuple[CodeType, str]] = field(default_factory=list)
+
+    def recompiled(self, code: CodeType, failures: Iterable[guards.Failure]) -> list[Recompilation]:
+        """Count what failed when ``code`` was compiled again; each guard once."""
+        met: dict[Any, Recompilation] = {}
+        for failure in failures:
+            key = (id(code), failure.expression, type(failure.guard), failure.where)
+            known = self.recompilations.get(key)
+            if known is None:
+                defined = UserLocation(code.co_filename, code.co_firstlineno, code.co_qualname)
+                known = Recompilation(
+                    code.co_qualname, defined, failure.expression, failure.reason, failure.where
+                )
+                self.recompilations[key] = known
+            if key not in met:
+                met[key] = known
+                known.count += 1
+                known.reason = failure.reason
+        return list(met.values())
+
+    def explain_recompiles(self) -> RecompileReport:
+        """Which guards failed, how and how often."""
+        entries = sorted(self.recompilations.values(), key=lambda entry: -entry.count)
+        return RecompileReport(tuple(entries), tuple(text for _, text in self.exhausted))

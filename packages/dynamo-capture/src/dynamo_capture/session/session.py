@@ -1,0 +1,70 @@
+"""What all captures under one ``optimize`` share."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from types import CodeType
+from typing import Any
+
+from dynamo_capture.bytecode.resume.code import ResumeCodes
+from dynamo_capture.foundation.refusals import Refusals
+from dynamo_capture.hook.frame_hook import RegionFunction
+from dynamo_capture.session.report import Report
+from dynamo_capture.session.specialization import SizeHistory
+from fx_interface.operators import OperatorLibrary
+
+
+@dataclass(slots=True)
+class Session:
+    """What all captures under one ``optimize`` share. What belongs to a code object is kept by identity: equal code
+    may be another function's. ``without_data``: code whose graphs end where a size or number comes from data;
+    ``varying``: what of a code's variables was a symbol where a graph ended; ``leaves_apart``: where the program asks
+    for gradients of a tensor that it made."""
+
+    backend: Callable[..., Any]
+    library: OperatorLibrary
+    fullgraph: bool = False
+    dynamic: bool | None = None
+    memo: dict[Any, Any] = field(default_factory=dict)
+    report: Report = field(default_factory=Report)
+    resumes: ResumeCodes = field(default_factory=ResumeCodes)
+    histories: dict[int, SizeHistory] = field(default_factory=dict)
+    varying: dict[int, tuple[CodeType, dict[str, tuple[int | None, ...] | None]]] = field(
+        default_factory=dict
+    )
+    failures: dict[int, int] = field(default_factory=dict)
+    targets: dict[int, CodeType] = field(default_factory=dict)
+    without_data: dict[int, CodeType] = field(default_factory=dict)
+    leaves_apart: dict[int, CodeType] = field(default_factory=dict)
+    waits: bool = True
+    locks: dict[int, threading.RLock] = field(default_factory=dict)
+    refusals: Refusals = field(default_factory=Refusals)
+
+    def takes_in(self, function: RegionFunction) -> bool:
+        """Whether an optimized function would be captured as here: same backend, operators and options."""
+        other = getattr(function, "__fxstack_capture__", None)
+        return isinstance(other, Session) and (
+            other is self
+            or (
+                other.library is self.library
+                and _options(other) == _options(self)
+                and other.waits == self.waits
+            )
+        )
+
+    def reset(self) -> None:
+        """Forget reports, resume functions and which sizes vary."""
+        self.resumes.clear()
+        self.report = Report()
+        self.histories.clear()
+        self.varying.clear()
+        self.failures.clear()
+        self.refusals.clear()
+        self.without_data.clear()
+        self.leaves_apart.clear()
+
+
+def _options(session: Session) -> tuple[Any, bool, bool | None]:
+    return session.backend, session.fullgraph, session.dynamic

@@ -1,0 +1,350 @@
+"""Which sizes and integers are symbolic: by ``dynamic=``, by marks, and by what differed between calls."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from types import CodeType, FunctionType
+from typing import TYPE_CHECKING, Any, Protocol
+
+import torch
+
+from dynamo_capture.foundation.part_options import part_option
+from dynamo_capture.runtime.replacement_calls import instance_dict
+from dynamo_capture.sources.sources import DrawnFromSource, UpcomingSource
+from fx_interface.errors import UserLocation
+from fx_interface.source import ItemSource, SizeSource, Source, StrideSource
+from fx_interface.symbols import Expr, IntLike
+
+if TYPE_CHECKING:
+    from dynamo_capture.graph.graph_builder import GraphOutput
+    from fx_interface.symbols import ShapeEnv
+
+_MOST_VERSIONS = 8
+"""So many values of a number that an operation must know get a version each; then the operation runs in Python."""
+_MANY = 4
+"""So many different values of an integer show that it may be anything, 0, 1 and negative ones included."""
+
+
+_MOST_ROUNDS = 1000
+"""So many rounds of a loop that was resumed are one graph at most."""
+
+_SETTLED = 2
+"""So many different contents of a tensor are worth a version of the code each: those of a flag."""
+
+
+class Sizing(Protocol):
+    """What a trace keeps of its symbols."""
+
+    env: ShapeEnv
+    output: GraphOutput
+    size_bindings: list[tuple[Any, Source]]
+    packed_strides: list[tuple[Expr, Source]]
+
+
+@dataclass(slots=True)
+class SizeHistory:
+    """What one code's inputs looked like before, by the source's text. Mutable; lives as long as the code's cache."""
+
+    sizes: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    strides: dict[str, tuple[int | None, ...]] = field(default_factory=dict)
+    integers: dict[str, set[int]] = field(default_factory=dict)
+    open_integers: set[str] = field(default_factory=set)
+    floats: dict[str, float | None] = field(default_factory=dict)
+    rounds: dict[str, set[int]] = field(default_factory=dict)
+    known: dict[str, set[str]] = field(default_factory=dict)
+    contents: dict[str, set[str]] = field(default_factory=dict)
+    decisive: dict[str, UserLocation | None] = field(default_factory=dict)
+    useless: set[str] = field(default_factory=set)
+    modes_apart: str | None = None
+    exhausted: set[UserLocation] = field(default_factory=set)
+    functions: dict[str, tuple[weakref.ref[FunctionType], CodeType] | None] = field(default_factory=dict)
+
+    def record_sizes(self, key: str, sizes: tuple[int, ...]) -> tuple[int | None, ...]:
+        """Remember these sizes; None stands for a size that has differed."""
+        return _merge(self.sizes, key, sizes)
+
+    def record_strides(self, key: str, strides: tuple[int, ...]) -> tuple[int | None, ...]:
+        """Remember these strides; None stands for one that has differed."""
+        return _merge(self.strides, key, strides)
+
+    def record_integer(self, key: str, value: int) -> int:
+        """Remember this integer; how many different ones there have been, as far as it matters."""
+        known = self.integers.setdefault(key, set())
+        if len(known) < _MANY:
+            known.add(value)
+        return len(known)
+
+    def least_integer(self, key: str) -> int:
+        """The least of the integers that were remembered."""
+        return min(self.integers[key])
+
+    def record_float(self, key: str, value: float) -> bool:
+        """Remember this float; True if it has differed."""
+        known = self.floats.setdefault(key, value)
+        if known is not None and known.hex() != value.hex():
+            self.floats[key] = None
+        return self.floats[key] is None
+
+    def record_rounds(self, key: str, taken: int) -> None:
+        """Remember how many items of an iterator were read ahead."""
+        self.rounds.setdefault(key, set()).add(taken)
+
+    def record_known(self, key: str, value: float) -> int:
+        """Remember that code is compiled for this value; for how many it has been."""
+        values = self.known.setdefault(key, set())
+        values.add(repr(value))
+        return len(values)
+
+    def record_function(self, key: str, function: FunctionType) -> bool:
+        """Remember this function; True if there have been others with the same code."""
+        known = self.functions.setdefault(key, (weakref.ref(function), function.__code__))
+        if known is not None and known[0]() is not function and known[1] is function.__code__:
+            self.functions[key] = None
+        return self.functions[key] is None
+
+
+def _merge(
+    table: dict[str, tuple[int | None, ...]], key: str, found: tuple[int, ...]
+) -> tuple[int | None, ...]:
+    known = table.get(key)
+    if known is None or len(known) != len(found):
+        merged: tuple[int | None, ...] = found
+    else:
+        merged = tuple(a if a == b else None for a, b in zip(known, found, strict=True))
+    table[key] = merged
+    return merged
+
+
+class Policy:
+    """The choice for one capture. ``dynamic``: True every size, False none, None those that differed. ``fullgraph``: no
+    graph break is made where another version will do. ``follows_data``: sizes and numbers from data are symbols, and
+    break no graph."""
+
+    def __init__(
+        self,
+        dynamic: bool | None,
+        history: SizeHistory,
+        fullgraph: bool = False,
+        follows_data: bool = True,
+        leaves_apart: bool = False,
+    ) -> None:
+        self.follows_data = follows_data
+        self._chosen = dynamic
+        self.leaves_apart = leaves_apart
+        self._fullgraph = fullgraph
+        self._history = history
+        self._by_value: dict[int, Expr] = {}
+        self._integers: dict[Source, Expr] = {}
+
+    @property
+    def is_fullgraph(self) -> bool:
+        """Whether the graph must not break."""
+        return self._fullgraph
+
+    @property
+    def modes_apart(self) -> str | None:
+        """Why a block of a TorchFunctionMode is left to Python, if it is."""
+        return self._history.modes_apart
+
+    def leave_modes(self, why: str) -> None:
+        """Blocks of a TorchFunctionMode are left to Python from now on."""
+        self._history.modes_apart = why
+
+    @property
+    def _dynamic(self) -> bool | None:
+        """``dynamic`` for what is read now."""
+        return part_option("dynamic", self._chosen)  # type: ignore[no-any-return]
+
+    def symbolic_integer(self, tx: Sizing, real: int, source: Source) -> Expr | None:
+        """A symbol for an integer read from ``source``, or None: a constant. There is one for each place, however often
+        that is read."""
+        if self._dynamic is False:
+            return None
+        known = self._integers.get(source)
+        if known is not None:
+            return known
+        different = self._history.record_integer(source.expression, real)
+        if _is_drawn(source) or source.expression in self._history.open_integers:
+            different = _MANY
+        if different < 2 and not (self._dynamic and real not in (0, 1) and _is_argument(source)):
+            return None
+        is_size = different < _MANY and min(self._history.least_integer(source.expression), real) >= 2
+        expr = tx.env.create_symbol(real, source, low=2 if is_size else None)
+        tx.output.symbol(expr, source, real)
+        self._integers[source] = expr
+        return expr
+
+    def is_open_float(self, real: float, source: Source) -> bool:
+        """Whether a float is read when the code runs: one that has differed."""
+        if self._dynamic is False:
+            return False
+        differs = self._history.record_float(source.expression, real)
+        return differs or (self._dynamic is True and _is_argument(source))
+
+    def has_too_many_values(self, key: str, value: float) -> bool:
+        """Whether a number that has to be known had better end the graph: code has been compiled for several."""
+        return self._history.record_known(key, value) > _MOST_VERSIONS and not self._fullgraph
+
+    def note_fixed(self, where: UserLocation | None, size: str, value: int) -> None:
+        """The backend has made code for one value of a size, because of an operation in a line."""
+        if self._history.record_known(f"{where}: {size}", value) >= _MOST_VERSIONS and where is not None:
+            self._history.exhausted.add(where)
+
+    def is_exhausted(self, where: UserLocation | None) -> bool:
+        """Whether the backend has made code for many values of one size, because of an operation in a line."""
+        return bool(self._history.exhausted) and where in self._history.exhausted and not self._fullgraph
+
+    def varies(self, real: Any, source: Source) -> bool:
+        """Whether a number of numpy has had several values: it is not worth a version for each."""
+        return self._history.record_integer(source.expression, real) >= _MANY
+
+    def is_decisive(self, source: Source | None) -> bool:
+        """Whether code is made for what is in this argument."""
+        return source is not None and source.expression in self._history.decisive
+
+    def is_settled(self, real: torch.Tensor, source: Source) -> bool:
+        """Whether a tensor is part of an object's state, or an argument that decides about the graph, and has held few
+        different things so far."""
+        is_decisive = self.is_decisive(source)
+        if _is_argument(source) and not is_decisive:
+            return False
+        most = _MANY if is_decisive else _SETTLED
+        known = self._history.contents.setdefault(source.expression, set())
+        if len(known) <= most:
+            known.add(repr(real.tolist()))
+        return len(known) <= most or (is_decisive and self._fullgraph)
+
+    def decide_by(
+        self, found: Collection[Source], relied: Collection[Source], where: UserLocation | None
+    ) -> bool:
+        """Whether the frame, whose graph ends at ``where``, is to be captured again: because it is to know what is in
+        the arguments ``found``, or had better not, as what is in those ``relied`` on has been of no use."""
+        history = self._history
+        known = {*history.decisive, *history.useless}
+        fresh = [source.expression for source in found if _is_argument(source)]
+        fresh = [expression for expression in fresh if expression not in known]
+        history.decisive.update(dict.fromkeys(fresh, where))
+        if fresh:
+            return True
+        vain = [
+            source.expression
+            for source in relied
+            if source.expression in history.decisive and history.decisive[source.expression] == where
+        ]
+        for expression in vain:
+            del history.decisive[expression]
+        history.useless.update(vain)
+        return bool(vain)
+
+    def any_with_this_code(self, real: FunctionType, source: Source) -> bool:
+        """Whether any function with the same code will do: one that is made anew for each call."""
+        local = (
+            real.__closure__ is not None or "<lambda>" in real.__qualname__ or "<locals>" in real.__qualname__
+        )
+        return local and not vars(real) and self._history.record_function(source.expression, real)
+
+    def most_rounds(self, source: Source) -> int:
+        """How many items of an iterator one graph may read ahead: a single one where the number was never the same."""
+        known = self._history.rounds.get(source.expression, ())
+        return 1 if sum(taken > 1 for taken in known) >= _MANY else _MOST_ROUNDS
+
+    def record_rounds(self, source: Source, taken: int) -> None:
+        """A graph has been made that reads so many items of an iterator ahead."""
+        self._history.record_rounds(source.expression, taken)
+
+    def sizes_of(
+        self, tx: Sizing, real: torch.Tensor, source: Source
+    ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
+        """Sizes and strides of an input, and which dimensions' sizes and strides are left open in its guard."""
+        shape, stride = tuple(torch.Tensor.size(real)), tuple(torch.Tensor.stride(real))
+        if isinstance(real, torch.nn.Parameter) or self._dynamic is False:
+            return shape, stride, ((), ())
+        if self.is_decisive(source) and self.is_settled(real, source):
+            return shape, stride, ((), ())
+        own = instance_dict(real) or {}
+        marked = own.get("_dynamo_capture_dynamic", {})
+        static = own.get("_dynamo_capture_static", ())
+        seen = self._history.record_sizes(source.expression, shape)
+        chosen = [
+            d for d, n in enumerate(shape)
+            if n >= 2 and d not in static
+            and (d in marked or (seen[d] is None if self._dynamic is None else _is_argument(source)))
+        ]  # fmt: skip
+        known_strides = self._history.record_strides(source.expression, stride)
+        moved = [d for d, n in enumerate(stride) if n >= 2 and known_strides[d] is None]
+        if not chosen and not moved:
+            return shape, stride, ((), ())
+        sizes: list[IntLike] = list(shape)
+        for dim in chosen:
+            sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), *marked.get(dim, (None, None)))
+        strides, open_strides = self._strides(tx, source, sizes, shape, stride, moved)
+        return tuple(sizes), strides, (chosen, open_strides)
+
+    def _symbol(self, tx: Sizing, size: int, source: Source, low: int | None, high: int | None) -> Expr:
+        """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so. ``low`` and
+        ``high`` are bounds that the user states; a size outside of them has a symbol without."""
+        if (low is not None and size < low) or (high is not None and size > high):
+            low = high = None
+        expr = self._by_value.get(size) if low is None and high is None else None
+        if expr is None:
+            expr = tx.env.create_symbol(size, source, low=max(2, low or 2), high=high)
+            self._by_value.setdefault(size, expr)
+            tx.output.symbol(expr, source, size)
+        else:
+            tx.size_bindings.append((expr, source))
+        return expr
+
+    def _strides(
+        self,
+        tx: Sizing,
+        source: Source,
+        sizes: Sequence[IntLike],
+        shape: tuple[int, ...],
+        stride: tuple[int, ...],
+        moved: Collection[int],
+    ) -> tuple[tuple[IntLike, ...], list[int]]:
+        """Strides, and which are left open: a stride that packs the dimensions within it follows their sizes; another
+        is a symbol if it has differed, else a constant."""
+        strides: list[IntLike] = list(stride)
+        packed: IntLike = 1
+        concrete = 1
+        left_open = []
+        for dim in sorted(range(len(shape)), key=lambda d: (stride[d], shape[d] != 1, -d)):
+            if stride[dim] == concrete:
+                strides[dim] = packed
+                if isinstance(packed, Expr):
+                    tx.packed_strides.append((packed, StrideSource(source, dim)))
+            elif dim in moved:
+                strides[dim] = self._symbol(tx, stride[dim], StrideSource(source, dim), None, None)
+            if isinstance(strides[dim], Expr):
+                left_open.append(dim)
+            if shape[dim] != 1 and stride[dim] != 0:
+                packed = strides[dim] * sizes[dim]
+                concrete = stride[dim] * shape[dim]
+        return tuple(strides), left_open
+
+
+def _is_drawn(source: Source) -> bool:
+    """Whether a number is what an iterator gives next, or counts: in each round of a resumed loop it is another."""
+    current: Source | None = source
+    while isinstance(current, ItemSource):
+        current = current.base
+    return isinstance(current, (UpcomingSource, DrawnFromSource))
+
+
+def _is_argument(source: Source) -> bool:
+    """Whether a source leads to data of a call rather than to the state of an object."""
+    from fx_interface.source import AttrSource, DictKeySource, InstanceDictSource, ItemSource, LocalSource
+
+    current: Source | None = source
+    while current is not None:
+        if isinstance(current, LocalSource):
+            return True
+        if not isinstance(current, (AttrSource, ItemSource, DictKeySource, InstanceDictSource)):
+            return False
+        if isinstance(current, InstanceDictSource):
+            return False
+        current = current.base
+    return False

@@ -1,0 +1,1 @@
+"""What the program did to objects that existed before it ran."""

@@ -1,0 +1,124 @@
+"""What the traced program did to objects that existed before: replayed, in order, after the graph has run."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.containers.mapping import DictValue
+from dynamo_capture.values.containers.sequences import ListValue
+from dynamo_capture.values.containers.sets import SetValue
+from dynamo_capture.values.functions import CellValue
+from dynamo_capture.values.objects.instances import ObjectValue
+from dynamo_capture.values.tensors.tensor import TensorValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.side_effects.attribute_dicts import AttributeDicts
+
+
+class Effects:
+    """An ordered log. Of several changes to one place, the first gives the position and the last the content.
+
+    ``is_namespace``: whether a dict holds globals that the trace knows by their names. ``attribute_dicts``: ends the
+    graph where an object and its dictionary are both known.
+    ``touched`` lists every object that is changed, while ``watching``: also those that the trace made, and None for a
+    deferred call.
+    """
+
+    def __init__(
+        self,
+        is_namespace: Callable[[Any], bool] = lambda real: False,
+        attribute_dicts: AttributeDicts | None = None,
+    ) -> None:
+        self._is_namespace = is_namespace
+        self._attribute_dicts = attribute_dicts
+        self.log: dict[Any, tuple[Any, ...]] = {}
+        self.watching = False
+        self.touched: list[Any] = []
+        self._count = 0
+        self._is_drawn_by_another = False
+
+    def __bool__(self) -> bool:
+        return bool(self.log)
+
+    def changed(self) -> list[Value]:
+        """The existing objects that were changed."""
+        return [entry[1] for entry in self.log.values() if entry[0] in ("content", "attr")]
+
+    def advances(self, iterator: Value) -> None:
+        """An iterator gives an item; iterators of before the trace tell the log themselves."""
+        if self.watching:
+            self.touched.append(iterator)
+
+    def draws_from(self, iterator: Any) -> None:
+        """An iterator of before the trace is called: for an item, or to find that it has none."""
+        if self.watching:
+            self.touched.append(iterator)
+        if not self._is_drawn_by_another:
+            iterator.calls += 1
+            self.log.setdefault(("iterator", id(iterator)), ("iterator", iterator))
+
+    @contextlib.contextmanager
+    def drawn_by_another(self) -> Iterator[None]:
+        """What is drawn from inside, the object that draws will draw itself when it is called."""
+        before, self._is_drawn_by_another = self._is_drawn_by_another, True
+        try:
+            yield
+        finally:
+            self._is_drawn_by_another = before
+
+    def has_changed(self, value: Value) -> bool:
+        """Whether a container of before the trace was changed."""
+        return ("content", id(value)) in self.log
+
+    def mutates(self, value: ListValue | DictValue | SetValue) -> None:
+        """A container's content changes; what the trace itself made needs no replay."""
+        if self.watching:
+            self.touched.append(value)
+        if value.real is not None:
+            if isinstance(value, DictValue) and not self.has_changed(value):
+                if self._is_namespace(value.real):
+                    raise GraphBreak("CAP215", "globals are changed through their dictionary")
+                if self._attribute_dicts is not None:
+                    self._attribute_dicts.check_content(value.real)
+            self.log.setdefault(("content", id(value)), ("content", value))
+
+    def attribute(self, owner: ObjectValue, name: str) -> None:
+        """An attribute of an existing object is set or deleted."""
+        if self.watching:
+            self.touched.append(owner)
+        if owner.real is not None:
+            if self._attribute_dicts is not None:
+                self._attribute_dicts.check_attribute(owner)
+            self.log.setdefault(("attr", id(owner), name), ("attr", owner, name))
+
+    def tensor_attribute(self, owner: TensorValue, name: str) -> None:
+        """A Python attribute of a tensor is set."""
+        if self.watching:
+            self.touched.append(owner)
+        if owner.real is not None and self._attribute_dicts is not None:
+            self._attribute_dicts.check_attribute(owner)
+        self.log.setdefault(("tensor_attr", id(owner), name), ("tensor_attr", owner, name))
+
+    def cell(self, cell: CellValue) -> None:
+        """A closure cell that existed gets another content."""
+        if self.watching:
+            self.touched.append(cell)
+        if cell.real is not None:
+            self.log.setdefault(("cell", id(cell)), ("cell", cell))
+
+    def global_(self, scope: Any, name: str) -> None:
+        """A global is set or deleted."""
+        if self.watching:
+            self.touched.append(None)
+        self.log.setdefault(("global", id(scope), name), ("global", scope, name))
+
+    def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+        """A call whose result is not used and that may as well happen after the graph has run."""
+        if self.watching:
+            self.touched.append(None)
+        self._count += 1
+        self.log["call", self._count] = ("call", function, args, kwargs)

@@ -1,6 +1,0 @@
-"""Substitutes for functions of torch, beside those of ``polyfills``, which are tested without torch."""
-
-from dynamo_capture.polyfills import substitute_for
-from dynamo_capture.torch_polyfills import counting, optimizers, scans, sequences, statistics
-
-__all__ = ["counting", "optimizers", "scans", "sequences", "statistics", "substitute_for"]

@@ -1,0 +1,1 @@
+"""Lists, tuples, dicts and sets, and what stands for parts of them."""

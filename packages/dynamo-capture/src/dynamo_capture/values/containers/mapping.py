@@ -1,0 +1,356 @@
+"""Dictionaries: those that existed are read key by key until something needs all of them."""
+
+from __future__ import annotations
+
+import collections
+import types
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.known_objects import is_plain_key
+from dynamo_capture.sources.sources import item_source
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.containers.keys import is_opaque
+from dynamo_capture.values.containers.sequences import TupleValue
+from dynamo_capture.values.numbers.integers import SymValue
+from fx_interface.source import DictKeySource
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+    from fx_interface.source import Source
+
+_MISSING: Any = object()
+
+
+class DictValue(Value):
+    """A dict of class ``cls``. ``entries`` maps a hashable key to ``[key, value]``; None: as ``real`` has it, save for
+    what was ``stored`` since, whatever else there is, and after that under keys that are not known (``late``).
+    """
+
+    __slots__ = ("cls", "entries", "factory", "keys_guarded", "late", "reads", "real", "source", "stored")
+
+    def __init__(
+        self,
+        entries: dict[Any, list[Value]] | None = None,
+        cls: type = dict,
+        source: Source | None = None,
+        real: dict[Any, Any] | None = None,
+    ) -> None:
+        self.entries = {} if entries is None and real is None else entries
+        self.cls = cls
+        self.source = source
+        self.real = real
+        self.reads: dict[Any, Value] = {}
+        self.stored: dict[Any, list[Value]] = {}
+        self.late: list[list[Value]] = []
+        self.factory: Value | None = None
+        self.keys_guarded = False
+
+    def __repr__(self) -> str:
+        return f"DictValue({self.entries if self.entries is not None else self.source})"
+
+    def python_type(self) -> type:
+        return self.cls
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether the trace has made or changed the dict, or read all of it."""
+        return self.entries is not None or bool(self.stored or self.late)
+
+    def _settle(self, tx: Context) -> None:
+        """Something is asked for, so that it matters under which keys was stored."""
+        late, self.late = self.late, []
+        for key, value in late:
+            self.stored.setdefault(tx.hash_key(key), [key, value])[1] = value
+
+    def find(self, tx: Context, key: Any, *, guard: bool = True) -> Value | None:
+        """The value under a hashable key, or None. What was looked for is guarded."""
+        if self.entries is not None:
+            entry = self.entries.get(key)
+            return None if entry is None else tx.force(entry[1])
+        self._settle(tx)
+        entry = self.stored.get(key)
+        found = self.reads.get(key) if entry is None else tx.force(entry[1])
+        if found is not None:
+            return found
+        assert self.real is not None
+        assert self.source is not None
+        real = dict.get(self.real, key, _MISSING) if not is_opaque(key) else _MISSING
+        if real is _MISSING:
+            if is_opaque(key):
+                self.all_entries(tx)
+                return self.find(tx, key)
+            if guard:
+                tx.guard_absent(self.source, key)
+            return None
+        made = (
+            tx.wrap(real, item_source(self.source, key, type(self.real)))
+            if is_plain_key(key)
+            else self._by_scan(tx, key)
+        )
+        self.reads[key] = made
+        return made
+
+    def _by_scan(self, tx: Context, key: Any) -> Value:
+        return tx.force(self.all_entries(tx)[key][1])
+
+    def all_entries(self, tx: Context) -> dict[Any, list[Value]]:
+        """Every entry, with a guard on the keys of an existing dict."""
+        if self.entries is None:
+            assert self.real is not None
+            assert self.source is not None
+            self._settle(tx)
+            self.guard_keys(tx)
+            entries: dict[Any, list[Value]] = {}
+            for index, (key, real) in enumerate(dict.items(self.real)):
+                read = self.reads.get(key) if is_plain_key(key) else None
+                if is_plain_key(key):
+                    entries[key] = [
+                        Const(key),
+                        read or Lazy(real, item_source(self.source, key, type(self.real))),
+                    ]
+                else:
+                    value = tx.wrap(key, DictKeySource(self.source, index))
+                    entries[tx.hash_key(value)] = [
+                        value,
+                        Lazy(real, item_source(self.source, key, type(self.real))),
+                    ]
+            self.entries = entries
+            for key, (name, value) in self.stored.items():
+                entries.setdefault(key, [name, value])[1] = value
+        return self.entries
+
+    def guard_keys(self, tx: Context) -> None:
+        """The keys of an existing dict stay as they are."""
+        if not self.keys_guarded and self.source is not None and self.real is not None:
+            self.keys_guarded = True
+            tx.guard_keys(self.source, self.real)
+
+    def length(self, tx: Context) -> int:
+        if not self.is_changed:
+            assert self.real is not None
+            assert self.source is not None
+            if not self.keys_guarded:
+                tx.guard_length(self.source, self.real)
+            return dict.__len__(self.real)
+        return len(self.all_entries(tx))
+
+    def truth(self, tx: Context) -> bool:
+        return self.length(tx) > 0
+
+    def contains(self, tx: Context, item: Value) -> bool:
+        key = tx.hash_key(item)
+        self._settle(tx)
+        if self.entries is None and key in self.stored:
+            return True
+        if self.entries is None and self.real is not None and not is_opaque(key):
+            present = dict.__contains__(self.real, key)
+            if present and key not in self.reads:
+                tx.guard_present(self.source, key)
+            elif not present:
+                tx.guard_absent(self.source, key)
+            return present
+        return key in self.all_entries(tx)
+
+    def get_item(self, tx: Context, key: Value) -> Value:
+        found = self.find(tx, tx.hash_key(key))
+        if found is not None:
+            return found
+        if self.factory is not None and issubclass(self.cls, collections.defaultdict):
+            made = self.factory.call(tx, [], {})
+            self.set_item(tx, key, made)
+            return made
+        raise tx.raises(KeyError, key)
+
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
+        if self.entries is None and isinstance(key, SymValue):
+            tx.effects.mutates(self)
+            self.late.append([key, value])
+            return
+        self._settle(tx)
+        hashed = tx.hash_key(key)
+        unread = self.entries is None and is_plain_key(hashed)
+        entries = self.stored if unread else self.all_entries(tx)
+        tx.effects.mutates(self)
+        entry = entries.get(hashed)
+        if entry is None:
+            entries[hashed] = [key, value]
+        else:
+            entry[1] = value
+
+    def del_item(self, tx: Context, key: Value) -> None:
+        entries = self.all_entries(tx)
+        hashed = tx.hash_key(key)
+        if hashed not in entries:
+            raise tx.raises(KeyError, key)
+        tx.effects.mutates(self)
+        del entries[hashed]
+
+    def iterate(self, tx: Context) -> IteratorValue:
+        return DictIterator(tx, self, "keys")
+
+    def unpack(self, tx: Context) -> list[Value]:
+        return [entry[0] for entry in self.all_entries(tx).values()]
+
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
+        if name != "default_factory" or not issubclass(self.cls, collections.defaultdict):
+            return None
+        return self.factory or Const(None)
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_builtin_method(self, name, args, kwargs)
+
+
+class DictView(Value):
+    """``d.keys()``, ``d.values()`` or ``d.items()``."""
+
+    __slots__ = ("kind", "owner", "source")
+
+    def __init__(self, owner: DictValue, kind: str) -> None:
+        self.owner = owner
+        self.kind = kind
+        self.source = None
+
+    @property
+    def _is_ordered(self) -> bool:
+        return issubclass(self.owner.cls, collections.OrderedDict)
+
+    def python_type(self) -> type:
+        return type(getattr(collections.OrderedDict() if self._is_ordered else {}, self.kind)())
+
+    def like(self, items: list[Any]) -> Any:
+        """A real view of this kind, of these items."""
+        made: dict[Any, Any] = collections.OrderedDict() if self._is_ordered else {}
+        made.update(dict.fromkeys(items) if self.kind == "keys" else enumerate(items))
+        if self.kind == "items":
+            made = type(made)(items)
+        return getattr(made, self.kind)()
+
+    def unpack(self, tx: Context) -> list[Value]:
+        entries = list(self.owner.all_entries(tx).values())
+        if self.kind == "keys":
+            return [key for key, _ in entries]
+        if self.kind == "values":
+            return [tx.force(value) for _, value in entries]
+        return [TupleValue([key, value]) for key, value in entries]
+
+    def iterate(self, tx: Context) -> IteratorValue:
+        return DictIterator(tx, self.owner, self.kind)
+
+    def length(self, tx: Context) -> int:
+        return self.owner.length(tx)
+
+    def truth(self, tx: Context) -> bool:
+        return self.owner.truth(tx)
+
+    def contains(self, tx: Context, item: Value) -> bool:
+        if self.kind == "keys":
+            return self.owner.contains(tx, item)
+        return any(tx.operators.equal_or_same(part, item) for part in self.unpack(tx))
+
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
+        return ProxyValue(self.owner) if name == "mapping" else None
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if self.kind == "keys" and name in ("isdisjoint",):
+            return tx.calls.set_of(self.unpack(tx)).call_method(tx, name, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+
+VIEWS: dict[type, tuple[type, str]] = {
+    type(getattr(owner(), kind)()): (owner, kind)
+    for owner in (dict, collections.OrderedDict)
+    for kind in ("keys", "values", "items")
+}
+"""What views of a mapping are of: the mapping's class, and the kind of the view."""
+
+
+class DictIterator(IteratorValue):
+    """Over a dict or a view of it. Values are read when it comes to them; a dict that has grown or shrunk by then
+    raises what Python raises, because the entries themselves are iterated."""
+
+    __slots__ = ("_keys", "kind", "owner", "position", "source")
+
+    def __init__(self, tx: Context, owner: DictValue, kind: str) -> None:
+        self.owner = owner
+        self.kind = kind
+        self.position = 0
+        self.source = None
+        self._keys = iter(owner.all_entries(tx))
+
+    def python_type(self) -> type:
+        return type(iter(getattr(self.owner.cls(), self.kind)()))
+
+    def next(self, tx: Context) -> Value:
+        try:
+            key = next(self._keys)
+        except StopIteration:
+            raise IteratorStop from None
+        except RuntimeError as error:
+            ordered = issubclass(self.owner.cls, collections.OrderedDict)
+            raise tx.raises(
+                RuntimeError, "OrderedDict mutated during iteration" if ordered else str(error)
+            ) from None
+        self.position += 1
+        name, value = self.owner.all_entries(tx)[key]
+        if self.kind == "keys":
+            return name
+        return tx.force(value) if self.kind == "values" else TupleValue([name, tx.force(value)])
+
+
+_READS = frozenset(
+    {
+        "get",
+        "keys",
+        "values",
+        "items",
+        "copy",
+        "__getitem__",
+        "__contains__",
+        "__iter__",
+        "__len__",
+        "__reversed__",
+    }
+)
+
+
+class ProxyValue(Value):
+    """Shows ``mapping``, as it is when it is asked."""
+
+    __slots__ = ("mapping", "source")
+
+    def __init__(self, mapping: DictValue, source: Source | None = None) -> None:
+        self.mapping = mapping
+        self.source = source
+
+    def python_type(self) -> type:
+        return types.MappingProxyType
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if name in _READS:
+            return self.mapping.call_method(tx, name, args, kwargs)
+        return super().call_method(tx, name, args, kwargs)
+
+    def get_item(self, tx: Context, key: Value) -> Value:
+        return self.mapping.get_item(tx, key)
+
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
+        raise tx.raises(TypeError, "'mappingproxy' object does not support item assignment")
+
+    def del_item(self, tx: Context, key: Value) -> None:
+        raise tx.raises(TypeError, "'mappingproxy' object does not support item deletion")
+
+    def contains(self, tx: Context, item: Value) -> bool:
+        return self.mapping.contains(tx, item)
+
+    def length(self, tx: Context) -> int:
+        return self.mapping.length(tx)
+
+    def truth(self, tx: Context) -> bool:
+        return self.mapping.truth(tx)
+
+    def iterate(self, tx: Context) -> IteratorValue:
+        return self.mapping.iterate(tx)
+
+    def unpack(self, tx: Context) -> list[Value]:
+        return self.mapping.unpack(tx)

@@ -1,0 +1,283 @@
+"""Lists, tuples (named ones and ``torch.Size`` too), ranges over symbolic bounds and slices."""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.errors import NotConstant
+from dynamo_capture.foundation.per_class import once_per_class
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.containers.slices import SliceValue
+from dynamo_capture.values.sequence_iterator import SequenceIterator
+from fx_interface.source import ItemSource
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+    from fx_interface.source import Source
+
+
+class SequenceValue(Value):
+    """What lists and tuples share. ``items`` may hold ``Lazy`` values."""
+
+    __slots__ = ("cls", "items", "source")
+
+    def __init__(self, items: list[Value], cls: type, source: Source | None = None) -> None:
+        self.items = items
+        self.cls = cls
+        self.source = source
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.items})"
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def length(self, tx: Context) -> int:
+        return len(self.items)
+
+    def truth(self, tx: Context) -> bool:
+        return bool(self.items)
+
+    def item(self, tx: Context, index: int) -> Value:
+        """The item at a valid index."""
+        return tx.force(self.items[index])
+
+    def unpack(self, tx: Context) -> list[Value]:
+        return [tx.force(item) for item in self.items]
+
+    def get_item(self, tx: Context, key: Value) -> Value:
+        if isinstance(key, SliceValue):
+            return self.slice_of(tx, key.as_slice(tx))
+        index = tx.index(key)
+        if isinstance(index, slice):
+            return self.slice_of(tx, index)
+        try:
+            found = self.items[index]
+        except IndexError:
+            raise tx.raises(IndexError, f"{self.cls.__name__} index out of range") from None
+        except TypeError as error:
+            text = str(error).replace("list", self.cls.__name__, 1)
+            if self.cls is collections.deque:
+                text = f"sequence index must be integer, not {message_name(type(index))!r}"
+            raise tx.raises(TypeError, text) from None
+        return tx.force(found)
+
+    def slice_of(self, tx: Context, window: slice) -> Value:
+        """``x[a:b:c]``."""
+        raise NotImplementedError
+
+    def contains(self, tx: Context, item: Value) -> bool:
+        return any(tx.operators.equal_or_same(tx.force(part), item) for part in self.items)
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_builtin_method(self, name, args, kwargs)
+
+
+_DEQUE_ITERATOR: type = type(iter(collections.deque()))
+_TUPLE_METHODS = (
+    "__add__", "__contains__", "__eq__", "__ge__", "__getattribute__", "__getitem__", "__gt__", "__hash__", "__iter__",
+    "__le__", "__len__", "__lt__", "__mul__", "__ne__", "__rmul__", "__str__", "__bool__", "__getattr__", "__radd__",
+    "__sub__", "__rsub__", "__init__", "__call__", "__format__", "__neg__", "__setattr__",
+)  # fmt: skip
+
+
+@once_per_class
+def keeps_tuple_methods(cls: type) -> bool:
+    """Whether instances of a subclass of tuple behave as tuples: named tuples, torch's result types."""
+    known = (tuple, object)
+    own = (
+        name for base in cls.__mro__ if base not in known for name in _TUPLE_METHODS if name in base.__dict__
+    )
+    plain = cls.__dictoffset__ == 0 or has_member(cls, "_fields")
+    return plain and not any(isinstance(getattr(cls, name), types.FunctionType) for name in own)
+
+
+class TupleValue(SequenceValue):
+    """A tuple of class ``cls``: ``tuple``, a named tuple, ``torch.Size`` or a result type of torch. ``real``: the
+    object, if it existed."""
+
+    __slots__ = ("real",)
+
+    def __init__(
+        self, items: list[Value], cls: type = tuple, source: Source | None = None, real: Any = None
+    ) -> None:
+        super().__init__(items, cls, source)
+        self.real = real
+
+    def identity(self) -> object:
+        if not self.items and self.cls is tuple:
+            return ()
+        return self if self.real is None else self.real
+
+    def as_constant(self) -> Any:
+        values = [item.as_constant() for item in self.items]
+        if self.cls is tuple:
+            return tuple(values)
+        if self.cls is torch.Size:
+            return torch.Size(values)
+        raise NotConstant(self)
+
+    def slice_of(self, tx: Context, window: slice) -> Value:
+        items = tx.fold(lambda: self.items[window])
+        return TupleValue(items, torch.Size if self.cls is torch.Size else tuple)
+
+    def iterate(self, tx: Context) -> IteratorValue:
+        return SequenceIterator(self.items, type(iter(())), self)
+
+
+class ListValue(SequenceValue):
+    """A list or deque; ``real`` is the object itself if it existed before the trace.
+
+    Such a list may be ``unread``: a function that gives its items, with the guard on how many there are. It is called
+    when something asks for ``items``; until then the trace has only ``appended`` to whatever the list holds, and has
+    come to ``at_least`` so many items.
+    """
+
+    __slots__ = ("_items", "_unread", "appended", "at_least", "maxlen", "real")
+
+    def __init__(
+        self,
+        items: list[Value],
+        cls: type = list,
+        source: Source | None = None,
+        real: Any = None,
+        unread: Callable[[], list[Value]] | None = None,
+    ) -> None:
+        self._unread = unread
+        self.appended: list[Value] = []
+        self.at_least = 0
+        super().__init__(items, cls, source)
+        self.real = real
+        self.maxlen: int | None = real.maxlen if isinstance(real, collections.deque) else None
+
+    def __repr__(self) -> str:
+        return f"ListValue({self._items if self._unread is None else self.source})"
+
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
+        return Const(self.maxlen) if name == "maxlen" and self.cls is collections.deque else None
+
+    @property
+    def is_unread(self) -> bool:
+        """Whether nothing of what the list held before the trace has mattered."""
+        return self._unread is not None
+
+    @property
+    def items(self) -> list[Value]:
+        """All items; from now on it matters how many there were."""
+        if self._unread is not None:
+            read, self._unread = self._unread, None
+            self._items = [*read(), *self.appended]
+        return self._items
+
+    @items.setter
+    def items(self, items: list[Value]) -> None:
+        self._items = items
+
+    def read_ahead(self, index: int) -> Value | None:
+        """The item at a place in what an unread list held before the trace; it matters that there is one."""
+        if self._unread is None or self.appended or index >= len(self.real):
+            return None
+        self.at_least = max(self.at_least, index + 1)
+        assert self.source is not None
+        return Lazy(self.real[index], ItemSource(self.source, index))
+
+    def append(self, tx: Context, items: list[Value]) -> None:
+        """Put items at the end."""
+        tx.effects.mutates(self)
+        if self._unread is not None:
+            self.appended.extend(items)
+            return
+        self.items.extend(items)
+        self.trim()
+
+    def like(self, items: list[Value]) -> ListValue:
+        """A new list or deque with the same limit."""
+        made = ListValue(items, self.cls)
+        made.maxlen = self.maxlen
+        made.trim()
+        return made
+
+    def extend(self, tx: Context, source: Value) -> None:
+        """Take in the items of any iterable; those of an iterator one by one, since it may look at the list."""
+        if isinstance(source, IteratorValue):
+            tx.effects.mutates(self)
+            with contextlib.suppress(IteratorStop):
+                while True:
+                    self.items.append(source.next(tx))
+                    self.trim()
+            return
+        self.append(tx, source.items_for_list(tx) if self.cls is list else source.unpack(tx))
+
+    def trim(self) -> None:
+        """A deque that has got too long loses items at its left end."""
+        if self.maxlen is not None:
+            del self.items[: max(0, len(self.items) - self.maxlen)]
+
+    def identity(self) -> object:
+        return self
+
+    def slice_of(self, tx: Context, window: slice) -> Value:
+        self._check_index(tx, window)
+        return ListValue(tx.fold(lambda: self.items[window]))
+
+    def iterate(self, tx: Context) -> IteratorValue:
+        return ListIterator(self) if self.cls is list else SequenceIterator(self.items, _DEQUE_ITERATOR, self)
+
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
+        index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
+        tx.effects.mutates(self)
+        self._check_index(tx, index)
+        items: Any = self.items
+        tx.fold(lambda: items.__setitem__(index, value.unpack(tx) if isinstance(index, slice) else value))
+
+    def del_item(self, tx: Context, key: Value) -> None:
+        index = key.as_slice(tx) if isinstance(key, SliceValue) else tx.index(key)
+        tx.effects.mutates(self)
+        self._check_index(tx, index)
+        tx.fold(lambda: self.items.__delitem__(index))
+
+    def _check_index(self, tx: Context, index: Any) -> None:
+        """What a deque does not take."""
+        if self.cls is not collections.deque:
+            return
+        if not isinstance(index, int):
+            raise tx.raises(TypeError, f"sequence index must be integer, not {type(index).__name__!r}")
+        if not -len(self.items) <= index < len(self.items):
+            raise tx.raises(IndexError, "deque index out of range")
+
+
+class ListIterator(IteratorValue):
+    """Over a list that may still grow while it is iterated; how long it is matters at its end. ``holder``: the list,
+    or the object of a class made from ``list`` whose content it is."""
+
+    __slots__ = ("has_ended", "holder", "owner", "position", "source")
+
+    def __init__(self, owner: ListValue) -> None:
+        self.owner = owner
+        self.holder: Value = owner
+        self.position = 0
+        self.has_ended = False
+        self.source = None
+
+    def python_type(self) -> type:
+        return type(iter([]))
+
+    def next(self, tx: Context) -> Value:
+        position = self.position
+        found = self.owner.read_ahead(position)
+        if found is None:
+            if self.has_ended or position >= len(self.owner.items):
+                self.has_ended = True
+                raise IteratorStop
+            found = self.owner.items[position]
+        self.position = position + 1
+        return tx.force(found)

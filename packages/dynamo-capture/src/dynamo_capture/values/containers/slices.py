@@ -1,0 +1,55 @@
+"""Slices whose bounds are values, and sizes as values."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.numbers.integers import SymValue
+from fx_interface.symbols import Expr
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+class SliceValue(Value):
+    """A slice that the trace makes: an object of its own, whatever its bounds are."""
+
+    __slots__ = ("bounds", "source")
+
+    def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
+        self.bounds = bounds
+        self.source = None
+
+    def python_type(self) -> type:
+        return slice
+
+    def as_constant(self) -> Any:
+        return slice(*(bound.as_constant() for bound in self.bounds))
+
+    def as_slice(self, tx: Context) -> slice:
+        """The slice with symbolic bounds fixed to their value."""
+        return slice(*(tx.index(bound) if not _is_none(bound) else None for bound in self.bounds))
+
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
+        return dict(zip(("start", "stop", "step"), self.bounds, strict=True)).get(name)
+
+    def truth(self, tx: Context) -> bool:
+        return True
+
+
+def _is_none(value: Value) -> bool:
+    return isinstance(value, Const) and value.value is None
+
+
+def size_value(size: int | Expr) -> Value:
+    """A size as a value."""
+    return SymValue(size) if isinstance(size, Expr) else Const(size)
+
+
+def size_of(value: Value | None) -> int | Expr | None:
+    """The size that a value stands for; None for anything but an integer."""
+    if isinstance(value, SymValue):
+        return value.expr
+    return value.value if isinstance(value, Const) and type(value.value) is int else None

@@ -1,0 +1,1 @@
+"""Numbers and texts that data or sizes decide about."""

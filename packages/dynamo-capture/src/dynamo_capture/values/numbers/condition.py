@@ -1,0 +1,43 @@
+"""Comparisons that only data can answer: ``n < 5`` where a mask selects ``n`` elements."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.values.base import Value
+from fx_interface.symbols import Relation
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+class DataCondition(Value):
+    """A bool known when the graph has run. It may be stated (``torch._check``) and returned, not branched on."""
+
+    __slots__ = ("relation", "source")
+
+    def __init__(self, relation: Relation) -> None:
+        self.relation = relation
+        self.source = None
+
+    def __repr__(self) -> str:
+        return f"DataCondition({self.relation})"
+
+    def python_type(self) -> type:
+        return bool
+
+    def identity(self) -> object:
+        raise self._unknown()
+
+    def as_constant(self) -> Any:
+        raise self._unknown()
+
+    def truth(self, tx: Context) -> bool:
+        return tx.decide(self.relation)
+
+    def describe(self) -> str:
+        return f"whether {self.relation}"
+
+    def _unknown(self) -> GraphBreak:
+        return GraphBreak("CAP217", f"whether {self.relation} is known only when the graph has run")

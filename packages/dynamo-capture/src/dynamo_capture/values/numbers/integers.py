@@ -1,0 +1,50 @@
+"""Integers that are computed from sizes, and floats known only at run time."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dynamo_capture.sources.formulas import FUNCTIONS
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.functions import BuiltinMethod
+from fx_interface.symbols import Expr, Relation
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+class SymValue(Value):
+    """A symbolic integer. Comparing it asks the shape environment, which records the answer as a guard."""
+
+    __slots__ = ("expr", "source")
+
+    def __init__(self, expr: Expr) -> None:
+        self.expr = expr
+        self.source = None
+
+    def __repr__(self) -> str:
+        return f"SymValue({self.expr})"
+
+    def python_type(self) -> type:
+        return int
+
+    def identity(self) -> object:
+        return self.expr
+
+    def truth(self, tx: Context) -> bool:
+        return tx.decide(Relation("!=", self.expr, 0))
+
+    def specialize(self, tx: Context) -> int:
+        """The integer of this call, with a guard that it stays this one."""
+        return tx.env.specialize(self.expr)
+
+    def get_attr(self, tx: Context, name: str) -> Value:
+        if f"int.{name}" in FUNCTIONS:
+            return BuiltinMethod(self, name)
+        return tx.known(self.specialize(tx)).get_attr(tx, name)
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        computed = tx.numbers.method(f"int.{name}", self, args, kwargs)
+        if computed is not None:
+            return computed
+        return tx.known(self.specialize(tx)).call_method(tx, name, args, kwargs)

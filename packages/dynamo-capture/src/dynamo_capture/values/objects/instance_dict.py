@@ -1,0 +1,121 @@
+"""``obj.__dict__``: a view of an object's attributes that shares its state."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.per_class import once_per_class
+from dynamo_capture.runtime.replacement_calls import C_SLOTS, instance_dict
+from dynamo_capture.values.base import Lazy, Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.containers.mapping import DictValue
+from fx_interface.source import InstanceDictSource, ItemSource
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+    from dynamo_capture.values.objects.instances import ObjectValue
+
+
+def _space(real: Any) -> dict[str, Any]:
+    """An object's attributes, past what its class says about ``__dict__``."""
+    found = instance_dict(real)
+    return found if isinstance(found, dict) else {}
+
+
+@once_per_class
+def _has_slots(cls: type) -> bool:
+    """Whether instances keep attributes beside their dictionary."""
+    own = (item for base in cls.__mro__ if base is not object for item in vars(base).items())
+    return any(isinstance(found, C_SLOTS) and name not in ("__dict__", "__weakref__") for name, found in own)
+
+
+class InstanceDictValue(DictValue):
+    """Reads come from the object; writes go to it."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: ObjectValue) -> None:
+        super().__init__({}, dict)
+        self.owner = owner
+        self.source = None if owner.source is None else InstanceDictSource(owner.source)
+
+    def identity(self) -> object:
+        return self.owner
+
+    def _is_elsewhere(self, tx: Context, key: Any) -> bool:
+        """Whether the object has a slot of this name, so that its attribute is no item of the dictionary."""
+        cls = self.owner.cls
+        if not isinstance(key, str) or not _has_slots(cls):
+            return False
+        return isinstance(tx.attributes.in_class(cls, key), C_SLOTS)
+
+    def _written(self, tx: Context, key: Value) -> str:
+        name = tx.hash_key(key)
+        if not isinstance(name, str) or self._is_elsewhere(tx, name):
+            raise GraphBreak("CAP215", f"{name!r} is written to the dictionary of {self.owner.describe()}")
+        return name
+
+    def all_entries(self, tx: Context) -> dict[Any, list[Value]]:
+        owner = self.owner
+        entries: dict[Any, list[Value]] = {}
+        if owner.real is not None:
+            if self.source is not None and not self.keys_guarded:
+                self.keys_guarded = True
+                tx.guard_keys(self.source, _space(owner.real))
+            for name, real in _space(owner.real).items():
+                source = None if self.source is None else ItemSource(self.source, name)
+                read = None if self._is_elsewhere(tx, name) else owner.reads.get(name)
+                entries[name] = [Const(name), read or Lazy(real, source)]
+        for name, value in owner.attrs.items():
+            if self._is_elsewhere(tx, name):
+                continue
+            if value is None:
+                entries.pop(name, None)
+            elif name in entries:
+                entries[name][1] = value
+            else:
+                entries[name] = [Const(name), value]
+        return entries
+
+    def find(self, tx: Context, key: Any, *, guard: bool = True) -> Value | None:
+        owner = self.owner
+        if not self._is_elsewhere(tx, key):
+            if key in owner.attrs:
+                written = owner.attrs[key]
+                return None if written is None else tx.force(written)
+            if key in owner.reads and owner.real is not None and key in _space(owner.real):
+                return owner.reads[key]
+        if owner.real is not None and key in _space(owner.real):
+            real = _space(owner.real)[key]
+            made = tx.known(real) if self.source is None else tx.wrap(real, ItemSource(self.source, key))
+            if not self._is_elsewhere(tx, key):
+                owner.reads[key] = made
+            return made
+        if guard and owner.real is not None:
+            tx.guard_absent(self.source, key)
+        return None
+
+    def length(self, tx: Context) -> int:
+        return len(self.all_entries(tx))
+
+    def contains(self, tx: Context, item: Value) -> bool:
+        key = tx.hash_key(item)
+        found = self.find(tx, key)
+        return found is not None
+
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
+        name = self._written(tx, key)
+        self.owner.attrs[name] = value
+        self.owner.reads.pop(name, None)
+        tx.effects.attribute(self.owner, name)
+
+    def del_item(self, tx: Context, key: Value) -> None:
+        name = self._written(tx, key)
+        if self.find(tx, name) is None:
+            raise tx.raises(KeyError, key)
+        self.owner.attrs[name] = None
+        self.owner.reads.pop(name, None)
+        if self.owner.real is None:
+            del self.owner.attrs[name]
+        tx.effects.attribute(self.owner, name)

@@ -1,0 +1,189 @@
+"""Objects of the program's own classes: those that existed before the trace, and those that it makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.objects.length_hints import ask_for_hint
+from dynamo_capture.values.special_results import length_from, truth_from
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+    from dynamo_capture.values.containers.mapping import DictValue
+    from fx_interface.source import Source
+
+
+class ObjectValue(Value):
+    """``real``: the object, if it existed. ``attrs``: attributes written by the trace (None: deleted), over
+    ``real``'s own; ``reads``: attributes already read; ``tables``: of those that ``__getattr__`` found in a dictionary,
+    which one. ``base``: the content of an instance of a subclass of list, dict, tuple or set."""
+
+    __slots__ = ("attrs", "base", "cls", "pseudo", "reads", "real", "source", "tables", "type_guarded")
+
+    def __init__(self, cls: type, real: Any = None, source: Source | None = None) -> None:
+        self.cls = cls
+        self.real = real
+        self.source = source
+        self.attrs: dict[str, Value | None] = {}
+        self.reads: dict[str, Value] = {}
+        self.tables: dict[str, DictValue] | None = None
+        self.base: Value | None = None
+        self.type_guarded = real is None
+        self.pseudo: Any = None
+
+    def read(self, name: str) -> Value | None:
+        """An attribute as it was read before, if that still holds."""
+        found = self.reads.get(name)
+        if found is not None and self.tables is not None:
+            table = self.tables.get(name)
+            if table is not None and table.is_changed:
+                return None
+        return found
+
+    def __repr__(self) -> str:
+        return f"ObjectValue({self.cls.__name__}{'' if self.real is None else f' {self.source}'})"
+
+    def python_type(self) -> type:
+        return self.cls
+
+    def get_attr(self, tx: Context, name: str) -> Value:
+        return tx.attributes.of_object(self, name)
+
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
+        tx.attributes.set_object(self, name, value)
+
+    def del_attr(self, tx: Context, name: str) -> None:
+        tx.attributes.delete_object(self, name)
+
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_object(self, args, kwargs)
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.calls.call_method_of_object(self, name, args, kwargs)
+
+    def get_item(self, tx: Context, key: Value) -> Value:
+        return tx.calls.special(self, "__getitem__", [key])
+
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
+        tx.calls.special(self, "__setitem__", [key, value])
+
+    def del_item(self, tx: Context, key: Value) -> None:
+        tx.calls.special(self, "__delitem__", [key])
+
+    def contains(self, tx: Context, item: Value) -> bool:
+        if tx.attributes.withdraws(self, "__contains__"):
+            raise tx.raises(TypeError, f"{message_name(self.cls)!r} object is not a container")
+        if tx.attributes.has_special(self, "__contains__"):
+            return tx.truth(tx.calls.special(self, "__contains__", [item]))
+        if not tx.attributes.has_special(self, "__iter__") and not tx.attributes.has_special(
+            self, "__getitem__"
+        ):
+            raise tx.raises(TypeError, f"argument of type {message_name(self.cls)!r} is not iterable")
+        try:
+            parts = self.iterate(tx)
+        except UserRaise as raised:
+            if not issubclass(raised.value.python_type(), TypeError):
+                raise
+            refused = True
+        else:
+            refused = False
+        if refused:
+            raise tx.raises(TypeError, f"argument of type {message_name(self.cls)!r} is not iterable")
+        return parts.contains(tx, item)
+
+    def length(self, tx: Context) -> int:
+        return length_from(tx, tx.calls.special(self, "__len__", []))
+
+    def truth(self, tx: Context) -> bool:
+        if tx.attributes.has_special(self, "__bool__"):
+            return truth_from(tx, tx.calls.special(self, "__bool__", []))
+        if tx.attributes.has_special(self, "__len__"):
+            return self.length(tx) > 0
+        tx.attributes.guard_type(self)
+        return True
+
+    def items_for_list(self, tx: Context) -> list[Value]:
+        iterator = self.iterate(tx)
+        ask_for_hint(tx, self, self.cls)
+        return iterator.drain(tx)
+
+    def iterate(self, tx: Context) -> IteratorValue:
+        if not tx.attributes.has_special(self, "__iter__"):
+            if tx.attributes.has_special(self, "__getitem__"):
+                return IndexIterator(self)
+            raise tx.raises(TypeError, f"{message_name(self.cls)!r} object is not iterable")
+        if tx.attributes.withdraws(self, "__iter__"):
+            raise tx.raises(TypeError, f"{message_name(self.cls)!r} object is not iterable")
+        found = tx.calls.special(self, "__iter__", [])
+        if isinstance(found, IteratorValue):
+            return found
+        if isinstance(found, ObjectValue) and tx.attributes.has_special(found, "__next__"):
+            return ObjectIterator(found)
+        raise tx.raises(
+            TypeError, f"iter() returned non-iterator of type {message_name(found.python_type())!r}"
+        )
+
+
+class ObjectIterator(IteratorValue):
+    """An object of the program with ``__next__``."""
+
+    __slots__ = ("source", "value")
+
+    def __init__(self, value: Value) -> None:
+        self.value = value
+        self.source = None
+
+    def python_type(self) -> type:
+        return self.value.python_type()
+
+    def identity(self) -> object:
+        return self.value.identity()
+
+    def next(self, tx: Context) -> Value:
+        try:
+            return self.value.call_method(tx, "__next__", [], {})
+        except UserRaise as raised:
+            if issubclass(raised.value.python_type(), StopIteration):
+                raise IteratorStop from None
+            raise
+
+
+class IndexIterator(IteratorValue):
+    """``iter`` of an object that has only ``__getitem__``, from 0 up; ``reversed`` of one with ``__len__`` too, from
+    its last item down. ``position``: the next index; None: the iterator has ended."""
+
+    __slots__ = ("is_reversed", "owner", "position", "source")
+
+    def __init__(self, owner: Value, length: int | None = None) -> None:
+        self.owner = owner
+        self.is_reversed = length is not None
+        self.position: int | None = 0 if length is None else length - 1
+        self.source = None
+
+    def python_type(self) -> type:
+        return reversed if self.is_reversed else type(iter(_ByIndex()))
+
+    def next(self, tx: Context) -> Value:
+        position = self.position
+        if position is None or position < 0:
+            raise IteratorStop
+        try:
+            found = tx.calls.special(self.owner, "__getitem__", [Const(position)])
+        except UserRaise as raised:
+            if issubclass(raised.value.python_type(), (IndexError, StopIteration)):
+                self.position = None
+                raise IteratorStop from None
+            raise
+        self.position = position - 1 if self.is_reversed else position + 1
+        return found
+
+
+class _ByIndex:
+    """A sample."""
+
+    def __getitem__(self, index: int) -> int:
+        raise IndexError

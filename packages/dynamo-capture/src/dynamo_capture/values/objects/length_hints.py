@@ -1,0 +1,45 @@
+"""The hint that Python asks for before it makes a list or a tuple of what an object gives.
+
+list(o)      # iter(o), then o.__len__() or o.__length_hint__(), then the items
+"""
+
+from __future__ import annotations
+
+import operator
+from types import FunctionType
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.special_results import length_from
+from guards import class_lookup
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+def ask_for_hint(tx: Context, value: Value, cls: type) -> None:
+    """Ask an object of the program's class ``cls``, and raise what Python raises for its answer."""
+    for name in ("__len__", "__length_hint__"):
+        if not isinstance(class_lookup(cls, name), FunctionType):
+            continue
+        try:
+            answer = tx.calls.special(value, name, [])
+            if name == "__len__":
+                length_from(tx, answer)
+                return
+        except UserRaise as raised:
+            if not issubclass(raised.value.python_type(), TypeError):
+                raise
+            continue
+        if not (isinstance(answer, Const) and answer.value is NotImplemented):
+            _check_hint(tx, tx.constant(answer))
+
+
+def _check_hint(tx: Context, answer: Any) -> None:
+    class Hinted:
+        def __length_hint__(self) -> Any:
+            return answer
+
+    tx.fold(lambda: operator.length_hint(Hinted()))

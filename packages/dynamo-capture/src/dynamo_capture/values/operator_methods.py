@@ -1,0 +1,89 @@
+"""The operators of Python: for each its function, and the special methods that an object answers it with."""
+
+from __future__ import annotations
+
+import enum
+import operator
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from dynamo_capture.foundation.errors import GraphBreak
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+class BinaryOperator(NamedTuple):
+    """One operator: the Python function, the special methods, the plain form of an augmented one."""
+
+    function: Callable[..., Any]
+    left: str
+    right: str | None
+    plain: str | None = None
+
+
+def _table() -> dict[str, BinaryOperator]:
+    rows = {
+        "+": ("add", operator.add),
+        "-": ("sub", operator.sub),
+        "*": ("mul", operator.mul),
+        "/": ("truediv", operator.truediv),
+        "//": ("floordiv", operator.floordiv),
+        "%": ("mod", operator.mod),
+        "**": ("pow", operator.pow),
+        "@": ("matmul", operator.matmul),
+        "<<": ("lshift", operator.lshift),
+        ">>": ("rshift", operator.rshift),
+        "&": ("and", operator.and_),
+        "|": ("or", operator.or_),
+        "^": ("xor", operator.xor),
+    }
+    table = {}
+    for symbol, (name, function) in rows.items():
+        table[symbol] = BinaryOperator(function, f"__{name}__", f"__r{name}__")
+        inplace = getattr(operator, f"i{name.rstrip('_')}" if name not in ("and", "or") else f"i{name}")
+        table[symbol + "="] = BinaryOperator(inplace, f"__i{name}__", None, symbol)
+    return table
+
+
+BINARY: dict[str, BinaryOperator] = _table()
+COMPARE: dict[str, tuple[Callable[..., Any], str, str]] = {
+    "<": (operator.lt, "__lt__", "__gt__"),
+    "<=": (operator.le, "__le__", "__ge__"),
+    "==": (operator.eq, "__eq__", "__eq__"),
+    "!=": (operator.ne, "__ne__", "__ne__"),
+    ">": (operator.gt, "__gt__", "__lt__"),
+    ">=": (operator.ge, "__ge__", "__le__"),
+}
+UNARY: dict[str, tuple[Callable[..., Any], str]] = {
+    "-": (operator.neg, "__neg__"),
+    "+": (operator.pos, "__pos__"),
+    "~": (operator.invert, "__invert__"),
+}
+
+
+def can_meet(one: type, two: type, method: str) -> bool:
+    """Whether builtin containers of these classes can be compared with each other."""
+    alike = (
+        issubclass(two, one) or issubclass(one, two) or all(hasattr(cls, "isdisjoint") for cls in (one, two))
+    )
+    containers = (list, tuple, set, frozenset, dict)
+    return alike or method in ("__eq__", "__ne__") or not (one in containers or two in containers)
+
+
+def own_method(tx: Context, operand: Any, special: str | None) -> types.FunctionType | None:
+    """What the program wrote for a special method of a constant's class: of a metaclass, or of an enumeration."""
+    if special is None or not isinstance(operand, (type, enum.Enum)) or type(operand) is type:
+        return None
+    found = tx.attributes.in_class(type(operand), special)
+    return found if isinstance(found, types.FunctionType) and found.__module__ != enum.__name__ else None
+
+
+def check_metaclass(tx: Context, operand: Any, *specials: str | None) -> None:
+    """End the graph where a class answers an operator by what the program wrote: it may do more than compute."""
+    if not isinstance(operand, type) or type(operand) is type:
+        return
+    for name in specials:
+        if name and isinstance(tx.attributes.in_class(type(operand), name), types.FunctionType):
+            raise GraphBreak("CAP210", f"{name} of {type(operand).__name__}, the class of a class")

@@ -1,0 +1,83 @@
+"""Arrays of numpy: those that exist, those made of known numbers, and tensors seen as arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.sources.sources import ArrayTensorSource, known_object
+from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.values.constant import Const
+from dynamo_capture.values.tensors.tensor import TensorValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+    from fx_interface.source import Source
+
+
+class ArrayValue(Value):
+    """``real`` and ``source``: an array that existed; ``content``: one made by the trace, of known numbers;
+    ``tensor``: the tensor that shares its memory, where the program has one."""
+
+    __slots__ = ("content", "real", "source", "tensor")
+
+    def __init__(
+        self,
+        real: Any = None,
+        source: Source | None = None,
+        content: Any = None,
+        tensor: TensorValue | None = None,
+    ) -> None:
+        self.real = real
+        self.source = source
+        self.content = content
+        self.tensor = tensor
+
+    def python_type(self) -> type:
+        import numpy
+
+        return numpy.ndarray
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its numbers are known, and nothing in the graph can change them."""
+        return self.content is not None and self.tensor is None
+
+    def as_tensor(self, tx: Context) -> TensorValue:
+        """``torch.from_numpy(self)``: a tensor with the same memory."""
+        if self.tensor is None:
+            self.tensor = self._make_tensor(tx)
+        return self.tensor
+
+    def _make_tensor(self, tx: Context) -> TensorValue:
+        array = self.real if self.real is not None else self.content
+        if not array.flags.writeable:
+            raise GraphBreak("CAP207", "an array that cannot be written to is made a tensor")
+        try:
+            tensor = torch.from_numpy(array)
+        except (TypeError, ValueError) as error:
+            raise GraphBreak("CAP207", f"an array is made a tensor: {error}") from None
+        if self.source is not None:
+            found = tx.wrap(tensor, ArrayTensorSource(self.source))
+        else:
+            kept = tx.wrap(tensor, known_object(tensor))
+            found = kept.call_method(tx, "clone", [], {})
+        assert isinstance(found, TensorValue)
+        return found
+
+    def get_attr(self, tx: Context, name: str) -> Value:
+        return tx.arrays.get_attr(self, name)
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.arrays.call_method(self, name, args, kwargs)
+
+    def get_item(self, tx: Context, key: Value) -> Value:
+        return tx.arrays.get_item(self, key)
+
+    def length(self, tx: Context) -> int:
+        return int(tx.index(tx.arrays.get_attr(self, "shape").get_item(tx, Const(0))))
+
+    def iterate(self, tx: Context) -> IteratorValue:
+        raise self.unsupported("iterating")

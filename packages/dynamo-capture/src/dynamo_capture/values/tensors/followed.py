@@ -1,0 +1,29 @@
+"""The results of a stretch with the history that autograd gives them where the graph has run."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.values.base import Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.tensors.tensor import TensorValue
+
+
+class FollowedResults(Value):
+    """A tuple that is made once. ``results`` are wrappers without history, or None where the carrier shows a plain
+    tensor; ``carriers`` lead into the graph; ``inputs`` are what the stretch was given."""
+
+    __slots__ = ("carriers", "ends", "inputs", "results", "source")
+
+    def __init__(
+        self, ends: Any, results: list[Value], carriers: list[TensorValue], inputs: list[Value]
+    ) -> None:
+        self.ends = ends
+        self.results = results
+        self.carriers = carriers
+        self.inputs = inputs
+        self.source = None
+
+    def python_type(self) -> type:
+        return tuple

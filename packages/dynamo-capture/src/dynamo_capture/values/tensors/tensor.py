@@ -1,0 +1,158 @@
+"""Tensors: a node of the graph and what is known of its value."""
+
+from __future__ import annotations
+
+import math
+import operator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.values.base import IteratorValue, Value
+from dynamo_capture.values.numbers.integers import SymValue
+from dynamo_capture.values.special_methods import rely_on
+from dynamo_capture.values.special_results import length_from, truth_from
+from fx_interface.symbols import Expr
+from fx_interface.tensor_spec import TensorSpec
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from dynamo_capture.sources.formulas import Formula
+    from dynamo_capture.values.base import Context
+    from fx_interface.source import Source
+
+PLAIN_CLASSES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+"""Classes of tensors without members of a program's."""
+
+
+class TensorMeta:
+    """What determines the metadata of an operation's result; interned, so that equal ones are one object."""
+
+    __slots__ = ("cls", "is_inference", "is_leaf", "requires_grad", "spec")
+    _interned: ClassVar[dict[Any, TensorMeta]] = {}
+
+    def __init__(
+        self, spec: TensorSpec, requires_grad: bool, is_leaf: bool, cls: type, is_inference: bool
+    ) -> None:
+        self.spec = spec
+        self.requires_grad = requires_grad
+        self.is_leaf = is_leaf
+        self.cls = cls
+        self.is_inference = is_inference
+
+    @classmethod
+    def of(
+        cls,
+        spec: TensorSpec,
+        requires_grad: bool,
+        is_leaf: bool,
+        kind: type = torch.Tensor,
+        is_inference: bool = False,
+    ) -> TensorMeta:
+        """The record; ``spec`` is kept without ``requires_grad``."""
+        key = (spec, requires_grad, is_leaf, kind, is_inference)
+        found = cls._interned.get(key)
+        if found is None:
+            if len(cls._interned) > 100_000:
+                cls._interned = {}
+            found = cls._interned[key] = TensorMeta(spec, requires_grad, is_leaf, kind, is_inference)
+        return found
+
+
+class TensorValue(Value):
+    """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one
+    whose memory it shows, and ``is_shown`` whether another one was made that shows its memory. ``real``: an
+    input's object. ``content``: a tensor equal to it, where that is known while tracing, or the one integer in
+    it; never written to. ``follows_from``: the inputs (whose content at the start is ``initial``) and sizes
+    that the content follows from; ``formula``: how, where there are such sizes."""
+
+    __slots__ = (
+        "attrs", "content", "follows_from", "formula", "initial", "is_shown", "memory", "meta",
+        "node", "real", "root", "source", "views",
+    )  # fmt: skip
+
+    def __init__(
+        self, node: Node, meta: TensorMeta, source: Source | None = None, real: torch.Tensor | None = None
+    ) -> None:
+        self.node = node
+        self.meta = meta
+        self.source = source
+        self.real = real
+        self.root: TensorValue = self
+        self.memory: TensorValue = self
+        self.is_shown = False
+        self.views: list[TensorValue] = []
+        self.attrs: dict[str, Value] | None = None
+        self.content: torch.Tensor | SymValue | None = None
+        self.follows_from: tuple[TensorValue | Expr, ...] = ()
+        self.initial: torch.Tensor | None = None
+        self.formula: Formula | None = None
+
+    def show(self, memory: TensorValue) -> None:
+        """The tensor shows the memory of another one."""
+        self.memory = memory
+        memory.is_shown = True
+
+    def __repr__(self) -> str:
+        return f"TensorValue({self.node}: {self.meta.spec})"
+
+    def python_type(self) -> type:
+        return self.meta.cls
+
+    def get_attr(self, tx: Context, name: str) -> Value:
+        return tx.tensors.get_attr(self, name)
+
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
+        tx.tensors.set_attr(self, name, value)
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return tx.tensors.call_method(self, name, args, kwargs)
+
+    def get_item(self, tx: Context, key: Value) -> Value:
+        return tx.tensors.get_item(self, key)
+
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
+        tx.tensors.set_item(self, key, value)
+
+    def contains(self, tx: Context, item: Value) -> bool:
+        answer = tx.tensors.by_override(operator.contains, [self, item])
+        if answer is not None:
+            return tx.truth(answer)
+        raise GraphBreak("CAP201", "`in` on a tensor compares its content")
+
+    def length(self, tx: Context) -> int:
+        rely_on(tx, "__len__")
+        tx.tensors.check_special(self, "__len__")
+        answer = tx.tensors.by_override(len, [self])
+        if answer is not None:
+            return length_from(tx, answer)
+        sizes = self.meta.spec.sizes
+        if not sizes:
+            raise tx.raises(TypeError, "len() of a 0-d tensor")
+        size = sizes[0]
+        return tx.env.specialize(size) if isinstance(size, Expr) else size
+
+    def truth(self, tx: Context) -> bool:
+        rely_on(tx, "__bool__")
+        tx.tensors.check_special(self, "__bool__")
+        answer = tx.tensors.by_override(bool, [self])
+        if answer is not None:
+            return truth_from(tx, answer)
+        sizes = self.meta.spec.sizes
+        if self.meta.spec.is_static and math.prod(sizes) != 1:
+            many = "no values" if 0 in sizes else "more than one value"
+            raise tx.raises(RuntimeError, f"Boolean value of Tensor with {many} is ambiguous")
+        return tx.truth(tx.tensors.number(self, "the truth of a tensor depends on its content"))
+
+    def iterate(self, tx: Context) -> IteratorValue:
+        from dynamo_capture.values.constant import Const
+
+        rely_on(tx, "__iter__")
+        tx.tensors.check_special(self, "__iter__")
+        if not self.meta.spec.sizes:
+            raise tx.raises(TypeError, "iteration over a 0-d tensor")
+        if tx.tensors.modes or (not tx.tensors.disabled and tx.tensors.overriding([self])):
+            return tx.inliner.call_function(Const(torch.Tensor.__iter__), [self], {}).iterate(tx)
+        return tx.tensors.call_method(self, "unbind", [], {}).iterate(tx)

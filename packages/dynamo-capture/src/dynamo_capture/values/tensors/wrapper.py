@@ -1,0 +1,85 @@
+"""Tensors of classes whose ``__torch_dispatch__`` is written in Python: no node of the graph stands for one."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
+
+if TYPE_CHECKING:
+    from torch.fx import Node
+
+    from fx_interface.source import Source
+
+
+_SERIALS = itertools.count()
+
+
+class WrapperValue(TensorValue):
+    """To every question about tensors a tensor. What is in it, its attributes hold, and operations on it are what its
+    class makes of them. ``given``: for one that the trace made, its class and the other arguments of
+    ``_make_wrapper_subclass``, whose ``names`` those are. ``history``: the node of a graph's input that gradients of
+    an existing one go to. ``plain``: for a tensor without such a class that a stretch gave (``regions.stretch``), its
+    content; ``joined``: the value that gives it its history, and its place there. ``serial`` counts them."""
+
+    __slots__ = ("given", "history", "joined", "names", "plain", "serial")
+
+    def __init__(
+        self,
+        meta: TensorMeta,
+        source: Source | None = None,
+        real: torch.Tensor | None = None,
+        given: Sequence[Value] = (),
+        names: tuple[str, ...] = (),
+    ) -> None:
+        self.meta = meta
+        self.source = source
+        self.real = real
+        self.root = self.memory = self
+        self.is_shown = False
+        self.views = []
+        self.attrs = None
+        self.content = None
+        self.follows_from = ()
+        self.initial = None
+        self.formula = None
+        self.given = list(given)
+        self.names = names
+        self.history: Node | None = None
+        self.plain: TensorValue | None = None
+        self.joined: tuple[Value, int] | None = None
+        self.serial = next(_SERIALS)
+
+    @staticmethod
+    def count() -> int:
+        """A number that is above the ``serial`` of all that there are, and not above that of those made later."""
+        return next(_SERIALS)
+
+    def __getattr__(self, name: str) -> Any:
+        """What is not there: the node, which whatever puts tensors into the graph asks for."""
+        if name == "node":
+            raise GraphBreak("CAP249", f"{self.describe()} is used as a plain tensor")
+        raise AttributeError(name)
+
+    def __repr__(self) -> str:
+        return f"WrapperValue({self.meta.cls.__name__}: {self.meta.spec})"
+
+
+def add_classes(found: list[type], classes: Iterable[type]) -> None:
+    """Add classes that take over an operation, in the order in which torch asks them: subclasses before their bases."""
+    for cls in classes:
+        if cls not in found:
+            place = next((i for i, known in enumerate(found) if issubclass(cls, known)), len(found))
+            found.insert(place, cls)
+
+
+def dispatches(cls: type) -> bool:
+    """Whether operations on tensors of a class end in its ``__torch_dispatch__``."""
+    own: Any = cls.__torch_dispatch__  # type: ignore[attr-defined]
+    return own is not torch.Tensor.__torch_dispatch__

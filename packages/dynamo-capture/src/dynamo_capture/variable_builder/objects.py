@@ -1,0 +1,376 @@
+"""Existing Python objects as values, with the guard that reading each kind of object needs.
+
+``@wraps(type, ...)`` declares how objects of exactly these types are read from a source.
+"""
+
+from __future__ import annotations
+
+import collections
+import contextlib
+import enum
+import logging
+import threading
+import types
+import weakref
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.errors import GraphBreak, forget_frames
+from dynamo_capture.foundation.known_objects import (
+    BY_EQUALITY,
+    BY_IDENTITY,
+    is_known,
+    is_member_of_c,
+)
+from dynamo_capture.guard_kinds.iterators import LengthAtLeast
+from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
+from dynamo_capture.sources.sources import CallSource, ProxiedSource, item_source
+from dynamo_capture.values import (
+    Const,
+    DictValue,
+    Lazy,
+    ListValue,
+    ObjectValue,
+    OpaqueValue,
+    SetValue,
+    SourcedConst,
+    SymValue,
+    TupleValue,
+    Value,
+)
+from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.containers.sequences import keeps_tuple_methods
+from dynamo_capture.values.functions import CellValue
+from dynamo_capture.values.numbers.random_generator import DiceValue
+from dynamo_capture.values.opaque import WeakReference
+from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.floating import InputFloat
+from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+Wrapper = Callable[["Context", Any, Source], Value]
+WRAPPERS: dict[type, Wrapper] = {}
+
+
+def wraps(*kinds: type) -> Callable[[Wrapper], Wrapper]:
+    """Declare how objects of exactly these types are read; declaring one twice is an error."""
+
+    def register(function: Wrapper) -> Wrapper:
+        for kind in kinds:
+            if kind in WRAPPERS:
+                raise ValueError(f"{kind} has two wrappers")
+            WRAPPERS[kind] = function
+        return function
+
+    return register
+
+
+class Wrapping:
+    """Reads objects, one value for each object however many paths lead to it."""
+
+    def __init__(self, tx: Context) -> None:
+        self._tx = tx
+        self.by_identity: dict[int, tuple[Any, Value]] = {}
+        self._constants: list[SourcedConst] = []
+        self._calls: dict[CallSource, Value] = {}
+
+    def release(self) -> None:
+        """Let go of the objects: their values refer to each other in circles (an object, its methods)."""
+        for _, value in self.by_identity.values():
+            if isinstance(value, ObjectValue):
+                value.real = None
+                value.reads.clear()
+                value.attrs.clear()
+
+    def wrap(self, real: Any, source: Source) -> Value:
+        """The value of an existing object that is read from ``source``."""
+        if type(source) is not CallSource:
+            return self._wrap(real, source)
+        made = self._calls[source] = self._wrap(real, source)
+        return made
+
+    def read_from(self, source: CallSource) -> Value | None:
+        """What a call of a function with a cache has given before."""
+        return self._calls.get(source)
+
+    def _wrap(self, real: Any, source: Source) -> Value:
+        wrapper = WRAPPERS.get(type(real))
+        try:
+            if self._tx.outside.holds(real):
+                raise GraphBreak("CAP236", "what a warning or log record is kept in is read")
+            if wrapper is not None:
+                return wrapper(self._tx, real, source)
+            found = self.seen(real, source)
+            return found if found is not None else self._other(real, source)
+        except GraphBreak as reason:
+            forget_frames(reason)
+            self._tx.guards.type_is(source, type(real))
+            return self.remember(real, OpaqueValue(real, source, reason))
+
+    def seen(self, real: Any, source: Source) -> Value | None:
+        """The value of an object that was read before, with a guard that both paths lead to it."""
+        found = self.by_identity.get(id(real))
+        if found is None:
+            return None
+        value = found[1]
+        if value.source is not None:
+            self._tx.guards.same(value.source, source)
+        return value
+
+    def unread(self, value: SourcedConst) -> SourcedConst:
+        """Note a constant that is guarded when it is used."""
+        self._constants.append(value)
+        return value
+
+    def guard_presence(self) -> None:
+        """What was reached and only passed on may change, but it must be there: Python would raise where it is not."""
+        for value in self._constants:
+            source = value.source
+            if not value.is_unread or source is None or isinstance(source, LocalSource):
+                continue
+            if isinstance(source, ItemSource) and isinstance(source.parent, InstanceDictSource):
+                self._tx.guards.present(source.parent, source.key)
+            else:
+                self._tx.guards.type_is(source, type(value.passed_on))
+        for _, known in self.by_identity.values():
+            if (
+                isinstance(known, ListValue)
+                and known.is_unread
+                and known.at_least
+                and known.source is not None
+            ):
+                self._tx.guards.add(LengthAtLeast(known.source, known.at_least))
+
+    def remember(self, real: Any, value: Value) -> Value:
+        """From now on ``real`` is this value."""
+        self.by_identity[id(real)] = (real, value)
+        return value
+
+    def value_of(self, real: Any) -> Value | None:
+        """The value of an object that was read before, if any."""
+        found = self.by_identity.get(id(real))
+        return None if found is None else found[1]
+
+    def objects(self) -> Iterator[ObjectValue]:
+        """The objects of the program's own classes that were read."""
+        return (value for _, value in self.by_identity.values() if isinstance(value, ObjectValue))
+
+    def possible_aliases(self, changed: list[Value]) -> Iterator[list[Source]]:
+        """For each class of changed objects, where all its objects were read: no two may be one."""
+        for cls in dict.fromkeys(value.python_type() for value in changed):
+            values = [value for real, value in self.by_identity.values() if type(real) is cls]
+            yield [value.source for value in values if value.source is not None]
+
+    def _other(self, real: Any, source: Source) -> Value:
+        tx, cls = self._tx, type(real)  # ``isinstance`` would ask the object for its ``__class__``
+        if issubclass(cls, (type, enum.Enum, types.ModuleType, logging.Logger)):
+            tx.guards.is_object(source, real)
+            return Const(real, source)
+        if is_member_of_c(real):
+            tx.guards.equals(source, real)
+            return Const(real, source)
+        if issubclass(cls, torch.Tensor):
+            return self.remember(real, tx.tensors.input(real, source))
+        if issubclass(cls, (*numpy_types.CONSTANTS, *numpy_types.FUNCTIONS)):
+            return _of_numpy(tx, real, source)
+        if cls in numpy_types.ARRAYS:
+            tx.guards.type_is(source, cls)
+            return self.remember(real, ArrayValue(real, source))
+        if issubclass(cls, tuple) and keeps_tuple_methods(cls):
+            return self.remember(real, _tuple(tx, real, source))
+        if issubclass(cls, weakref.ProxyTypes):
+            raise GraphBreak("CAP214", f"{source} stands for another object, which it refers to weakly")
+        if issubclass(cls, weakref.finalize):
+            raise GraphBreak(
+                "CAP214", f"{source} is a finalizer, one of a table that the compiler's own are in"
+            )
+        if issubclass(cls, threading.local):
+            raise GraphBreak("CAP214", f"{source} is local to threads")
+        if issubclass(cls, collections.defaultdict):
+            raise GraphBreak("CAP213", f"{cls.__name__} is a subclass of defaultdict")
+        base = next((kind for kind in (dict, tuple, list) if issubclass(cls, kind)), None)
+        if base is not None and _answers_itself(cls):
+            raise GraphBreak("CAP213", f"{cls.__name__} is a {base.__name__} that iterates in its own way")
+        made = ObjectValue(cls, real, source)
+        if issubclass(cls, dict):
+            made.base = DictValue(None, dict, source, real)
+        elif issubclass(cls, tuple):
+            tx.guards.length(source, real)
+            made.base = TupleValue(
+                [Lazy(item, item_source(source, i, type(real))) for i, item in enumerate(real)]
+            )
+        elif issubclass(cls, (list, set, frozenset, int, str, float)):
+            made.base = None if issubclass(cls, (int, str, float)) else _content(tx, real, source)
+        if tx.effects:
+            tx.attribute_dicts.check_object(made)
+        return self.remember(real, made)
+
+
+def _answers_itself(cls: type) -> bool:
+    """Whether reading the content of a container would run code of the program: its class's ``len`` or ``iter``."""
+    return any(
+        type(getattr(cls, name)) is not types.WrapperDescriptorType for name in ("__len__", "__iter__")
+    )
+
+
+def _of_numpy(tx: Context, real: Any, source: Source) -> Value:
+    """Numbers and dtypes are constants as long as they stay the same; functions are what they are."""
+    if isinstance(real, numpy_types.FUNCTIONS):
+        tx.guards.is_object(source, real)
+        return Const(real, source)
+    varies = isinstance(real, numpy_types.SCALARS) and tx.policy.varies(real, source)
+    if varies or not numpy_types.is_constant(real):
+        raise GraphBreak("CAP211", f"{source}, a number of numpy, differs from call to call")
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
+
+
+def _content(tx: Context, real: Any, source: Source) -> Value:
+    if isinstance(real, list):
+        tx.guards.length(source, real)
+        return ListValue(
+            [Lazy(item, item_source(source, i, type(real))) for i, item in enumerate(real)],
+            list,
+            source,
+            real,
+        )
+    raise GraphBreak("CAP213", f"{type(real).__name__} is a subclass of a set")
+
+
+@wraps(type(None), bool)
+def _singleton(tx: Context, real: Any, source: Source) -> Value:
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.is_object))
+
+
+@wraps(float)
+def _float(tx: Context, real: Any, source: Source) -> Value:
+    if tx.policy.is_open_float(real, source):
+        return InputFloat(tx, real, source)
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
+
+
+@wraps(str, bytes, complex, type(Ellipsis), type(NotImplemented), *BY_EQUALITY)
+def _constant(tx: Context, real: Any, source: Source) -> Value:
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
+
+
+@wraps(int)
+def _integer(tx: Context, real: Any, source: Source) -> Value:
+    symbolic = tx.policy.symbolic_integer(tx, real, source)
+    if symbolic is not None:
+        return SymValue(symbolic)
+    return tx.wrapping.unread(SourcedConst(real, source, tx.guards.equals))
+
+
+@wraps(*BY_IDENTITY)
+def by_identity(tx: Context, real: Any, source: Source) -> Value:
+    """An object that is guarded to be the same one."""
+    tx.guards.is_object(source, real)
+    return Const(real, source)
+
+
+@wraps(torch.Generator, *numpy_types.GENERATORS)
+def _dice(tx: Context, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, type(real))
+    return tx.wrapping.remember(real, DiceValue(real, source))
+
+
+@wraps(weakref.ReferenceType, weakref.KeyedRef)
+def _weak_reference(tx: Context, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, type(real))
+    reason = GraphBreak("CAP230", "a weak reference is used other than by calling it")
+    return tx.wrapping.remember(real, WeakReference(real, source, reason))
+
+
+@wraps(types.CellType)
+def _cell(tx: Context, real: Any, source: Source) -> Value:
+    found = tx.wrapping.value_of(real)
+    if found is not None:
+        return found
+    content: Value | None = None
+    with contextlib.suppress(ValueError):
+        content = Lazy(real.cell_contents, AttrSource(source, "cell_contents"))
+    return tx.wrapping.remember(real, CellValue(content, real, source))
+
+
+@wraps(torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
+def _tensor(tx: Context, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    return found if found is not None else tx.wrapping.remember(real, tx.tensors.input(real, source))
+
+
+@wraps(tuple, torch.Size)
+def _tuple(tx: Context, real: Any, source: Source) -> Value:
+    tx.guards.type_is(source, type(real))
+    tx.guards.length(source, real)
+    items: list[Value] = [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
+    return TupleValue(items, type(real), source, real)
+
+
+@wraps(list, collections.deque)
+def _list(tx: Context, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, type(real))
+
+    def read() -> list[Value]:
+        tx.guards.length(source, real)
+        return [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
+
+    if isinstance(real, collections.deque):
+        tx.guards.equals(AttrSource(source, "maxlen"), real.maxlen)
+        return tx.wrapping.remember(real, ListValue(read(), type(real), source, real))
+    return tx.wrapping.remember(real, ListValue([], list, source, real, read))
+
+
+@wraps(dict, collections.OrderedDict, collections.defaultdict)
+def _dict(tx: Context, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    if tx.inliner.has_written(real):
+        raise GraphBreak("CAP215", f"{source} is a namespace that has been changed")
+    tx.attribute_dicts.check_dict(real)
+    tx.guards.type_is(source, type(real))
+    made = DictValue(None, type(real), source, real)
+    if isinstance(real, collections.defaultdict):
+        made.factory = tx.wrap(real.default_factory, AttrSource(source, "default_factory"))
+    return tx.wrapping.remember(real, made)
+
+
+@wraps(types.MappingProxyType)
+def _proxy(tx: Context, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, types.MappingProxyType)
+    shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
+    if not isinstance(shown, DictValue):
+        raise GraphBreak("CAP213", f"{source} shows a mapping that is no dict")
+    return tx.wrapping.remember(real, ProxyValue(shown, source))
+
+
+@wraps(set, frozenset)
+def _set(tx: Context, real: Any, source: Source) -> Value:
+    found = tx.wrapping.seen(real, source)
+    if found is not None:
+        return found
+    tx.guards.type_is(source, type(real))
+    plain = is_known(frozenset(real))
+    guard = SetMembers if plain else SetObjects
+    tx.guards.add(guard(source, tuple(real), where=tx.where()))
+    members = [tx.known(item) for item in real]
+    items = {tx.hash_key(member): member for member in members}
+    made = SetValue(items, type(real), source, real, order=real if plain else None)
+    return tx.wrapping.remember(real, made)

@@ -1,0 +1,70 @@
+"""A method's load at which a graph ends: the plain load that stands for it leaves the same call."""
+
+from __future__ import annotations
+
+from types import FunctionType
+from typing import Any
+
+import pytest
+
+from dynamo_capture.bytecode.assemble import assemble
+from dynamo_capture.bytecode.decode import decode
+from dynamo_capture.bytecode.depth import stack_depths
+from dynamo_capture.bytecode.emit import Emitter
+from dynamo_capture.bytecode.instruction import CodeBody
+from dynamo_capture.bytecode.resume.code import NULL, VALUE, ResumeCodes
+from dynamo_capture.bytecode.resume.method_loads import loads_method, stack_after
+from dynamo_capture.bytecode.resume.splice import cut, emit_resume_call
+
+
+class Owner:
+    def __init__(self) -> None:
+        self.stored = lambda *args: ("stored", args)
+
+    def method(self, *args: Any) -> Any:
+        return "method", args
+
+
+class Heir(Owner):
+    def inherited(self, number: int) -> Any:
+        return number, super().method(number)
+
+
+def stored(owner: Owner, number: int) -> Any:
+    return [number, owner.stored(number, 2)]
+
+
+def method(owner: Owner, number: int) -> Any:
+    return [number, owner.method(number, 2)]
+
+
+def absent(owner: Any, number: int) -> Any:
+    try:
+        return number, owner.absent(number)
+    except AttributeError as error:
+        return str(error)
+
+
+def loads(body: CodeBody) -> list[int]:
+    return [index for index, instruction in enumerate(body.instructions) if loads_method(instruction)]
+
+
+@pytest.mark.parametrize("function", [stored, method, absent, Heir.inherited])
+def test_the_rest_of_the_call_is_a_resume_function(function: FunctionType) -> None:
+    body = decode(function.__code__)
+    index = loads(body)[-1]
+    depth = stack_depths(body)[index]
+    assert depth is not None
+    after = stack_after(body.instructions[index], [VALUE] * depth)
+    assert after.count(NULL) == 1
+    plan = ResumeCodes().make(function.__code__, index + 1, after)
+    emitter = Emitter(body.instructions[index + 1].position)
+    emit_resume_call(emitter, plan)
+    replaced = assemble(cut(body, {index + 1: emitter.instructions}, index))
+    made = FunctionType(replaced, function.__globals__, closure=function.__closure__)
+    assert made(Heir(), 3) == function(Heir(), 3)
+
+
+def test_other_loads_are_left_alone() -> None:
+    body = decode((lambda owner: owner.stored).__code__)
+    assert not loads(body)

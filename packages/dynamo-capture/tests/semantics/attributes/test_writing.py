@@ -1,0 +1,51 @@
+"""Setting and deleting attributes."""
+
+from __future__ import annotations
+
+import pytest
+
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.values import Const, ObjectValue
+
+
+class Checked:
+    __slots__ = ("_size",)
+
+    @property
+    def size(self):
+        return self._size
+
+    @size.setter
+    def size(self, value):
+        self._size = abs(value)
+
+    @property
+    def fixed(self):
+        return 1
+
+
+def test_a_setter_runs(tx):
+    made = ObjectValue(Checked)
+    made.set_attr(tx, "size", Const(-3))
+    assert made.get_attr(tx, "_size").as_constant() == 3
+
+
+@pytest.mark.parametrize("name", ["fixed", "other"])
+def test_what_cannot_be_set(tx, name):
+    with pytest.raises(UserRaise) as raised:
+        ObjectValue(Checked).set_attr(tx, name, Const(1))
+    assert raised.value.value.python_type() is AttributeError
+
+
+def test_what_is_deleted_is_gone(tx):
+    made = ObjectValue(Checked)
+    made.set_attr(tx, "size", Const(1))
+    made.del_attr(tx, "_size")
+    with pytest.raises(UserRaise):
+        made.get_attr(tx, "_size")
+
+
+def test_an_object_s_class_is_not_changed(tx):
+    with pytest.raises(GraphBreak) as reason:
+        ObjectValue(Checked).set_attr(tx, "__class__", Const(object))
+    assert reason.value.code == "CAP215"

@@ -1,0 +1,61 @@
+"""Arrays of numpy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.calls.library.arrays import _SAME
+from dynamo_capture.values import Const, TensorValue
+from dynamo_capture.values.tensors.array import ArrayValue
+
+
+def test_known_numbers_are_computed(tx):
+    assert Const(np.sqrt).call(tx, [Const(4)], {}).as_constant() == 2
+    made = Const(np.arange).call(tx, [Const(3)], {})
+    assert isinstance(made, ArrayValue)
+    assert made.is_known
+    assert tx.operators.binary("*", made, Const(2)).content.tolist() == [0, 2, 4]
+
+
+def test_views_and_changes_break(tx):
+    made = Const(np.arange).call(tx, [Const(3)], {})
+    for change in (
+        lambda: made.call_method(tx, "reshape", [Const(3)], {}),
+        lambda: made.call_method(tx, "fill", [Const(3)], {}),
+        lambda: tx.operators.binary("+=", made, Const(1)),
+        lambda: Const(np.add).call(tx, [made, made], {"out": made}),
+    ):
+        with pytest.raises(GraphBreak):
+            change()
+
+
+def test_functions_of_the_program_are_not_numpy_s():
+    assert numpy_types.is_pure_function(np.exp)
+    assert not numpy_types.is_pure_function(np.copyto)
+    assert not numpy_types.is_pure_function(np.frompyfunc(lambda a: a, 1, 1))
+
+
+def test_a_tensor_as_an_array(tx, tensor):
+    seen = tensor.call_method(tx, "numpy", [], {})
+    assert isinstance(seen, ArrayValue)
+    assert seen.as_tensor(tx) is tensor
+    root = Const(np.sqrt).call(tx, [seen], {})
+    assert isinstance(root.tensor, TensorValue)
+    with pytest.raises(GraphBreak):
+        Const(np.mean).call(tx, [seen], {})
+
+
+@pytest.mark.parametrize("function", [f for f in _SAME if isinstance(f, np.ufunc) and f.nin == 1], ids=str)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_torch_computes_what_numpy_computes(function, dtype):
+    import torch
+
+    values = np.array([-2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 3.7, np.inf, -np.inf, np.nan], dtype=dtype)
+    with np.errstate(all="ignore"):
+        expected = function(values)
+    found = _SAME[function](torch.from_numpy(values)).numpy()
+    assert found.dtype == expected.dtype
+    np.testing.assert_allclose(found, expected, rtol=1e-5)

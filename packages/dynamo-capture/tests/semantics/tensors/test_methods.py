@@ -1,0 +1,44 @@
+"""Tensor methods that the metadata answers."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+from dynamo_capture.semantics.tensors.methods import METHODS, method
+from dynamo_capture.values import Const
+
+
+def test_sizes(tx, tensor):
+    assert tensor.call_method(tx, "size", [Const(-1)], {}).as_constant() == 3
+    assert tensor.call_method(tx, "dim", [], {}).as_constant() == 2
+    assert tx.output.calls == 0
+
+
+def test_a_method_is_declared_once():
+    assert "size" in METHODS
+    with pytest.raises(ValueError, match="declared twice"):
+        method("size")(lambda tx, owner, args, kwargs: None)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_views_are_not_detached_in_place(requires_grad):
+    def program(x, log):
+        log.append(1)
+        x.view(-1).detach_()
+        log.append(2)
+
+    log: list[int] = []
+    with pytest.raises(RuntimeError, match="Can't detach views in-place"):
+        optimize(lambda graph, inputs: graph)(program)(torch.ones(2, 2, requires_grad=requires_grad), log)
+    assert log == [1]
+
+
+def test_where_a_tensor_that_is_made_lies_is_not_known():
+    def f(x):
+        return x[1:].storage_offset(), x * 2
+
+    fast = optimize(lambda graph, inputs: graph.forward)(f)
+    assert fast(torch.ones(4)[1:])[0] == 2
+    assert fast.__fxstack_capture__.report.replacements[0][1].stopped.code == "CAP204"
