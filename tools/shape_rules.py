@@ -21,9 +21,9 @@ import torch
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
-from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import ShapeEnv
+from fx_interface.torch_internals.dispatch_mode import DispatchMode
 from operator_sweep.cases import cases, samples
 from primtorch_decomps import DECOMPOSITIONS, LIBRARY, RULES
 from primtorch_decomps.prims import freeze

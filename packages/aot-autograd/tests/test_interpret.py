@@ -11,8 +11,8 @@ from torch import nn
 from torch.fx import Graph, GraphModule, symbolic_trace
 
 from aot_autograd import compile_joint, trace_joint
-from fx_interface import modes
 from fx_interface.errors import UnsupportedProgramError, UserLocation
+from fx_interface.torch_internals import modes
 
 
 def located(function: Any) -> GraphModule:

@@ -7,7 +7,7 @@ import torch
 
 from aot_autograd.twins import functional_twin
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.functional_overloads import is_writing
+from fx_interface.operator_facts.functional_overloads import is_writing
 
 aten = torch.ops.aten
 

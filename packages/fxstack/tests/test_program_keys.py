@@ -11,8 +11,9 @@ import torch
 from torch.fx import GraphModule
 
 import fxstack
-from fx_interface import SHAPE_ENV_KEY, torch_state
+from fx_interface import SHAPE_ENV_KEY
 from fx_interface.symbols import Relation, symbol
+from fx_interface.torch_internals import torch_state
 from fxstack.options import Options
 from fxstack.program_keys import program_key
 

@@ -9,8 +9,8 @@ import pytest
 import torch
 from torch.utils import _pytree as pytree
 
-from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.torch_internals.dispatch_mode import DispatchMode
 from primtorch_decomps import DECOMPOSITIONS
 from primtorch_decomps.prims import freeze
 from primtorch_decomps.testing import check_spec, check_symbolic_spec, check_values, specs_of

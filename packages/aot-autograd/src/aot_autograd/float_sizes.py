@@ -9,7 +9,7 @@ from torch._ops import OpOverload
 
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.values import Value
-from fx_interface.sym_floats import FloatExpr, FloatLike, float_from_torch
+from fx_interface.torch_symbols.sym_floats import FloatExpr, FloatLike, float_from_torch
 
 aten = torch.ops.aten
 

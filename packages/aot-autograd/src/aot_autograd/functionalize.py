@@ -20,7 +20,7 @@ from aot_autograd.storage import ViewStep
 from aot_autograd.trace import Trace, TracedTensor
 from aot_autograd.views import IDENTITIES, is_view
 from aot_autograd.writes import write_by_twin
-from fx_interface.functional_overloads import is_writing
+from fx_interface.operator_facts.functional_overloads import is_writing
 
 aten = torch.ops.aten
 

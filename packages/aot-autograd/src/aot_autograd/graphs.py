@@ -15,10 +15,10 @@ from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_modu
 
 from aot_autograd.record import is_random, is_unknown
 from aot_autograd.values import Value
-from fx_interface.dialects.aten_rules import is_factory
+from fx_interface.dialect_rules.aten import is_factory
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.failing import may_fail
 from fx_interface.graph import materialize, set_spec
+from fx_interface.operator_facts.data_errors import may_fail
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,

@@ -21,10 +21,10 @@ from aot_autograd.trace import TracedTensor
 from fx_interface.composites import COMPOSITES
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY, location_of_node, size_max, size_min
-from fx_interface.modes import BLOCKS
 from fx_interface.regions import checkpointed, differentiable
 from fx_interface.symbols import Expr, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
+from fx_interface.torch_internals.modes import BLOCKS
 
 _LEAVING: Final = frozenset(BLOCKS.values())
 

@@ -25,11 +25,11 @@ from aot_autograd.symbolic_composites import symbolic_composites
 from aot_autograd.trace import Handler, Trace, TracedTensor, TraceMode
 from aot_autograd.values import Value
 from fx_interface.errors import StackError, UnsupportedProgramError
-from fx_interface.modes import restored
 from fx_interface.operators import OperatorLibrary
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec, contiguous_strides
+from fx_interface.torch_internals.modes import restored
 
 aten = torch.ops.aten
 

@@ -22,11 +22,11 @@ from aot_autograd.runtime.overlap import OverlapCheck
 from aot_autograd.runtime.recorded import as_recorded
 from aot_autograd.split import TracedProgram, split
 from fx_interface.backend import CompiledGraph
-from fx_interface.collector import collector_paused
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.execution.rehearsal import Rehearsal, rehearsal_of
 from fx_interface.graph import placeholders
 from fx_interface.operators import OperatorLibrary
-from fx_interface.rehearsal import Rehearsal, rehearsal_of
+from fx_interface.python_runtime.gc_pause import collector_paused
 from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, InputKind, Signature, signature_of
 from fx_interface.symbols import ShapeEnv, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, spec_of

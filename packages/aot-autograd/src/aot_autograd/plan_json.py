@@ -11,7 +11,7 @@ import torch
 from aot_autograd import plan as records
 from aot_autograd.custom import restore
 from aot_autograd.plan import JointPlan
-from fx_interface.encoding import corrupt, decode, decode_spec, encode, encode_spec
+from fx_interface.serialization.encoding import corrupt, decode, decode_spec, encode, encode_spec
 from fx_interface.tensor_spec import TensorSpec
 
 FORMAT: Final = "aot-autograd plan 17"

@@ -20,7 +20,7 @@ from aot_autograd.runtime.recurrent import LSTM_LAYER, layer_spec
 from aot_autograd.simplify import SIMPLIFICATIONS
 from aot_autograd.values import Input, Value
 from fx_interface.errors import UnsupportedProgramError, UserLocation
-from fx_interface.failing import is_opaque
+from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.operators import OperatorLibrary
 from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, Symbol, indicator, substitute
 from fx_interface.tensor_spec import SymSpec, ValueSpec

@@ -18,13 +18,13 @@ from aot_autograd.questions import Questions
 from aot_autograd.record import Recorder
 from aot_autograd.storage import Storage, ViewStep
 from aot_autograd.values import Value
-from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
-from fx_interface.sym_floats import fixed, float_from_torch
-from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
+from fx_interface.torch_internals.dispatch_mode import DispatchMode
+from fx_interface.torch_symbols.sym_floats import fixed, float_from_torch
+from fx_interface.torch_symbols.sym_nodes import SizeTable
 
 
 class TracedTensor(torch.Tensor):

@@ -15,7 +15,7 @@ from torch._ops import OpOverload
 
 from aot_autograd.custom import functional_form
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.functional_overloads import (
+from fx_interface.operator_facts.functional_overloads import (
     FACTORY_OPTIONS,
     argument_names,
     functional_overload,

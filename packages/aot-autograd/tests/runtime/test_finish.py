@@ -10,7 +10,7 @@ from torch.fx import symbolic_trace
 
 from aot_autograd import compile_joint, finish, trace_joint
 from fx_interface.errors import StackError
-from fx_interface.undo import is_all_or_nothing
+from fx_interface.execution.undo import is_all_or_nothing
 
 
 def test_pure_inference_is_the_compiler_s_callable_itself(library: Any) -> None:

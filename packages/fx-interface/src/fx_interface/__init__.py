@@ -1,6 +1,5 @@
 """The contract between the parts of the fxstack compiler: graphs, specs, symbols, sources, guards and backends."""
 
-from fx_interface import own_builtins  # noqa: F401  (first: modules that follow get builtins of their own)
 from fx_interface.__about__ import __version__
 from fx_interface.backend import ENTRY_POINT_GROUP, INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.builder import GraphBuilder
@@ -36,12 +35,13 @@ from fx_interface.graph import (
     symbol_nodes,
 )
 from fx_interface.guard import Guard
-from fx_interface.hashing import canonical_hash
 from fx_interface.operators import OperatorLibrary, SpecRule
 from fx_interface.plugins import BackendInfo, list_backends, load_backend
-from fx_interface.printer import print_graph, print_spec
+from fx_interface.python_runtime import own_builtins  # noqa: F401  (first: modules that follow get builtins of their own)
 from fx_interface.regions import REGIONS, Region, bodies_of, checkpointed, differentiable, region_of
-from fx_interface.serialize import from_data, from_json, to_data, to_json
+from fx_interface.serialization.hashing import canonical_hash
+from fx_interface.serialization.printer import print_graph, print_spec
+from fx_interface.serialization.serialize import from_data, from_json, to_data, to_json
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,

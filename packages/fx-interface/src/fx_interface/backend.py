@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 
 from torch.fx import GraphModule
 
-from fx_interface.own_builtins import STACK_PACKAGES
+from fx_interface.python_runtime.own_builtins import STACK_PACKAGES
 
 __all__ = ["ENTRY_POINT_GROUP", "INTERFACE_VERSION", "STACK_PACKAGES", "Backend", "CompiledGraph"]
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from fx_interface.tensor_extents import size_of, stride_of
+from fx_interface.torch_internals.tensor_extents import size_of, stride_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,10 +14,10 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from fx_interface.dialects.aten_rules import ATEN
+from fx_interface.dialect_rules.aten import ATEN
+from fx_interface.dialect_rules.prims import PRIMS_DIALECT
+from fx_interface.dialect_rules.torch import TORCH
 from fx_interface.dialects.dialect import Context, Dialect, broken, leaves, same_spec, symbols_of
-from fx_interface.dialects.prims_rules import PRIMS_DIALECT
-from fx_interface.dialects.torch_rules import TORCH
 from fx_interface.errors import InvalidGraphError
 from fx_interface.graph import block_of, output_node, outputs, placeholders, spec_of_node
 from fx_interface.regions import RegionCall, bodies_of, region_of

@@ -11,8 +11,8 @@ from torch.fx._lazy_graph_module import _LazyGraphModule
 
 from aot_autograd import compile_joint
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
-from fx_interface.graph_source import release_source
 from fx_interface.plugins import load_backend
+from fx_interface.torch_internals.graph_source import release_source
 from fxstack.foreign_backends import by_sizes
 from fxstack.internal_errors import default_policy, refused
 from fxstack.options import Options

@@ -20,7 +20,7 @@ from aot_autograd import compile_in_parts, finish, has_parts, trace_joint
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.plan import JointPlan
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
-from fx_interface.rehearsal import rehearsal_of
+from fx_interface.execution.rehearsal import rehearsal_of
 from fxstack.counter_random import COUNTER
 from fxstack.options import Options
 from fxstack.program_keys import program_key

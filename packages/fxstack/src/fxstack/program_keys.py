@@ -22,7 +22,8 @@ import dynamo_capture
 import fx_interface
 import inductor_codegen
 import primtorch_decomps
-from fx_interface import SymSpec, UnsupportedProgramError, canonical_hash, signature_of, torch_state
+from fx_interface import SymSpec, UnsupportedProgramError, canonical_hash, signature_of
+from fx_interface.torch_internals import torch_state
 from fxstack.options import Options
 from inductor_codegen.cache import content_key
 from inductor_codegen.toolchain import processor

@@ -10,7 +10,7 @@ from typing import Any
 from aot_autograd.plan import JointPlan
 from aot_autograd.plan_json import plan_from_data, plan_to_data
 from fx_interface import CorruptArtifactError, UnsupportedProgramError
-from fx_interface.encoding import decode_expr, encode_expr
+from fx_interface.serialization.encoding import decode_expr, encode_expr
 from fx_interface.symbols import Relation, ShapeEnv, ShapeGuard
 from inductor_codegen.cache import ArtifactStore
 from inductor_codegen.compile import load_graph

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch.fx import GraphModule
 
-from fx_interface.undo import all_or_nothing
+from fx_interface.execution.undo import all_or_nothing
 
 Run = Callable[..., Sequence[Any]]
 Backend = Callable[[GraphModule, Sequence[Any]], Run]

@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from fx_interface.tensor_extents import size_of, stride_of
+from fx_interface.torch_internals.tensor_extents import size_of, stride_of
 from guards import _native
 from guards.kinds.state import FACTS
 from guards.kinds.tensor import dispatch_keys

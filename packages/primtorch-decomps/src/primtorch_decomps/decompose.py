@@ -11,10 +11,10 @@ import torch
 from torch._ops import OpOverload
 from torch.fx import GraphModule, Node
 
-from fx_interface.collector import collector_paused
 from fx_interface.dialects.prims import PrimOp
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.failing import is_opaque
+from fx_interface.operator_facts.data_errors import is_opaque
+from fx_interface.python_runtime.gc_pause import collector_paused
 from fx_interface.signature import SHAPE_ENV_KEY
 from fx_interface.symbols import Expr, Relation, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec

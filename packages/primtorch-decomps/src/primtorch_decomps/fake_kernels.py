@@ -13,11 +13,11 @@ import torch
 from torch._library import custom_ops, fake_impl, simple_registry
 from torch._ops import OpOverload
 
-from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
+from fx_interface.torch_internals.dispatch_mode import DispatchMode
+from fx_interface.torch_symbols.sym_nodes import SizeTable
 
 Infer = Callable[[OpOverload, Sequence[Any], Mapping[str, Any], ShapeEnv], ValueSpec]
 

@@ -23,11 +23,11 @@ from aot_autograd.parts.flags import requires_grad_after
 from aot_autograd.plan import JointPlan
 from fx_interface.backend import CompiledGraph
 from fx_interface.graph import outputs, placeholders
-from fx_interface.modes import BLOCKS, CHANGING, restored
 from fx_interface.regions import bodies_of, checkpointed, conditional, loop
 from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, signature_of
 from fx_interface.symbols import ShapeEnv, Symbol
 from fx_interface.tensor_spec import SPEC_KEY
+from fx_interface.torch_internals.modes import BLOCKS, CHANGING, restored
 
 PartCompiler: TypeAlias = Callable[[GraphModule, Sequence[Any]], tuple[CompiledGraph, JointPlan]]
 """What compiles one part, given inputs of its form."""

@@ -16,8 +16,8 @@ from aot_autograd.runtime.training import training_function
 from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import StackError, refuses_layout
-from fx_interface.rehearsal import Rehearsal
-from fx_interface.undo import all_or_nothing, undoing
+from fx_interface.execution.rehearsal import Rehearsal
+from fx_interface.execution.undo import all_or_nothing, undoing
 
 
 def finish(
@@ -33,7 +33,7 @@ def finish(
     Needs nothing of the trace, so a stored plan and stored compiled graphs suffice. ``fallback`` runs the program as it
     was written: used for second derivatives, and in calls whose inputs overlap in a way that the plan excludes;
     ``rehearse`` runs it on copies before, where it changes an input for good.
-    Where a call raises, nothing was written and no generator has moved (``fx_interface.undo``).
+    Where a call raises, nothing was written and no generator has moved (``fx_interface.execution.undo``).
     """
     make = result_maker(plan)
     if plan.backward is not None:

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan
-from fx_interface.undo import leaves_something
+from fx_interface.execution.undo import leaves_something
 
 _current_task = torch._C._current_graph_task_id
 _will_execute = torch._C._will_engine_execute_node

@@ -20,7 +20,7 @@ import torch
 
 from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput, ViewOf
 from aot_autograd.runtime.gone import made_again
-from fx_interface.undo import RandomStates, random_states, set_random_states
+from fx_interface.execution.undo import RandomStates, random_states, set_random_states
 
 Program = Callable[..., Sequence[Any]]
 Run: TypeAlias = tuple[list[Any], Sequence[Any]]

@@ -23,7 +23,7 @@ from aot_autograd.runtime.saved import Kept, owned, reader
 from aot_autograd.runtime.second import Program, Repetition
 from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
-from fx_interface.undo import leaves_something
+from fx_interface.execution.undo import leaves_something
 
 _NOTHING_MADE: dict[int, Any] = {}
 _top_hooks = torch._C._autograd._top_saved_tensors_default_hooks

@@ -7,8 +7,8 @@ effects that come before it, are none of the graph's business:
     except RuntimeError: y = x             handler catches what is raised, at its line
 
 That is possible where the graph that raises leaves no trace behind (decision 0031): it writes into no tensor and draws
-no random numbers, or the compiled graph promises to take that back, or is made to (``fx_interface.undo``). What the
-replacement itself draws from the generators of ``random`` is taken back.
+no random numbers, or the compiled graph promises to take that back, or is made to (``fx_interface.execution.undo``).
+What the replacement itself draws from the generators of ``random`` is taken back.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ from dynamo_capture.semantics.tensors.arguments.scalars import note_fixed
 from dynamo_capture.session.session import Session
 from dynamo_capture.trace import Trace
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
-from fx_interface.rehearsal import rehearsal_of, rehearsing
+from fx_interface.execution.rehearsal import rehearsal_of, rehearsing
+from fx_interface.execution.undo import is_all_or_nothing, undoing, undoing_if_shared
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,
@@ -26,7 +27,6 @@ from fx_interface.signature import (
     OutputKind,
     Signature,
 )
-from fx_interface.undo import is_all_or_nothing, undoing, undoing_if_shared
 
 
 class BackendCall:

@@ -32,9 +32,9 @@ from dynamo_capture.session.session import Session
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.modes import restored
-from fx_interface.own_builtins import CURRENT, WATCHED
+from fx_interface.python_runtime.own_builtins import CURRENT, WATCHED
 from fx_interface.source import ClosureSource, LocalSource, Scope
+from fx_interface.torch_internals.modes import restored
 
 _log = logging.getLogger("dynamo_capture")
 _BUILTINS = guards.known_object(CURRENT)

@@ -52,7 +52,7 @@ from dynamo_capture.session.specialization import Policy
 from dynamo_capture.trace import Trace
 from dynamo_capture.values.special_methods import replaced_method
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.own_builtins import replaced
+from fx_interface.python_runtime.own_builtins import replaced
 
 _log = logging.getLogger("dynamo_capture")
 _recompiles = logging.getLogger("dynamo_capture.recompiles")

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from fx_interface.collector import collector_paused
+from fx_interface.python_runtime.gc_pause import collector_paused
 
 
 @contextlib.contextmanager

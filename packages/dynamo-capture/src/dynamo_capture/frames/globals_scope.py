@@ -12,7 +12,7 @@ from dynamo_capture.values import (
     Const,
     Value,
 )
-from fx_interface.own_builtins import OWN_BUILTINS
+from fx_interface.python_runtime.own_builtins import OWN_BUILTINS
 from fx_interface.source import (
     BuiltinSource,
     GlobalSource,

@@ -12,14 +12,14 @@ from torch.fx import Graph, GraphModule, Node
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.sources import FloatTensorSource
 from fx_interface.errors import UserLocation
+from fx_interface.execution.rehearsal import shortened
 from fx_interface.graph import LOCATION_KEY, materialize
-from fx_interface.graph_source import release_source
-from fx_interface.modes import CHANGING
-from fx_interface.rehearsal import shortened
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, ShapeEnv, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, ValueSpec
+from fx_interface.torch_internals.graph_source import release_source
+from fx_interface.torch_internals.modes import CHANGING
 
 
 class WrittenTensor(Protocol):

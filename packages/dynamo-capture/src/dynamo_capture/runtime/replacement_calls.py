@@ -17,9 +17,9 @@ import torch
 from dynamo_capture import _eval_frame
 from dynamo_capture.hook.frame_hook import RegionFunction, region
 from dynamo_capture.runtime.tracebacks import set_traceback
-from fx_interface.modes import SWITCHES
+from fx_interface.execution.undo import has_left_something
 from fx_interface.symbols import Expr, Symbol, evaluate
-from fx_interface.undo import has_left_something
+from fx_interface.torch_internals.modes import SWITCHES
 
 _log = logging.getLogger("dynamo_capture")
 _MISSING: Any = object()

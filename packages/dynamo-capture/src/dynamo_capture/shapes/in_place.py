@@ -16,7 +16,7 @@ from torch._ops import OpOverload
 from dynamo_capture.foundation.errors import DataDependent
 from dynamo_capture.shapes.kernels import ask_kernel
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.functional_overloads import functional_overload
+from fx_interface.operator_facts.functional_overloads import functional_overload
 from fx_interface.symbols import Relation, ShapeEnv
 from fx_interface.tensor_spec import TensorSpec
 

@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 from torch._ops import OpOverload
 
-from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
+from fx_interface.torch_symbols.sym_nodes import SizeTable
 
 
 class Inferring(Protocol):

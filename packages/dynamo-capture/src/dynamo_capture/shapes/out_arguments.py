@@ -14,7 +14,7 @@ import torch
 from torch._ops import OpOverload
 
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.functional_overloads import (
+from fx_interface.operator_facts.functional_overloads import (
     FACTORY_OPTIONS,
     argument_names,
     functional_overload,

@@ -27,15 +27,15 @@ from dynamo_capture.shapes.irregular import (
 )
 from dynamo_capture.shapes.out_arguments import take_sizes
 from fx_interface.composites import COMPOSITES
-from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.failing import may_fail
-from fx_interface.functional_overloads import out_names
+from fx_interface.operator_facts.data_errors import may_fail
+from fx_interface.operator_facts.functional_overloads import out_names
+from fx_interface.operator_facts.kernel_warnings import warns
 from fx_interface.operators import OperatorLibrary
-from fx_interface.sym_nodes import SizeTable
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, located
-from fx_interface.warned import warns
+from fx_interface.torch_internals.dispatch_mode import DispatchMode
+from fx_interface.torch_symbols.sym_nodes import SizeTable
 
 
 class SpecTensor(torch.Tensor):

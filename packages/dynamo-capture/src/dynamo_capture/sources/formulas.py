@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import torch
 
-from fx_interface.own_builtins import OWN_BUILTINS
+from fx_interface.python_runtime.own_builtins import OWN_BUILTINS
 from fx_interface.source import Source
 
 NUMBERS = (int, float)

@@ -8,7 +8,7 @@ import torch
 from dynamo_capture import optimize
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.values import Const, TensorValue
-from fx_interface.sym_floats import FloatNode
+from fx_interface.torch_symbols.sym_floats import FloatNode
 
 
 def test_one_call_is_one_node(tx, tensor):

@@ -17,7 +17,7 @@ from fx_interface.conformance.cases import CASES, Case
 from fx_interface.conformance.dynamic_cases import DYNAMIC_CASES, DynamicCase
 from fx_interface.conformance.recorder import clone_inputs
 from fx_interface.errors import UnsupportedProgramError
-from fx_interface.hashing import canonical_form
+from fx_interface.serialization.hashing import canonical_form
 from fx_interface.signature import SHAPE_ENV_KEY, signature_of
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import SymSpec

@@ -13,8 +13,7 @@ import torch
 from torch.fx import Graph, GraphModule
 
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
-from fx_interface.collector import collector_paused
-from fx_interface.undo import (
+from fx_interface.execution.undo import (
     RandomStates,
     all_or_nothing,
     is_all_or_nothing,
@@ -22,6 +21,7 @@ from fx_interface.undo import (
     set_random_states,
     undoing,
 )
+from fx_interface.python_runtime.gc_pause import collector_paused
 from fxstack.checking.differences import BOUNDS, differences
 from fxstack.checking.eligible import reason_of_call, reason_of_graph
 from fxstack.checking.observe import Observed, observe

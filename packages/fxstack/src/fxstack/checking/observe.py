@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from fx_interface.undo import random_states
+from fx_interface.execution.undo import random_states
 from fxstack.checking.copies import Copies
 
 _SEED = 20

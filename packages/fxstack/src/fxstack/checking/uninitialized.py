@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 from torch._ops import OpOverload
 
-from fx_interface.dispatch_mode import DispatchMode
+from fx_interface.torch_internals.dispatch_mode import DispatchMode
 
 _EMPTY = frozenset(
     getattr(torch.ops.aten, name)

@@ -15,8 +15,8 @@ from torch import Tensor
 from torch._ops import OpOverload
 from torch.utils import _pytree as pytree
 
-from fx_interface.dispatch_mode import DispatchMode
-from fx_interface.undo import random_states
+from fx_interface.execution.undo import random_states
+from fx_interface.torch_internals.dispatch_mode import DispatchMode
 
 _EXACT = {True: torch.complex128, False: torch.float64}
 """The dtype that stands in for a complex and for a real one."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from fx_interface import torch_state
+from fx_interface.torch_internals import torch_state
 from guards.kinds.base import GuardRecord, guard_kind, short
 from guards.root_sources import STATE
 

@@ -11,7 +11,7 @@ import torch
 
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
-from fx_interface.tensor_extents import torchs_own
+from fx_interface.torch_internals.tensor_extents import torchs_own
 from guards.kinds.base import GuardRecord, guard_kind, short, type_name
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from fx_interface.encoding import decode, encode
 from fx_interface.errors import UserLocation
-from fx_interface.target_names import target_name, target_of
+from fx_interface.serialization.encoding import decode, encode
+from fx_interface.serialization.target_names import target_name, target_of
 
 
 class SlotKind(Enum):

@@ -10,7 +10,7 @@ from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
-from fx_interface.own_builtins import OWN_BUILTINS
+from fx_interface.python_runtime.own_builtins import OWN_BUILTINS
 from fx_interface.source import ImportedModuleSource, ItemSource
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from dynamo_capture.semantics.modes.settings import read
 from dynamo_capture.semantics.modes.torch_function_modes import set_switch
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, Value
-from fx_interface.modes import (
+from fx_interface.torch_internals.modes import (
     BLOCKS,
     SWITCHES,
     enter_autocast,

@@ -28,9 +28,9 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.tensors.wrapper import WrapperValue
-from fx_interface.dispatch_mode import DispatchMode
 from fx_interface.source import InstanceDictSource, Source
 from fx_interface.tensor_spec import TensorSpec
+from fx_interface.torch_internals.dispatch_mode import DispatchMode
 
 _KEYS = torch._C.DispatchKeySet
 _FORBIDDEN = frozenset({"__dict__", "__weakref__"})

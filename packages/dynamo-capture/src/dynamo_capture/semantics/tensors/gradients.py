@@ -20,10 +20,10 @@ from torch.fx.node import map_arg
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value
-from fx_interface.modes import restored
 from fx_interface.source import AttrSource
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
+from fx_interface.torch_internals.modes import restored
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context

@@ -19,8 +19,8 @@ from dynamo_capture.values import TensorMeta, TensorValue
 from dynamo_capture.values.tensors.wrapper import dispatches
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, Source
-from fx_interface.tensor_extents import torchs_own
 from fx_interface.tensor_spec import TensorSpec
+from fx_interface.torch_internals.tensor_extents import torchs_own
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context

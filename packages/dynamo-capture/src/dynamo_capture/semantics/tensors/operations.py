@@ -33,9 +33,9 @@ from dynamo_capture.values import Const, ObjectValue, TensorMeta, TensorValue, V
 from dynamo_capture.values.numbers.random_generator import DiceValue
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
-from fx_interface.sym_floats import FloatNode
-from fx_interface.sym_nodes import SizeTable, SymNode
 from fx_interface.symbols import Symbol
+from fx_interface.torch_symbols.sym_floats import FloatNode
+from fx_interface.torch_symbols.sym_nodes import SizeTable, SymNode
 
 if TYPE_CHECKING:
     from torch.fx import Node

@@ -8,7 +8,7 @@ import logging
 import sys
 from collections.abc import Iterator
 
-from fx_interface.own_builtins import STACK_PACKAGES
+from fx_interface.python_runtime.own_builtins import STACK_PACKAGES
 
 
 @contextlib.contextmanager

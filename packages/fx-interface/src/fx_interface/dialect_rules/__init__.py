@@ -1,0 +1,1 @@
+"""What a graph of each dialect may contain, for the verifier."""

@@ -1,0 +1,1 @@
+"""Running compiled graphs so that one that raises has changed nothing."""

@@ -1,0 +1,1 @@
+"""What the stack needs of Python's runtime: builtins of its own, and the garbage collector."""

@@ -1,0 +1,70 @@
+"""What changes a mode of torch while a graph runs, and how the modes are put back afterwards.
+
+Torch's own captured graphs call the same functions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, Final
+
+import torch
+from torch.autograd import grad_mode
+
+from fx_interface.torch_internals import torch_state
+
+enter_autocast: Final[Any] = getattr(torch.amp, "_enter_autocast")  # noqa: B009
+exit_autocast: Final[Any] = getattr(torch.amp, "_exit_autocast")  # noqa: B009
+enter_inference_mode: Final[Any] = getattr(grad_mode, "_enter_inference_mode")  # noqa: B009
+exit_inference_mode: Final[Any] = getattr(grad_mode, "_exit_inference_mode")  # noqa: B009
+
+
+def enter_grad_mode(enabled: bool) -> bool:
+    """Turn gradients on or off, whatever they are before, which is returned."""
+    before = torch.is_grad_enabled()
+    torch._C._set_grad_enabled(enabled)
+    return before
+
+
+def exit_grad_mode(before: bool) -> None:
+    """Gradients are on or off as before again."""
+    torch._C._set_grad_enabled(before)
+
+
+BLOCKS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
+    enter_autocast: exit_autocast,
+    enter_inference_mode: exit_inference_mode,
+    enter_grad_mode: exit_grad_mode,
+}
+"""Functions that enter a block and give back what the one beside them is called with to leave it."""
+
+SWITCHES: Final[Mapping[Callable[..., Any], Callable[[], Any]]] = {
+    fact.setter: fact.read for fact in torch_state.FACTS if fact.setter is not None
+}
+"""Functions that set a mode, with what reads it."""
+
+MODES: Final[Mapping[str, Callable[..., Any]]] = {
+    "torch.amp._enter_autocast": enter_autocast,
+    "torch.amp._exit_autocast": exit_autocast,
+    "torch.autograd.grad_mode._enter_inference_mode": enter_inference_mode,
+    "torch.autograd.grad_mode._exit_inference_mode": exit_inference_mode,
+    "fx_interface.modes.enter_grad_mode": enter_grad_mode,
+    "fx_interface.modes.exit_grad_mode": exit_grad_mode,
+    **{f"torch._C.{setter.__name__}": setter for setter in SWITCHES},
+}
+"""Every such function by its stable name."""
+
+CHANGING: Final[frozenset[Callable[..., Any]]] = frozenset(MODES.values())
+
+
+@contextmanager
+def restored() -> Iterator[None]:
+    """The switches are as before at the end, and what was entered with ``BLOCKS`` inside is the caller's to leave."""
+    before = [(setter, reader()) for setter, reader in SWITCHES.items()]
+    try:
+        yield
+    finally:
+        for setter, value in before:
+            if SWITCHES[setter]() != value:
+                setter(value)
