@@ -2,15 +2,15 @@
 
 import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
 from aot_autograd.__about__ import __version__
+from aot_autograd.control_flow import compile_in_parts, has_parts
 from aot_autograd.decompositions import Decompositions
 from aot_autograd.functions import aot_function, aot_module
+from aot_autograd.joint.split import TracedProgram
 from aot_autograd.partition import Partitioner, save_everything
-from aot_autograd.parts import compile_in_parts, has_parts
 from aot_autograd.pipeline import compile_joint, compile_traced, trace_joint
 from aot_autograd.plan import JointPlan
 from aot_autograd.plan_json import plan_from_data, plan_to_data
 from aot_autograd.runtime import finish
-from aot_autograd.split import TracedProgram
 
 __all__ = [
     "Decompositions",

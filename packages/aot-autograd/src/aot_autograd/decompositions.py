@@ -12,7 +12,7 @@ from typing import Any, Final, TypeAlias
 
 from torch._ops import OpOverload
 
-from aot_autograd.trace import Handler, Trace, TraceMode
+from aot_autograd.recording.trace import Handler, Trace, TraceMode
 
 Decompositions: TypeAlias = Mapping[OpOverload, Callable[..., Any]]
 """For an operator a function of its arguments, which computes the same of other operators (or writes to its arguments,

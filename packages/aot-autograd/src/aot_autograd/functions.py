@@ -14,12 +14,12 @@ from typing import Any
 import torch
 from torch.utils import _pytree as pytree
 
-from aot_autograd.backward_effects import WritingBackwardError
 from aot_autograd.decompositions import NOTHING, Decompositions
-from aot_autograd.out_arguments import WrittenOut
+from aot_autograd.functionalization.out_arguments import WrittenOut
+from aot_autograd.joint.backward_effects import WritingBackwardError
 from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.pipeline import GraphCompiler, compile_traced, trace
-from aot_autograd.record import Recorder
+from aot_autograd.recording.record import Recorder
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary

@@ -8,19 +8,19 @@ from typing import Any
 import torch
 from torch.fx import GraphModule
 
+from aot_autograd.control_flow import compile_in_parts, has_parts
 from aot_autograd.decompositions import NOTHING, Decompositions
-from aot_autograd.interpret import program_of
-from aot_autograd.joint import Joint, Program, trace_program
+from aot_autograd.joint.interpreter import program_of
+from aot_autograd.joint.joint import Joint, Program, trace_program
+from aot_autograd.joint.split import TracedProgram, split
 from aot_autograd.partition import Partitioner, save_everything
-from aot_autograd.parts import compile_in_parts, has_parts
 from aot_autograd.plan import Apart, JointPlan, MutatedInput
-from aot_autograd.questions import Questions, answered
+from aot_autograd.recording.content_queries import Questions, answered
 from aot_autograd.runtime import finish
+from aot_autograd.runtime.autocast import as_recorded
 from aot_autograd.runtime.finish import is_training
-from aot_autograd.runtime.marked import check_marked, is_marked, without_mark
-from aot_autograd.runtime.overlap import OverlapCheck
-from aot_autograd.runtime.recorded import as_recorded
-from aot_autograd.split import TracedProgram, split
+from aot_autograd.runtime.inputs.conjugate_bits import check_marked, is_marked, without_mark
+from aot_autograd.runtime.inputs.overlap import OverlapCheck
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.execution.rehearsal import Rehearsal, rehearsal_of
@@ -50,7 +50,7 @@ def compile_joint(
     ``example_inputs`` are this call's tensors and integers; they are not changed. If gradients are on and an input
     requires grad, forward and backward graphs are compiled, else one graph, by ``inference_compiler``. Operators in
     ``decompositions`` are traced as what the table says (``aot_autograd.decompositions``). A graph with branches or
-    loops that data decide about is compiled in parts (``aot_autograd.parts``), each with graphs of its own.
+    loops that data decide about is compiled in parts (``aot_autograd.control_flow``), each with graphs of its own.
     UnsupportedProgramError (codes AOT1xx, AOT2xx) for what the caller must run eagerly.
     """
 

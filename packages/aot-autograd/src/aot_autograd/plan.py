@@ -187,18 +187,18 @@ class JointPlan:
     """A traced program without its graphs.
 
     ``symbols``: name and input position of each symbolic size; ``born``: name and graph result of each that comes from
-    data and is needed after the forward graph. ``results``: the forward graph returns the program's
-    results and hidden bases, then new values of mutated inputs, then what only the backward needs; ``returned`` counts
-    the first two. ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but no
-    result depends on them differentiably, so that the graph runs with gradients off. ``owned``: inputs that are a
-    module's parameters and buffers. ``repeat``: for second derivatives. ``opens_grad``: called with gradients off, the
-    program turns them on by itself. ``forms``: inputs whose own sizes or strides change. ``placed``: inputs that
-    must begin at this element of their memory (anywhere, if negative), which must hold so many elements from there.
-    ``marked``: inputs that are conjugated or negated without being computed. ``functional_forms``: operators that
-    write, whose functional forms (``custom.py``) the graphs call. ``may_fail``: an operator of the forward may raise
-    because of what is in its tensors; ``ignored`` counts results at the end of the forward graph that nobody reads,
-    which are there because what makes them may raise.
-    ``versions``: results that the program has written to since it made them, and how often.
+    data and is needed after the forward graph. ``results``: the forward graph returns the program's results and hidden
+    bases, then new values of mutated inputs, then what only the backward needs; ``returned`` counts the first two.
+    ``differentiable``: graph results that require grad. ``no_grad``: inputs require grad, but no result depends on
+    them differentiably, so that the graph runs with gradients off. ``owned``: inputs that are a module's parameters
+    and buffers. ``repeat``: for second derivatives. ``opens_grad``: called with gradients off, the program turns them
+    on by itself. ``forms``: inputs whose own sizes or strides change. ``placed``: inputs that must begin at this
+    element of their memory (anywhere, if negative), which must hold so many elements from there. ``marked``: inputs
+    that are conjugated or negated without being computed. ``functional_forms``: operators that write, whose functional
+    forms (``operators/functionalized.py``) the graphs call. ``may_fail``: an operator of the forward may raise because
+    of what is in its tensors; ``ignored`` counts results at the end of the forward graph that nobody reads, which are
+    there because what makes them may raise. ``versions``: results that the program has written to since it made them,
+    and how often.
     """
 
     inputs: int

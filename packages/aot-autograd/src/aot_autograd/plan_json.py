@@ -9,7 +9,7 @@ from typing import Any, Final
 import torch
 
 from aot_autograd import plan as records
-from aot_autograd.custom import restore
+from aot_autograd.operators.functionalized import restore
 from aot_autograd.plan import JointPlan
 from fx_interface.serialization.encoding import corrupt, decode, decode_spec, encode, encode_spec
 from fx_interface.tensor_spec import TensorSpec

@@ -15,8 +15,8 @@ from torch import nn
 from aot_autograd import aot_function, aot_module
 from aot_autograd.partition.min_cut import min_cut
 from aot_autograd.partition.save_everything import save_everything
-from aot_autograd.record import Recorder
-from aot_autograd.values import Value
+from aot_autograd.recording.record import Recorder
+from aot_autograd.recording.values import Value
 from fx_interface.signature import OutputKind, signature_of
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import spec_of

@@ -16,12 +16,12 @@ import torch
 from networkx.algorithms.flow import boykov_kolmogorov
 from torch._ops import OpOverload
 
-from aot_autograd.aliasing import memory_root
-from aot_autograd.graphs import operands
 from aot_autograd.partition.save_everything import Partitioner, save_everything
-from aot_autograd.record import runs_once
-from aot_autograd.values import Value
-from aot_autograd.views import is_view
+from aot_autograd.recording.graphs import operands
+from aot_autograd.recording.record import runs_once
+from aot_autograd.recording.values import Value
+from aot_autograd.views.aliasing import memory_root
+from aot_autograd.views.views import is_view
 from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec

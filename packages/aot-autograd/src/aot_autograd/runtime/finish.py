@@ -8,12 +8,12 @@ from typing import Any
 import torch
 
 from aot_autograd.plan import JointPlan
-from aot_autograd.runtime.forms import giving_forms
-from aot_autograd.runtime.marked import unmarking
-from aot_autograd.runtime.overlap import OverlapCheck
+from aot_autograd.runtime.inputs.conjugate_bits import unmarking
+from aot_autograd.runtime.inputs.forms import giving_forms
+from aot_autograd.runtime.inputs.overlap import OverlapCheck
+from aot_autograd.runtime.inputs.write_back import count_writes, write_back
 from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
-from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import StackError, refuses_layout
 from fx_interface.execution.rehearsal import Rehearsal

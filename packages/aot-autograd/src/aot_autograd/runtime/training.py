@@ -13,15 +13,15 @@ from typing import Any
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput
-from aot_autograd.runtime.absent import guard_hooks
-from aot_autograd.runtime.backward import Backward
-from aot_autograd.runtime.between import Given, linking
-from aot_autograd.runtime.partly import PartlyReached, led_to
-from aot_autograd.runtime.result_hooks import prepare_hooks
+from aot_autograd.runtime.double_backward.second_derivatives import Program, Repetition
+from aot_autograd.runtime.gradients.backward import Backward
+from aot_autograd.runtime.gradients.between_results import Given, linking
+from aot_autograd.runtime.hooks.partially_used_inputs import PartlyReached, led_to
+from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
+from aot_autograd.runtime.hooks.unreached_inputs import guard_hooks
+from aot_autograd.runtime.inputs.write_back import count_writes, write_back
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.saved import Kept, owned, reader
-from aot_autograd.runtime.second import Program, Repetition
-from aot_autograd.runtime.write_back import count_writes, write_back
 from fx_interface.backend import CompiledGraph
 from fx_interface.execution.undo import leaves_something
 
@@ -107,7 +107,7 @@ def _cut(inputs: Sequence[Any], cut: Sequence[int]) -> list[Any]:
 
 
 def _sharing_a_node(plan: JointPlan, backward_plan: BackwardPlan) -> tuple[int, ...]:
-    """Outputs of the compiled function's node that may be hooked: those that no node of ``between.py`` follows."""
+    """Outputs of the compiled function's node that may be hooked: no node of ``between_results.py`` follows them."""
     dirty = [m.graph_index for m in plan.mutated if m.differentiable]
     outputs = [*enumerate(dirty), *((len(dirty) + index, index) for index in plan.differentiable)]
     if len(outputs) < 2:

@@ -1,0 +1,1 @@
+"""Operators that view or write memory become operators that compute."""

@@ -1,0 +1,94 @@
+"""Functionalization: operators that view or write memory become operators that only compute values.
+
+``handle`` is what the dispatch mode calls for every ATen operator. How an operator is treated is read off its schema
+once (``_treatment``) and looked up from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import torch
+from torch._ops import OpOverload
+
+from aot_autograd.functionalization.calls import Treatment, compute, marked, traced, view
+from aot_autograd.functionalization.irregular import IRREGULAR_OPERATORS
+from aot_autograd.functionalization.plain_formulas import as_for_plain_tensors
+from aot_autograd.functionalization.writes import write_functionally
+from aot_autograd.recording.storage import ViewStep
+from aot_autograd.recording.trace import Trace, TracedTensor
+from aot_autograd.views.memory import read
+from aot_autograd.views.views import IDENTITIES, is_view
+from fx_interface.operator_facts.functional_overloads import is_writing
+
+aten = torch.ops.aten
+
+_TREATMENTS: Final[dict[OpOverload, Treatment]] = {}
+
+
+def handle(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """Record ``op`` and return traced tensors for its results."""
+    treatment = _TREATMENTS.get(op)
+    if treatment is None:
+        treatment = _TREATMENTS.setdefault(op, _treatment(op))
+    return treatment(trace, op, args, kwargs)
+
+
+def handle_backward(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    """As ``handle``, for what torch's derivative formulas call: it belongs to the line whose derivative it is."""
+    node = torch._C._current_autograd_node()
+    trace.recorder.at_line_of(node)
+    plain = as_for_plain_tensors(handle, trace, node, args) if op is aten.mul.Tensor else None
+    return handle(trace, op, args, kwargs) if plain is None else plain
+
+
+def _treatment(op: OpOverload) -> Treatment:
+    special = IRREGULAR_OPERATORS.get(op)
+    if special is not None:
+        return special
+    if is_writing(op):
+        return write_functionally
+    if _asks(op):
+        return _answer
+    if is_view(op):
+        return _identity if op in IDENTITIES else view
+    return compute
+
+
+def _asks(op: OpOverload) -> bool:
+    """Whether the operator neither takes nor gives tensors, as questions about dtypes do (``can_cast``)."""
+    schema = op._schema
+    types = [str(part.type) for part in (*schema.arguments, *schema.returns)]
+    return bool(schema.returns) and not any("Tensor" in kind for kind in types)
+
+
+def _answer(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    return op(*args, **kwargs)
+
+
+def _identity(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
+    source = traced(trace, args[0])
+    if source is not args[0]:
+        return source
+    storage = source.storage_record
+    value = source.value if source.generation == storage.generation else read(trace.recorder, source)
+    if op is aten.detach.default and _is_new(source):
+        storage.base = marked(op, source, trace.tensor(storage, None, value))
+        return storage.base
+    step = ViewStep(source.view_step, op, (), {}, None, not torch.is_grad_enabled(), value.spec)
+    return marked(op, source, trace.tensor(storage, step, value, source.offset))
+
+
+def _is_new(tensor: TracedTensor) -> bool:
+    """Whether the tensor is a base that nobody has differentiated, written or viewed: torch detaches new tensors.
+
+    Such a tensor and its detached twin are alike, and the program only ever sees the twin.
+    """
+    storage = tensor.storage_record
+    return (
+        storage.base is tensor
+        and storage.input_index is None
+        and not storage.generation
+        and not tensor.requires_grad
+    )

@@ -1,0 +1,110 @@
+"""Whether, and how, a traced program can be run again from its inputs, for derivatives of its derivatives."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any, Final
+
+import torch
+
+from aot_autograd.joint.joint import Joint
+from aot_autograd.plan import FromGraph, Repeat, ViewOf
+from aot_autograd.recording.graphs import random_calls
+from aot_autograd.recording.values import Value
+
+
+def repeat_of(joint: Joint) -> Repeat:
+    """The conditions of running ``joint``'s program again; called under the autocast that the program runs under."""
+    draws = random_calls(joint.trace.recorder.values, backward=False)
+    return Repeat(_why_not(joint, draws), bool(draws), _autocast())
+
+
+def _why_not(joint: Joint, draws: list[Value]) -> str:
+    if joint.training and not torch.is_grad_enabled():
+        return "it turns gradients on by itself"
+    if draws and joint.decomposed:
+        return "its random numbers are not torch's"
+    if any(isinstance(arg, torch.Generator) for value in draws for arg in value.kwargs.values()):
+        return "it draws from a generator of its own"
+    if written := _lost_inputs(joint):
+        return written
+    recipes = joint.results.recipes
+    made = {recipe.index for recipe in recipes if isinstance(recipe, FromGraph)}
+    made |= {r.base.index for r in recipes if isinstance(r, ViewOf) and isinstance(r.base, FromGraph)}
+    wanted = set(_differentiable(joint))
+    return "" if wanted <= made else "a result is made of others in a way that cannot be undone"
+
+
+def _differentiable(joint: Joint) -> dict[int, Any]:
+    """The values of the results that require grad, by number, without what is only written to inputs."""
+    return {
+        index: result.value
+        for index, result in enumerate(joint.results.graph[: joint.user_results])
+        if result.tensor is not None and result.tensor.requires_grad
+    }
+
+
+def _lost_inputs(joint: Joint) -> str:
+    """Why the inputs that results depend on are not there any more after a run; nothing if they are."""
+    if any(m.differentiable for m in joint.mutated):
+        return "it writes to its inputs"
+    if joint.forms:
+        return "it changes the shape of an input in place"
+    if _reads_what_it_writes(joint):
+        return "its results depend on an input that it writes to"
+    return ""
+
+
+def _reads_what_it_writes(joint: Joint) -> bool:
+    """Whether a differentiable result depends on the old content of an input that is overwritten, as its writes do."""
+    old = {joint.inputs[m.input_index] for m in joint.mutated} - {None}
+    needed = _depended_on(list(_differentiable(joint).values()))
+    return any(value is not None and value.number in needed for value in old)
+
+
+aten = torch.ops.aten
+_STATISTICS: Final = frozenset({3, 4})
+"""The places of the running mean and variance among the arguments of a batch norm."""
+_RESULTS_WITHOUT: Final = {
+    aten._native_batch_norm_legit_functional.default: 3,
+    aten._batch_norm_with_update_functional.default: 4,
+}
+"""Batch norms, and how many of their results do not depend on the running statistics in training."""
+
+
+def _depended_on(results: Sequence[Any]) -> set[int]:
+    """The numbers of the values that ``results`` are computed from."""
+    found: set[int] = set()
+    pending: list[Any] = list(results)
+    while pending:
+        item = pending.pop()
+        if isinstance(item, (list, tuple)):
+            pending.extend(item)
+        elif isinstance(item, Value) and item.number not in found:
+            found.add(item.number)
+            pending.extend(_operands(item))
+            pending.extend(item.kwargs.values())
+    return found
+
+
+def _operands(value: Value) -> Sequence[Any]:
+    """The arguments of ``value``; of one result of a batch norm those which that result depends on."""
+    if value.op is operator.getitem:
+        source, index = value.args
+        if index < _RESULTS_WITHOUT.get(source.op, 0) and _is_training(source):
+            return [arg for place, arg in enumerate(source.args) if place not in _STATISTICS]
+    return value.args
+
+
+def _is_training(norm: Value) -> bool:
+    return norm.op is aten._batch_norm_with_update_functional.default or norm.args[5] is True
+
+
+def _autocast() -> tuple[tuple[str, Any], ...]:
+    """The devices that autocast is on for, with their dtypes."""
+    return tuple(
+        (device, torch.get_autocast_dtype(device))
+        for device in ("cpu", "cuda")
+        if torch.is_autocast_enabled(device)
+    )

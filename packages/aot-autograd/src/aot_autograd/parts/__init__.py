@@ -1,5 +1,0 @@
-"""Programs that data steer: compiled in parts, between which the branches and loops are taken when they run."""
-
-from aot_autograd.parts.walk import PartCompiler, compile_in_parts, has_parts
-
-__all__ = ["PartCompiler", "compile_in_parts", "has_parts"]

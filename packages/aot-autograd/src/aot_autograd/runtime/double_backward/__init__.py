@@ -1,0 +1,1 @@
+"""Derivatives of derivatives: the program runs again, for torch to differentiate."""

@@ -1,0 +1,295 @@
+"""Second derivatives: a backward that will itself be differentiated runs the program again, as it was written.
+
+A compiled backward graph has no derivative of its own. Under ``create_graph=True`` torch's autograd differentiates the
+program's own operators instead, from the inputs, the random state and the autocast that the forward had, and the
+gradients depend on inputs and incoming gradients as eager's do, to any order. Where that is not possible (results
+depend on an input that is overwritten, an input is gone or was changed since) the gradients are the compiled ones, and
+differentiating *them* raises AOT301: never a wrong or missing second derivative.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from functools import partial
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeAlias
+
+import torch
+
+from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput, ViewOf
+from aot_autograd.runtime.double_backward.freed_inputs import made_again
+from fx_interface.execution.undo import RandomStates, random_states, set_random_states
+
+Program = Callable[..., Sequence[Any]]
+Run: TypeAlias = tuple[list[Any], Sequence[Any]]
+"""Aliases of the inputs, and what the program has made of them."""
+_NO_CUTS: Mapping[int, torch.Tensor | None] = MappingProxyType({})
+_TWICE = (
+    "[AOT301] a compiled function was differentiated twice, and it cannot be run again from its inputs: {why}\n"
+    "  to do: run the part that needs second derivatives without the compiler"
+)
+
+
+class Remembered(NamedTuple):
+    """What the forward keeps so that it can be repeated, beside what it saves for the compiled backward.
+
+    ``owned``: a module's tensors, with their ``versions``; ``loose``: other inputs, tensors by weak reference, so
+    that memory is freed when eager would free it (not where results are computed from each other, where zeros may
+    become NaN in a backward of some results, and where it has hooks, which a tensor made again would lack).
+    ``random``: the generators' states, if the program draws.
+    """
+
+    owned: tuple[Any, ...]
+    versions: tuple[int, ...]
+    loose: tuple[tuple[Any, int], ...]
+    random: RandomStates
+
+    def alive(self) -> list[Any]:
+        """What there still is of it."""
+        return [*self.owned, *(v() if isinstance(v, weakref.ref) else v for v, _ in self.loose)]
+
+
+_NOTHING = Remembered((), (), (), ())
+
+
+class Repetition:
+    """How one program is repeated; ``why_not`` is empty if it can be."""
+
+    def __init__(self, plan: JointPlan, backward_plan: BackwardPlan, program: Program | None) -> None:
+        self.program = program
+        self.why_not = "its graph was not kept" if program is None else plan.repeat.why_not
+        self.draws = plan.repeat.draws and not self.why_not
+        self.autocast = plan.repeat.autocast
+        self.written = frozenset(m.input_index for m in plan.mutated)
+        self.place_of = _places(plan)
+        saved = [  # behind the inputs are the program's constants, which it makes again
+            (s.index, n)
+            for n, s in enumerate(backward_plan.saved)
+            if isinstance(s, SavedInput) and s.index < plan.inputs
+        ]
+        self.saved = [index for index, _ in saved]
+        self.slots = [slot for _, slot in saved]
+        rest = [index for index in range(plan.inputs) if index not in set(self.saved)]
+        held = {
+            *plan.owned,
+            *backward_plan.cut,
+        }  # of a cut input the node has an alias that nobody else holds
+        self.owned = [index for index in rest if index in held]
+        self.loose = [index for index in rest if index not in held]
+        self.cut = frozenset(backward_plan.cut)
+        # Plain backwards need the program again for hooks of results that others are computed from, and where zeros may
+        # have become NaN. What was written to leads to the node itself, and is not kept by it.
+        again = not self.why_not and bool(
+            backward_plan.between or backward_plan.leaves or backward_plan.singular
+        )
+        self.keep = [
+            _loosely if i in self.written else _as_it_is if again else _unless_hooked for i in self.loose
+        ]
+        self.count = plan.inputs
+        self.wanted = backward_plan.gradient_of
+        self.differentiable = plan.differentiable
+
+    def remember(self, inputs: Sequence[Any]) -> Remembered:
+        """Called by the forward, before anything is changed."""
+        if not self.owned and not self.loose and not self.draws:
+            return _NOTHING
+        owned = tuple([inputs[index] for index in self.owned])
+        return Remembered(
+            owned,
+            tuple([tensor._version for tensor in owned]),
+            tuple(
+                [
+                    (keep(value := inputs[i]), _version(value))
+                    for i, keep in zip(self.loose, self.keep, strict=True)
+                ]
+            ),
+            random_states() if self.draws else (),
+        )
+
+    def inputs(self, node: Any, saved: Sequence[Any] | Mapping[int, Any]) -> list[Any] | str:
+        """The inputs that the forward of autograd's ``node`` had, or why the program cannot be repeated on them.
+
+        Of what was ``saved``, those in ``slots`` are read.
+        """
+        remembered: Remembered = node.remembered
+        if self.why_not:
+            return self.why_not
+        made: list[Any] = [None] * self.count
+        overwritten = getattr(node, "overwritten", ())
+        for index, slot in zip(self.saved, self.slots, strict=True):
+            if slot in overwritten:
+                return "one of its inputs was changed in place since"
+            made[index] = saved[slot]
+        for index, tensor, version in zip(self.owned, remembered.owned, remembered.versions, strict=True):
+            if tensor._version != version and index not in self.written:
+                return "a parameter or buffer was changed in place since"
+            made[index] = tensor
+        for index, (value, version) in zip(self.loose, remembered.loose, strict=True):
+            made[index] = value() if isinstance(value, weakref.ref) else value
+            if made[index] is None and isinstance(value, weakref.ref):
+                made[index] = made_again(node, index, version)
+                if made[index] is None:
+                    return "one of its inputs is gone"
+            elif _version(made[index]) != version and index not in self.written:
+                return "one of its inputs was changed in place since"
+        for index in self.written:  # their old content does not matter, and they are not to be written again
+            made[index] = made[index].detach().clone()
+        for index in self.cut:  # which the program may differentiate by itself
+            made[index] = made[index].detach().requires_grad_()
+        return made
+
+    def gradients(
+        self, run: Run, arriving: Callable[[int], Any], cuts: Mapping[int, torch.Tensor | None] = _NO_CUTS
+    ) -> list[Any]:
+        """Gradients of the inputs; ``arriving(i)`` is the gradient of graph result ``i`` or None.
+
+        They are differentiable if gradients are on: a compiled backward also leaves those to torch that it cannot read.
+        Inputs have been replaced by aliases: one that was computed from another must not be differentiated through.
+        ``cuts``: earlier results whose gradient is this one, or that hand none on.
+        """
+        again = torch.is_grad_enabled()
+        aliases, results = run
+        with torch.enable_grad():
+            pairs = [
+                (self.result(results, i), g) for i in self.differentiable if (g := arriving(i)) is not None
+            ]
+            wanted = [aliases[index] for index in self.wanted]
+            made: list[Any] = [None] * self.count
+            if not pairs or not wanted:
+                return made
+            with replacing((self.earlier(results, index), gradient) for index, gradient in cuts.items()):
+                found = torch.autograd.grad(
+                    [result for result, _ in pairs],
+                    wanted,
+                    [gradient for _, gradient in pairs],
+                    create_graph=again,
+                    allow_unused=True,
+                )
+        for index, gradient in zip(self.wanted, found, strict=True):
+            made[index] = gradient
+        return made
+
+    def run(self, inputs: Sequence[Any], random: RandomStates) -> Run:
+        """The program runs again, so that it can be differentiated."""
+        assert self.program is not None
+        with torch.enable_grad(), _random_state_of(random), self._autocasting():
+            aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
+            return aliases, self.program(*aliases)
+
+    def result_again(self, node: Any, saved: Sequence[Any], index: int) -> torch.Tensor | None:
+        """Graph result ``index`` of ``node``'s call; None where the program cannot be repeated."""
+        if index not in self.place_of:
+            return None
+        inputs = self.inputs(node, saved)
+        if isinstance(inputs, str):
+            return None
+        _, results = self.run(inputs, node.remembered.random)
+        return self.result(results, index)
+
+    def result(self, results: Sequence[Any], index: int) -> torch.Tensor:
+        """Graph result ``index`` among the program's results, or behind them as what they are views of."""
+        place, is_base = self.place_of[index]
+        found: torch.Tensor = results[place]
+        if is_base:
+            assert found._base is not None, "the program returned a view when it was traced"
+            found = found._base
+        return found
+
+    def earlier(self, results: Sequence[Any], index: int) -> torch.Tensor:
+        """The program's result that other results are computed from, by its number in ``BackwardPlan.between``."""
+        return results[-1 - index] if index < 0 else self.result(results, index)
+
+    @contextmanager
+    def _autocasting(self) -> Iterator[None]:
+        with ExitStack() as stack:
+            for device in ("cpu", "cuda"):
+                dtype = dict(self.autocast).get(device)
+                if dtype is not None or torch.is_autocast_enabled(device):
+                    stack.enter_context(torch.autocast(device, dtype, enabled=dtype is not None))
+            yield
+
+
+@contextmanager
+def replacing(gradients: Iterable[tuple[torch.Tensor, torch.Tensor | None]]) -> Iterator[None]:
+    """In this block autograd replaces what has arrived at each tensor by this gradient; None: nothing goes on there,
+    not even zeros, which would become NaN where a derivative is infinite."""
+    with ExitStack() as stack:
+        for tensor, gradient in gradients:
+            if tensor.grad_fn is not None:
+                replace = partial(_instead, tensor.output_nr, gradient)
+                stack.callback(tensor.grad_fn.register_prehook(replace).remove)
+        yield
+
+
+def _instead(
+    number: int, gradient: torch.Tensor | None, arriving: Sequence[torch.Tensor | None]
+) -> tuple[torch.Tensor | None, ...]:
+    return (*arriving[:number], gradient, *arriving[number + 1 :])
+
+
+def refuse(gradients: Sequence[Any], connected: Sequence[Any], why: str) -> tuple[Any, ...]:
+    """The gradients, which raise AOT301 when they are differentiated with respect to what they depend on."""
+    present = [g for g in gradients if g is not None]
+    if not present:
+        return tuple(gradients)
+    depends = [t for t in connected if isinstance(t, torch.Tensor) and t.requires_grad]
+    guarded: Any = _Refusal.apply(_TWICE.format(why=why), len(present), *present, *depends)  # type: ignore[no-untyped-call]
+    each = iter(guarded)
+    return tuple(None if g is None else next(each) for g in gradients)
+
+
+class _Refusal(torch.autograd.Function):
+    """The identity on the first tensors, which cannot be differentiated with respect to the others."""
+
+    @staticmethod
+    def forward(ctx: Any, text: str, count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.text = text
+        return tuple(tensor.detach() for tensor in tensors[:count])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise RuntimeError(ctx.text)
+
+
+def _places(plan: JointPlan) -> dict[int, tuple[int, bool]]:
+    """For each graph result the program's result that it is, or (True) that is a view of it."""
+    found: dict[int, tuple[int, bool]] = {}
+    for place, recipe in enumerate(plan.recipes):
+        if isinstance(recipe, ViewOf) and isinstance(recipe.base, FromGraph):
+            found.setdefault(recipe.base.index, (place, True))
+    for place, recipe in enumerate(plan.recipes):
+        if isinstance(recipe, FromGraph):
+            found[recipe.index] = (place, False)
+    return found
+
+
+@contextmanager
+def _random_state_of(states: RandomStates) -> Iterator[None]:
+    """The generators as they were, if there are ``states``; afterwards as they are now."""
+    if not states:
+        yield
+        return
+    now = random_states()
+    try:
+        set_random_states(states)
+        yield
+    finally:
+        set_random_states(now)
+
+
+def _loosely(value: Any) -> Any:
+    return weakref.ref(value) if isinstance(value, torch.Tensor) else value
+
+
+def _unless_hooked(value: Any) -> Any:
+    return weakref.ref(value) if isinstance(value, torch.Tensor) and not value._backward_hooks else value
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+def _version(value: Any) -> int:
+    return value._version if isinstance(value, torch.Tensor) else 0

@@ -1,0 +1,1 @@
+"""The backward: gradients as they arrive, the compiled graph, gradients between results."""

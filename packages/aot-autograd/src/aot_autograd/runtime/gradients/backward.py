@@ -1,0 +1,188 @@
+"""The backward of a compiled function: the compiled graph, or the program run again where that does not do.
+
+The program is run again, with torch's own operators, where the gradients are to be differentiated, where hooks have
+changed what arrives between results (``between_results.py``), where a part of the backward that has effects is not
+reached, and where an arriving gradient has another layout than the compiled backward takes.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import torch
+
+from aot_autograd.plan import BackwardPlan, JointPlan, Tangent
+from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run, refuse
+from aot_autograd.runtime.gradients.between_results import possible
+from aot_autograd.runtime.gradients.incoming_gradients import are_plain, dense, resolved
+from aot_autograd.runtime.saved import RELEASED, collector, collector_in_groups, owned
+from fx_interface.backend import CompiledGraph
+from fx_interface.errors import refuses_layout
+from fx_interface.symbols import Expr, Symbol, evaluate
+
+_log = logging.getLogger(__name__)
+_NOTHING_CUT: Mapping[int, Any] = MappingProxyType({})
+_DOUBTFUL = (
+    "gradients of some results of a compiled function are NaN, which may come of the results that have no gradient; "
+    "the function cannot be run again to tell: %s"
+)
+
+
+class Backward:
+    """Called with the compiled function's node, the gradients that arrive at its outputs, and whether at all that it
+    was compiled for; gives those of its inputs."""
+
+    __slots__ = (
+        "_arrives", "_collect", "_depends", "_earlier", "_effects", "_graph", "_inputs", "_linked", "_owning",
+        "_passed", "_places", "_positions", "_released", "_repetition", "_singular", "_sized", "_symbols", "_tangents",
+    )  # fmt: skip
+
+    def __init__(
+        self, plan: JointPlan, backward_plan: BackwardPlan, backward: CompiledGraph, repetition: Repetition
+    ) -> None:
+        self._graph, self._owning = backward, getattr(backward, "call_owning", None)
+        self._repetition = repetition
+        self._inputs = plan.inputs
+        self._sized = bool(plan.symbols or plan.born)
+        dirty = [m.graph_index for m in plan.mutated if m.differentiable]
+        arrives = {index: position for position, index in enumerate([*dirty, *range(plan.returned)])}
+        self._arrives = arrives
+        self._tangents = [(arrives[t.graph_index], _tangent_reader(plan, t)) for t in backward_plan.tangents]
+        self._positions = [position for position, _ in self._tangents]
+        self._collect = collector_in_groups(
+            collector(plan, backward_plan), plan, backward_plan, self._positions
+        )
+        self._symbols = backward_plan.symbols
+        first = len(backward_plan.symbols)
+        used_again = {-1 - place for place in backward_plan.gradient_from}
+        own = enumerate(owned(plan, backward_plan), first)
+        self._passed = tuple(place for place, is_own in own if is_own and place not in used_again)
+        self._places = list(zip(backward_plan.gradient_of, backward_plan.gradient_from, strict=True))
+        self._depends = list(zip(backward_plan.gradient_of, backward_plan.depends, strict=True))
+        self._linked = bool(backward_plan.between or backward_plan.leaves)
+        self._earlier = {i: arrives[i] for _, parts in backward_plan.between for i in parts if i in arrives}
+        self._released = [arrives[index] for index in backward_plan.released]
+        self._effects, self._singular = backward_plan.effects, backward_plan.singular
+
+    def __call__(self, ctx: Any, grads: Sequence[Any], complete: bool = False) -> Sequence[Any]:
+        if self._released and any(grads[position] is not None for position in self._released):
+            raise RuntimeError(RELEASED)
+        plain = are_plain(grads)
+        if not plain:
+            grads = tuple(resolved(grads))
+            plain = are_plain(grads)
+        cuts = _NOTHING_CUT
+        if self._linked:
+            grads, cuts, run = ctx.given.settle(grads, self._earlier)
+        if not complete and all(gradient is None for gradient in grads):  # what follows has gone another way
+            return (None,) * self._inputs
+        saved, last = self._collect(ctx, grads, complete)
+        if cuts:
+            repetition = self._repetition
+            run = run or repetition.run(possible(repetition.inputs(ctx, saved)), ctx.remembered.random)
+            return self._in_run(run, grads, cuts)
+        if torch.is_grad_enabled() or not plain:
+            return self._differentiable(ctx, saved, grads)
+        return self._checked(ctx, saved, grads, last, complete)
+
+    def _checked(
+        self, ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool, complete: bool
+    ) -> Sequence[Any]:
+        """By the compiled backward, where that is sure to give what eager does; else by the program run again."""
+        repetition = self._repetition
+        without_effects = not complete and bool(self._effects) and self._none_arrives(self._effects, grads)
+        doubtful = without_effects or (
+            not complete and bool(self._singular) and self._none_arrives(self._singular, grads)
+        )
+        given = repetition.inputs(ctx, saved) if doubtful else ""
+        if without_effects and not isinstance(given, str):
+            return self._again(ctx, given, grads)
+        kept = {slot: saved[slot] for slot in repetition.slots}
+        try:
+            gradients = self._compiled(ctx, saved, grads, last, complete)
+        except ValueError as error:
+            if not refuses_layout(error):
+                raise
+            given = repetition.inputs(ctx, kept)
+            if isinstance(given, str):
+                raise
+            return self._again(ctx, given, grads)
+        if doubtful and _has_nan(gradients):
+            if not isinstance(given, str):
+                return self._again(ctx, given, grads)
+            _log.warning(_DOUBTFUL, given)
+        return gradients
+
+    def _compiled(
+        self, ctx: Any, saved: list[Any], grads: Sequence[Any], last: bool, complete: bool
+    ) -> tuple[Any, ...]:
+        """By the compiled backward; what is saved is given away to it if this is the ``last`` time."""
+        sizes = ctx.sizes if self._sized else ()
+        given = [sizes[number] for number in self._symbols]
+        given += saved
+        given += [read(grads[position], sizes) for position, read in self._tangents]
+        if last and self._passed and self._owning is not None:
+            saved.clear()
+            results = self._owning(given, self._passed)
+        else:
+            results = self._graph(*given)
+        gradients: list[Any] = [None] * self._inputs
+        for index, place in self._places:
+            gradients[index] = results[place] if place >= 0 else given[-1 - place]
+        if not complete:
+            missing = {n for n, position in enumerate(self._positions) if grads[position] is None}
+            for index, depends in self._depends:
+                if depends and missing.issuperset(depends):
+                    gradients[index] = None
+        return tuple(gradients)
+
+    def _differentiable(self, ctx: Any, saved: list[Any], grads: Sequence[Any]) -> Sequence[Any]:
+        """Gradients that have a history; with one that raises where the program cannot be run again."""
+        given = self._repetition.inputs(ctx, saved)
+        if not isinstance(given, str):
+            return self._again(ctx, given, grads)
+        with torch.no_grad():
+            gradients = self._compiled(ctx, saved, dense(grads), False, False)
+        return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
+
+    def _again(self, ctx: Any, given: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
+        return self._in_run(self._repetition.run(given, ctx.remembered.random), grads)
+
+    def _in_run(
+        self, run: Run, grads: Sequence[Any], cuts: Mapping[int, Any] = _NOTHING_CUT
+    ) -> tuple[Any, ...]:
+        arrives = self._arrives
+        return tuple(self._repetition.gradients(run, lambda index: grads[arrives[index]], cuts))
+
+    def _none_arrives(self, sets: Sequence[Sequence[int]], grads: Sequence[Any]) -> bool:
+        """Whether of one of these sets of tangents none arrives."""
+        missing = [grads[position] is None for position in self._positions]
+        return any(all(missing[number] for number in numbers) for numbers in sets)
+
+
+def _has_nan(gradients: Sequence[torch.Tensor | None]) -> bool:
+    return any(gradient is not None and bool(gradient.isnan().any()) for gradient in gradients)
+
+
+def _tangent_reader(plan: JointPlan, tangent: Tangent) -> Callable[[Any, Sequence[int]], torch.Tensor]:
+    """What turns an arriving gradient (or None) into the tensor that the backward graph expects."""
+    spec = tangent.spec
+    names = [Symbol(name) for name, _ in (*plan.symbols, *plan.born)]
+    contiguous = spec.is_contiguous
+
+    def read(gradient: torch.Tensor | None, sizes: Sequence[int]) -> torch.Tensor:
+        if contiguous and gradient is not None and gradient.is_contiguous():
+            return gradient
+        known = dict(zip(names, sizes, strict=True))
+        shape = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.sizes]
+        strides = [evaluate(n, known) if isinstance(n, Expr) else n for n in spec.strides]
+        if gradient is None:
+            return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).zero_()
+        if gradient.stride() == tuple(strides):
+            return gradient
+        return torch.empty_strided(shape, strides, dtype=spec.dtype, device=spec.device).copy_(gradient)
+
+    return read

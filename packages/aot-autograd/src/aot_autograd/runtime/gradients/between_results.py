@@ -1,0 +1,268 @@
+"""Results that other results are computed from: gradients reach them as they do in eager.
+
+Autograd knows a compiled function as one node, whose results have nothing to do with each other. Where the program
+returns what it computes further with (``logits`` beside ``loss``), a node of its own leads from the later result to the
+earlier ones:
+
+    loss ── Between ──▶ logits ──▶ CompiledFunction ──▶ inputs
+                └──────────────────────▲
+
+As long as nobody looks at the gradient of ``logits``, that node passes its own on, and one compiled backward does all.
+Where somebody does (``retain_grad()``, a hook, ``torch.autograd.grad(loss, logits)``), the program runs again with
+torch's own operators to learn the gradient between the two. If just that arrives at ``CompiledFunction``, the compiled
+backward does the rest. If more arrives, or a hook has changed it, torch differentiates the repeated program, in which
+the gradient of ``logits`` is replaced by what has arrived: nothing is ever subtracted.
+
+An earlier result may be a view, of a graph result or of an input, which autograd's own nodes lead on from. Then the
+repeated program hands nothing on from there:
+
+    loss ── Between ──▶ view ── ViewBackward ──▶ input
+                └──────▶ CompiledFunction ──────────▲
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, TypeAlias
+
+import torch
+
+from aot_autograd.plan import BackwardPlan, JointPlan
+from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run, replacing
+from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
+from aot_autograd.runtime.results import view_maker
+
+_current_task = torch._C._current_graph_task_id
+_will_execute = torch._C._will_engine_execute_node
+_set_versions = torch._C._autograd._unsafe_set_version_counter
+_NOT_KNOWN = (
+    "[AOT303] the gradient of a compiled function's result is asked for that other results are computed from, and\n"
+    "  the function cannot be run again from its inputs: {why}\n"
+    "  to do: compute the gradient inside of the compiled function, or run it without the compiler"
+)
+
+
+def possible(inputs: list[Any] | str) -> list[Any]:
+    """The inputs that a program is run again with; RuntimeError (AOT303) where it cannot be."""
+    if isinstance(inputs, str):
+        raise RuntimeError(_NOT_KNOWN.format(why=inputs))
+    return inputs
+
+
+class Given:
+    """What ``Between`` nodes have said about one call: in which backward, and which gradients they have given, by the
+    number of the earlier result in ``BackwardPlan.between``, each with its version."""
+
+    __slots__ = ("parts", "repeated", "task")
+
+    def __init__(self) -> None:
+        self.task = -1
+        self.parts: dict[int, tuple[torch.Tensor, int]] = {}
+        self.repeated: Run | None = None
+
+    def repeat(self, run: Callable[[], Run]) -> Run:
+        """What ``run`` returns, which runs the program again once for all results, until the compiled backward runs."""
+        self._begin()
+        if self.repeated is None:
+            self.repeated = run()
+        return self.repeated
+
+    def _begin(self) -> None:
+        if self.task != _current_task():
+            self.task = _current_task()
+            self.parts = {}
+            self.repeated = None
+
+    def add(self, index: int, part: torch.Tensor) -> None:
+        """This part of the gradient of result ``index`` has been handed to it."""
+        self._begin()
+        if index in self.parts:
+            part = self.parts[index][0] + part
+        self.parts[index] = part, part._version
+
+    def settle(
+        self, arriving: Sequence[Any], places: Mapping[int, int]
+    ) -> tuple[Sequence[Any], Mapping[int, torch.Tensor | None], Run | None]:
+        """The gradients of which the compiled backward is to be computed, and where it is to be cut.
+
+        Where only what ``Between`` nodes gave arrives, nothing does: the compiled backward contains it. Where more
+        arrives, or hooks may have changed it, the backward is computed anew by the repeated program, which is
+        returned then, with a cut at each earlier result that was given a part: with the gradient that arrives there,
+        or None for a view, which leads on by itself. ``places``: where results' gradients arrive.
+        """
+        ran, self.repeated = self.repeated, None
+        if self.task != _current_task() or not self.parts:
+            return arriving, {}, None
+        cuts = {index: None if index < 0 else arriving[places[index]] for index in self.parts}
+        if any(i < 0 or not (g is None or self._is_all(i, g)) for i, g in cuts.items()):
+            return arriving, {i: g for i, g in cuts.items() if i < 0 or g is not None}, ran
+        rest = list(arriving)
+        for index in cuts:
+            rest[places[index]] = None
+        return rest, {}, None
+
+    def _is_all(self, index: int, total: torch.Tensor) -> bool:
+        """Whether the part that was given to result ``index`` is all that arrives there."""
+        part, version = self.parts[index]
+        return (total is part or torch.equal(total, part)) and part._version == version
+
+
+class _Watched:
+    """An earlier result: its hooks, which may outlive it, and whether its gradient is kept."""
+
+    __slots__ = ("_hooks", "_tensor")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._hooks: Any = None
+        self._tensor = weakref.ref(tensor)
+
+    def begin(self) -> None:
+        """The dictionary of hooks that the tensor has, or gets now. Its node is the last one."""
+        tensor = self._tensor()
+        if tensor is None or tensor.grad_fn is None:
+            return
+        if tensor._backward_hooks is None:
+            prepare_hooks((tensor,), (0,), tensor.grad_fn)
+        self._hooks = tensor._backward_hooks
+
+    def is_looked_at(self) -> bool:
+        tensor = self._tensor()
+        return bool(self._hooks) or (tensor is not None and tensor.retains_grad)
+
+
+class _Link:
+    """One result and the earlier ones that it is computed from, by their numbers in ``BackwardPlan.between``;
+    ``read`` gives what the compiled node has saved."""
+
+    __slots__ = ("_indices", "_leaves", "_read", "_repetition", "_result")
+
+    def __init__(
+        self,
+        repetition: Repetition,
+        read: Callable[[Any], list[Any]],
+        result: int,
+        indices: Sequence[int],
+        leaves: Sequence[int],
+    ) -> None:
+        self._repetition = repetition
+        self._read = read
+        self._result = result
+        self._indices = indices
+        self._leaves = frozenset(leaves)
+
+    def wanted(self, node: Any, earlier: Sequence[_Watched]) -> Sequence[int]:
+        """The earlier results whose gradients somebody looks at in this backward."""
+        if not (_will_execute(_ELSEWHERE) or _is_needed(node)):
+            return self._indices
+        indices = zip(self._indices, earlier, strict=True)
+        return [i for i, watched in indices if i in self._leaves or watched.is_looked_at()]
+
+    def gradients(
+        self, node: Any, gradient: torch.Tensor, wanted: Sequence[int]
+    ) -> list[torch.Tensor | None]:
+        """Of each earlier result's gradient, if it is ``wanted``, the part that comes from here and not through another
+        one of those."""
+        repetition = self._repetition
+        _, results = node.given.repeat(partial(self._repeat, node))
+        tensors = [repetition.earlier(results, index) for index in wanted]
+        differentiated = torch.is_grad_enabled()
+        with torch.enable_grad(), replacing((tensor, None) for tensor in tensors):
+            parts = torch.autograd.grad(
+                repetition.result(results, self._result),
+                tensors,
+                gradient,
+                retain_graph=True,
+                create_graph=differentiated,
+                allow_unused=True,
+            )
+        found = dict(zip(wanted, parts, strict=True))
+        for index, part in found.items():
+            if part is not None:
+                node.given.add(index, part)
+        return [found.get(index) for index in self._indices]
+
+    def _repeat(self, node: Any) -> Run:
+        inputs = possible(self._repetition.inputs(node, self._read(node)))
+        return self._repetition.run(inputs, node.remembered.random)
+
+
+class _Between(torch.autograd.Function):
+    """The identity on ``result``, in place, which depends on the earlier results besides."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, link: _Link, node: Any, seen: list[_Watched], result: torch.Tensor, *earlier: torch.Tensor
+    ) -> torch.Tensor:
+        ctx.set_materialize_grads(False)
+        ctx.mark_dirty(result)
+        ctx.link = link, node, seen
+        return result
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        link, node, earlier = ctx.link
+        wanted = () if gradients[0] is None else link.wanted(node, earlier)
+        if not wanted:
+            return (None, None, None, *gradients, *[None] * len(earlier))
+        return (None, None, None, *gradients, *link.gradients(node, gradients[0], wanted))
+
+
+_ELSEWHERE: Any = torch.ones(1, requires_grad=True).view(1).grad_fn
+"""A node of no backward: one that computes gradients of chosen tensors does not run it, any other might run all."""
+
+
+def _is_needed(node: Any) -> bool:
+    """Whether the compiled backward runs, and not only hands over a gradient that arrives at it."""
+    return any(_leads_on(following) for following, _ in node.next_functions if following is not None)
+
+
+def _leads_on(node: Any) -> bool:
+    try:
+        return _will_execute(node)
+    except RuntimeError:  # a leaf, in a backward that accumulates
+        return True
+
+
+Linking: TypeAlias = Callable[[Sequence[Any], Any, Sequence[Any]], dict[int, Any]]
+"""Called with the graph's results, the compiled function's node and the inputs; returns the program's results that it
+has made, by their positions."""
+
+
+def linking(
+    plan: JointPlan, backward_plan: BackwardPlan, repetition: Repetition, read: Callable[[Any], list[Any]]
+) -> Linking:
+    """What puts the nodes between the graph's results, where they belong, into autograd's graph; ``read`` gives what
+    the compiled function's node has saved."""
+    leaves = backward_plan.leaves
+    links = [(i, parts, _Link(repetition, read, i, parts, leaves)) for i, parts in backward_plan.between]
+    make_view = view_maker(plan)
+    written = {m.graph_index: m.input_index for m in plan.mutated if m.differentiable}
+    apply: Callable[..., Any] = super(torch.autograd.Function, _Between).apply
+
+    def link(results: Sequence[Any], node: Any, inputs: Sequence[Any]) -> dict[int, Any]:
+        for index in leaves:
+            results[index].requires_grad_()
+        watched: dict[int, _Watched] = {}
+        made: dict[int, Any] = {}
+
+        def tensor_of(index: int) -> Any:
+            if index < 0:
+                return make_view(-1 - index, inputs, results, made)
+            return inputs[written[index]] if index in written else results[index]
+
+        for index, indices, between in links:
+            result = tensor_of(index)
+            version = result._version
+            earlier = [tensor_of(i) for i in indices]
+            for i, tensor in zip(indices, earlier, strict=True):
+                if i not in watched:
+                    watched[i] = _Watched(tensor)
+            apply(between, node, [watched[i] for i in indices], result, *earlier)
+            _set_versions((result,), (version,))
+        for each in watched.values():
+            each.begin()
+        return made
+
+    return link

@@ -1,0 +1,1 @@
+"""Hooks of inputs and results, called where eager calls them."""

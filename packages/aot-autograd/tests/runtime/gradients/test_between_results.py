@@ -1,0 +1,323 @@
+"""Gradients of results that other results are computed from."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import torch
+
+from aot_autograd.runtime.double_backward.second_derivatives import Repetition
+
+W = torch.linspace(-1, 1, 6, dtype=torch.float64).view(3, 2).requires_grad_()
+X = torch.linspace(0, 1, 12, dtype=torch.float64).view(4, 3)
+
+
+def _hidden_states(x: torch.Tensor, w: torch.Tensor) -> Any:
+    first = (x @ w).tanh()
+    second = (first * first.sum()).sin()
+    return first, second, (second * second + first).sum() + x.sum()
+
+
+def _with_a_draw(x: torch.Tensor, w: torch.Tensor) -> Any:
+    hidden = torch.nn.functional.dropout(x @ w, 0.5)
+    return hidden, (hidden * hidden).sum()
+
+
+def _with_a_leaf(x: torch.Tensor, w: torch.Tensor) -> Any:
+    leaf = (x * 2).detach().requires_grad_()
+    return leaf, ((leaf @ w) ** 2).sum()
+
+
+def _with_a_view(x: torch.Tensor, w: torch.Tensor) -> Any:
+    view = (x @ w).sum(0).expand(4, 2)
+    return view, (view.exp() + x.sum()).sum()
+
+
+def _with_a_view_of_an_input(x: torch.Tensor, w: torch.Tensor) -> Any:
+    view = x.t()
+    return view, (view.exp() * w.sum()).sum() + x.sum()
+
+
+def _with_views_of_views(x: torch.Tensor, w: torch.Tensor) -> Any:
+    hidden = x @ w
+    turned = hidden.t()
+    row = turned[0]
+    longer = (row.exp() * turned.sum()).view(-1, 1)
+    return row, turned, longer, (longer.sin() + hidden.sum()).sum()
+
+
+def _with_views_alone(x: torch.Tensor, w: torch.Tensor) -> Any:
+    turned = x.t()
+    row = turned[0]
+    return turned, row, row[1]
+
+
+PROGRAMS = (
+    _hidden_states,
+    _with_a_draw,
+    _with_a_leaf,
+    _with_a_view,
+    _with_a_view_of_an_input,
+    _with_views_of_views,
+    _with_views_alone,
+)
+
+
+def _both(program: Any, compiled: Any, use: Any) -> None:
+    found = []
+    for function in (program, compiled(program)):
+        torch.manual_seed(0)
+        x, w = X.clone().requires_grad_(), W.detach().clone().requires_grad_()
+        found.append([*use(function(x, w), x, w), x.grad, w.grad])
+    torch.testing.assert_close(found[1], found[0])
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_kept_gradients(program: Any, compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        for result in results:
+            result.retain_grad()
+        (results[-1] * 2 + results[0].sum() * 3).backward()
+        return [result.grad for result in results]
+
+    _both(program, compiled, use)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_backward_to_a_result(program: Any, compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        (found,) = torch.autograd.grad(results[-1], results[0], retain_graph=True)
+        results[-1].backward()
+        return [found]
+
+    _both(program, compiled, use)
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_a_hook_changes_the_gradient(program: Any, compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        seen: list[Any] = []
+
+        def hook(grad: Any) -> Any:
+            seen.append(grad.clone())
+            return grad * 2
+
+        for result in results[:-1]:
+            result.register_hook(hook)
+        results[-1].backward()
+        return seen
+
+    _both(program, compiled, use)
+
+
+def _with_a_root(x: torch.Tensor) -> Any:
+    first = x * 2
+    return first, first.sqrt() * 1e8
+
+
+def _with_a_root_of_a_view(x: torch.Tensor) -> Any:
+    first = (x * 2).view(1, -1)
+    return first, first.sqrt() * 1e8 + x
+
+
+@pytest.mark.parametrize("hook", [torch.neg, torch.nan_to_num, lambda g: g.clamp(-1, 1), lambda g: g / 2])
+@pytest.mark.parametrize("program", [_with_a_root, _with_a_root_of_a_view])
+def test_a_hook_changes_an_infinite_or_a_large_gradient(program: Any, hook: Any, compiled: Any) -> None:
+    """What the compiled backward contains already cannot be subtracted from what the hook has made of it."""
+    found = []
+    for function in (program, compiled(program)):
+        x = torch.tensor([0.0, 1.0, 4.0], requires_grad=True)
+        first, last = function(x)
+        first.register_hook(hook)
+        (first.sum() + last.sum()).backward()
+        found.append(x.grad)
+    assert torch.equal(found[1], found[0])
+
+
+def test_the_part_that_does_not_go_through_another_result_is_not_a_difference(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> Any:
+        first = x * 1
+        root = first.sqrt()
+        return first, root, torch.where(x > 5, x, root)
+
+    def use(function: Any) -> Any:
+        x = torch.tensor([0.0, 4.0], requires_grad=True)
+        results = function(x)
+        for result in results:
+            result.retain_grad()
+        sum(result.sum() for result in results).backward()
+        return [x.grad, *(result.grad for result in results)]
+
+    for found, expected in zip(use(compiled(program)), use(program), strict=True):
+        assert torch.equal(found, expected)
+
+
+def test_a_gradient_that_is_only_looked_at_leaves_the_rest_to_the_compiled_backward(
+    compiled: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x = torch.tensor([1.0, 4.0], requires_grad=True)
+    first, last = compiled(_with_a_root)(x)
+    first.retain_grad()
+    monkeypatch.delattr(Repetition, "gradients")
+    last.sum().backward()
+    assert torch.equal(x.grad, torch.autograd.grad(_with_a_root(x)[1].sum(), x)[0])
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_inputs_with_a_history(program: Any, compiled: Any) -> None:
+    found = []
+    for function in (program, compiled(program)):
+        torch.manual_seed(0)
+        x, w = X.clone().requires_grad_(), W.detach().clone().requires_grad_()
+        results = function(x * 2, w.sin())
+        for result in results[:-1]:
+            result.register_hook(lambda gradient: gradient * 3)
+        results[-1].backward()
+        found.append((x.grad, w.grad))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_an_input_that_is_given_a_history(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> Any:
+        x.mul_(2)
+        return x.exp()
+
+    def hidden() -> Any:
+        return torch.zeros(3, requires_grad=True) * 1
+
+    plain = hidden()
+    compiled(program)(plain).sum().backward()  # nobody looks
+    looked_at = hidden()
+    result = compiled(program)(looked_at)
+    looked_at.retain_grad()
+    with pytest.raises(RuntimeError, match="AOT303"):
+        result.sum().backward()
+
+
+def test_an_input_that_is_given_a_history_later(compiled: Any) -> None:
+    def program(x: torch.Tensor) -> Any:
+        factor = x.exp()
+        x.mul_(factor)
+        return factor
+
+    found = []
+    for function in (program, compiled(program)):
+        leaf = torch.linspace(0, 1, 3).requires_grad_()
+        x = leaf * 1
+        factor = function(x)
+        x.retain_grad()
+        (x.sin() + factor).sum().backward()
+        found.append((x.grad, leaf.grad))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_a_hook_of_a_result_that_is_gone(compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        earlier, later = results[0], results[-1].sum()
+        seen: list[Any] = []
+        earlier.register_hook(seen.append)
+        del earlier, results
+        later.backward()
+        return [x.grad, w.grad, *seen]
+
+    def program(x: torch.Tensor, w: torch.Tensor) -> Any:
+        first = x + w
+        return first, first * 2
+
+    def both(function: Any) -> Any:
+        x, w = torch.ones(3, requires_grad=True), torch.full((3,), 2.0, requires_grad=True)
+        return use(list(function(x, w)), x, w)
+
+    expected, found = both(program), both(compiled(program))
+    assert [part.tolist() for part in found] == [part.tolist() for part in expected]
+
+
+def test_nobody_looks(compiled: Any) -> None:
+    """The program must not run again: an input that has changed would make that impossible."""
+    x, w = X.clone().requires_grad_(), W.detach().clone().requires_grad_()
+    first, _, last = compiled(_hidden_states)(x, w)
+    expected = torch.autograd.grad(_hidden_states(x, w)[-1], [x, w])
+    with torch.no_grad():
+        first.grad_fn.remembered = SimpleNamespace(alive=list)
+    assert torch.autograd.grad(last, [x, w], retain_graph=True)[1].equal(torch.autograd.grad(last, w)[0])
+    torch.testing.assert_close(torch.autograd.grad(compiled(_hidden_states)(x, w)[-1], [x, w]), expected)
+
+
+def test_second_derivatives(compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        (found,) = torch.autograd.grad(results[-1], results[0], create_graph=True)
+        (found * found).sum().backward()
+        return [found]
+
+    _both(_hidden_states, compiled, use)
+
+
+def test_results_may_be_written_to_afterwards(compiled: Any) -> None:
+    def use(results: Any, x: Any, w: Any) -> Any:
+        results[-1].mul_(3)
+        results[-1].backward()
+        return results
+
+    _both(_hidden_states, compiled, use)
+
+
+def test_a_second_backward_needs_the_graph(compiled: Any) -> None:
+    first, _, last = compiled(_hidden_states)(X, W.detach().clone().requires_grad_())
+    first.retain_grad()
+    last.backward()
+    with pytest.raises(RuntimeError, match="second time"):
+        last.backward()
+
+
+def test_what_cannot_run_again_says_so(compiled: Any) -> None:
+    def program(x: torch.Tensor, w: torch.Tensor) -> Any:
+        hidden = (x + 1).sin()[:3, :2] * w
+        return hidden, hidden.exp().sum()
+
+    x = X.clone()
+    first, last = compiled(program)(x, W.detach().clone().requires_grad_())
+    x.add_(1)
+    first.retain_grad()
+    with pytest.raises(RuntimeError, match="AOT303"):
+        last.backward()
+
+
+def test_inputs_that_nobody_else_holds_are_there_to_run_again(compiled: Any) -> None:
+    def program(x: torch.Tensor, w: torch.Tensor) -> Any:
+        hidden = (x + 1).sin()[:3, :2] * w
+        return hidden, hidden.exp().sum()
+
+    found = []
+    for function in (program, compiled(program)):
+        w = W.detach().clone().requires_grad_()
+        first, last = function(X.clone(), w)
+        first.retain_grad()
+        last.backward()
+        found.append((first.grad, w.grad))
+    torch.testing.assert_close(found[1], found[0])
+
+
+def test_no_backward_leads_to_an_input_without_a_gradient(compiled: Any) -> None:
+    """Its own history may be freed by then."""
+    w = W.detach().clone().requires_grad_()
+    hidden = (X @ w).tanh()
+    hidden.sum().backward()
+    last = compiled(lambda x, w: (x.detach() * w.sum()).sum() + x.shape[0])(hidden, w)
+    last.backward()
+    assert w.grad is not None
+
+
+def test_what_the_program_copied_may_be_overwritten(compiled: Any) -> None:
+    """A queue of keys is copied before it is used, and gets new keys before the backward."""
+
+    def program(x: torch.Tensor, queue: torch.Tensor) -> Any:
+        return (x * queue.clone().detach()).sum(), x.exp()
+
+    x, queue = X.clone().requires_grad_(), X.clone()
+    total, _ = compiled(program)(x, queue)
+    queue.zero_()
+    total.backward()
+    assert x.grad is not None
+    assert torch.equal(x.grad, X)

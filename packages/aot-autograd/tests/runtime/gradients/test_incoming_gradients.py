@@ -1,0 +1,106 @@
+"""Gradients that are no plain tensors arrive at compiled backwards as at eager's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from aot_autograd import aot_function
+from aot_autograd.runtime.gradients.incoming_gradients import are_plain, dense, resolved
+
+
+class Own(torch.Tensor):
+    """A class that dispatches in Python."""
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
+COMPLEX = torch.tensor([1 + 1j, 2 - 1j, 3 + 2j])
+SPARSE = torch.tensor([0.0, 2.0, 0.0]).to_sparse()
+
+
+def reading_memory(graph: Any) -> Any:
+    """A compiler whose graphs look at memory alone, as generated code does."""
+
+    def run(*inputs: Any) -> Any:
+        return graph(*[torch.from_dlpack(x.detach()) if isinstance(x, torch.Tensor) else x for x in inputs])
+
+    return run
+
+
+def test_what_is_plain() -> None:
+    assert are_plain(
+        [None, torch.ones(2), torch.ones(2, requires_grad=True) * 2, torch.ones(1).expand(3), torch.ones(0)]
+    )
+    for gradient in (
+        COMPLEX.conj(),
+        COMPLEX.conj().imag,
+        torch._efficientzerotensor(3),
+        SPARSE,
+        Own(torch.ones(2)),
+    ):
+        assert not are_plain([gradient])
+
+
+def test_marks_are_resolved() -> None:
+    gradients = [COMPLEX.conj(), COMPLEX.conj().imag, torch._efficientzerotensor(3), None]
+    made = resolved(gradients)
+    assert are_plain(made)
+    for one, other in zip(gradients[:3], made[:3], strict=True):
+        torch.testing.assert_close(other, one.clone())  # type: ignore[union-attr]
+    assert not are_plain(resolved([SPARSE, Own(torch.ones(2))]))
+
+
+def test_what_cannot_be_made_dense_raises() -> None:
+    torch.testing.assert_close(dense([SPARSE, None])[0], SPARSE.to_dense())
+    with pytest.raises(RuntimeError, match="AOT304"):
+        dense([Own(torch.ones(2))])
+
+
+@pytest.mark.parametrize(
+    "gradient",
+    [COMPLEX.conj().imag, torch._efficientzerotensor(3), SPARSE, torch.ones(1).expand(3)],
+    ids=["negated", "zeros", "sparse", "expanded"],
+)
+def test_gradients_are_eagers(library: Any, gradient: torch.Tensor) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    run = aot_function(function, operators=library, forward_compiler=reading_memory)
+    found = []
+    for call in (function, run):
+        x = torch.arange(3.0, requires_grad=True)
+        found.append(torch.autograd.grad(call(x), x, gradient)[0])
+    assert found[0].layout is found[1].layout
+    torch.testing.assert_close(found[0].to_dense(), found[1].to_dense())
+
+
+def test_conjugated(library: Any) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return x * (1 + 2j)
+
+    run = aot_function(function, operators=library, forward_compiler=reading_memory)
+    found = []
+    for call in (function, run):
+        x = COMPLEX.clone().requires_grad_()
+        found.append(torch.autograd.grad(call(x), x, COMPLEX.conj())[0])
+    torch.testing.assert_close(*found)
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_batch_of_gradients(library: Any, again: bool) -> None:
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return (x * x).sin()
+
+    run = aot_function(function, operators=library, forward_compiler=reading_memory)
+    found = []
+    for call in (function, run):
+        x = torch.arange(3.0, requires_grad=True)
+        (rows,) = torch.autograd.grad(call(x), x, torch.eye(3), is_grads_batched=True, create_graph=again)
+        assert rows.requires_grad is again
+        found.append(rows)
+    torch.testing.assert_close(*found)

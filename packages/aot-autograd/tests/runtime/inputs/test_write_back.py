@@ -1,0 +1,118 @@
+"""Inputs that a program writes to: by copy, or by a compiled graph that writes them itself and returns them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from aot_autograd import aot_function
+from aot_autograd.plan import MutatedInput
+from aot_autograd.runtime.inputs.write_back import write_back
+from fx_interface.signature import OutputKind, signature_of
+
+
+def writing_itself(graph: Any) -> Any:
+    """A compiler whose graphs write the new content of inputs and return the inputs, as generated code may."""
+    signature = signature_of(graph)
+    assert signature is not None
+
+    def run(*inputs: Any) -> Any:
+        results = list(graph(*inputs))
+        for position, declared in enumerate(signature.outputs):
+            if declared.kind is OutputKind.MUTATED_INPUT:
+                assert declared.input_index is not None
+                with torch.no_grad():
+                    given = inputs[declared.input_index]
+                    given.data.copy_(results[position])
+                    results[position] = given
+        return tuple(results)
+
+    return run
+
+
+def test_the_version_counts_each_write() -> None:
+    copied, itself, untouched = torch.zeros(3), torch.zeros(3), torch.zeros(3)
+    with torch.inference_mode():
+        made = torch.zeros(3)
+    inputs = (copied, untouched, itself, made)
+    writes = [MutatedInput(0, 1, False), MutatedInput(2, 0, False), MutatedInput(3, 2, False)]
+    write_back(inputs, (itself, torch.ones(3), made), writes)
+    assert (copied._version, copied.sum().item()) == (1, 3)
+    assert (itself._version, untouched._version) == (1, 0)
+    write_back(inputs, (), [])
+
+
+def test_a_graph_may_write_inputs_itself(library: Any) -> None:
+    def step(weight: torch.Tensor, gradient: torch.Tensor, momentum: torch.Tensor) -> torch.Tensor:
+        momentum.mul_(0.9).add_(gradient)
+        weight.sub_(momentum)
+        return momentum.sum()
+
+    found = []
+    for run in (step, aot_function(step, operators=library, forward_compiler=writing_itself)):
+        tensors = [torch.linspace(0, 1, 4), torch.ones(4), torch.ones(4)]
+        found.append([run(*tensors), run(*tensors), *tensors])
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_writes_that_autograd_follows(library: Any) -> None:
+    def function(x: torch.Tensor, w: torch.Tensor) -> torch.Tensor:
+        x.mul_(w)
+        return x.exp()
+
+    found = []
+    for run in (function, aot_function(function, operators=library, forward_compiler=writing_itself)):
+        x, w = torch.linspace(0, 1, 4, dtype=torch.float64), torch.ones(4, dtype=torch.float64) * 2
+        w.requires_grad_()
+        result = run(x, w)
+        found.append((result, x, *torch.autograd.grad(result.sum() + x.sum(), w)))
+        assert x.requires_grad
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)
+
+
+def test_what_eager_saved_before_is_found_changed(library: Any) -> None:
+    run = aot_function(lambda x: x.add_(1), operators=library, forward_compiler=writing_itself)
+    w, x = torch.ones(3, requires_grad=True), torch.ones(3)
+    product = w * x
+    run(x)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        product.sum().backward()
+
+
+def _through_data(p: torch.Tensor) -> None:
+    p.data.add_(1)
+
+
+def _detached(p: torch.Tensor) -> None:
+    p.detach().add_(1)
+
+
+def _through_both(p: torch.Tensor) -> None:
+    p.data.add_(1)
+    p.detach()[1:].add_(1)
+
+
+def _without_gradients(p: torch.Tensor) -> None:
+    with torch.no_grad():
+        p.add_(1)
+
+
+@pytest.mark.parametrize("function", [_through_data, _detached, _through_both, _without_gradients])
+@pytest.mark.parametrize("itself", [True, False])
+@pytest.mark.parametrize("requires_grad", [True, False])
+def test_a_write_to_data_has_a_version_of_its_own(
+    library: Any, function: Any, itself: bool, requires_grad: bool
+) -> None:
+    run = aot_function(
+        function, operators=library, forward_compiler=writing_itself if itself else (lambda graph: graph)
+    )
+    found = []
+    for call in (function, run):
+        p = torch.ones(3, requires_grad=requires_grad)
+        call(p)
+        found.append((p._version > 0, p.tolist()))
+    assert found[0] == found[1]
