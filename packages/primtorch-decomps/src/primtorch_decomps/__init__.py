@@ -11,10 +11,8 @@ from torch.fx import GraphModule
 import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
 from primtorch_decomps import decomps as _families
 from primtorch_decomps.__about__ import __version__
-from primtorch_decomps.decompose import decompose_with
 from primtorch_decomps.errors import DuplicateDeclarationError
 from primtorch_decomps.exact import exact_table
-from primtorch_decomps.library import Library
 from primtorch_decomps.prims import PrimTensor
 from primtorch_decomps.registry import (
     Decomposition,
@@ -24,32 +22,34 @@ from primtorch_decomps.registry import (
     rule_table,
     spec_rule,
 )
-from primtorch_decomps.rules import attention as _attention
-from primtorch_decomps.rules import bags as _bags
-from primtorch_decomps.rules import complex_numbers as _complex_numbers
-from primtorch_decomps.rules import convolution as _convolution
-from primtorch_decomps.rules import cuda_attention as _cuda_attention
-from primtorch_decomps.rules import data_sizes as _data_sizes
-from primtorch_decomps.rules import drawing as _drawing
-from primtorch_decomps.rules import factorizations as _factorizations
-from primtorch_decomps.rules import fourier as _fourier
-from primtorch_decomps.rules import grids as _grids
-from primtorch_decomps.rules import losses as _losses
-from primtorch_decomps.rules import matmul as _matmul
-from primtorch_decomps.rules import normalization as _normalization
-from primtorch_decomps.rules import order_statistics as _order_statistics
-from primtorch_decomps.rules import patches as _patches
-from primtorch_decomps.rules import pointwise as _pointwise
-from primtorch_decomps.rules import recurrent as _recurrent
-from primtorch_decomps.rules import reductions as _reductions
-from primtorch_decomps.rules import resampling as _resampling
-from primtorch_decomps.rules import scatter as _scatter
-from primtorch_decomps.rules import searching as _searching
-from primtorch_decomps.rules import segments as _segments
-from primtorch_decomps.rules import solving as _solving
-from primtorch_decomps.rules import vectors as _vectors
-from primtorch_decomps.rules import view_gradients as _view_gradients
-from primtorch_decomps.rules import volumes as _volumes
+from primtorch_decomps.rules.arithmetic import pointwise as _pointwise
+from primtorch_decomps.rules.arithmetic import reductions as _reductions
+from primtorch_decomps.rules.data_movement import bags as _bags
+from primtorch_decomps.rules.data_movement import data_sizes as _data_sizes
+from primtorch_decomps.rules.data_movement import drawing as _drawing
+from primtorch_decomps.rules.data_movement import order_statistics as _order_statistics
+from primtorch_decomps.rules.data_movement import scatter as _scatter
+from primtorch_decomps.rules.data_movement import searching as _searching
+from primtorch_decomps.rules.data_movement import segments as _segments
+from primtorch_decomps.rules.data_movement import view_gradients as _view_gradients
+from primtorch_decomps.rules.images import grids as _grids
+from primtorch_decomps.rules.images import patches as _patches
+from primtorch_decomps.rules.images import resampling as _resampling
+from primtorch_decomps.rules.images import volumes as _volumes
+from primtorch_decomps.rules.linear_algebra import complex_numbers as _complex_numbers
+from primtorch_decomps.rules.linear_algebra import factorizations as _factorizations
+from primtorch_decomps.rules.linear_algebra import fourier as _fourier
+from primtorch_decomps.rules.linear_algebra import matmul as _matmul
+from primtorch_decomps.rules.linear_algebra import solving as _solving
+from primtorch_decomps.rules.linear_algebra import vectors as _vectors
+from primtorch_decomps.rules.neural_networks import attention as _attention
+from primtorch_decomps.rules.neural_networks import convolution as _convolution
+from primtorch_decomps.rules.neural_networks import cuda_attention as _cuda_attention
+from primtorch_decomps.rules.neural_networks import losses as _losses
+from primtorch_decomps.rules.neural_networks import normalization as _normalization
+from primtorch_decomps.rules.neural_networks import recurrent as _recurrent
+from primtorch_decomps.spec_inference.library import Library
+from primtorch_decomps.to_prims.decompose import decompose_with
 
 _RULES = (
     *(
@@ -82,7 +82,7 @@ LIBRARY = Library(DECOMPOSITIONS, RULES)
 
 
 def decompose(graph_module: GraphModule, table: Mapping[OpOverload, Any] = DECOMPOSITIONS) -> GraphModule:
-    """``graph_module`` (dialect ``aten``) in dialect ``prims``; see ``primtorch_decomps.decompose``."""
+    """``graph_module`` (dialect ``aten``) in dialect ``prims``; see ``primtorch_decomps.to_prims.decompose``."""
     return decompose_with(graph_module, table, LIBRARY)
 
 

@@ -1,36 +1,39 @@
 """Decompositions by family; importing this package declares all of them."""
 
-from primtorch_decomps.decomps import (
+from primtorch_decomps.decomps.arithmetic import (
+    binary,
+    comparison,
+    division_modes,
+    elementary,
+    foreach,
+    moments,
+    reductions,
+    ternary,
+    unary,
+)
+from primtorch_decomps.decomps.data_movement import (
+    conversion,
+    embedding,
+    factories,
+    indexing,
+    joining,
+    ranges,
+    rearranging,
+    view_copies,
+    views,
+)
+from primtorch_decomps.decomps.linear_algebra import diagonals, vectors
+from primtorch_decomps.decomps.neural_networks import (
     activations,
     activations_backward,
     batch_norm,
-    binary,
-    comparison,
-    conversion,
-    diagonals,
-    division_modes,
-    elementary,
-    embedding,
-    factories,
-    foreach,
-    indexing,
     interpolation,
-    joining,
     losses,
     margin_losses,
-    moments,
     normalization,
     pooling,
-    ranges,
-    rearranging,
-    reductions,
     resampling,
     softmax,
-    ternary,
-    unary,
-    vectors,
-    view_copies,
-    views,
 )
 
 __all__ = [

@@ -1,0 +1,1 @@
+"""Arithmetic on elements, and reductions."""

@@ -1,0 +1,1 @@
+"""Views, copies, and elements moved to other places; tensors from nothing."""

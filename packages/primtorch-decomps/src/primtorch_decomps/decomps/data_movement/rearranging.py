@@ -1,0 +1,40 @@
+"""Elements moved to other places: shuffled channels, narrow copies, elements taken from the flat tensor."""
+
+from __future__ import annotations
+
+import torch
+
+from fx_interface.symbols import IntLike, ShapeEnv, mod
+from fx_interface.tensor_spec import TensorSpec
+from primtorch_decomps.decomps.data_movement.views import narrow
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.prims import PrimTensor, current_trace, ops
+from primtorch_decomps.registry import decomposes
+from primtorch_decomps.rules.images.pooling import native_strides
+from primtorch_decomps.shapes import same
+
+
+@decomposes("aten.narrow_copy.default")
+def narrow_copy(x: PrimTensor, dim: int, start: IntLike, length: IntLike) -> PrimTensor:
+    return ops.clone(narrow(x, dim, start, length))
+
+
+@decomposes("aten.take.default")
+def take(x: PrimTensor, index: PrimTensor) -> PrimTensor:
+    if index.dtype is not torch.int64 or same(x.numel, 0, current_trace().env):
+        raise RuleMismatchError("taking from nothing, or by another index than int64")
+    return ops.index(ops.reshape(x, (x.numel,)), (index,))
+
+
+def _grouped_spec(x: TensorSpec, groups: int, *, env: ShapeEnv) -> TensorSpec:
+    if x.rank < 3 or groups < 1 or 0 in x.sizes or not same(mod(x.sizes[1], groups), 0, env):
+        raise RuleMismatchError("channels that do not divide into groups")
+    return TensorSpec(x.sizes, native_strides(x.sizes, x, env), x.dtype, x.device)
+
+
+@decomposes("aten.channel_shuffle.default", rule=_grouped_spec)
+def channel_shuffle(x: PrimTensor, groups: int) -> PrimTensor:
+    """[N, groups * C, ...]: channel c of group g moves to place c * groups + g."""
+    split = ops.reshape(x, (x.sizes[0], groups, x.sizes[1] // groups, *x.sizes[2:]))
+    order = (0, 2, 1, *range(3, split.rank))
+    return ops.reshape(ops.permute(split, order), x.sizes)

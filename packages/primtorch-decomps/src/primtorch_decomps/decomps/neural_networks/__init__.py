@@ -1,0 +1,1 @@
+"""Layers, activations and losses of neural networks, with their gradients."""

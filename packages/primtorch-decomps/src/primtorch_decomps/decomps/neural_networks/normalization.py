@@ -1,0 +1,237 @@
+"""Layer, group and RMS normalisation with their gradients; statistics of half types in float32, in two passes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+
+from fx_interface.symbols import IntLike, ShapeEnv
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
+from primtorch_decomps.decomps.arithmetic.moments import moments
+from primtorch_decomps.errors import RuleMismatchError
+from primtorch_decomps.prims import PrimTensor, broadcast_to, current_trace, ops
+from primtorch_decomps.promotion import compute_dtype, statistics_dtype
+from primtorch_decomps.registry import decomposes
+from primtorch_decomps.shapes import same_sizes
+
+Optional = PrimTensor | None
+
+
+def wide(x: PrimTensor) -> PrimTensor:
+    """``x`` in the dtype that it is computed in."""
+    return ops.convert_dtype(x, compute_dtype(x.dtype))
+
+
+def _inner_dims(x: PrimTensor, normalized_shape: Sequence[IntLike]) -> tuple[int, ...]:
+    start = x.rank - len(normalized_shape)
+    if start < 0 or not same_sizes(x.sizes[start:], normalized_shape, current_trace().env):
+        raise RuleMismatchError("normalized_shape is not the tail of the input's shape")
+    return tuple(range(start, x.rank))
+
+
+def _layer_norm_spec(
+    x: TensorSpec,
+    normalized_shape: Sequence[IntLike],
+    weight: TensorSpec | None,
+    bias: TensorSpec | None,
+    eps: float,
+    *,
+    env: ShapeEnv,
+) -> tuple[TensorSpec, TensorSpec, TensorSpec]:
+    start = x.rank - len(normalized_shape)
+    parameters = [p.sizes for p in (weight, bias) if p is not None]
+    for shape in (tuple(normalized_shape), *parameters):
+        if start < 0 or not same_sizes(x.sizes[start:], shape, env):
+            raise RuleMismatchError("normalized_shape is not the tail of the input's shape")
+    kept = (*x.sizes[:start], *(1,) * len(normalized_shape))
+    stored = TensorSpec(kept, contiguous_strides(kept), statistics_dtype(x, weight, bias), x.device)
+    return TensorSpec(x.sizes, contiguous_strides(x.sizes), x.dtype, x.device), stored, stored
+
+
+@decomposes("aten.native_layer_norm.default", rule=_layer_norm_spec)
+def native_layer_norm(
+    x: PrimTensor, normalized_shape: Sequence[IntLike], weight: Optional, bias: Optional, eps: float
+) -> tuple[PrimTensor, PrimTensor, PrimTensor]:
+    dims = _inner_dims(x, normalized_shape)
+    source = wide(x)
+    variance, mean = moments(source, dims)
+    rstd = ops.rsqrt(variance + eps)
+    result = (source - mean) * rstd
+    if weight is not None:
+        result = result * wide(weight)
+    if bias is not None:
+        result = result + wide(bias)
+    stored = statistics_dtype(x, weight, bias)
+    return (
+        ops.convert_dtype(result, x.dtype),
+        ops.convert_dtype(mean, stored),
+        ops.convert_dtype(rstd, stored),
+    )
+
+
+def _sum(x: PrimTensor, dims: Sequence[int]) -> PrimTensor:
+    return ops.sum(x, tuple(dims)) if dims else x
+
+
+def _kept_sum(x: PrimTensor, dims: Sequence[int]) -> PrimTensor:
+    sizes = tuple(1 if axis in dims else size for axis, size in enumerate(x.sizes))
+    return ops.reshape(_sum(x, dims), sizes)
+
+
+@decomposes("aten.native_layer_norm_backward.default")
+def native_layer_norm_backward(
+    grad: PrimTensor,
+    x: PrimTensor,
+    normalized_shape: Sequence[IntLike],
+    mean: PrimTensor,
+    rstd: PrimTensor,
+    weight: Optional,
+    bias: Optional,
+    output_mask: Sequence[bool],
+) -> tuple[Optional, Optional, Optional]:
+    dims = _inner_dims(x, normalized_shape)
+    outer = tuple(range(dims[0]))
+    slope, scale = wide(grad), wide(rstd)
+    normal = (wide(x) - wide(mean)) * scale
+    inner = slope if weight is None else slope * wide(weight)
+    grads: list[Optional] = [None, None, None]
+    if output_mask[0]:
+        number = ops.numel(x, dims)
+        drift = ops.div(_kept_sum(inner, dims), number)
+        tilt = ops.div(_kept_sum(inner * normal, dims), number)
+        grads[0] = ops.convert_dtype(scale * (inner - drift - normal * tilt), x.dtype)
+    if output_mask[1] and weight is not None:
+        grads[1] = ops.convert_dtype(_sum(slope * normal, outer), weight.dtype)
+    if output_mask[2] and (bias is not None or weight is not None):
+        stored = bias.dtype if bias is not None else x.dtype
+        grads[2] = ops.convert_dtype(_sum(slope, outer), stored)
+    return grads[0], grads[1], grads[2]
+
+
+@decomposes("aten._fused_rms_norm.default")
+def fused_rms_norm(
+    x: PrimTensor, normalized_shape: Sequence[IntLike], weight: Optional, eps: float | None
+) -> tuple[PrimTensor, PrimTensor]:
+    dims = _inner_dims(x, normalized_shape)
+    source = wide(x)
+    epsilon = torch.finfo(source.dtype).eps if eps is None else eps
+    rstd = ops.rsqrt(ops.div(_kept_sum(source * source, dims), ops.numel(x, dims)) + epsilon)
+    result = source * rstd
+    if weight is not None:
+        result = result * wide(weight)
+    return ops.convert_dtype(result, x.dtype), rstd
+
+
+@decomposes("aten._fused_rms_norm_backward.default")
+def fused_rms_norm_backward(
+    grad: PrimTensor,
+    x: PrimTensor,
+    normalized_shape: Sequence[IntLike],
+    rstd: PrimTensor,
+    weight: Optional,
+    output_mask: Sequence[bool],
+) -> tuple[Optional, Optional]:
+    dims = _inner_dims(x, normalized_shape)
+    slope, scale = wide(grad), wide(rstd)
+    normal = wide(x) * scale
+    inner = slope if weight is None else slope * wide(weight)
+    grads: list[Optional] = [None, None]
+    if output_mask[0]:
+        tilt = ops.div(_kept_sum(inner * normal, dims), ops.numel(x, dims))
+        grads[0] = ops.convert_dtype(scale * (inner - normal * tilt), x.dtype)
+    if output_mask[1] and weight is not None:
+        grads[1] = ops.convert_dtype(_sum(slope * normal, tuple(range(dims[0]))), weight.dtype)
+    return grads[0], grads[1]
+
+
+def by_channel(parameter: PrimTensor, rank: int) -> PrimTensor:
+    """A channel's value at dimension 1 of ``rank``."""
+    sizes = (1, *parameter.sizes, *(1,) * (rank - 2))
+    return ops.broadcast_in_dim(wide(parameter), sizes, (1,))
+
+
+@decomposes("aten.native_group_norm.default")
+def native_group_norm(
+    x: PrimTensor,
+    weight: Optional,
+    bias: Optional,
+    N: IntLike,
+    C: IntLike,
+    HxW: IntLike,
+    group: int,
+    eps: float,
+) -> tuple[PrimTensor, PrimTensor, PrimTensor]:
+    source = ops.reshape(wide(x), (N, group, (C // group) * HxW))
+    variance, mean = moments(source, (2,))
+    rstd = ops.rsqrt(variance + eps)
+    result = ops.reshape((source - mean) * rstd, x.sizes)
+    if weight is not None:
+        result = result * by_channel(weight, x.rank)
+    if bias is not None:
+        result = result + by_channel(bias, x.rank)
+    stored = statistics_dtype(x, weight, bias)
+    return (
+        ops.convert_dtype(broadcast_to(result, x.sizes), x.dtype),
+        ops.convert_dtype(ops.reshape(mean, (N, group)), stored),
+        ops.convert_dtype(ops.reshape(rstd, (N, group)), stored),
+    )
+
+
+@decomposes("aten.native_group_norm_backward.default")
+def native_group_norm_backward(
+    grad: PrimTensor,
+    x: PrimTensor,
+    mean: PrimTensor,
+    rstd: PrimTensor,
+    weight: Optional,
+    N: IntLike,
+    C: IntLike,
+    HxW: IntLike,
+    group: int,
+    output_mask: Sequence[bool],
+) -> tuple[Optional, Optional, Optional]:
+    shape = (N, group, C // group, HxW)
+    slope = ops.reshape(wide(grad), shape)
+    centre = ops.reshape(wide(mean), (N, group, 1, 1))
+    scale = ops.reshape(wide(rstd), (N, group, 1, 1))
+    normal = (ops.reshape(wide(x), shape) - centre) * scale
+    grads: list[Optional] = [None, None, None]
+    if output_mask[0]:
+        inner = slope if weight is None else slope * ops.reshape(wide(weight), (1, group, C // group, 1))
+        number = (C // group) * HxW
+        drift = ops.div(_kept_sum(inner, (2, 3)), number)
+        tilt = ops.div(_kept_sum(inner * normal, (2, 3)), number)
+        result = ops.reshape(scale * (inner - drift - normal * tilt), x.sizes)
+        grads[0] = ops.convert_dtype(result, x.dtype)
+    stored = x.dtype if weight is None else weight.dtype
+    if output_mask[1]:
+        grads[1] = ops.convert_dtype(ops.reshape(_sum(slope * normal, (0, 3)), (C,)), stored)
+    if output_mask[2]:
+        grads[2] = ops.convert_dtype(ops.reshape(_sum(slope, (0, 3)), (C,)), stored)
+    return grads[0], grads[1], grads[2]
+
+
+def _outer_sum(x: PrimTensor, dim: int) -> PrimTensor:
+    """The sum over all dimensions but ``dim``, which are kept as size 1."""
+    return _kept_sum(x, tuple(axis for axis in range(x.rank) if axis != dim))
+
+
+@decomposes("aten._weight_norm_interface.default")
+def weight_norm(v: PrimTensor, g: PrimTensor, dim: int = 0) -> tuple[PrimTensor, PrimTensor]:
+    """``v`` scaled so that its slices along ``dim`` have norm ``g``; and the norms that they had."""
+    source = wide(v)
+    norms = ops.sqrt(_outer_sum(source * source, dim))
+    result = source * (wide(g) / norms)
+    stored = compute_dtype(g.dtype) if v.device.type != "cpu" else g.dtype
+    return ops.convert_dtype(result, v.dtype), ops.convert_dtype(norms, stored)
+
+
+@decomposes("aten._weight_norm_interface_backward.default")
+def weight_norm_backward(
+    grad: PrimTensor, v: PrimTensor, g: PrimTensor, norms: PrimTensor, dim: int
+) -> tuple[PrimTensor, PrimTensor]:
+    slope, source, size = wide(grad), wide(v), wide(norms)
+    along = _outer_sum(slope * source, dim)
+    result = (wide(g) / size) * (slope - source * (along / (size * size)))
+    return ops.convert_dtype(result, v.dtype), ops.convert_dtype(along / size, g.dtype)

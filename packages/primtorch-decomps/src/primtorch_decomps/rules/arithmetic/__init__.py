@@ -1,0 +1,1 @@
+"""Specs of arithmetic on elements, and of reductions."""

@@ -1,0 +1,1 @@
+"""Specs of views, and of what picks, sorts and scatters elements."""

@@ -1,0 +1,1 @@
+"""Specs of pooling, interpolation and patches."""

@@ -1,0 +1,1 @@
+"""Specs of products, factorizations, systems of equations and Fourier transforms."""

@@ -1,0 +1,1 @@
+"""Specs of layers and losses of neural networks, with their gradients."""

@@ -1,0 +1,1 @@
+"""The pass from dialect ``aten`` to ``prims``."""

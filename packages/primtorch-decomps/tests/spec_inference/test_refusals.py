@@ -1,0 +1,102 @@
+"""Dtypes that eager's kernels refuse are refused, whatever a decomposition could make of them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from fx_interface.symbols import ShapeEnv
+from fx_interface.tensor_spec import TensorSpec
+from primtorch_decomps import LIBRARY
+from primtorch_decomps.spec_inference import refusals
+from primtorch_decomps.spec_inference.library import Library
+
+ATEN = torch.ops.aten
+INTEGERS = torch.arange(6).view(2, 3)
+CALLS: list[tuple[Any, tuple[Any, ...]]] = [
+    (ATEN.gelu.default, (INTEGERS,)),
+    (ATEN.neg.default, (INTEGERS > 2,)),
+    (ATEN.sub.Tensor, (INTEGERS > 2, INTEGERS > 1)),
+    (ATEN._softmax.default, (INTEGERS, 0, False)),
+    (ATEN.add.Tensor, (INTEGERS, INTEGERS, 0.5)),
+    (ATEN.where.self, (INTEGERS, INTEGERS, INTEGERS)),
+    (ATEN.index.Tensor, (torch.ones(3), [torch.ones(2)])),
+    (ATEN.embedding.default, (torch.ones(3, 2), torch.ones(2))),
+    (ATEN.fill.Tensor, (torch.ones(3), torch.ones(2))),
+    (ATEN.clamp.default, (torch.ones(3),)),
+    (ATEN.positive.default, (INTEGERS > 2,)),
+    (ATEN.native_layer_norm.default, (INTEGERS, [3], None, None, 1e-5)),
+    (ATEN.scalar_tensor.default, (1e39,)),
+    (ATEN.full.default, ([3], 1e39)),
+    (ATEN.where.ScalarOther, (INTEGERS > 2, torch.ones(2, 3), 1e39)),
+    (ATEN.fill.Scalar, (torch.ones(70, 70), 1e39)),
+]
+
+
+def _infer(op: Any, args: tuple[Any, ...]) -> Any:
+    if "alpha" in str(op._schema) and len(args) > 2:
+        return LIBRARY.infer(op, _specs(args[:2]), {"alpha": args[2]}, ShapeEnv())
+    return LIBRARY.infer(op, _specs(args), {}, ShapeEnv())
+
+
+def _specs(args: Any) -> list[Any]:
+    return [
+        TensorSpec(tuple(a.shape), a.stride(), a.dtype, a.device)
+        if isinstance(a, torch.Tensor)
+        else _specs(a)
+        if isinstance(a, list) and isinstance(a[0], torch.Tensor)
+        else a
+        for a in args
+    ]
+
+
+@pytest.mark.parametrize(("op", "args"), CALLS, ids=lambda value: str(value) if callable(value) else "")
+def test_what_the_kernel_refuses(op: Any, args: tuple[Any, ...]) -> None:
+    with pytest.raises((RuntimeError, IndexError)) as expected:
+        op(*args[:2], alpha=args[2]) if op is ATEN.add.Tensor else op(*args)
+    with pytest.raises(type(expected.value)):
+        _infer(op, args)
+
+
+def test_views_are_not_asked_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    library = Library(LIBRARY.decompositions, LIBRARY.rules)
+    monkeypatch.setattr(refusals, "_takes", lambda *args: pytest.fail("a kernel was asked"))
+    specs = _specs([INTEGERS])
+    for op, *args in ((ATEN.view.default, [6]), (ATEN.t.default,), (ATEN.expand.default, [2, 2, 3])):
+        library.infer(op, (*specs, *args), {}, ShapeEnv())
+
+
+def test_sizes_stay_open() -> None:
+    env = ShapeEnv()
+    size = env.create_symbol(7, low=2)
+    spec = TensorSpec((size, 3), (3, 1), torch.int64, torch.device("cpu"))
+    assert LIBRARY.infer(ATEN.add.Tensor, (spec, spec), {}, env).sizes == (size, 3)
+    with pytest.raises(NotImplementedError):
+        LIBRARY.infer(ATEN.silu.default, (spec,), {}, env)
+    assert not env.replacements
+
+
+def test_large_tensors_are_not_made() -> None:
+    huge = TensorSpec((1 << 30, 1 << 20), (1 << 20, 1), torch.int64, torch.device("cpu"))
+    assert LIBRARY.infer(ATEN.mul.Tensor, (huge, huge), {}, ShapeEnv()).dtype is torch.int64
+    with pytest.raises(NotImplementedError):
+        LIBRARY.infer(ATEN.silu.default, (huge,), {}, ShapeEnv())
+
+
+def test_what_depends_on_the_numbers_is_not_refused() -> None:
+    spec = TensorSpec((3,), (1,), torch.int64, torch.device("cpu"))
+    assert LIBRARY.infer(ATEN.floor_divide.default, (spec, spec), {}, ShapeEnv()) == spec
+
+
+def test_a_number_that_was_taken_does_not_speak_for_larger_ones() -> None:
+    library = Library(LIBRARY.decompositions, LIBRARY.rules)
+    spec = TensorSpec((3,), (1,), torch.float16, torch.device("cpu"))
+    env = ShapeEnv()
+    library.infer(ATEN.fill.Scalar, (spec, 1e4), {}, env)
+    with pytest.raises(RuntimeError, match="overflow"):
+        library.infer(ATEN.fill.Scalar, (spec, 1e6), {}, env)
+    library.infer(ATEN.scalar_tensor.default, (100,), {"dtype": torch.int8}, env)
+    with pytest.raises(RuntimeError, match="overflow"):
+        library.infer(ATEN.scalar_tensor.default, (300,), {"dtype": torch.int8}, env)
