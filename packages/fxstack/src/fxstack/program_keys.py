@@ -26,7 +26,7 @@ from fx_interface import SymSpec, UnsupportedProgramError, canonical_hash, signa
 from fx_interface.torch_internals import torch_state
 from fxstack.options import Options
 from inductor_codegen.cache import content_key
-from inductor_codegen.toolchain import processor
+from inductor_codegen.toolchain.cpp_compiler import processor
 
 logger = logging.getLogger("fxstack")
 

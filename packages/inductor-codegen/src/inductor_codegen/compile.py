@@ -9,7 +9,7 @@ from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Program, RunKernel
-from inductor_codegen.native import build_graph, load_native_graph
+from inductor_codegen.native.cpu import build_graph, load_native_graph
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.options import CodegenOptions
 from inductor_codegen.pipeline import kernel_sources, plan
@@ -44,7 +44,7 @@ def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
         return None
     try:
         if isinstance(found.metadata, dict) and found.metadata.get("kind") == "triton":
-            from inductor_codegen.codegen.triton.graph import load_triton_graph
+            from inductor_codegen.native.gpu import load_triton_graph
 
             return load_triton_graph(found)
         return load_native_graph(found)
@@ -58,7 +58,7 @@ def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> C
     if device.type == "cpu":
         return build_graph(write_entry(program), kernel_sources(program), store, options.compiler)
     try:
-        from inductor_codegen.codegen.triton.graph import build_triton_graph
+        from inductor_codegen.native.gpu import build_triton_graph
 
         return build_triton_graph(program, device, store, options.compiler)
     except ImportError as error:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from torch.fx import GraphModule
 
 from inductor_codegen.codegen.cpp.emit import emit_kernel
-from inductor_codegen.codegen.cpp.preamble import with_preamble
+from inductor_codegen.codegen.cpp.text.preamble import with_preamble
 from inductor_codegen.ir.program import Program
 from inductor_codegen.lower.lowering import lower
-from inductor_codegen.schedule.assemble import assemble
-from inductor_codegen.schedule.grouping import group_values
+from inductor_codegen.schedule.fusion.grouping import group_values
+from inductor_codegen.schedule.programs.assemble import assemble
 
 SPLIT_FROM = 8192
 """Characters of kernels from which compiling two files at once is faster than one."""

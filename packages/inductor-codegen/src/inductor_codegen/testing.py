@@ -19,9 +19,8 @@ from torch.fx import GraphModule, Node
 from fx_interface.builder import GraphBuilder
 from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
-from inductor_codegen.building import build_library
 from inductor_codegen.codegen.cpp.emit import emit_source
-from inductor_codegen.codegen.cpp.sharing import Sharing, sharing_of
+from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
 from inductor_codegen.ir.interpret import interpret
 from inductor_codegen.ir.kernel import Kernel
 from inductor_codegen.ir.program import (
@@ -43,7 +42,8 @@ from inductor_codegen.ir.program import (
 )
 from inductor_codegen.ir.verify import verify_kernel
 from inductor_codegen.temporary import temporary_folder
-from inductor_codegen.toolchain import KERNEL_FLAGS, Unit, find_compiler
+from inductor_codegen.toolchain.cpp_compiler import KERNEL_FLAGS, Unit, find_compiler
+from inductor_codegen.toolchain.shared_libraries import build_library
 
 
 class ExampleGraph:

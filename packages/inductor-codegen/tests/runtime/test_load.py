@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 import torch
 
-from inductor_codegen.building import build_library
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.runtime import CompiledGraph, GraphRecord, OperatorCall, Slot, SlotKind, load
 from inductor_codegen.runtime.binding import calibrate, exports
-from inductor_codegen.toolchain import ENTRY_FLAGS, Unit, find_compiler
+from inductor_codegen.toolchain.cpp_compiler import ENTRY_FLAGS, Unit, find_compiler
+from inductor_codegen.toolchain.shared_libraries import build_library
 from inductor_codegen.trusted import open_folder
 
 PROLOGUE = """

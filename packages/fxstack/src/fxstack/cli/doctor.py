@@ -12,7 +12,7 @@ import torch
 
 from fx_interface import INTERFACE_VERSION, StackError
 from fx_interface.plugins import list_backends
-from inductor_codegen import toolchain
+from inductor_codegen.toolchain import cpp_compiler
 
 PACKAGES = (
     "fx-interface",
@@ -52,6 +52,6 @@ def checks() -> Iterator[Check]:
 
 def _compiler() -> Check:
     try:
-        return Check("C++ compiler", str(toolchain.find_compiler()))
+        return Check("C++ compiler", str(cpp_compiler.find_compiler()))
     except StackError as error:
         return Check("C++ compiler", "none", error.action)

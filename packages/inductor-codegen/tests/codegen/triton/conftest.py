@@ -26,7 +26,7 @@ def quiet_numpy() -> Iterator[None]:
 def interpret(tmp_path: Path) -> Callable[[Program], Callable[..., Any]]:
     """Turns a program into a callable that runs in the interpreter."""
     pytest.importorskip("triton")
-    from inductor_codegen.codegen.triton.module import load_call
+    from inductor_codegen.codegen.triton.launch.module import load_call
     from inductor_codegen.codegen.triton.wrapper import program_source
 
     def load(program: Program) -> Callable[..., Any]:

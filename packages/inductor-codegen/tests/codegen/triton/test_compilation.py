@@ -14,9 +14,9 @@ import sys
 from pathlib import Path
 import torch
 from triton.backends.compiler import GPUTarget
-from inductor_codegen.codegen.triton.launch import choose
-from inductor_codegen.codegen.triton.module import load_module
-from inductor_codegen.codegen.triton.prepare import KernelRecord, compile_kernel
+from inductor_codegen.codegen.triton.launch.sizes import choose
+from inductor_codegen.codegen.triton.launch.module import load_module
+from inductor_codegen.codegen.triton.launch.kernels import KernelRecord, compile_kernel
 from inductor_codegen.codegen.triton.split import JOINED, PARTS
 from inductor_codegen.codegen.triton.wrapper import kernels_source
 from inductor_codegen.codegen.wrapper.kernel_calls import ADDED

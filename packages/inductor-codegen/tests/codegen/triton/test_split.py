@@ -19,7 +19,7 @@ Interpret = Callable[..., Callable[..., Any]]
 @pytest.fixture
 def always(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small reductions are split too."""
-    launch = pytest.importorskip("inductor_codegen.codegen.triton.launch")
+    launch = pytest.importorskip("inductor_codegen.codegen.triton.launch.sizes")
     monkeypatch.setattr(launch, "SPLIT_FROM", 1)
     monkeypatch.setattr(launch, "SPLIT_POINTS", 16)
 

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from inductor_codegen import CodegenOptions, compile_graph
-from inductor_codegen.codegen.wrapper.routes import RouteKind, route_of
+from inductor_codegen.codegen.wrapper.routes.routes import RouteKind, route_of
 from inductor_codegen.ir.program import CallExtern
 from inductor_codegen.pipeline import plan
 from inductor_codegen.runtime import CompiledGraph

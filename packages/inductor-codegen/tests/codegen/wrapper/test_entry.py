@@ -31,7 +31,7 @@ from inductor_codegen.ir.program import (
     UnusedInput,
     View,
 )
-from inductor_codegen.native import build_graph
+from inductor_codegen.native.cpu import build_graph
 from inductor_codegen.runtime import CompiledGraph
 
 aten = torch.ops.aten

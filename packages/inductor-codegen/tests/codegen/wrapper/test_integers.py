@@ -7,10 +7,10 @@ import ctypes
 import pytest
 
 from fx_interface.symbols import IntLike, Symbol, evaluate, floordiv, maximum, minimum, mod, symbol
-from inductor_codegen.building import build_library
 from inductor_codegen.codegen.wrapper.integers import integer, integers, is_static
 from inductor_codegen.codegen.wrapper.preamble import BASE_FUNCTIONS, HELPERS, TYPES, CFunction, declarations
-from inductor_codegen.toolchain import ENTRY_FLAGS, Unit, find_compiler
+from inductor_codegen.toolchain.cpp_compiler import ENTRY_FLAGS, Unit, find_compiler
+from inductor_codegen.toolchain.shared_libraries import build_library
 from inductor_codegen.trusted import open_folder
 
 A, B = symbol("a"), symbol("b")

@@ -10,7 +10,7 @@ from torch.fx import Node
 
 from fx_interface.dialects import prims as p
 from inductor_codegen import CodegenOptions, compile_graph
-from inductor_codegen.codegen.cpp.sharing import Sharing, sharing_of
+from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
 from inductor_codegen.pipeline import plan
 from inductor_codegen.testing import ExampleGraph
 

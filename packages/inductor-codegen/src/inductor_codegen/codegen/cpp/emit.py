@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from inductor_codegen.codegen.cpp.dtypes import STORED
-from inductor_codegen.codegen.cpp.lanes import LaneWriter
-from inductor_codegen.codegen.cpp.preamble import with_preamble
-from inductor_codegen.codegen.cpp.rows import RowWriter
-from inductor_codegen.codegen.cpp.sharing import Sharing, sharing_of
-from inductor_codegen.codegen.cpp.slices import SliceWriter
-from inductor_codegen.codegen.cpp.stored_bits import without_conversions
+from inductor_codegen.codegen.cpp.loops.lanes import LaneWriter
+from inductor_codegen.codegen.cpp.loops.rows import RowWriter
+from inductor_codegen.codegen.cpp.loops.slices import SliceWriter
+from inductor_codegen.codegen.cpp.loops.stored_bits import without_conversions
+from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
+from inductor_codegen.codegen.cpp.text.dtypes import STORED
+from inductor_codegen.codegen.cpp.text.preamble import with_preamble
 from inductor_codegen.ir.kernel import (
     Access,
     BufferParameter,

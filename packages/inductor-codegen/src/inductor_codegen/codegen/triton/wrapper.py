@@ -51,7 +51,7 @@ from torch import device, inf, nan
 from triton.language.extra import libdevice
 '''
 CALL_HEADER = """\
-from inductor_codegen.codegen.triton.launch import OPTIONS, choose, choose_tile, joining, part_length
+from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, choose, choose_tile, joining, part_length
 
 """
 

@@ -6,13 +6,18 @@ import torch
 
 from fx_interface.symbols import Expr
 from inductor_codegen.codegen.wrapper.arguments import CArguments, c_arguments
+from inductor_codegen.codegen.wrapper.buffers.placement import qualified_name
 from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter
-from inductor_codegen.codegen.wrapper.placement import qualified_name
 from inductor_codegen.codegen.wrapper.preamble import DISPATCHER_FUNCTIONS, CFunction
-from inductor_codegen.codegen.wrapper.python_calls import RuntimeValues, split
-from inductor_codegen.codegen.wrapper.routes import RouteKind, exact_scalars, may_fail_on_values, route_of
-from inductor_codegen.codegen.wrapper.stable_values import stable_values
+from inductor_codegen.codegen.wrapper.routes.python_calls import RuntimeValues, split
+from inductor_codegen.codegen.wrapper.routes.routes import (
+    RouteKind,
+    exact_scalars,
+    may_fail_on_values,
+    route_of,
+)
+from inductor_codegen.codegen.wrapper.routes.stable_values import stable_values
 from inductor_codegen.codegen.wrapper.text import Text
 from inductor_codegen.ir.program import Buffer, BufferRef, CallExtern, FloatRef
 from inductor_codegen.runtime.operator_call import OperatorCall

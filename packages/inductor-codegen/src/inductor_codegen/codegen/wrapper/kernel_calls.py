@@ -8,7 +8,7 @@ from typing import Protocol
 import torch
 
 from fx_interface.symbols import Expr, IntLike, Symbol
-from inductor_codegen.codegen.cpp.sharing import Sharing, sharing_of
+from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
 from inductor_codegen.codegen.triton.split import cells_of
 from inductor_codegen.codegen.wrapper.integers import integer, symbol_name
 from inductor_codegen.codegen.wrapper.memory import MemoryWriter

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 import torch
 
 from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.wrapper.buffers.placement import ALIGNMENT, NO_SCRATCH, Slot, place
 from inductor_codegen.codegen.wrapper.integers import integer
-from inductor_codegen.codegen.wrapper.placement import ALIGNMENT, NO_SCRATCH, Slot, place
-from inductor_codegen.codegen.wrapper.routes import RouteKind, route_of
+from inductor_codegen.codegen.wrapper.routes.routes import RouteKind, route_of
 from inductor_codegen.codegen.wrapper.text import Text
 from inductor_codegen.ir.program import Buffer, CallExtern, Program
 

@@ -1,0 +1,1 @@
+"""C++ loops: rows, lanes, slices, vectors and threads."""

@@ -1,0 +1,290 @@
+"""Neighbouring rows side by side: reductions over outer memory, vectorised across the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+import torch
+
+from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.cpp.loops.reduction_streams import (
+    STREAMS,
+    additions,
+    declarations,
+    may_stream,
+    term,
+)
+from inductor_codegen.codegen.cpp.loops.skipped_passes import conditions_to_run
+from inductor_codegen.codegen.cpp.loops.threads import Sharing
+from inductor_codegen.codegen.cpp.loops.writer import Writer
+from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED
+from inductor_codegen.codegen.cpp.text.reductions import Accumulator
+from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
+from inductor_codegen.ir.index import LoopVar
+from inductor_codegen.ir.kernel import Accumulate, Keep, Pass, Statement, Store, extent_product
+from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
+from inductor_codegen.ir.traverse import postorder, roots_of
+
+LANES = 256
+"""Neighbouring rows that are reduced side by side where threads share them, or values of them are kept."""
+WIDE_LANES = 1024
+"""The same where one thread does all: memory is read in longer stretches."""
+PART = 64
+"""Terms of a sum that are added up before their total joins the others, where each turn takes several."""
+SHORT_PART = 32
+"""The same where each turn takes one."""
+
+
+class LaneWriter(Writer):
+    """A kernel that is vectorised along the last outer loop."""
+
+    def write(self) -> list[str]:
+        """The lines of the body."""
+        *around, lane_loop = self.kernel.outer
+        if self.sharing is Sharing.CALLER:
+            self._open_shared(around, lane_loop)
+        else:
+            for loop in around:
+                self._loop(loop)
+            self._open_blocks("0", self.names.size(lane_loop.extent))
+        known: dict[Scalar, str] = {}
+        self._kept_arrays()
+        for step in self.kernel.passes:
+            self._lane_pass(step, known)
+        for slot in self._kept_types():
+            self.add(f"__builtin_free(kept{slot});")
+        if self.sharing is Sharing.CALLER:
+            self.add("piece += blocks;")
+            self.close()
+        else:
+            self.close(len(self.kernel.outer))
+        return self.lines
+
+    def _open_blocks(self, begin: str, end: str) -> None:
+        self.open(f"for (int64_t block = {begin}; block < {end}; block += {self.lanes})")
+        self.add(f"const int64_t width = {end} - block < {self.lanes} ? {end} - block : {self.lanes};")
+
+    def _open_shared(self, around: Sequence[LoopVar], lane_loop: LoopVar) -> None:
+        """The loop over this share's pieces, LANES lanes each; neighbouring ones are taken together."""
+        in_row = (lane_loop.extent + (LANES - 1)) // LANES
+        self._share(extent_product(tuple(around)) * in_row)
+        self.open("for (int64_t piece = first; piece < last;)")
+        blocks = self.names.size(in_row)
+        below: IntLike = in_row
+        for loop in reversed(around):
+            position = f"piece / ({self.names.size(below)})"
+            if loop is not around[0]:
+                position = f"{position} % {self.names.size(loop.extent)}"
+            self.add(f"const int64_t {loop.name} = {position};")
+            below = below * loop.extent
+        start = f"piece % ({blocks})" if around else "piece"
+        extent = self.names.size(lane_loop.extent)
+        self.add(
+            f"const int64_t start = {start}, left = size_min({blocks} - start, last - piece);",
+            f"const int64_t blocks = size_min(left, {-(-self.lanes // LANES)});",
+            f"const int64_t block = start * {LANES}, width = size_min(blocks * {LANES}, {extent} - block);",
+        )
+
+    @property
+    def lanes(self) -> int:
+        """The most lanes of a block."""
+        extent = self.kernel.outer[-1].extent
+        most = LANES if self._kept_types() else WIDE_LANES
+        return most if not isinstance(extent, int) else max(LANES, min(most, extent))
+
+    def _has_parts(self) -> bool:
+        return _part_of(self.kernel.inner, PART) > 0
+
+    def _kept_arrays(self) -> None:
+        """Memory for what is kept of a block of rows: each lane's value at each point of the inner loops."""
+        points = self.names.size(extent_product(self.kernel.inner))
+        for slot, kind in self._kept_types().items():
+            size = f"sizeof({kind}) * {LANES} * (uint64_t)({points})"
+            self.add(f"{kind}* const kept{slot} = ({kind}*)__builtin_malloc({size});")
+
+    def _kept(self, slot: int) -> str:
+        return f"kept{slot}[({self._inner_position()}) * {LANES} + lane]"
+
+    def _lanes(self, body: Callable[[], None], clauses: Sequence[str] = (), simd: bool = True) -> None:
+        if simd:
+            self.add(" ".join(["#pragma omp simd", *clauses]))
+        self.open("for (int64_t lane = 0; lane < width; ++lane)")
+        self.add(f"const int64_t {self.kernel.outer[-1].name} = block + lane;")
+        body()
+        self.close()
+
+    def _lane_pass(self, step: Pass, known: dict[Scalar, str]) -> None:
+        accumulators = self._accumulators_of(step)
+        for accumulator in accumulators:
+            self.add(*accumulator.declarations(f"[{self.lanes}]"))
+            self._totals[accumulator.item.accumulator] = accumulator.result("[lane]")
+        self.add(*(line for a in accumulators for line in a.cleared(a.name, "width")))
+        others = [a for a in accumulators if not a.starts_with_zeros]
+        if others:
+            self._lanes(lambda: self.add(*(line for a in others for line in a.resets("[lane]"))))
+        if step.points:
+            self._row_arrays(step, known)
+            skips = self._open_where_needed(step, known)
+            self._points(step, accumulators, known)
+            self.close(skips)
+        if step.row:
+            self._lanes(lambda: self._lane_statements(step.row, known), self._bad())
+
+    def _open_where_needed(self, step: Pass, known: dict[Scalar, str]) -> bool:
+        """A block around a pass that only some rows need, if this is one."""
+        roots = [root for item in step.points for root in roots_of(item)]
+        moving = self._moving(roots, conditions(roots))
+        wanted = [known[node] for node in conditions_to_run(step, moving) if node in known]
+        if not wanted:
+            return False
+        name = self.names.new("any")
+        self.add(f"int32_t {name} = 0;")
+        body = f"{name} |= {' | '.join(wanted)};"
+        self._lanes(lambda: self.add(body), [f"reduction(|:{name})"])
+        self.open(f"if ({name})")
+        return True
+
+    def _points(self, step: Pass, accumulators: list[Accumulator], known: dict[Scalar, str]) -> None:
+        """The inner loops; float sums over many points are made of the sums of parts."""
+        inner = self.kernel.inner
+        nodes = postorder([root for statement in step.points for root in roots_of(statement)])
+        streams = bool(inner) and not _is_few(inner[-1]) and may_stream(accumulators, nodes, along_row=False)
+        part = _part_of(inner, PART if streams else SHORT_PART)
+        parts = [a for a in accumulators if a.splits] if part else []
+        names = {a.item.accumulator: a.partial for a in parts}
+        bounds = ("0", self.names.size(inner[0].extent)) if inner else ("", "")
+        for accumulator in parts:
+            self.add(f"{accumulator.type} {accumulator.partial}[{self.lanes}];")
+            self.add(*accumulator.cleared(accumulator.partial, "width"))
+        if parts:
+            end = bounds[1]
+            self.open(f"for (int64_t part = 0; part < {end}; part += {part})")
+            self.add(f"const int64_t part_end = {end} - part < {part} ? {end} : part + {part};")
+            bounds = ("part", "part_end")
+        for loop in inner[:-1]:
+            self._loop(loop, *(bounds if loop == inner[0] else ()))
+        last = bounds if len(inner) == 1 else ("0", self.names.size(inner[-1].extent)) if inner else bounds
+        if streams:
+            last = self._streams(step, accumulators, known, names, last)
+        if not inner or last[0] != last[1]:
+            simd = not any(a.searches for a in accumulators)
+            if inner:
+                self._loop(inner[-1], *last)
+            self._lanes(lambda: self._lane_statements(step.points, known, names), self._bad(), simd)
+            self.close(1 if inner else 0)
+        self.close(max(0, len(inner) - 1))
+        if parts:
+            self.add(*(f"join_part({a.name}, {a.partial}, width);" for a in parts))
+            self.close()
+
+    def _streams(
+        self,
+        step: Pass,
+        accumulators: list[Accumulator],
+        known: dict[Scalar, str],
+        names: dict[int, str],
+        bounds: tuple[str, str],
+    ) -> tuple[str, str]:
+        """The loop over the innermost points, four at a turn; the bounds of what is left."""
+        begin, end = bounds
+        loop = self.kernel.inner[-1].name
+        self.open(f"for (int64_t turn = {begin}; turn + {STREAMS - 1} < {end}; turn += {STREAMS})")
+
+        def turn() -> None:
+            self.add(*declarations(accumulators))
+            for stream in range(STREAMS):
+                self.open("")
+                self.add(f"const int64_t {loop} = turn{f' + {stream}' if stream else ''};")
+                self._lane_statements(step.points, known, names, stream)
+                self.close()
+            self.add(*additions(accumulators, names, "[lane]"))
+
+        self._lanes(turn, self._bad())
+        self.close()
+        if begin.isdigit() and end.isdigit():
+            return str(int(end) - (int(end) - int(begin)) % STREAMS), end
+        extent = self.kernel.inner[-1].extent
+        if len(self.kernel.inner) == 1 and isinstance(extent, int) and extent % STREAMS == 0:
+            return end, end
+        return f"{end} - ({end} - {begin}) % {STREAMS}", end
+
+    def _row_arrays(self, step: Pass, known: dict[Scalar, str]) -> None:
+        """Values that do not change along the inner loops and cost something, once per lane."""
+        roots = [root for statement in step.points for root in roots_of(statement)]
+        needed = conditions(roots)
+        moving = self._moving(roots, needed)
+        wanted: dict[Scalar, None] = {}
+        for node in postorder(roots):
+            if node in moving:
+                wanted.update(
+                    (operand, None)
+                    for operand in operands(node)
+                    if operand not in moving and isinstance(operand, Apply) and operand not in known
+                )
+        if not wanted:
+            return
+        scope = Scope(None, self.names, needed)
+        self._bind_lane_leaves(list(wanted), scope, known)
+        scope.compute(wanted)
+        for node in wanted:
+            name = self.names.new("r")
+            logical = node.dtype == torch.bool
+            self.add(f"{'int32_t' if logical else COMPUTED[node.dtype]} {name}[{self.lanes}];")
+            scope.lines.append(f"{name}[lane] = {scope.name(node)};")
+            known[node] = f"({name}[lane] != 0)" if logical else f"{name}[lane]"
+        self._lanes(lambda: self.add(*scope.lines), self._bad())
+
+    def _lane_statements(
+        self,
+        statements: Sequence[Statement],
+        known: dict[Scalar, str],
+        names: Mapping[int, str] | None = None,
+        stream: int | None = None,
+    ) -> None:
+        roots = [root for statement in statements for root in roots_of(statement)]
+        needed = conditions(roots)
+        scope = Scope(None, self.names, needed)
+        self._bind_lane_leaves(roots, scope, known)
+        scope.compute(roots)
+        self.add(*scope.lines)
+        for statement in statements:
+            match statement:
+                case Store():
+                    self.add(self._store(statement, scope))
+                case Accumulate(accumulator, _, value, _, position):
+                    where = "" if position is None else scope.index(position)
+                    found = self.accumulators[accumulator]
+                    if stream is not None:
+                        self.add(f"{term(found, stream)} = {found.term(scope.name(value))};")
+                        continue
+                    self.add(
+                        *found.step(
+                            scope.name(value), where, (names or {}).get(accumulator, found.name), "[lane]"
+                        )
+                    )
+                case Keep(slot, value):
+                    self.add(f"{self._kept(slot)} = {scope.name(value)};")
+
+    def _bind_lane_leaves(self, roots: Iterable[Scalar], scope: Scope, known: dict[Scalar, str]) -> None:
+        for node in postorder(roots):
+            if isinstance(node, Total):
+                scope.bind(node, self._totals[node.accumulator])
+            elif isinstance(node, Kept):
+                scope.bind(node, self._kept(node.slot))
+            elif node in known:
+                scope.bind(node, known[node])
+
+
+def _is_few(loop: LoopVar) -> bool:
+    """Whether a loop has fewer points than a turn takes."""
+    return isinstance(loop.extent, int) and loop.extent < STREAMS
+
+
+def _part_of(inner: Sequence[LoopVar], terms: int) -> int:
+    """Turns of the first inner loop that make up a part of ``terms``; 0 if all its turns are not many more."""
+    if not inner:
+        return 0
+    below = extent_product(tuple(inner[1:]))
+    turns = max(1, terms // below) if isinstance(below, int) and below else 1
+    extent = inner[0].extent
+    return 0 if isinstance(extent, int) and extent <= turns + turns // 2 else turns

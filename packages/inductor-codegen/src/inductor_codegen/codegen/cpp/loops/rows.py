@@ -1,0 +1,427 @@
+"""Rows one by one: each row's passes in turn, a SIMD loop in each; and kernels that have no rows at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.cpp.loops.bounds import is_short, length, together
+from inductor_codegen.codegen.cpp.loops.half_blocks import (
+    NO_BLOCKS,
+    STRIP,
+    HalfBlocks,
+    converts_rows,
+    half_blocks,
+)
+from inductor_codegen.codegen.cpp.loops.index_set_splitting import Choice, Cut, Part, Parts, parts_of
+from inductor_codegen.codegen.cpp.loops.reduction_streams import (
+    STREAMS,
+    additions,
+    declarations,
+    may_stream,
+    term,
+    turns,
+)
+from inductor_codegen.codegen.cpp.loops.skipped_passes import conditions_to_run
+from inductor_codegen.codegen.cpp.loops.threads import Sharing
+from inductor_codegen.codegen.cpp.loops.vectors import narrowest
+from inductor_codegen.codegen.cpp.loops.writer import Writer
+from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED
+from inductor_codegen.codegen.cpp.text.reductions import Accumulator
+from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
+from inductor_codegen.ir.index import Loaded, LoopVar
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store, extent_product
+from inductor_codegen.ir.scalar import Kept, Load, Scalar, Total
+from inductor_codegen.ir.traverse import postorder, roots_of
+
+BLOCK = 4096
+"""Points of a kernel of one loop that one thread takes at a time."""
+PART = 1024
+"""Terms of a sum that are added up before their total joins the others, where each turn takes several."""
+LONG = 512
+"""Terms from which on a sum is made of several streams; of a part where each turn takes one."""
+SHORT = 64
+"""Terms up to which the lanes of a wide vector take longer to be joined than a narrow one takes to be filled."""
+STACK_ELEMENTS = 8192
+"""Elements that a row may keep on the stack."""
+
+
+class RowWriter(Writer):
+    """A kernel that is vectorised along the last inner loop."""
+
+    def __init__(self, kernel: Kernel) -> None:
+        super().__init__(kernel)
+        self._widened: dict[Load, str] = {}
+        """Arrays with a whole row of a 16-bit float input, as floats."""
+
+    def write(self) -> list[str]:
+        """The lines of the body."""
+        if self.kernel.outer or self.accumulators:
+            self._rows()
+        else:
+            self._blocks_of_points()
+        return self.lines
+
+    def _blocks_of_points(self) -> None:
+        """A kernel of one loop: blocks of it are spread over threads."""
+        row = Scope(None, self.names, {})
+        if not self.kernel.inner:
+            self._pass_loops(self.kernel.passes[0], row)
+            return
+        points = self.kernel.inner[0].extent
+        extent = self.names.size(points)
+        begin, stop = "0", extent
+        if self.sharing is Sharing.CALLER:
+            self._share((points + (BLOCK - 1)) // BLOCK)
+            begin, stop = f"first * {BLOCK}", f"last * {BLOCK}"
+        self.open(f"for (int64_t begin = {begin}; begin < {stop}; begin += {BLOCK})")
+        self.add(f"const int64_t end = {extent} - begin < {BLOCK} ? {extent} : begin + {BLOCK};")
+        self._parts(self.kernel.passes[0], row, ("begin", "end"))
+        self.close()
+
+    def _rows(self) -> None:
+        loops = self.kernel.outer
+        shared = loops[: together(loops)] if self.sharing is Sharing.CALLER else ()
+        if shared:
+            self._open_shared(shared)
+        for loop in loops[len(shared) :]:
+            self._loop(loop)
+        if not loops:
+            self.open("")
+        self._kept_arrays()
+        row = Scope(None, self.names, {})
+        for step in self.kernel.passes:
+            self._row_pass(step, row)
+        self._free_kept()
+        self.close(max(len(loops) - len(shared), 0 if loops else 1))
+        if shared:
+            self._close_shared(shared)
+
+    def _open_shared(self, loops: Sequence[LoopVar]) -> None:
+        """The loop over this share's pieces, which are the points of ``loops``."""
+        self._share(extent_product(tuple(loops)))
+        if len(loops) == 1:
+            self._loop(loops[0], "first", "last")
+            return
+        below: IntLike = 1
+        for loop in reversed(loops):
+            position = "first" if below == 1 else f"first / ({self.names.size(below)})"
+            if loop is not loops[0]:
+                position = f"{position} % {self.names.size(loop.extent)}"
+            self.add(f"int64_t {loop.name} = first < last ? {position} : 0;")
+            below = below * loop.extent
+        self.open("for (int64_t piece = first; piece < last; ++piece)")
+
+    def _close_shared(self, loops: Sequence[LoopVar]) -> None:
+        """Step to the next point of ``loops``, the last one first."""
+        for loop in reversed(loops[1:]):
+            self.open(f"if (++{loop.name} == {self.names.size(loop.extent)})")
+            self.add(f"{loop.name} = 0;")
+        if len(loops) > 1:
+            self.add(f"++{loops[0].name};")
+        self.close(len(loops))
+
+    def _row_pass(self, step: Pass, row: Scope) -> None:
+        accumulators = self._accumulators_of(step)
+        for accumulator in accumulators:
+            self.add(*accumulator.declarations())
+        if accumulators or len(self.kernel.inner) != 1:
+            self._pass_loops(step, row)
+        else:
+            self._parts(step, row, ("0", self.names.size(self.kernel.inner[0].extent)))
+        self._bind_totals(accumulators)
+        self._row_stores(step, row)
+
+    def _parts(self, step: Pass, row: Scope, bounds: tuple[str, str]) -> None:
+        """One pass without reductions over the only inner loop, split where its statements choose by indices."""
+        parts = parts_of(step.points, self.kernel.inner[0])
+        if isinstance(parts, Part):
+            self._pass_loops(step, row, bounds)
+        else:
+            self._split(parts, row, bounds)
+
+    def _split(self, parts: Parts, row: Scope, bounds: tuple[str, str]) -> None:
+        match parts:
+            case Part(statements):
+                self.open("")
+                self._pass_loops(Pass(statements, ()), Scope(row, self.names, {}), bounds)
+                self.close()
+            case Choice(index, yes, no):
+                self.open(f"if ({row.index(index)} >= 0)")
+                self._split(yes, row, bounds)
+                self.close()
+                self.open("else")
+                self._split(no, row, bounds)
+                self.close()
+            case Cut(at, below, above):
+                middle = self._cut(row.index(at), *bounds)
+                self._split(below, row, (bounds[0], middle))
+                self._split(above, row, (middle, bounds[1]))
+
+    def _cut(self, at: str, begin: str, end: str) -> str:
+        """Where to cut a loop, within its bounds."""
+        if begin.isdigit() and at.isdigit() and end.isdigit():
+            return str(min(max(int(at), int(begin)), int(end)))
+        name = self.names.new("cut")
+        self.add(f"const int64_t {name} = size_min(size_max({at}, {begin}), {end});")
+        return name
+
+    def _bind_totals(self, accumulators: list[Accumulator]) -> None:
+        for accumulator in accumulators:
+            name = f"total{accumulator.item.accumulator}"
+            self.add(f"const {COMPUTED[accumulator.item.dtype]} {name} = {accumulator.result()};")
+            self._totals[accumulator.item.accumulator] = name
+
+    def _row_stores(self, step: Pass, row: Scope) -> None:
+        if not step.row:
+            return
+        roots = [root for store in step.row for root in roots_of(store)]
+        scope = Scope(row, self.names, conditions(roots))
+        self._bind_leaves(roots, scope)
+        scope.compute(roots)
+        for store in step.row:
+            scope.lines.append(self._store(store, scope))
+        self.open("")
+        self.add(*scope.lines)
+        self.close()
+
+    # -- one pass over the inner loops ------------------------------------------------------------
+
+    def _pass_loops(self, step: Pass, row: Scope, bounds: tuple[str, str] | None = None) -> None:
+        """The inner loops of one pass; ``bounds`` replaces those of the first loop."""
+        if not step.points:
+            return
+        inner = self.kernel.inner
+        roots = [root for statement in step.points for root in roots_of(statement)]
+        needed = conditions(roots)
+        moving = self._moving(roots, needed)
+        self._bind_leaves(roots, row)
+        row.lines = []
+        row.compute(
+            roots, {node for node in postorder(roots) if node not in moving and not isinstance(node, Total)}
+        )
+        self.add(*row.lines)
+        needed_by = conditions_to_run(step, moving)
+        if needed_by:
+            self.open(f"if ({' || '.join(map(row.name, needed_by))})")
+        accumulators = self._accumulators_of(step)
+        points = Scope(row, self.names, needed)
+        points.lines = []
+        self._bind_kept(roots, points)
+        blocks = (
+            half_blocks(postorder(roots), step.points, needed, inner[-1], self.dtypes, self.names)
+            if inner
+            else NO_BLOCKS
+        )
+        if blocks.loads:
+            self._convert_rows(blocks, row, may_add=bounds is None and not needed_by)
+        for load, name in blocks.rows.items():
+            points.bind(load, f"{name}[{inner[-1].name}]")
+        for load, name in blocks.loads.items():
+            points.bind(load, f"{name}[{inner[-1].name} - strip]")
+        points.compute(roots)
+        for loop in inner[:-1]:
+            self._loop(loop, *(bounds if bounds and loop == inner[0] else ()))
+        if inner:
+            self._innermost(step, points, accumulators, blocks, bounds if len(inner) == 1 else None)
+        else:
+            self.open("")
+            self.add(*points.lines, *self._statements(step.points, points, {}))
+            self.close()
+        self.close(max(0, len(inner) - 1) + bool(needed_by))
+
+    def _convert_rows(self, blocks: HalfBlocks, row: Scope, *, may_add: bool) -> None:
+        """Convert rows of 16-bit floats before the first pass that reads them, if that is for more than one."""
+        loop = self.kernel.inner[-1]
+        if not converts_rows(self.kernel):
+            return
+        for load in blocks.by_the_row(self._widened, may_add=may_add):
+            self.add(f"alignas(64) float {self._widened[load]}[{loop.extent}];")
+            run = f"&{load.buffer}[{row.index(load.index)}]"
+            self.open("")
+            self.add(f"const int64_t {loop.name} = 0;")
+            self.add(f"widen_halves({self._widened[load]}, {run}, {loop.extent});")
+            self.close()
+
+    def _innermost(
+        self,
+        step: Pass,
+        points: Scope,
+        accumulators: list[Accumulator],
+        blocks: HalfBlocks,
+        bounds: tuple[str, str] | None,
+    ) -> None:
+        loop = self.kernel.inner[-1]
+        begin, end = bounds or ("0", self.names.size(loop.extent))
+        in_parts = any(accumulator.splits for accumulator in accumulators) and not self._gathers(step)
+        streams = not blocks and in_parts and self._may_stream(step, accumulators)
+        terms = PART if streams else LONG
+        long = in_parts and not (isinstance(loop.extent, int) and loop.extent <= terms)
+        if long:
+            self.open(f"for (int64_t part = {begin}; part < {end}; part += {terms})")
+            begin, end = "part", self._part_end(loop, begin, end, terms)
+        names = {a.item.accumulator: a.partial if in_parts else a.name for a in accumulators}
+        if in_parts:
+            self.add(*(f"{a.type} {a.partial} = {a.start};" for a in accumulators if a.splits))
+        if streams:
+            begin = self._streams(step, points, accumulators, names, (begin, end))
+        if blocks:
+            begin, end = self._open_strip(loop, begin, end, blocks, points)
+        clauses = [c for a in accumulators if not a.searches for c in a.clauses(names[a.item.accumulator])]
+        if bounds and not self.kernel.outer and not accumulators:
+            clauses.append(f"simdlen(VECTOR_BYTES / {narrowest(step, blocks, self.dtypes)})")
+        if (
+            accumulators
+            and (length(begin, end) or SHORT + 1) <= SHORT
+            and narrowest(step, blocks, self.dtypes) >= 4
+        ):
+            clauses.append(f"simdlen(SHORT_VECTOR_BYTES / {narrowest(step, blocks, self.dtypes)})")
+        if begin != end:
+            if not any(a.searches for a in accumulators) and not is_short(begin, end):
+                self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
+            self._loop(loop, begin, end)
+            self.add(*points.lines, *self._statements(step.points, points, names, blocks))
+            self.close()
+        if blocks:
+            self._close_strip(loop, blocks, points)
+        if in_parts:
+            self.add(*(line for a in accumulators if a.splits for line in a.join(a.partial, "")))
+        if long:
+            self.close()
+
+    def _gathers(self, step: Pass) -> bool:
+        """Whether a pass reads elements that data name. Not every compiler has vectors for that, for every processor:
+        its sums, one number after the other, are added in double throughout."""
+        roots = [root for statement in step.points for root in roots_of(statement)]
+        moving = self._moving(roots, conditions(roots))
+        return any(
+            isinstance(node, Load)
+            and any(isinstance(atom, Loaded) and atom.scalar in moving for atom in node.index.atoms())
+            for node in moving
+        )
+
+    def _part_end(self, loop: LoopVar, begin: str, end: str, terms: int) -> str:
+        """Where a part ends, as text."""
+        if begin == "0" and isinstance(loop.extent, int) and loop.extent % terms == 0:
+            return f"part + {terms}"
+        self.add(f"const int64_t part_end = {end} - part < {terms} ? {end} : part + {terms};")
+        return "part_end"
+
+    def _may_stream(self, step: Pass, accumulators: list[Accumulator]) -> bool:
+        """Whether a long pass over a row should take several points at a turn."""
+        extent = self.kernel.inner[-1].extent
+        if self.kernel.outer and not isinstance(extent, int):
+            return False
+        roots = [root for statement in step.points for root in roots_of(statement)]
+        few = isinstance(extent, int) and extent < LONG
+        moving = self._moving(roots, conditions(roots))
+        return not few and may_stream(accumulators, moving, along_row=True)
+
+    def _streams(
+        self,
+        step: Pass,
+        points: Scope,
+        accumulators: list[Accumulator],
+        names: dict[int, str],
+        bounds: tuple[str, str],
+    ) -> str:
+        """The loop over most of a part, four points at a turn, where that is better; what is left begins there."""
+        count = length(*bounds)
+        taken = "turns" if count is None else str(count // STREAMS)
+        if count is None:
+            self.add(turns(bounds[1] if bounds[0] == "0" else f"{bounds[1]} - {bounds[0]}", LONG))
+        clauses = [clause for a in accumulators for clause in a.clauses(names[a.item.accumulator])]
+        self.add(" ".join(["#pragma omp simd", *clauses, *self._bad(step.points)]))
+        self.open(f"for (int64_t turn = 0; turn < {taken}; ++turn)")
+        self.add(*declarations(accumulators))
+        for stream in range(STREAMS):
+            self.open("")
+            begin = "turn" if bounds[0] == "0" else f"{bounds[0]} + turn"
+            offset = f" + {stream} * {taken}" if stream else ""
+            self.add(f"const int64_t {self.kernel.inner[-1].name} = {begin}{offset};", *points.lines)
+            self.add(*self._statements(step.points, points, names, stream=stream))
+            self.close()
+        self.add(*additions(accumulators, names))
+        self.close()
+        if isinstance(count, int):
+            rest = count - count % STREAMS
+            return bounds[1] if rest == count else f"{bounds[0]} + {rest}"
+        return f"{bounds[0]} + {STREAMS} * {taken}"
+
+    def _open_strip(
+        self, loop: LoopVar, begin: str, end: str, blocks: HalfBlocks, points: Scope
+    ) -> tuple[str, str]:
+        """The loop over blocks of 16-bit floats that are converted at once; the bounds of a block."""
+        self.open(f"for (int64_t strip = {begin}; strip < {end}; strip += {STRIP})")
+        self.add(f"const int64_t strip_end = {end} - strip < {STRIP} ? {end} : strip + {STRIP};")
+        self.add(*blocks.arrays(STRIP))
+        self._at_strip(loop, blocks.widen(points.index, "strip_end - strip"))
+        return "strip", "strip_end"
+
+    def _close_strip(self, loop: LoopVar, blocks: HalfBlocks, points: Scope) -> None:
+        self._at_strip(loop, blocks.narrow(points.index, "strip_end - strip"))
+        self.close()
+
+    def _at_strip(self, loop: LoopVar, lines: list[str]) -> None:
+        if lines:
+            self.open("")
+            self.add(f"const int64_t {loop.name} = strip;", *lines)
+            self.close()
+
+    def _has_parts(self) -> bool:
+        if len(self.kernel.inner) != 1:
+            return bool(self.kernel.inner)
+        extent = self.kernel.inner[-1].extent
+        return not isinstance(extent, int) or extent >= LONG or any(map(self._gathers, self.kernel.passes))
+
+    def _statements(
+        self,
+        statements: Iterable[Statement],
+        scope: Scope,
+        names: dict[int, str],
+        blocks: HalfBlocks = NO_BLOCKS,
+        stream: int | None = None,
+    ) -> list[str]:
+        lines: list[str] = []
+        for statement in statements:
+            match statement:
+                case Store():
+                    at = f"{self.kernel.inner[-1].name} - strip" if blocks else ""
+                    lines.append(self._store(statement, scope, blocks, at))
+                case Keep(slot, value):
+                    lines.append(f"kept{slot}[{self._inner_position()}] = {scope.name(value)};")
+                case Accumulate(accumulator, _, value, _, position):
+                    where = "" if position is None else scope.index(position)
+                    found = self.accumulators[accumulator]
+                    if stream is not None:
+                        lines.append(f"{term(found, stream)} = {found.term(scope.name(value))};")
+                        continue
+                    lines += found.step(scope.name(value), where, names.get(accumulator, found.name))
+        return lines
+
+    # -- kept values ------------------------------------------------------------------------------
+
+    def _kept_arrays(self) -> None:
+        count = extent_product(self.kernel.inner)
+        for slot, kind in self._kept_types().items():
+            if isinstance(count, int) and count <= STACK_ELEMENTS:
+                self.add(f"alignas(64) {kind} kept{slot}[{count}];")
+                continue
+            self.add(f"alignas(64) {kind} kept{slot}_stack[{STACK_ELEMENTS // 2}];")
+            need = self.names.size(count)
+            self.add(
+                f"{kind}* const kept{slot} = {need} <= {STACK_ELEMENTS // 2} ? kept{slot}_stack"
+                f" : ({kind}*)__builtin_malloc(sizeof({kind}) * (uint64_t)({need}));"
+            )
+
+    def _free_kept(self) -> None:
+        count = extent_product(self.kernel.inner)
+        if isinstance(count, int) and count <= STACK_ELEMENTS:
+            return
+        for slot in self._kept_types():
+            self.add(f"if (kept{slot} != kept{slot}_stack) __builtin_free(kept{slot});")
+
+    def _bind_kept(self, roots: Iterable[Scalar], scope: Scope) -> None:
+        for node in postorder(roots):
+            if isinstance(node, Kept):
+                scope.bind(node, f"kept{node.slot}[{self._inner_position()}]")

@@ -1,0 +1,1 @@
+"""C++ text of types, names, scalars and index expressions."""

@@ -1,0 +1,289 @@
+"""The top of every C++ file: integer types, the math functions in use, and what C++ lacks of torch's arithmetic."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from inductor_codegen.codegen.cpp.text.math_functions import math_functions
+
+_TYPES = """\
+#define INLINE static inline __attribute__((always_inline))
+#if defined(__AVX512F__)
+#define VECTOR_BYTES 64
+#elif defined(__AVX__)
+#define VECTOR_BYTES 32
+#else
+#define VECTOR_BYTES 16
+#endif
+#define SHORT_VECTOR_BYTES (VECTOR_BYTES < 32 ? VECTOR_BYTES : 32)
+// An integer that was a float. Without traps gcc makes (float)(int)x a rounding of floats: -0.5 became -0.0, not 0.0.
+#if defined(__clang__)
+#define TRUNCATED(x) (x)
+#elif __GNUC__ >= 12
+#define TRUNCATED(x) __builtin_assoc_barrier(x)
+#else
+#define TRUNCATED(x) __extension__({ __typeof__(x) i = (x); __asm__("" : "+r"(i)); i; })
+#endif
+typedef __INT8_TYPE__ int8_t;
+typedef __INT16_TYPE__ int16_t;
+typedef __INT32_TYPE__ int32_t;
+typedef __INT64_TYPE__ int64_t;
+typedef __UINT8_TYPE__ uint8_t;
+typedef __UINT16_TYPE__ uint16_t;
+typedef __UINT32_TYPE__ uint32_t;
+typedef __UINT64_TYPE__ uint64_t;
+"""
+
+_SCALAR_FUNCTIONS = """\
+extern "C" {
+float lgammaf(float) noexcept; double lgamma(double) noexcept;
+float fmodf(float, float) noexcept; double fmod(double, double) noexcept;
+}
+"""
+
+_ARITHMETIC = """\
+// The sums of a part of many rows into their totals, and on to the next part: one function for all kernels of a file.
+template <typename T> static __attribute__((noinline)) void join_part(double* totals, T* sums, int64_t rows) {
+#pragma omp simd
+  for (int64_t i = 0; i < rows; ++i) totals[i] += sums[i];
+  __builtin_memset(sums, 0, sizeof(T) * rows);
+}
+
+// Larger and smaller of two numbers; NaN if either is.
+template <typename T> INLINE T maximum(T a, T b) { return (a > b || a != a) ? a : b; }
+template <typename T> INLINE T minimum(T a, T b) { return (a < b || a != a) ? a : b; }
+template <typename T> INLINE T sign(T a) { return (T)((T(0) < a) - (a < T(0))); }
+
+// Division and remainder rounded down, as Python has them; division by an integer zero sets a bit of bad.
+INLINE float floor_remainder(float a, float b) {
+  float r = fmodf(a, b);
+  return (r != 0 && ((b < 0) != (r < 0))) ? r + b : r;
+}
+INLINE double floor_remainder(double a, double b) {
+  double r = fmod(a, b);
+  return (r != 0 && ((b < 0) != (r < 0))) ? r + b : r;
+}
+INLINE float fmod(float a, float b) { return fmodf(a, b); }
+INLINE float trunc_div(float a, float b) { return __builtin_truncf(a / b); }
+INLINE double trunc_div(double a, double b) { return __builtin_trunc(a / b); }
+template <typename T> INLINE T floor_div_floating(T a, T b, T m) {
+  if (b == 0) return a / b;
+  T q = (a - m) / b;
+  if (m != 0 && ((b < 0) != (m < 0))) q -= 1;
+  if (q == 0) return __builtin_copysign(T(0), a / b);
+  T f = (T)__builtin_floor((double)q);
+  return (q - f > T(0.5)) ? f + 1 : f;
+}
+INLINE float floor_div(float a, float b) { return floor_div_floating(a, b, fmodf(a, b)); }
+INLINE double floor_div(double a, double b) { return floor_div_floating(a, b, fmod(a, b)); }
+template <typename T> INLINE T divisor_integer(T b, int32_t& bad) {
+  if (b == 0) bad |= 2;
+  return b == 0 ? T(1) : b;
+}
+template <typename T> INLINE bool is_minus_one(T b) { return T(-1) < T(0) && b == T(-1); }
+template <typename T> INLINE T trunc_div_integer(T a, T b, int32_t& bad) {
+  b = divisor_integer(b, bad);
+  return is_minus_one(b) ? T(0) - a : a / b;
+}
+template <typename T> INLINE T fmod_integer(T a, T b, int32_t& bad) {
+  b = divisor_integer(b, bad);
+  return is_minus_one(b) ? T(0) : a % b;
+}
+template <typename T> INLINE T floor_div_integer(T a, T b, int32_t& bad) {
+  b = divisor_integer(b, bad);
+  if (is_minus_one(b)) return T(0) - a;
+  return a / b - (a % b != 0 && ((a < 0) != (b < 0)));
+}
+template <typename T> INLINE T remainder_integer(T a, T b, int32_t& bad) {
+  b = divisor_integer(b, bad);
+  if (is_minus_one(b)) return T(0);
+  T r = a % b;
+  return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
+}
+// By less than no bit, or by all of them or more, nothing is left but the sign: C++ does not say what that gives.
+template <typename T> INLINE T shift_left(T a, T b) {
+  return b >= 0 && b < T(8 * sizeof(T)) ? T(a << b) : T(0);
+}
+template <typename T> INLINE T shift_right(T a, T b) {
+  return b >= 0 && b < T(8 * sizeof(T)) ? T(a >> b) : a < 0 ? T(-1) : T(0);
+}
+template <typename T> INLINE T power_integer(T base, T exponent) {
+  if (exponent < 0) return base == 1 ? T(1) : base == T(-1) ? ((exponent & 1) ? T(-1) : T(1)) : T(0);
+  T result = 1;
+  for (; exponent; exponent >>= 1, base *= base) if (exponent & 1) result *= base;
+  return result;
+}
+INLINE int64_t size_floordiv(int64_t a, int64_t b) { return a / b - (a % b != 0 && ((a < 0) != (b < 0))); }
+INLINE int64_t size_mod(int64_t a, int64_t b) {
+  int64_t r = a % b;
+  return (r != 0 && ((r < 0) != (b < 0))) ? r + b : r;
+}
+INLINE int64_t size_min(int64_t a, int64_t b) { return a < b ? a : b; }
+INLINE int64_t size_max(int64_t a, int64_t b) { return a > b ? a : b; }
+
+// An index from data: one out of range sets a bit of bad and becomes 0. Wrapped ones count from the end if negative.
+INLINE int64_t check_index(int64_t i, int64_t n, int32_t& bad) {
+  int32_t outside = (uint64_t)i >= (uint64_t)n;
+  bad |= outside;
+  return outside ? 0 : i;
+}
+INLINE int64_t wrap_index(int64_t i, int64_t n, int32_t& bad) {
+  return check_index(i + (i < 0 ? n : 0), n, bad);
+}
+"""
+
+_HALVES = """\
+// 16-bit floats: widening is exact, narrowing rounds to nearest, ties to even.
+INLINE float float_from_bfloat16(uint16_t b) { return float_of_bits((uint32_t)b << 16); }
+INLINE uint16_t bfloat16_from_float(float f) {
+  uint32_t bits = bits_of_float(f);
+  uint32_t rounded = (bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16;
+  return (uint16_t)(f != f ? 0x7fc0u : rounded);
+}
+INLINE float bfloat16_rounded(float f) { return float_from_bfloat16(bfloat16_from_float(f)); }
+INLINE float float_from_half(uint16_t h) {
+  uint32_t magnitude = (uint32_t)(h & 0x7fffu) << 13;
+  float scaled = float_of_bits(magnitude) * 0x1p112f;
+  float special = float_of_bits(magnitude | 0x7f800000u);
+  float positive = (h & 0x7c00u) == 0x7c00u ? special : scaled;
+  return float_of_bits(bits_of_float(positive) | ((uint32_t)(h & 0x8000u) << 16));
+}
+INLINE uint16_t half_from_float(float f) {
+  uint32_t bits = bits_of_float(f);
+  uint32_t sign = (bits >> 16) & 0x8000u;
+  uint32_t magnitude = bits & 0x7fffffffu;
+  uint32_t normal = (magnitude - 0x38000000u + 0xfffu + ((magnitude >> 13) & 1u)) >> 13;
+  uint32_t small = bits_of_float(float_of_bits(magnitude) + 0.5f) - 0x3f000000u;
+  uint32_t result = magnitude < 0x38800000u ? small : normal;
+  result = magnitude >= 0x477ff000u ? 0x7c00u : result;
+  result = magnitude > 0x7f800000u ? 0x7e00u : result;
+  return (uint16_t)(sign | result);
+}
+// The float16 next to f, as float: adding c and taking it away leaves the multiples of the last of 11 bits.
+INLINE float half_rounded(float f) {
+  float a = __builtin_fabsf(f);
+  uint32_t exponent = bits_of_float(a) & 0x7f800000u;
+  float c = float_of_bits((exponent < 0x38800000u ? 0x38800000u : exponent) + 0x06800000u);
+  float r = (a + c) - c;
+  r = a >= 65520.0f ? __builtin_inff() : r;
+  return __builtin_copysignf(r, f);
+}
+#if defined(__AVX512F__) && defined(__GNUC__) && !defined(__clang__)
+#define HALVES 16
+#define WIDENED(h) (floats) __builtin_ia32_vcvtph2ps512_mask(h, (floats){}, (uint16_t)-1, 4)
+#define NARROWED(f) __builtin_ia32_vcvtps2ph512_mask(f, 0, (halves){}, (uint16_t)-1)
+#elif defined(__F16C__) && defined(__GNUC__) && !defined(__clang__)
+#define HALVES 8
+#define WIDENED(h) __builtin_ia32_vcvtph2ps256(h)
+#define NARROWED(f) __builtin_ia32_vcvtps2ph256(f, 0)
+#endif
+#ifdef HALVES
+typedef float floats __attribute__((vector_size(4 * HALVES)));
+typedef int16_t halves __attribute__((vector_size(2 * HALVES)));
+INLINE void widen_vector(float* to, const uint16_t* from, int64_t n) {
+  halves h = {};
+  __builtin_memcpy(&h, from, 2 * n);
+  floats f = WIDENED(h);
+  __builtin_memcpy(to, &f, 4 * n);
+}
+INLINE void narrow_vector(uint16_t* to, const float* from, int64_t n) {
+  floats f = {};
+  __builtin_memcpy(&f, from, 4 * n);
+  halves h = NARROWED(f);
+  __builtin_memcpy(to, &h, 2 * n);
+}
+static void widen_halves(float* to, const uint16_t* from, int64_t n) {
+  int64_t i = 0;
+  for (; i + HALVES <= n; i += HALVES) widen_vector(to + i, from + i, HALVES);
+  if (i < n) widen_vector(to + i, from + i, n - i);
+}
+static void narrow_halves(uint16_t* to, const float* from, int64_t n) {
+  int64_t i = 0;
+  for (; i + HALVES <= n; i += HALVES) narrow_vector(to + i, from + i, HALVES);
+  if (i < n) narrow_vector(to + i, from + i, n - i);
+}
+#else
+static void widen_halves(float* to, const uint16_t* from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = float_from_half(from[i]);
+}
+static void narrow_halves(uint16_t* to, const float* from, int64_t n) {
+  for (int64_t i = 0; i < n; ++i) to[i] = half_from_float(from[i]);
+}
+#endif
+"""
+
+
+_SINGLE_MATH = """\
+// exp, erf and tanh of a float: reduction and minimax polynomials without branches, so that loops
+// vectorise; within 3.2 ulp (measured over the range where the result is a normal number).
+INLINE double double_of_bits(int64_t bits) { double f; __builtin_memcpy(&f, &bits, 8); return f; }
+INLINE float float_of_bits(uint32_t bits) { float f; __builtin_memcpy(&f, &bits, 4); return f; }
+INLINE uint32_t bits_of_float(float f) { uint32_t bits; __builtin_memcpy(&bits, &f, 4); return bits; }
+#ifdef __FMA__
+#define MULTIPLY_ADD(a, b, c) __builtin_fmaf(a, b, c)
+#else
+#define MULTIPLY_ADD(a, b, c) ((a) * (b) + (c))
+#endif
+// 12582912 is 1.5 * 2^23: adding it leaves the nearest integer n to x / ln 2 in the low bits; r = x - n ln 2.
+INLINE float shifted_exponent(float x) { return MULTIPLY_ADD(x, 1.44269504f, 12582912.0f); }
+INLINE float reduced(float x, float n) { return MULTIPLY_ADD(n, 2.12194440e-4f, MULTIPLY_ADD(n, -0.693359375f, x)); }
+INLINE float power_of_two(float shifted, uint32_t bias) {
+  return float_of_bits((bits_of_float(shifted) - 0x4b400000u + bias) << 23);
+}
+INLINE float single_exp(float x) {
+  x = 89.0f < x ? 89.0f : x;
+  x = -87.4f > x ? -87.4f : x;
+  float shifted = shifted_exponent(x);
+  float r = reduced(x, shifted - 12582912.0f);
+  float p = 2.790107624605298e-3f;  // twice e^r, times half of 2^n, which has an exponent at both ends
+  p = MULTIPLY_ADD(p, r, 1.6737835481762886e-2f);
+  p = MULTIPLY_ADD(p, r, 8.333241194486618e-2f);
+  p = MULTIPLY_ADD(p, r, 3.33330363035202e-1f);
+  p = MULTIPLY_ADD(p, r, 1.0f);
+  p = MULTIPLY_ADD(p, r, 2.0f);
+  p = MULTIPLY_ADD(p, r, 2.0f);
+  return p * power_of_two(shifted, 126u);
+}
+INLINE float single_expm1_inside(float x) {  // e^x - 1 for -80 <= x <= 80
+  float shifted = shifted_exponent(x);
+  float r = reduced(x, shifted - 12582912.0f);
+  float p = 1.394649618305266e-3f;
+  p = MULTIPLY_ADD(p, r, 8.36661085486412e-3f);
+  p = MULTIPLY_ADD(p, r, 4.166628047823906e-2f);
+  p = MULTIPLY_ADD(p, r, 1.666654348373413e-1f);
+  p = MULTIPLY_ADD(p, r, 0.5f);
+  p = MULTIPLY_ADD(p * r, r, r);
+  float s = power_of_two(shifted, 127u);
+  return MULTIPLY_ADD(p, s, s - 1.0f);
+}
+INLINE float single_erf(float x) {
+  float a = __builtin_fabsf(x);
+  float t = 4.0f < a ? 4.0f : a;
+  float g = 9.260748811357189e-6f;  // log(erfc(t)) / t for 0 <= t <= 4
+  g = MULTIPLY_ADD(g, t, -1.1768303374992684e-4f);
+  g = MULTIPLY_ADD(g, t, 6.32992887403816e-4f);
+  g = MULTIPLY_ADD(g, t, -1.6673285281285644e-3f);
+  g = MULTIPLY_ADD(g, t, 1.6071756544988602e-4f);
+  g = MULTIPLY_ADD(g, t, 1.9152874127030373e-2f);
+  g = MULTIPLY_ADD(g, t, -1.0277777165174484e-1f);
+  g = MULTIPLY_ADD(g, t, -6.366193890571594e-1f);
+  g = MULTIPLY_ADD(g, t, -1.128379225730896f);
+  return __builtin_copysignf(single_expm1_inside(g * t), x);
+}
+INLINE float single_tanh(float x) {
+  float a = __builtin_fabsf(x);
+  float t = 10.0f < a ? 10.0f : a;
+  float e = single_expm1_inside(t + t);
+  return __builtin_copysignf(e / (e + 2.0f), x);
+}
+"""
+
+
+_PREAMBLE = "\n".join([_TYPES, _SCALAR_FUNCTIONS, _ARITHMETIC, _SINGLE_MATH])
+_HALF_WORDS = ("half", "halves", "bfloat16")
+
+
+def with_preamble(kernels: Sequence[str]) -> str:
+    """A C++ file: what the texts of ``emit_kernel`` need before them, and the texts. Includes no header."""
+    halves = any(word in text for text in kernels for word in _HALF_WORDS)
+    return "\n".join([_PREAMBLE, math_functions(kernels), *([_HALVES] if halves else []), *kernels])

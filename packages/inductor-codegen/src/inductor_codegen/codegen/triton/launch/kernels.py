@@ -1,0 +1,151 @@
+"""Kernels of a stored module, compiled for a class of sizes and loaded onto the GPU at their first launch."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose, choose_tile, joining
+from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
+from inductor_codegen.ir.blocks import point_loops, reduces
+from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
+
+_POINTERS: dict[torch.dtype, str] = {
+    torch.float64: "*fp64",
+    torch.float32: "*fp32",
+    torch.float16: "*fp16",
+    torch.bfloat16: "*bf16",
+    torch.int64: "*i64",
+    torch.int32: "*i32",
+    torch.int16: "*i16",
+    torch.int8: "*i8",
+    torch.uint8: "*u8",
+    torch.bool: "*i1",
+}
+POINTERS_ALIGNED, SIZES_ALIGNED = 1, 2
+"""What a launch may take for granted: every pointer, every size is a multiple of 16 (as in the runtime's ``gpu.c``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class KernelRecord:
+    """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them,
+    ``cells`` those of the arrays between its two functions, if it can be split. ``tiled``: pointwise, in tiles.
+    """
+
+    name: str
+    types: tuple[str, ...]
+    reduces: bool
+    along_rows: bool
+    cells: tuple[str, ...] = ()
+    tiled: bool = False
+
+    @staticmethod
+    def of(kernel: Kernel) -> KernelRecord:
+        """The record of a kernel."""
+        types = tuple(_type_of(parameter) for parameter in kernel.parameters)
+        cells = tuple(_POINTERS[dtype] for dtype in cells_of(kernel))
+        reducing = reduces(kernel)
+        tiled = not reducing and bool(point_loops(kernel))
+        return KernelRecord(kernel.name, types, reducing, kernel.vector is Vector.OUTER, cells, tiled)
+
+    def to_data(self) -> list[Any]:
+        """JSON data."""
+        return [self.name, list(self.types), self.reduces, self.along_rows, list(self.cells), self.tiled]
+
+    @staticmethod
+    def from_data(data: Any) -> KernelRecord:
+        """What ``to_data`` wrote; ValueError or TypeError for anything else."""
+        name, types, reducing, along_rows, cells, tiled = data
+        own, between = tuple(map(str, types)), tuple(map(str, cells))
+        return KernelRecord(str(name), own, bool(reducing), bool(along_rows), between, bool(tiled))
+
+    def launch(self, rows: int, points: int) -> Launch:
+        """The launch for ``2**rows`` rows of ``2**points`` points, and for fewer down to the next power of two."""
+        if self.tiled:
+            return choose_tile(1 << rows, 1 << points)
+        length = 1 << points if self.reduces else None
+        return choose(1 << rows, length, along_rows=self.along_rows, splits=bool(self.cells))
+
+    def split(self, suffix: str) -> KernelRecord:
+        """The record of one of the two functions of a split kernel, whose last parameter is a size."""
+        return replace(self, name=self.name + suffix, types=(*self.types, *self.cells, "i64"))
+
+    def attributes(self, traits: int) -> dict[tuple[int], list[list[Any]]]:
+        """What Triton may take for granted of each parameter."""
+        wanted = {"*": traits & POINTERS_ALIGNED, "i": traits & SIZES_ALIGNED, "f": 0}
+        own = self.types[: -len(self.cells) - 1] if self.name.endswith((PARTS, JOINED)) else self.types
+        return {(i,): [["tt.divisibility", 16]] for i, kind in enumerate(own) if wanted[kind[0]]}
+
+
+def _type_of(parameter: object) -> str:
+    if isinstance(parameter, BufferParameter):
+        return _POINTERS[parameter.dtype]
+    return "i64" if isinstance(parameter, SizeParameter) else "fp64"
+
+
+class KernelLoader:
+    """Called by the runtime with a kernel's number, the bits of its rows and points, and the launch's traits."""
+
+    def __init__(self, file: Path, kernels: tuple[KernelRecord, ...], device: int) -> None:
+        self._file, self._kernels, self._device = file, kernels, device
+
+    def __call__(self, number: int, rows: int, points: int, traits: int) -> tuple[int, ...]:
+        """The loaded function, rows of one block, threads, and bytes of shared memory; of a split kernel also the
+        number of parts, points of one block, and the same four of the function that joins them; of tiles 0 and the
+        points of one.
+        """
+        record = self._kernels[number]
+        launch = record.launch(rows, points)
+        if record.tiled:
+            return (*self._loaded(record, launch, traits), 0, launch.points)
+        if launch.parts == 1:
+            return self._loaded(record, launch, traits)
+        one = self._loaded(record.split(PARTS), launch, traits)
+        other = self._loaded(record.split(JOINED), joining(1 << rows, launch.parts), traits)
+        return (*one, launch.parts, launch.points, *other)
+
+    def _loaded(self, record: KernelRecord, launch: Launch, traits: int) -> tuple[int, int, int, int]:
+        made = compile_kernel(getattr(self._module, record.name), record, launch, traits, None)
+        shared, warps = made.metadata.shared, made.metadata.num_warps
+        return self._load(made, shared), launch.rows, 32 * warps, shared
+
+    @cached_property
+    def _module(self) -> ModuleType:
+        from inductor_codegen.codegen.triton.launch.module import load_module
+
+        return load_module(self._file)
+
+    def _load(self, made: Any, shared: int) -> int:
+        """Straight onto the device: the launcher that Triton would compile for the kernel's signature is not used."""
+        from triton.runtime import driver
+
+        utilities = driver.active.utils
+        module, function, *_ = utilities.load_binary(made.name, made.kernel, shared, self._device)
+        _LOADED.append(module)
+        return int(function)
+
+
+_LOADED: list[Any] = []
+"""Modules on GPUs; generated libraries remember their functions, so they stay."""
+
+
+def compile_kernel(function: Any, record: KernelRecord, launch: Launch, traits: int, target: Any) -> Any:
+    """Triton's compiled kernel, out of its cache if it is there. ``target`` None is the current device."""
+    import triton
+    from triton.compiler import ASTSource
+
+    names = function.arg_names
+    signature: Mapping[str, str] = dict(zip(names, record.types, strict=False)) | {
+        "XBLOCK": "constexpr",
+        "RBLOCK": "constexpr",
+    }
+    constants = {"XBLOCK": launch.rows, "RBLOCK": launch.points}
+    source = ASTSource(function, signature, constants, record.attributes(traits))
+    options = {"num_warps": launch.warps, **OPTIONS}
+    return triton.compile(source, target=target, options=options)

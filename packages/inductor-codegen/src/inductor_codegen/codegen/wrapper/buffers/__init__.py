@@ -1,0 +1,1 @@
+"""Where each buffer lives, and what a call holds in memory."""

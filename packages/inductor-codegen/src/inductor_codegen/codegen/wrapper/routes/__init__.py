@@ -1,0 +1,1 @@
+"""How library operators are reached from native code."""

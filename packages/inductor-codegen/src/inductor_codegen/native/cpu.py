@@ -1,0 +1,117 @@
+"""From text to a callable: build a program's entry and kernels into one library, keep it in the store, load it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from inductor_codegen.cache import Artifact, ArtifactStore, Create, content_key
+from inductor_codegen.codegen.wrapper import EntrySource
+from inductor_codegen.native_errors import ArtifactLoadError, CompilationError
+from inductor_codegen.runtime import ENTRY_ABI, CompiledGraph, GraphRecord, load
+from inductor_codegen.toolchain.cpp_compiler import (
+    ENTRY_FLAGS,
+    KERNEL_FLAGS,
+    LARGE_ENTRY_FLAGS,
+    Compiler,
+    Unit,
+    find_compiler,
+)
+from inductor_codegen.toolchain.shared_libraries import build_library
+from inductor_codegen.trusted import Folder
+
+LIBRARY = "graph.so"
+"""The file of a graph's library in its artifact."""
+_FORMAT = "2"  # libraries that were looked at when they were made, and name their key
+_LARGE_ENTRY = 16384  # characters; the time to optimise more is longer than what it saves in calls
+_EXPORTED = ("fx_abi", "fx_entry", "fx_bind")
+_MARK = '\nextern "C" __attribute__((visibility("default"))) const char {name};\nconst char {name} = 1;\n'
+
+
+def build_graph(
+    entry: EntrySource,
+    kernels: Sequence[str],
+    store: ArtifactStore,
+    compiler_command: str | None = None,
+) -> CompiledGraph:
+    """The callable for ``entry`` and its ``kernels``, out of the store if it is there.
+
+    ``kernels`` are C++ files that together hold every kernel once; they are compiled at the same time.
+
+    MissingCompilerError IND111 without a compiler; CompilationError IND112 when the text is rejected, IND113 to IND115
+    when the compiler cannot do its work.
+    """
+    compiler = find_compiler(compiler_command, memo=store.folder)
+    key = graph_key(entry, kernels, compiler)
+
+    def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
+        library, record = build_entry(entry, kernels, key, compiler, folder)
+        return record.to_data(), {LIBRARY: library}
+
+    try:
+        return load_native_graph(store.get_or_create(key, create))
+    except ArtifactLoadError:
+        return load_again(key, create, store, load_native_graph)
+
+
+def load_again(
+    key: str, create: Create, store: ArtifactStore, load_it: Callable[[Artifact], CompiledGraph]
+) -> CompiledGraph:
+    """Once more, from the text, what was evicted between look-up and loading, or cannot be loaded.
+
+    CompilationError IND114 if what was just made cannot be loaded either.
+    """
+    store.remove(key)
+    try:
+        return load_it(store.get_or_create(key, create))
+    except ArtifactLoadError as error:
+        store.remove(key)
+        raise CompilationError(
+            "IND114",
+            f"a library that was just made cannot be loaded: {error.what}",
+            action="check the compiler",
+        ) from error
+
+
+def build_entry(
+    entry: EntrySource, kernels: Sequence[str], key: str, compiler: Compiler, folder: Folder
+) -> tuple[bytes, GraphRecord]:
+    """The content of the library, made in ``folder``, and the record of a graph.
+
+    The library exports a symbol that names its key, so that another graph's is not taken for it.
+    """
+    large = len(entry.text) > _LARGE_ENTRY
+    units = [Unit(f"kernels{i}", text, KERNEL_FLAGS) for i, text in enumerate(kernels)]
+    text = entry.text + _MARK.format(name=_mark_of(key))
+    units.append(Unit("entry", text, LARGE_ENTRY_FLAGS if large else ENTRY_FLAGS))
+    library = build_library(compiler, units, folder, LIBRARY, (*_EXPORTED, _mark_of(key)))
+    record = GraphRecord(key, entry.input_kinds, entry.output_kinds, entry.operators, entry.release_gil)
+    return library, record
+
+
+def graph_key(entry: EntrySource, kernels: Sequence[str], compiler: Compiler) -> str:
+    """A key over all text, the compiler, the processor, and the versions of torch and this runtime."""
+    operators = [str(call.to_data()) for call in entry.operators]
+    kinds = f"{entry.input_kinds} {entry.output_kinds} {entry.release_gil}"
+    return content_key(
+        "graph",
+        _FORMAT,
+        str(ENTRY_ABI),
+        torch.__version__,
+        compiler.identity,
+        kinds,
+        entry.text,
+        *kernels,
+        *operators,
+    )
+
+
+def _mark_of(key: str) -> str:
+    return f"fx_graph_{key}"
+
+
+def load_native_graph(artifact: Artifact) -> CompiledGraph:
+    """The callable of a stored artifact. ArtifactLoadError IND401 when it cannot be read or loaded."""
+    return load(GraphRecord.from_data(artifact.metadata), artifact.files[LIBRARY])

@@ -1,0 +1,68 @@
+"""A program for a GPU as a callable: its native entry and its Triton kernels, both in one artifact."""
+
+from __future__ import annotations
+
+import importlib.metadata
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from inductor_codegen.cache import Artifact, ArtifactStore, content_key
+from inductor_codegen.codegen.triton.launch.kernels import KernelLoader, KernelRecord
+from inductor_codegen.codegen.triton.launch.module import check_triton
+from inductor_codegen.codegen.triton.out_of_place import out_of_place
+from inductor_codegen.codegen.triton.wrapper import kernels_source
+from inductor_codegen.codegen.wrapper import write_entry
+from inductor_codegen.ir.program import Program
+from inductor_codegen.native.cpu import LIBRARY, build_entry, graph_key, load_again
+from inductor_codegen.native_errors import ArtifactLoadError
+from inductor_codegen.runtime import CompiledGraph, GraphRecord, load
+from inductor_codegen.toolchain.cpp_compiler import find_compiler
+from inductor_codegen.trusted import Folder
+
+_MODULE = "kernels.py"
+
+
+def build_triton_graph(
+    program: Program, device: torch.device, store: ArtifactStore, compiler_command: str | None = None
+) -> CompiledGraph:
+    """The callable for a program whose kernels run on a CUDA ``device``, out of the store if it is there.
+
+    ImportError without Triton; MissingCompilerError IND111 without a C++ compiler, which the entry needs.
+    """
+    check_triton()
+    compiler = find_compiler(compiler_command, memo=store.folder)
+    entry = write_entry(out_of_place(program), device)
+    text = kernels_source(program)
+    versions = ("triton", importlib.metadata.version("triton"), str(device), text)
+    key = content_key(graph_key(entry, versions, compiler))
+    records = [KernelRecord.of(kernel).to_data() for kernel in program.kernels]
+
+    def create(folder: Folder) -> tuple[Any, Mapping[str, bytes]]:
+        library, record = build_entry(entry, (), key, compiler, folder)
+        metadata = {
+            "kind": "triton",
+            "graph": record.to_data(),
+            "device": device.index or 0,
+            "kernels": records,
+        }
+        return metadata, {LIBRARY: library, _MODULE: text.encode()}
+
+    try:
+        return load_triton_graph(store.get_or_create(key, create))
+    except ArtifactLoadError:
+        return load_again(key, create, store, load_triton_graph)
+
+
+def load_triton_graph(artifact: Artifact) -> CompiledGraph:
+    """The callable of a stored artifact. ArtifactLoadError IND401 when it cannot be read or loaded."""
+    metadata = artifact.metadata
+    try:
+        kernels = tuple(map(KernelRecord.from_data, metadata["kernels"]))
+        record, device = GraphRecord.from_data(metadata["graph"]), int(metadata["device"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise ArtifactLoadError(
+            "IND401", f"the record of a compiled graph cannot be read: {error}"
+        ) from error
+    return load(record, artifact.files[LIBRARY], KernelLoader(artifact.files[_MODULE], kernels, device))

@@ -1,0 +1,336 @@
+"""Grouping: which values are computed together in one kernel, which of them are stored, and in what order
+kernels run.
+
+Values are placed from the last to the first, so that all consumers of a value are placed before it. A value
+joins the group of its consumers if it runs over the same points (``FULL``), or over a row's outer dimensions
+(``ROW``); cheap values are computed again in each group; what several groups or a library call read is stored
+by one of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+import torch
+
+from inductor_codegen.lower.values import Fill, Iota, Lowered, Placed, Pointwise, Reduction, Value, placed_in
+from inductor_codegen.schedule.fusion.cost import TreeCost, tree_costs
+from inductor_codegen.schedule.fusion.data_dependence import Tokens
+from inductor_codegen.schedule.fusion.domain import Domain
+from inductor_codegen.schedule.fusion.edges import Edge, Match, edges_of
+from inductor_codegen.schedule.fusion.order import Dependencies
+
+MAX_MEMBERS = 120
+"""Values in one kernel: beyond, compilers get slow and registers run out."""
+
+
+class Position(Enum):
+    """How a value's elements correspond to the points of a group's loops."""
+
+    FULL = "full"
+    ROW = "row"
+    OTHER = "other"
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """The values of one kernel. ``unit`` numbers it among the program's units; ``stored`` values go to
+    memory.
+    """
+
+    unit: int
+    domain: Domain
+    device: torch.device
+    members: dict[int, set[Position]] = field(default_factory=dict)
+    stored: dict[int, Position] = field(default_factory=dict)
+    reductions: set[int] = field(default_factory=set)
+
+
+@dataclass(frozen=True, slots=True)
+class Grouping:
+    """The groups by unit, and the order of units; units below ``len(lowered.calls)`` are library calls."""
+
+    groups: dict[int, Group]
+    order: tuple[int, ...]
+
+
+@dataclass(slots=True)
+class _Uses:
+    """Who reads one value: computed values by edge, library calls by unit, and outputs."""
+
+    reads: list[tuple[int, Edge]] = field(default_factory=list)
+    calls: set[int] = field(default_factory=set)
+    output: bool = False
+
+    @property
+    def forced(self) -> bool:
+        """Whether something outside of kernels needs the value in memory."""
+        return self.output or bool(self.calls)
+
+
+def group_values(lowered: Lowered) -> Grouping:
+    """Place every computed value that something reads."""
+    return _Grouper(lowered).run()
+
+
+class _Grouper:
+    def __init__(self, lowered: Lowered) -> None:
+        self.lowered = lowered
+        self.edges = [edges_of(value) for value in lowered.values]
+        self.uses = [_Uses() for _ in lowered.values]
+        self.groups: dict[int, Group] = {}
+        self.homes: list[list[Group]] = [[] for _ in lowered.values]
+        self.dependencies = Dependencies()
+        self.call_units = {id(call): unit for unit, call in enumerate(lowered.calls)}
+        self.next_unit = len(lowered.calls)
+        self._collect_uses()
+        forced = {number for number, uses in enumerate(self.uses) if uses.forced}
+        self.costs: list[TreeCost] = tree_costs(lowered, self.edges, forced)
+
+    def _collect_uses(self) -> None:
+        for value, edges in zip(self.lowered.values, self.edges, strict=True):
+            for source, edge in edges:
+                self.uses[source].reads.append((value.number, edge))
+        for unit, call in enumerate(self.lowered.calls):
+            for placed in placed_in((call.args, tuple(arg for _, arg in call.kwargs))):
+                self.uses[placed.source].calls.add(unit)
+            made = [number for number in call.results if number is not None]
+            self.dependencies.extend(unit, min(made, default=len(self.lowered.values)))
+            for number in made:
+                self.dependencies.extend(unit, number)
+            if call.token is not None:
+                self.dependencies.extend(unit, call.token)
+        self._collect_waiting()
+        for output in self.lowered.outputs:
+            if isinstance(output, Placed):
+                self.uses[output.source].output = True
+
+    def _collect_waiting(self) -> None:
+        """What computes with numbers from data reads, as it were, their tokens."""
+        tokens = Tokens(self.lowered)
+        if not tokens:
+            return
+        for value in self.lowered.values:
+            if value.formula is not None:
+                for token in tokens.awaited_by(value):
+                    self.uses[token].reads.append((value.number, Edge(Match.OTHER)))
+        for unit, call in enumerate(self.lowered.calls):
+            made = [number for number in (*call.results, call.token) if number is not None]
+            sizes = tuple(self.lowered.values[number].sizes for number in made)
+            for token in tokens.before(
+                min(made, default=len(self.lowered.values)), (call.args, call.kwargs, sizes)
+            ):
+                self.uses[token].calls.add(unit)
+
+    def run(self) -> Grouping:
+        for value in reversed(self.lowered.values):
+            uses = self.uses[value.number]
+            if value.call is not None:
+                self._need(value, self.call_units[id(value.call)], self._positions(value))
+            elif value.formula is not None and (uses.forced or uses.reads):
+                self._place(value, uses)
+        return Grouping(self.groups, tuple(self.dependencies.sorted()))
+
+    def _place(self, value: Value, uses: _Uses) -> None:
+        positions = self._positions(value)
+        if not positions and not uses.forced:
+            return  # only dead values read it
+        if isinstance(value.formula, Reduction):
+            self._place_reduction(value, uses, positions)
+        else:
+            self._place_pointwise(value, uses, positions)
+
+    def _need(self, value: Value, home: int, positions: dict[int, tuple[set[Position], bool]]) -> None:
+        """Everyone who reads ``value`` elsewhere runs after ``home``."""
+        for unit in (*positions, *self.uses[value.number].calls):
+            self.dependencies.add(unit, home)
+
+    # -- positions -------------------------------------------------------------------------------------------------
+
+    def _positions(self, value: Value) -> dict[int, tuple[set[Position], bool]]:
+        """For each group that reads ``value`` where it stands there, and whether it would be computed more
+        than once a point.
+        """
+        found: dict[int, tuple[set[Position], bool]] = {}
+        for consumer, edge in self.uses[value.number].reads:
+            for group in self.homes[consumer]:
+                known, repeats = found.get(group.unit, (set(), False))
+                for position in self._positions_through(value, consumer, edge, group):
+                    repeats = repeats or (position is Position.OTHER and edge.repeats)
+                    known = known | {position}
+                found[group.unit] = (known, repeats)
+        return found
+
+    def _positions_through(self, value: Value, consumer: int, edge: Edge, group: Group) -> set[Position]:
+        reader = self.lowered.values[consumer]
+        reduces = consumer in group.reductions
+        return {
+            self._compose(Position.FULL if reduces else position, value, reader, edge, group)
+            for position in group.members[consumer]
+        }
+
+    def _compose(self, base: Position, value: Value, reader: Value, edge: Edge, group: Group) -> Position:
+        if value.device != group.device or edge.match is Match.OTHER or base is Position.OTHER:
+            return Position.OTHER
+        if edge.match is Match.SAME:
+            runs = (
+                group.domain.align(value.sizes)
+                if base is Position.FULL
+                else group.domain.align_row(value.sizes)
+            )
+            return Position.OTHER if runs is None else base
+        if base is Position.ROW:
+            return Position.OTHER
+        axes = group.domain.select(reader.domain, edge.kept)
+        if axes is None or not self._splits(value, axes, group):
+            return Position.OTHER
+        return Position.ROW if group.domain.align_row(value.sizes) is not None else Position.OTHER
+
+    def _splits(self, value: Value, axes: tuple[int, ...], group: Group) -> bool:
+        """Whether ``axes`` are the group's outer dimensions, or can become so because ``value`` comes from
+        such a reduction.
+        """
+        domain = group.domain
+        if domain.outer is not None:
+            return domain.outer_axes == axes
+        reduction = self._row_source(value.number, 8)
+        if reduction is None or any(Position.ROW in known for known in group.members.values()):
+            return False
+        assert isinstance(reduction.formula, Reduction)
+        kept = [dim for dim in range(len(reduction.domain)) if dim not in reduction.formula.dims]
+        chosen = domain.select(reduction.domain, kept)
+        if chosen is None or domain.select(reduction.domain, range(len(reduction.domain))) is None:
+            return False
+        if chosen != axes or not axes:  # no axes: a reduction of everything gains nothing from a second pass
+            return False
+        domain.split(axes)
+        return True
+
+    def _row_source(self, number: int, depth: int) -> Value | None:
+        """The reduction that a value comes from through pointwise steps over the same elements."""
+        value = self.lowered.values[number]
+        if isinstance(value.formula, Reduction):
+            return value
+        if not isinstance(value.formula, Pointwise) or depth == 0:
+            return None
+        for source, edge in self.edges[number]:
+            if edge.match is Match.SAME:
+                found = self._row_source(source, depth - 1)
+                if found is not None:
+                    return found
+        return None
+
+    # -- placing ---------------------------------------------------------------------------------------------------
+
+    def _place_pointwise(
+        self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
+    ) -> None:
+        cheap = self.costs[value.number].cheap
+        trivial = isinstance(value.formula, Fill | Iota)
+        if trivial or (not uses.forced and (cheap or len(positions) == 1)):
+            outside = [
+                unit
+                for unit, (known, repeats) in positions.items()
+                if not trivial and not self._absorbs(value, self.groups[unit], known, repeats, cheap)
+            ]
+            for unit, (known, _) in positions.items():
+                if unit not in outside:
+                    self._join(value, self.groups[unit], known)
+            if not outside and not uses.forced:
+                return
+            positions = {unit: positions[unit] for unit in outside}
+        self._place_stored(value, uses, positions)
+
+    def _absorbs(self, value: Value, group: Group, known: set[Position], repeats: bool, cheap: bool) -> bool:
+        """Whether the group computes the value itself without storing it."""
+        if len(group.members) >= MAX_MEMBERS:
+            return False
+        if known in ({Position.FULL}, {Position.ROW}):
+            return True
+        return cheap or (
+            known == {Position.OTHER} and not repeats and len(self.uses[value.number].reads) == 1
+        )
+
+    def _place_stored(
+        self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
+    ) -> None:
+        group = self._home(uses, positions) or self._new_group(value)
+        position = Position.FULL if group.unit not in positions else next(iter(positions[group.unit][0]))
+        self._join(value, group, {position})
+        group.stored[value.number] = position
+        self._need(value, group.unit, positions)
+
+    def _home(self, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]) -> Group | None:
+        """A reader's group that can also store the value for all others."""
+        for unit in sorted(positions, reverse=True):
+            group = self.groups[unit]
+            if (
+                positions[unit][0] not in ({Position.FULL}, {Position.ROW})
+                or len(group.members) >= MAX_MEMBERS
+            ):
+                continue
+            others = [other for other in positions if other != unit]
+            if not self.dependencies.reaches(unit, (*others, *uses.calls)):
+                return group
+        return None
+
+    def _place_reduction(
+        self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]]
+    ) -> None:
+        assert isinstance(value.formula, Reduction)
+        outer = [dim not in value.formula.dims for dim in range(len(value.domain))]
+        home = self._reduction_home(value, uses, positions, outer)
+        if home is None:
+            home = self._new_group(value)
+            home.domain = Domain(value.domain, outer)
+        self._join(value, home, {Position.ROW})
+        home.reductions.add(value.number)
+        if uses.forced or any(unit != home.unit for unit in positions):
+            home.stored[value.number] = Position.ROW
+        self._need(value, home.unit, positions)
+
+    def _reduction_home(
+        self, value: Value, uses: _Uses, positions: dict[int, tuple[set[Position], bool]], outer: list[bool]
+    ) -> Group | None:
+        kept = [dim for dim, keep in enumerate(outer) if keep]
+        for unit in sorted(positions, reverse=True):
+            group = self.groups[unit]
+            others = [other for other in positions if other != unit]
+            if group.device != value.device or self.dependencies.reaches(unit, (*others, *uses.calls)):
+                continue
+            known = positions[unit][0]
+            if known == {Position.ROW} and group.domain.select(value.domain, kept) == group.domain.outer_axes:
+                return group
+            if known == {Position.FULL} and self._promote(group, value, outer):
+                return group
+        return None
+
+    def _promote(self, group: Group, value: Value, outer: list[bool]) -> bool:
+        """Turn a group without reductions over a reduction's result into the epilogue of that reduction."""
+        if group.domain.outer is not None:
+            return False
+        domain = Domain(value.domain, outer)
+        full = [n for n, known in group.members.items() if Position.FULL in known]
+        if any(domain.align_row(self.lowered.values[number].sizes) is None for number in full):
+            return False
+        group.domain = domain
+        for number in full:
+            group.members[number] = {
+                Position.ROW if position is Position.FULL else position for position in group.members[number]
+            }
+        group.stored = dict.fromkeys(group.stored, Position.ROW)
+        return True
+
+    def _new_group(self, value: Value) -> Group:
+        group = Group(self.next_unit, Domain(value.sizes), value.device)
+        self.next_unit += 1
+        self.groups[group.unit] = group
+        self.dependencies.extend(group.unit, value.number)
+        return group
+
+    def _join(self, value: Value, group: Group, known: set[Position]) -> None:
+        group.members[value.number] = set(known)
+        self.dependencies.extend(group.unit, value.number)
+        if group not in self.homes[value.number]:
+            self.homes[value.number].append(group)

@@ -1,0 +1,1 @@
+"""From a group of values to a kernel: loops, passes, scalars."""

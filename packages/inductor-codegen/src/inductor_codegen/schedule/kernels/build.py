@@ -1,0 +1,368 @@
+"""Building a kernel: from a group of values to loops, passes and parameters under canonical names."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from fx_interface.errors import UserLocation
+from fx_interface.symbols import Expr, IntLike, ShapeEnv, symbol
+from inductor_codegen.ir.index import Atom, Index, LoopVar, Quotient, Remainder, as_index, flatten
+from inductor_codegen.ir.kernel import (
+    Access,
+    Accumulate,
+    BufferParameter,
+    FloatParameter,
+    Kernel,
+    Parameter,
+    Pass,
+    SizeParameter,
+    Statement,
+    Store,
+    Vector,
+    extent_product,
+)
+from inductor_codegen.ir.printer import print_kernel
+from inductor_codegen.ir.scalar import FloatValue, Guarded, Load, Scalar, ScalarBuilder
+from inductor_codegen.ir.traverse import (
+    Rebuilder,
+    indices_of,
+    postorder,
+    roots_of,
+    statement_indices,
+    statements_of,
+)
+from inductor_codegen.lower.values import Lowered
+from inductor_codegen.schedule.fusion.domain import Runs
+from inductor_codegen.schedule.fusion.grouping import Group, Position
+from inductor_codegen.schedule.kernels.evaluate import Evaluator, Point
+from inductor_codegen.schedule.kernels.loops import by_stride, cuts, hint, merge, vector_loop
+from inductor_codegen.schedule.kernels.passes import keep_between, split_passes
+from inductor_codegen.schedule.kernels.size_names import SizeRenamer
+
+IN_CACHE = 4096
+"""Points of a row up to which what a pass has loaded is still in the nearest cache in the next."""
+RELOAD_COST = 4
+"""Cost of loading an element again where it is not."""
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A kernel with what it is called with: program buffers, sizes and floats in the order of its
+    parameters.
+    """
+
+    kernel: Kernel
+    buffers: tuple[str, ...]
+    sizes: tuple[IntLike, ...]
+    floats: tuple[str, ...]
+    where: UserLocation | None
+
+
+@dataclass(slots=True)
+class _Body:
+    """What a group computes, before loops are ordered."""
+
+    outer: list[LoopVar]
+    inner: list[LoopVar]
+    stores: list[Store]
+    row_stores: list[Store]
+    accumulations: list[Accumulate]
+
+    def indices(self) -> list[Index]:
+        """Every distinct index expression, those of stores first."""
+        found: dict[Index, None] = {}
+        statements: tuple[Statement, ...] = (*self.stores, *self.row_stores, *self.accumulations)
+        for statement in statements:
+            found.update(dict.fromkeys(statement_indices(statement)))
+        for node in postorder(root for statement in statements for root in roots_of(statement)):
+            found.update(dict.fromkeys(indices_of(node)))
+        return list(found)
+
+
+def build_kernel(group: Group, lowered: Lowered, env: ShapeEnv) -> Launch:
+    """The kernel of a group. Cuts the group's domain further where that frees indices of divisions."""
+    builder = ScalarBuilder()
+    for _ in range(6):
+        body = _evaluate(group, lowered, env, builder)
+        wanted = cuts(body.indices())
+        axes = [(int(name[1:]), size) for name, size in wanted.items()]
+        if not axes:
+            break
+        for axis, size in sorted(axes, reverse=True, key=lambda pair: pair[0]):
+            group.domain._cut(axis, group.domain.dims[axis] // size)
+    return _Finisher(group, lowered, env, builder).finish(body)
+
+
+def _evaluate(group: Group, lowered: Lowered, env: ShapeEnv, builder: ScalarBuilder) -> _Body:
+    domain = group.domain
+    evaluator = Evaluator(lowered, env, builder, set(group.members))
+    points = _Points(group, lowered)
+    for number in sorted(group.members):  # in topological order: keeps the recursion of the evaluator shallow
+        value = lowered.values[number]
+        known = group.members[number]
+        if number in group.reductions:
+            evaluator.reduction(value, points.full(value.domain))
+        elif Position.FULL in known:
+            evaluator.value(number, points.full(value.sizes))
+        elif Position.ROW in known:
+            evaluator.value(number, points.row(value.sizes))
+    stores: list[Store] = []
+    row_stores: list[Store] = []
+    for number, position in sorted(group.stored.items()):
+        value = lowered.values[number]
+        point = points.full(value.sizes) if position is Position.FULL else points.row(value.sizes)
+        store = Store(value.name, value.layout.address(point), evaluator.value(number, point))
+        (stores if position is Position.FULL else row_stores).append(store)
+    kept = [True] * len(domain.dims) if domain.outer is None else domain.outer
+    loops = points.loops
+    outer = [loop for loop, keep in zip(loops, kept, strict=True) if keep]
+    inner = [loop for loop, keep in zip(loops, kept, strict=True) if not keep]
+    return _Body(outer, inner, stores, row_stores, evaluator.accumulations)
+
+
+class _Points:
+    """The loop variables of a group, and each member's index in terms of them."""
+
+    def __init__(self, group: Group, lowered: Lowered) -> None:
+        self._domain = group.domain
+        for number, known in group.members.items():  # cut as finely as any member needs before naming loops
+            value = lowered.values[number]
+            if Position.ROW in known and self._domain.outer is not None:
+                self._domain.align_row(value.sizes)
+            if number in group.reductions or Position.FULL in known:
+                self._domain.align(value.domain)
+        self.loops = [LoopVar(f"i{axis}", size) for axis, size in enumerate(self._domain.dims)]
+
+    def full(self, sizes: tuple[IntLike, ...]) -> Point:
+        """The index of a member that runs over all loops."""
+        return self._point(self._domain.align(sizes))
+
+    def row(self, sizes: tuple[IntLike, ...]) -> Point:
+        """The index of a member that runs over the outer loops."""
+        return self._point(self._domain.align_row(sizes))
+
+    def _point(self, runs: Runs | None) -> Point:
+        assert runs is not None
+        loops = self.loops
+        return tuple(
+            flatten([as_index(loops[axis]) for axis in run], [loops[axis].extent for axis in run])
+            for run in runs
+        )
+
+
+class _Finisher:
+    """Orders and merges loops, forms passes, and renames everything canonically."""
+
+    def __init__(self, group: Group, lowered: Lowered, env: ShapeEnv, builder: ScalarBuilder) -> None:
+        self._group = group
+        self._lowered = lowered
+        self._env = env
+        self._make = builder
+
+    def finish(self, body: _Body) -> Launch:
+        vector = self._order(body)
+        indices = body.indices()
+        outer, replaced = merge(body.outer, indices)
+        if body.accumulations:
+            inner, more = merge(body.inner, indices)
+            replaced |= more
+        elif vector is Vector.INNER and not body.inner and outer:
+            inner, outer = outer[-1:], outer[:-1]
+        else:
+            inner = body.inner
+        passes = split_passes(body.stores, body.row_stores, body.accumulations)
+        return self._canonical(outer, inner, vector, replaced, passes)
+
+    def _order(self, body: _Body) -> Vector:
+        """Sort the loops by the strides of what they touch; the vector loop last in its list."""
+        loops = [*body.outer, *body.inner]
+        accesses = self._accesses(body)
+        if not loops:
+            return Vector.INNER
+        chosen = vector_loop(loops, accesses, self._env)
+        lead = accesses[0] if accesses else Index(0)
+        body.outer = _last(by_stride(body.outer, lead, self._env), chosen)
+        if all(
+            item.position is None for item in body.accumulations
+        ):  # else the first of equals must come first
+            body.inner = _last(by_stride(body.inner, lead, self._env), chosen)
+        return Vector.OUTER if body.accumulations and chosen in body.outer else Vector.INNER
+
+    def _accesses(self, body: _Body) -> list[Index]:
+        """Indices of stores and loads that run over all loops."""
+        found = [store.index for store in body.stores]
+        statements: tuple[Statement, ...] = (*body.stores, *body.row_stores, *body.accumulations)
+        for node in postorder(root for statement in statements for root in roots_of(statement)):
+            if isinstance(node, Load):
+                found.append(node.index)
+        return found or [store.index for store in body.row_stores]
+
+    def _canonical(
+        self,
+        outer: list[LoopVar],
+        inner: list[LoopVar],
+        vector: Vector,
+        replaced: dict[LoopVar, Index],
+        passes: tuple[Pass, ...],
+    ) -> Launch:
+        names = {loop: LoopVar(f"i{k}", loop.extent) for k, loop in enumerate((*outer, *inner))}
+        variables = {old: _renamed(new, names) for old, new in replaced.items()}
+        variables |= {old: as_index(new) for old, new in names.items()}
+        parameters = _Parameters(passes, self._lowered, self._group)
+
+        rebuild = _Renamer(self._make, self._env, variables, parameters.buffers, parameters.floats)
+        new_passes = tuple(
+            Pass(tuple(map(rebuild.point, step.points)), tuple(map(rebuild.store, step.row)))
+            for step in passes
+        )
+        inner_loops = tuple(names[loop] for loop in inner)
+        points = hint(extent_product(inner_loops), self._env)
+        load_cost = 0 if points <= IN_CACHE and vector is Vector.INNER else RELOAD_COST
+        new_passes = keep_between(new_passes, set(inner_loops), self._make, self._env, load_cost)
+        outer_loops = tuple(names[loop] for loop in outer)
+        sizes = sorted(_symbols(new_passes, (*outer_loops, *inner_loops)))
+        own = SizeRenamer(self._make, self._env, sizes)
+        if own.names != sizes:
+            outer_loops, inner_loops = tuple(map(own.loop, outer_loops)), tuple(map(own.loop, inner_loops))
+            new_passes = tuple(map(own.run, new_passes))
+        comments = _comments(self._group, self._lowered)
+        listed = (*parameters.listed, *map(SizeParameter, own.names), *parameters.listed_floats)
+        kernel = Kernel("", listed, outer_loops, inner_loops, vector, new_passes, comments)
+        kernel = replace(kernel, name=kernel_name(kernel))
+        where = self._lowered.values[max(self._group.members)].where
+        return Launch(
+            kernel,
+            tuple(parameters.buffers),
+            tuple(symbol(s) for s in sizes),
+            tuple(parameters.floats),
+            where,
+        )
+
+
+def kernel_name(kernel: Kernel) -> str:
+    """``kernel_`` and the first 16 hexadecimal digits of the SHA-256 of the kernel's text."""
+    return f"kernel_{hashlib.sha256(print_kernel(kernel, '').encode()).hexdigest()[:16]}"
+
+
+def _last(loops: list[LoopVar], chosen: LoopVar) -> list[LoopVar]:
+    return [*(loop for loop in loops if loop != chosen), *(loop for loop in loops if loop == chosen)]
+
+
+def _renamed(index: Index, names: dict[LoopVar, LoopVar]) -> Index:
+    total = Index(index.const)
+    for atom, coefficient in index.terms:
+        assert isinstance(atom, LoopVar)
+        total = total + as_index(names.get(atom, atom)) * coefficient
+    return total
+
+
+class _Renamer(Rebuilder):
+    """Replaces loop variables, buffer names and the names of floats."""
+
+    def __init__(
+        self,
+        make: ScalarBuilder,
+        env: ShapeEnv,
+        variables: Mapping[LoopVar, Index],
+        buffers: Mapping[str, str],
+        floats: Mapping[str, str],
+    ) -> None:
+        def leaf(node: Scalar) -> Scalar | None:
+            return make.float_value(floats[node.name], node.dtype) if isinstance(node, FloatValue) else None
+
+        def atom(found: Atom) -> Index | None:
+            return variables.get(found) if isinstance(found, LoopVar) else None
+
+        super().__init__(make, env, leaf, atom)
+        self._make = make
+        self._buffers = buffers
+
+    def _node(self, node: Scalar) -> Scalar:
+        if isinstance(node, Load):
+            return self._make.load(self._buffers[node.buffer], self.index(node.index), node.dtype)
+        return super()._node(node)
+
+    def point(self, statement: Statement) -> Statement:
+        """A statement with all its names replaced."""
+        return self.store(statement) if isinstance(statement, Store) else self.statement(statement)
+
+    def store(self, statement: Store) -> Store:
+        """A store with all its names replaced."""
+        return Store(
+            self._buffers[statement.buffer], self.index(statement.index), self.scalar(statement.value)
+        )
+
+
+class _Parameters:
+    """Program buffers and floats in order of first use, with the names that the kernel knows them by."""
+
+    def __init__(self, passes: tuple[Pass, ...], lowered: Lowered, group: Group) -> None:
+        self.buffers: dict[str, str] = {}
+        self.floats: dict[str, str] = {}
+        loaded: set[str] = set()
+        stored: set[str] = set()
+        by_name = {lowered.values[number].name: lowered.values[number] for number in group.stored}
+        dtypes = {}
+        for statement in statements_of(passes):
+            for node in postorder(roots_of(statement)):
+                if isinstance(node, Load) and node.buffer not in self.buffers:
+                    self.buffers[node.buffer] = f"in{len(loaded)}"
+                    loaded.add(node.buffer)
+                    dtypes[node.buffer] = node.dtype
+                elif isinstance(node, FloatValue):
+                    self.floats.setdefault(node.name, f"f{len(self.floats)}")
+        for statement in statements_of(passes):
+            if isinstance(statement, Store):
+                self.buffers[statement.buffer] = f"out{len(stored)}"
+                stored.add(statement.buffer)
+                dtypes[statement.buffer] = by_name[statement.buffer].dtype
+        self.listed: tuple[Parameter, ...] = tuple(
+            BufferParameter(name, dtypes[buffer], Access.WRITE if buffer in stored else Access.READ)
+            for buffer, name in self.buffers.items()
+        )
+        self.listed_floats: tuple[Parameter, ...] = tuple(
+            FloatParameter(name) for name in self.floats.values()
+        )
+
+
+def _symbols(passes: tuple[Pass, ...], loops: tuple[LoopVar, ...]) -> set[str]:
+    """Names of all size symbols that the kernel mentions."""
+    found: set[str] = set()
+
+    def note(values: Iterable[IntLike | None]) -> None:
+        for value in values:
+            if isinstance(value, Expr):
+                found.update(atom.name for atom in value.symbols)
+
+    def note_index(index: Index) -> None:
+        note((index.const, *(coefficient for _, coefficient in index.terms)))
+        for atom, _ in index.terms:
+            if isinstance(atom, Quotient | Remainder):
+                note([atom.denominator])
+                note_index(atom.numerator)
+
+    note(loop.extent for loop in loops)
+    for statement in statements_of(passes):
+        for index in statement_indices(statement):
+            note_index(index)
+        for node in postorder(roots_of(statement)):
+            for index in indices_of(node):
+                note_index(index)
+            if isinstance(node, Guarded):
+                note(bound for guard in node.guards for bound in (guard.low, guard.high))
+    return found
+
+
+def _comments(group: Group, lowered: Lowered) -> tuple[str, ...]:
+    """One line for each value: what computes it and where the user wrote it."""
+    lines = []
+    for number in sorted(group.members):
+        value = lowered.values[number]
+        formula = value.formula
+        what = (
+            getattr(formula, "op", None) or getattr(formula, "kind", None) or type(formula).__name__.lower()
+        )
+        lines.append(f"{value.name}: {what}" + (f"  {value.where}" if value.where else ""))
+    return tuple(lines)

@@ -1,0 +1,258 @@
+"""Assembling a program: units in order become steps, buffers are freed or reused as soon as they are dead."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterator
+
+from fx_interface.symbols import IntLike, ShapeEnv, product
+from inductor_codegen.ir.kernel import Access, Kernel
+from inductor_codegen.ir.program import (
+    Allocate,
+    Argument,
+    Buffer,
+    BufferRef,
+    CallExtern,
+    FloatRef,
+    Free,
+    Output,
+    Program,
+    Reuse,
+    RunKernel,
+    Step,
+    Storage,
+    View,
+)
+from inductor_codegen.lower.values import (
+    ExternalCall,
+    Lowered,
+    LoweredOutput,
+    Number,
+    Placed,
+    RuntimeFloat,
+    Value,
+)
+from inductor_codegen.lower.views import Layout
+from inductor_codegen.schedule.fusion.grouping import Group, Grouping
+from inductor_codegen.schedule.kernels.build import Launch, build_kernel
+from inductor_codegen.schedule.programs.kernel_reuse import GroupKey
+from inductor_codegen.schedule.programs.liveness import defines, in_place, last_uses, reads
+from inductor_codegen.schedule.programs.mutation import written_in_place
+
+
+def assemble(lowered: Lowered, grouping: Grouping, env: ShapeEnv) -> Program:
+    """The program that runs the groups and library calls of ``lowered`` in the order of ``grouping``."""
+    return _Assembler(lowered, grouping, env).run()
+
+
+class _Assembler:
+    def __init__(self, lowered: Lowered, grouping: Grouping, env: ShapeEnv) -> None:
+        self.lowered = lowered
+        self.grouping = grouping
+        self.env = env
+        self.kernels: dict[str, Kernel] = {}
+        self.built: dict[Hashable, tuple[Launch, tuple[int, ...]]] = {}
+        self.steps: list[Step] = []
+        self.views: dict[tuple[int, Layout], str] = {}
+        self.aliases: dict[str, set[str]] = {}
+        self.taken = {value.name for value in lowered.values}
+
+    def run(self) -> Program:
+        for unit in self.grouping.order:
+            group = self.grouping.groups.get(unit)
+            if group is None:
+                self._call(self.lowered.calls[unit])
+            else:
+                self._launch(group)
+        outputs = tuple(self._output(output) for output in self.lowered.outputs)
+        written = self.lowered.mutated
+        self.steps, outputs = written_in_place(self.steps, outputs, written, self.kernels, self.aliases)
+        steps = _reuse(self.steps, self._keeps(outputs), self.kernels, self.aliases)
+        steps = list(_freed(steps, self._keeps(outputs), self.lowered.passing, self.aliases))
+        draft = Program(tuple(self.lowered.inputs), tuple(self.kernels.values()), tuple(steps), outputs)
+        escaping = draft.escaping()
+        final = tuple(
+            Allocate(step.buffer, Storage.TENSOR if step.buffer.name in escaping else Storage.SCRATCH)
+            if isinstance(step, Allocate)
+            else step
+            for step in steps
+        )
+        return Program(draft.inputs, draft.kernels, final, outputs)
+
+    def _keeps(self, outputs: tuple[Output, ...]) -> set[str]:
+        return {output.name for output in outputs if isinstance(output, BufferRef)}
+
+    def _launch(self, group: Group) -> None:
+        stored = [self.lowered.values[number] for number in sorted(group.stored)]
+        for value in stored:
+            self.steps.append(Allocate(_buffer(value), Storage.SCRATCH))
+        if all(_is_empty(value) for value in stored):
+            return
+        launch = self._build(group)
+        self.kernels.setdefault(launch.kernel.name, launch.kernel)
+        self.steps.append(
+            RunKernel(launch.kernel.name, launch.buffers, launch.sizes, launch.floats, launch.where)
+        )
+
+    def _build(self, group: Group) -> Launch:
+        """The kernel of a group and its arguments; built once for all groups that compute the same."""
+        known = GroupKey(group, self.lowered)
+        found = self.built.get(known.key)
+        if found is None:
+            launch = build_kernel(group, self.lowered, self.env)
+            numbers = {value.name: number for number, value in enumerate(known.values)}
+            self.built[known.key] = launch, tuple(numbers[name] for name in launch.buffers)
+            return launch
+        launch, order = found
+        names = tuple(known.values[number].name for number in order)
+        where = self.lowered.values[max(group.members)].where
+        return Launch(launch.kernel, names, launch.sizes, launch.floats, where)
+
+    def _call(self, call: ExternalCall) -> None:
+        args = tuple(self._argument(arg) for arg in call.args)
+        kwargs = tuple((name, self._argument(arg)) for name, arg in call.kwargs)
+        results = tuple(None if n is None else _buffer(self.lowered.values[n]) for n in call.results)
+        step = CallExtern(call.op, args, kwargs, results, call.where, call.born)
+        if call.aliases:
+            for result in results:
+                if result is not None:
+                    self.aliases[result.name] = set(reads(step))
+        self.steps.append(step)
+
+    def _argument(self, arg: object) -> Argument:
+        match arg:
+            case Placed():
+                return BufferRef(self._placed(arg))
+            case tuple():
+                return tuple(self._argument(item) for item in arg)
+            case RuntimeFloat(name):
+                return FloatRef(name)
+        return arg  # type: ignore[return-value]
+
+    def _placed(self, placed: Placed) -> str:
+        value = self.lowered.values[placed.source]
+        if placed.layout == value.layout:
+            return value.name
+        key = (placed.source, placed.layout)
+        name = self.views.get(key)
+        if name is None:
+            name = self.views[key] = self._fresh(f"{value.name}_view")
+            layout = placed.layout
+            buffer = Buffer(name, layout.sizes, layout.strides, value.dtype, value.device)
+            self.steps.append(View(buffer, value.name, layout.offset))
+        return name
+
+    def _fresh(self, stem: str) -> str:
+        name, count = stem, 1
+        while name in self.taken:
+            count += 1
+            name = f"{stem}{count}"
+        self.taken.add(name)
+        return name
+
+    def _output(self, output: LoweredOutput) -> Output:
+        match output:
+            case Placed():
+                return BufferRef(self._placed(output))
+            case Number(value):
+                return value  # type: ignore[return-value]
+            case RuntimeFloat(name):
+                return FloatRef(name)
+        return None
+
+
+def _buffer(value: Value) -> Buffer:
+    return Buffer(value.name, value.sizes, value.strides, value.dtype, value.device)
+
+
+def _is_empty(value: Value) -> bool:
+    return any(isinstance(size, int) and size == 0 for size in value.sizes)
+
+
+def _freed(
+    steps: list[Step], kept: set[str], passing: set[str], aliases: dict[str, set[str]]
+) -> Iterator[Step]:
+    """The steps with a ``Free`` after the last use of everything, views before what they are views of; of inputs, those
+    that are ``passing``.
+    """
+    last = last_uses(steps, kept, aliases)
+    gone = {step.of for step in steps if isinstance(step, Reuse)}
+    due: dict[int, list[str]] = {}
+    for name in sorted(passing & last.keys()):
+        due.setdefault(last[name], []).append(name)
+    for step in steps:
+        for name in defines(step):
+            due.setdefault(last[name], []).append(name)
+    for position, step in enumerate(steps):
+        yield step
+        for name in reversed(due.get(position, [])):
+            if name not in gone:
+                yield Free(name)
+
+
+def _reuse(
+    steps: list[Step],
+    kept: set[str],
+    kernels: dict[str, Kernel],
+    aliases: dict[str, set[str]],
+) -> list[Step]:
+    """``Allocate`` replaced by ``Reuse`` where the kernel that follows reads a dying buffer only where it
+    writes the new one.
+    """
+    last = last_uses(steps, kept, aliases)
+    buffers = {
+        buffer.name: buffer for step in steps for buffer in _buffers_of(step) if not isinstance(step, View)
+    }
+    shared = {step.of for step in steps if isinstance(step, View)} | {
+        n for names in aliases.values() for n in names
+    }
+    shared |= set(aliases)
+    made: dict[str, str] = {}
+    for position, step in enumerate(steps):
+        if not isinstance(step, RunKernel):
+            continue
+        kernel = kernels[step.kernel]
+        taken: set[str] = set()
+        for target, parameter in zip(step.buffers, kernel.buffers, strict=True):
+            if parameter.access is not Access.WRITE or target not in buffers:
+                continue
+            for source, other in zip(step.buffers, kernel.buffers, strict=True):
+                if (
+                    source in buffers
+                    and other.access is Access.READ
+                    and last[source] == position
+                    and source not in shared
+                    and source not in taken
+                    and _same_memory(buffers[source], buffers[target])
+                    and in_place(kernel, other, parameter)
+                ):
+                    made[target] = source
+                    taken.add(source)
+                    break
+    return [_taken_over(step, made) for step in steps]
+
+
+def _taken_over(step: Step, made: dict[str, str]) -> Step:
+    """A step after reuse was decided: the kernel that reads the old name is given the new one."""
+    match step:
+        case Allocate(buffer) if buffer.name in made:
+            return Reuse(buffer, made[buffer.name])
+        case RunKernel(kernel, buffers, sizes, floats, where):
+            new = {made[name]: name for name in buffers if name in made}
+            return RunKernel(kernel, tuple(new.get(name, name) for name in buffers), sizes, floats, where)
+    return step
+
+
+def _buffers_of(step: Step) -> tuple[Buffer, ...]:
+    match step:
+        case Allocate(buffer) | Reuse(buffer) | View(buffer):
+            return (buffer,)
+        case CallExtern(results=results):
+            return tuple(buffer for buffer in results if buffer is not None)
+    return ()
+
+
+def _same_memory(one: Buffer, other: Buffer) -> bool:
+    size: IntLike = product(one.sizes)
+    return (
+        one.dtype == other.dtype and one.device == other.device and size == product(other.sizes) and size != 0
+    )

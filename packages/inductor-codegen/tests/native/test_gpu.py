@@ -1,0 +1,85 @@
+"""The native entry of a program for a GPU: its text, that it compiles, and the record of its kernels."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields, is_dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from fx_interface.dialects import prims as p
+from inductor_codegen.codegen.triton.launch.kernels import KernelRecord
+from inductor_codegen.codegen.wrapper import write_entry
+from inductor_codegen.ir.program import Buffer, Program
+from inductor_codegen.native.cpu import build_entry
+from inductor_codegen.pipeline import plan
+from inductor_codegen.testing import ExampleGraph
+from inductor_codegen.toolchain.cpp_compiler import find_compiler
+from inductor_codegen.trusted import open_folder
+
+GOLDEN = Path(__file__).parent / "golden"
+GPU = torch.device("cuda", 0)
+
+
+def on_gpu(value: Any) -> Any:
+    """A program, or a part of one, with every buffer on a GPU."""
+    if isinstance(value, tuple):
+        return tuple(map(on_gpu, value))
+    if isinstance(value, Buffer):
+        return replace(value, device=GPU)
+    if is_dataclass(value) and not isinstance(value, type) and "program" in type(value).__module__:
+        changed = {field.name: on_gpu(getattr(value, field.name)) for field in fields(value)}
+        return replace(value, **changed)
+    return value
+
+
+@pytest.fixture
+def program() -> Program:
+    graph = ExampleGraph()
+    size = graph.symbol()
+    x = graph.input(torch.randn(8, 11))
+    y = graph.call(p.tanh, x)
+    total = graph.call(p.broadcast_in_dim, graph.call(p.sum, y, [1]), [8, size], [0])
+    lengths = graph.call(p.sum, graph.call(p.exp, x), [0])
+    made: Program = on_gpu(plan(graph.build(graph.call(p.div, y, total), graph.call(p.neg, lengths))))
+    return made
+
+
+def test_the_text_is_what_it_was(program: Program) -> None:
+    """Golden: update with ``FX_UPDATE_GOLDEN=1``."""
+    entry = write_entry(program, GPU)
+    body = entry.text[entry.text.index("static GpuKernel") : entry.text.index("static const struct")]
+    file = GOLDEN / "entry.cpp"
+    if os.environ.get("FX_UPDATE_GOLDEN"):
+        file.write_text(body)
+    assert body == file.read_text()
+    assert "fx_scratch_take(graph" not in body
+    assert "#define FX_DEVICE 1, 0\n" in entry.text
+
+
+def test_the_text_compiles(program: Program, tmp_path: Path) -> None:
+    library, record = build_entry(
+        write_entry(program, GPU), (), "key", find_compiler(), open_folder(tmp_path)
+    )
+    assert library.startswith(b"\x7fELF")
+    assert (record.input_kinds, record.output_kinds) == ("it", "tt")
+
+
+def test_records_of_kernels(program: Program) -> None:
+    by_rows, by_columns = sorted(map(KernelRecord.of, program.kernels), key=lambda record: record.along_rows)
+    assert by_rows.types == by_columns.types == ("*fp32", "*fp32", "i64")
+    assert (by_rows.reduces, by_rows.along_rows) == (True, False)
+    assert (by_columns.reduces, by_columns.along_rows) == (True, True)
+    assert KernelRecord.from_data(by_rows.to_data()) == by_rows
+    assert by_rows.launch(3, 4).points == 16
+
+
+def test_what_a_launch_may_take_for_granted() -> None:
+    record = KernelRecord("k", ("*fp32", "i64", "fp64"), False, False)
+    divisible = [["tt.divisibility", 16]]
+    assert record.attributes(0) == {}
+    assert record.attributes(1) == {(0,): divisible}
+    assert record.attributes(3) == {(0,): divisible, (1,): divisible}

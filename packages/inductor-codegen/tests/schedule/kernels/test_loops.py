@@ -1,0 +1,80 @@
+"""Loops: merged where memory runs through, and the innermost one along memory."""
+
+from __future__ import annotations
+
+import torch
+from torch.fx import Node
+
+from fx_interface.dialects import prims as p
+from fx_interface.symbols import IntLike
+from inductor_codegen.ir.index import LoopVar, as_index
+from inductor_codegen.ir.kernel import Kernel
+from inductor_codegen.pipeline import plan
+from inductor_codegen.schedule.kernels.loops import merge
+from inductor_codegen.testing import ExampleGraph
+
+
+def only(graph: ExampleGraph, *outputs: Node) -> Kernel:
+    (kernel,) = plan(graph.build(*outputs)).kernels
+    return kernel
+
+
+def extents(kernel: Kernel) -> tuple[list[IntLike], list[IntLike]]:
+    return [loop.extent for loop in kernel.outer], [loop.extent for loop in kernel.inner]
+
+
+def test_contiguous_loops_are_one() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(3, 4, 5))
+    assert extents(only(graph, graph.call(p.exp, x))) == ([], [60])
+
+
+def test_broadcast_keeps_two_loops() -> None:
+    graph = ExampleGraph()
+    x, b = graph.input(torch.randn(3, 4, 5)), graph.input(torch.randn(5), "b")
+    spread = graph.call(p.broadcast_in_dim, b, [3, 4, 5], [2])
+    assert extents(only(graph, graph.call(p.add, x, spread))) == ([12], [5])
+
+
+def test_transposed_input_and_output_run_along_memory() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(6, 8).t())
+    assert extents(only(graph, graph.call(p.exp, x))) == ([], [48])
+
+
+def test_merged_heads_are_split_instead_of_divided() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(2, 4, 12, 8))
+    merged = graph.call(p.reshape, graph.call(p.permute, x, [0, 2, 1, 3]), [2, 12, 32])
+    kernel = only(graph, graph.call(p.exp, merged))
+    assert extents(kernel) == ([2, 12, 4], [8])
+
+
+def test_merge_replaces_both_variables() -> None:
+    a, b = LoopVar("a", 3), LoopVar("b", 4)
+    merged, replaced = merge([a, b], [as_index(a) * 4 + as_index(b)])
+    assert merged == [LoopVar("b", 12)]
+    assert replaced == {a: as_index(a) * 0, b: as_index(LoopVar("b", 12))}
+
+
+def test_merge_refuses_other_strides() -> None:
+    a, b = LoopVar("a", 3), LoopVar("b", 4)
+    merged, _ = merge([a, b], [as_index(a) * 4 + as_index(b), as_index(b)])
+    assert merged == [a, b]
+
+
+def test_symbolic_loops_merge() -> None:
+    graph = ExampleGraph()
+    s, t = graph.symbol(), graph.symbol()
+    x = graph.input(torch.randn(11, 13, 4))
+    outer, inner = extents(only(graph, graph.call(p.exp, x)))
+    assert (outer, inner) == ([], [s * t * 4])
+
+
+def test_vectors_of_channels_do_not_outweigh_the_image() -> None:
+    graph = ExampleGraph()
+    x = graph.input(torch.randn(2, 64, 16))
+    for _ in range(4):
+        channel = graph.call(p.broadcast_in_dim, graph.input(torch.randn(64)), [2, 64, 16], [1])
+        x = graph.call(p.add, x, channel)
+    assert extents(only(graph, x)) == ([2, 64], [16])
