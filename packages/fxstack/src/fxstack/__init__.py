@@ -23,7 +23,8 @@ from fxstack.checking import CheckWarning
 from fxstack.compile import compile, reset
 from fxstack.options import Options
 from fxstack.report import Explanation, explain
-from fxstack.verification import Verification, verify
+from fxstack.verification import Verification
+from fxstack.verify import verify
 
 __all__ = [
     "CheckWarning",

@@ -23,8 +23,8 @@ from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
 from fx_interface.execution.rehearsal import rehearsal_of
 from fxstack.counter_random import COUNTER
 from fxstack.options import Options
-from fxstack.program_keys import program_key
-from fxstack.programs import StoredProgram, load_program, store_program
+from fxstack.programs.keys import program_key
+from fxstack.programs.stored import StoredProgram, load_program, store_program
 from inductor_codegen import CodegenOptions, compile_graph
 from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.native_errors import MissingCompilerError

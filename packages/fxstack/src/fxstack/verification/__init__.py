@@ -1,6 +1,5 @@
-"""Is a compiled function as good as eager? See ``verify.verify``."""
+"""How a compiled function is measured against eager, operator by operator if need be; ``fxstack.verify`` uses it."""
 
 from fxstack.verification.report import Verification
-from fxstack.verification.verify import verify
 
-__all__ = ["Verification", "verify"]
+__all__ = ["Verification"]

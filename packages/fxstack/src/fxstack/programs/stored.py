@@ -1,4 +1,4 @@
-"""Stored programs: how a compiled program is written and read back; ``program_keys`` says how it is named."""
+"""Stored programs: how a compiled program is written and read back; ``keys`` says how it is named."""
 
 from __future__ import annotations
 

@@ -10,8 +10,8 @@ import torch
 from torch.fx import GraphModule
 
 import fxstack
-from fxstack.program_keys import program_key
-from fxstack.programs import load_program
+from fxstack.programs.keys import program_key
+from fxstack.programs.stored import load_program
 from inductor_codegen.cache import ArtifactStore
 
 

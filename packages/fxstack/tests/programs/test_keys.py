@@ -15,7 +15,7 @@ from fx_interface import SHAPE_ENV_KEY
 from fx_interface.symbols import Relation, symbol
 from fx_interface.torch_internals import torch_state
 from fxstack.options import Options
-from fxstack.program_keys import program_key
+from fxstack.programs.keys import program_key
 
 
 def _captured(function: Any, *args: Any, dynamic: bool | None = None) -> tuple[GraphModule, list[Any]]:

@@ -149,7 +149,7 @@ def _toolchain() -> str:
     parts = [torch.__version__, str(torch.version.git_version), processor()]
     packages = (fx_interface, aot_autograd, primtorch_decomps, inductor_codegen, dynamo_capture)
     folders = [Path(str(package.__file__)).parent for package in packages]
-    for folder in (*folders, Path(__file__).parent):
+    for folder in (*folders, Path(__file__).parent.parent):
         for place, _, files in sorted(os.walk(folder)):
             for name in sorted(files):
                 if name.endswith((".py", ".so")):

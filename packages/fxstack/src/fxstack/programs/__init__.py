@@ -1,0 +1,1 @@
+"""Compiled programs that are stored and read back: their names and their form."""
