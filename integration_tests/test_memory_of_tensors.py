@@ -163,6 +163,11 @@ def windows_of_a_result(a: Any) -> Any:
     return a.neg().unfold(0, 3, 2)
 
 
+@case(*(lambda n=n: (row(n * n).view(n, n).t(),) for n in (2, 4, 5)))
+def windows_of_columns_of_any_length(x: Any) -> Any:
+    return torch.cat([x, x]).clone().unfold(0, 2, 1)
+
+
 @case(lambda: (torch.ones(1, 4).expand(3, 4),))
 def a_view_that_strides_forbid(x: Any) -> Any:
     x.view(-1)

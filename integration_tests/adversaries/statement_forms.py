@@ -144,27 +144,26 @@ def drive(scope: Scope, block: Block) -> list[str]:
 
 
 def drop(scope: Scope, block: Block) -> list[str]:
-    """An object that a weak reference or a finalizer watches: when it dies is seen. Not in functions that are called:
-    what they hold where a graph break leaves them may die later than in eager (docs/soundness.md). Nor callbacks of
-    weak references: where both die at the end of a function, the reference dies first (docs/status.md)."""
+    """An object that a weak reference, its callback or a finalizer watches: when it dies is seen. Not in functions that
+    are called: what they hold where a graph break leaves them may die later than in eager (docs/soundness.md)."""
     if scope.is_called:
         return bind(scope, block)
     box, ref, n = scope.new("b"), scope.new("r"), scope.number()
     watch, seen = scope.pick(
         (f"weakref.ref({box})", f"{ref}() is None"),
+        (f"weakref.ref({box}, lambda r: LOG.append('gone'))", f"{ref}() is None"),
         (f"weakref.finalize({box}, LOG.append, 'final')", f"{ref}.alive"),
         (f"weakref.finalize({box}, brk, 'final')", scope.pick(f"{ref}()", f"{ref}.detach() is None")),
     )
-    is_told = "finalize" in watch
     lines = [f"{box} = Box({n})", f"{ref} = {watch}"]
     lines += scope.pick(
         "pass",
         "brk()",
         f"{box} = None",
         f"del {box}",
-        # what is overwritten dies at the end of the graph (docs/soundness.md), a circle when Python collects it
-        "brk(); brk()" if is_told else f"BOX.other = {box}",
-        "brk()" if is_told else f"{box}.items.append({box})",
+        f"BOX.other = {box}",
+        # a circle of a watched object dies when Python collects it, at any line
+        "brk(); brk()" if "LOG" in watch or "brk" in watch else f"{box}.items.append({box})",
         f"brk(); {box} = {box}.n; brk()",
         f"{box} = [{box}]; brk()",
     ).split("; ")

@@ -30,11 +30,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 """An adversary, how many of its programs run in CI, and the backends."""
 
 
-KNOWN: dict[tuple[str, str], dict[int, str]] = {
-    ("tensors", "inductor"): {
-        48: "an overlapping view (unfold) of a clone that is a result comes back as a copy"
-    },
-}
+KNOWN: dict[tuple[str, str], dict[int, str]] = {}
 """Programs of seed 1 that still differ, and why: defects to be mended, counted as expected failures."""
 
 

@@ -4,6 +4,7 @@ no frame of one, keeps the program's objects until Python searches for cycles.""
 from __future__ import annotations
 
 import gc
+import weakref
 
 import pytest
 import torch
@@ -171,3 +172,54 @@ def test_the_frame_that_handles_an_exception_is_in_its_traceback():
     assert entry is not None, "what the program handles is not the translator's"
     assert entry.tb_next is None
     assert entry.tb_frame.f_locals["local"] == [2.0, 2]
+
+
+class Box:
+    """What a weak reference is made to."""
+
+
+def told_at_the_end(x):
+    box = Box()
+    ref = weakref.ref(box, lambda dead: LOG.append("gone"))
+    return x + 1
+
+
+def asked_before_the_end(x):
+    box = Box()
+    ref = weakref.ref(box, lambda dead: LOG.append("gone"))
+    LOG.append(ref() is box)
+    return x + 1
+
+
+def held_twice(x):
+    box = Box()
+    ref = weakref.ref(box, lambda dead: LOG.append("gone"))
+    other = box
+    return x + 1
+
+
+def of_two_boxes(x):
+    first, second = Box(), Box()
+    refs = (
+        weakref.ref(second, lambda dead: LOG.append("second")),
+        weakref.ref(first, lambda dead: LOG.append("first")),
+    )
+    broken()
+    return x + len(refs)
+
+
+@pytest.mark.parametrize(
+    ("program", "logged"),
+    [(told_at_the_end, True), (asked_before_the_end, True), (held_twice, False), (of_two_boxes, True)],
+    ids=lambda value: getattr(value, "__name__", ""),
+)
+def test_locals_die_in_the_order_of_the_variables(program, logged):
+    """A callback is called where the object dies before the reference to it."""
+    told = []
+    for called in (program, optimize(lambda module, examples: module.forward)(program)):
+        LOG.clear()
+        for _ in range(3):
+            called(torch.ones(2))
+        told.append(list(LOG))
+    assert told[0] == told[1]
+    assert any(isinstance(entry, str) for entry in told[0]) is logged

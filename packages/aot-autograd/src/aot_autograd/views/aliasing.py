@@ -34,6 +34,8 @@ from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, Symbol, symbol
 
 aten = torch.ops.aten
+_OVERLAPPING = frozenset({aten.unfold.default, aten.as_strided.default})
+"""Views that may show an element more than once; where strides vary with sizes they count as if they did."""
 
 
 @dataclass(slots=True)
@@ -189,7 +191,9 @@ def _reaches_into_itself(tensor: TracedTensor) -> bool:
         return False
     spec, reach = tensor.value.spec, 0
     steps = [(stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if stride != 0]
-    for stride, size in sorted((s for s in steps if isinstance(s[0], int)), key=itemgetter(0)):
+    if not all(isinstance(stride, int) for stride, _ in steps):
+        return any(step.op in _OVERLAPPING for step in tensor.view_step.chain())
+    for stride, size in sorted(steps, key=itemgetter(0)):
         if size != 1 and stride <= reach:
             return True
         reach += stride * (size - 1 if isinstance(size, int) else 1)

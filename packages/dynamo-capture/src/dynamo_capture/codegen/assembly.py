@@ -20,7 +20,7 @@ from dynamo_capture.bytecode.resume.splice import splice, splice_call
 from dynamo_capture.codegen.bridges import bridge, exit_of_call, exits_after, first_of_call, slots
 from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.codegen.handled_exceptions import HandlingStack, exits_of_handler
-from dynamo_capture.codegen.held_objects import FrameLocals, frame_locals
+from dynamo_capture.codegen.held_objects import FrameLocals, dying_in_turn, frame_locals
 from dynamo_capture.codegen.makes import catalogue  # noqa: F401  # fills the table of makers
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, replay_content, visit_effects
@@ -79,6 +79,8 @@ class Assembly:
         to.push(value)
         replay(self._tx, self._tx.effects, to)
         self._turn(*self._switches)
+        for name in dying_in_turn(self._tx, self._frame, self._body.argument_names):
+            self._emitter.delete_fast(name)
         self._emitter.return_value()
         body = body_like(self._body, [])
         body.cellvars = []

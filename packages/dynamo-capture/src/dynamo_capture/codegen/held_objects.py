@@ -1,4 +1,4 @@
-"""Which locals are passed on although nothing reads them again: those that alone may keep an object alive.
+"""Locals that keep objects alive: which are passed on although nothing reads them again, and in which order they die.
 
 In eager a local holds its object until the function ends, or until it is given another one. A weak reference tells, or
 a finalizer (of a temporary folder, say). So what a resume function takes includes the locals that hold
@@ -28,6 +28,7 @@ from dynamo_capture.values import (
     ListValue,
     ObjectValue,
     SetValue,
+    TensorValue,
     TupleValue,
     Value,
 )
@@ -35,6 +36,7 @@ from fx_interface.source import AttrSource, ItemSource, LocalSource, Source
 
 if TYPE_CHECKING:
     from dynamo_capture.frames.frame import Frame
+    from dynamo_capture.values.base import Context
 
 
 _OBJECTS = (Lazy, ObjectValue, FunctionValue, SetValue, ListValue, DictValue, TupleValue, CellValue)
@@ -112,3 +114,24 @@ def _only_frames_hold(source: Source | None) -> bool:
 
 def _may_be_watched(cls: type) -> bool:
     return cls.__weakrefoffset__ != 0 and not issubclass(cls, torch.Tensor)
+
+
+def dying_in_turn(tx: Context, frame: Frame, arguments: Sequence[str]) -> list[str]:
+    """Arguments that a frame must drop one by one before it returns, so that what they hold dies in the order of the
+    variables that the program sees.
+
+    A frame clears its variables in the order of their places. The argument ``.stack0`` of a resume function, say,
+    stands before all others, and holds what the program has in a variable behind them: a weak reference, whose callback
+    is called only if its object dies first.
+    """
+    names = tx.resumes.original(frame.code).co_varnames
+    held = [_held_by(frame.variables[name]) for name in names if name in frame.variables]
+    last_first = [name for name in reversed(held) if name is not None and name in arguments]
+    in_turn = list(dict.fromkeys(last_first))[::-1]
+    return in_turn if in_turn != [name for name in arguments if name in in_turn] else []
+
+
+def _held_by(value: Value) -> str | None:
+    """The local that has this object, if it is an object of before the graph."""
+    source = value.source
+    return source.name if type(source) is LocalSource and not isinstance(value, TensorValue) else None
