@@ -12,6 +12,7 @@ Tensors are not among them: one that nothing reads any more is freed where a gra
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -32,6 +33,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.opaque import OpaqueValue
 from fx_interface.source import AttrSource, ItemSource, LocalSource, Source
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 
-_OBJECTS = (Lazy, ObjectValue, FunctionValue, SetValue, ListValue, DictValue, TupleValue, CellValue)
+_OBJECTS = (Lazy, ObjectValue, OpaqueValue, FunctionValue, SetValue, ListValue, DictValue, TupleValue, CellValue)
 _CONTAINERS = (list, tuple, dict)
 _DEPTH = 4
 """How far containers are looked into that hold each other."""
@@ -113,7 +115,8 @@ def _only_frames_hold(source: Source | None) -> bool:
 
 
 def _may_be_watched(cls: type) -> bool:
-    return cls.__weakrefoffset__ != 0 and not issubclass(cls, torch.Tensor)
+    """Whether the program may see when an object dies; a weak reference that dies first does not call its callback."""
+    return issubclass(cls, weakref.ref) or (cls.__weakrefoffset__ != 0 and not issubclass(cls, torch.Tensor))
 
 
 def dying_in_turn(tx: Context, frame: Frame, arguments: Sequence[str]) -> list[str]:
