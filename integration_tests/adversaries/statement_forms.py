@@ -155,15 +155,16 @@ def drop(scope: Scope, block: Block) -> list[str]:
         (f"weakref.finalize({box}, LOG.append, 'final')", f"{ref}.alive"),
         (f"weakref.finalize({box}, brk, 'final')", scope.pick(f"{ref}()", f"{ref}.detach() is None")),
     )
+    is_told = "LOG" in watch or "brk" in watch
     lines = [f"{box} = Box({n})", f"{ref} = {watch}"]
     lines += scope.pick(
         "pass",
         "brk()",
         f"{box} = None",
         f"del {box}",
-        f"BOX.other = {box}",
-        # a circle of a watched object dies when Python collects it, at any line
-        "brk(); brk()" if "LOG" in watch or "brk" in watch else f"{box}.items.append({box})",
+        # what is overwritten dies at the end of the graph (docs/soundness.md), a circle when Python collects it
+        "brk(); brk()" if is_told else f"BOX.other = {box}",
+        "brk()" if is_told else f"{box}.items.append({box})",
         f"brk(); {box} = {box}.n; brk()",
         f"{box} = [{box}]; brk()",
     ).split("; ")
