@@ -223,3 +223,59 @@ def test_locals_die_in_the_order_of_the_variables(program, logged):
         told.append(list(LOG))
     assert told[0] == told[1]
     assert any(isinstance(entry, str) for entry in told[0]) is logged
+
+
+class Told:
+    """It says when it dies."""
+
+    def __del__(self):
+        LOG.append("dies")
+
+
+def holds_one(x):
+    told = Told()
+    broken()
+    return x + 1
+
+
+def gives_one_away(x):
+    told = Told()
+    broken()
+    x = x + 1
+    broken()
+    del told
+    LOG.append("deleted")
+    return x
+
+
+def leaves_a_loop(x):
+    for y in rounds(x):
+        if broken(y).sum() > 0:
+            break
+    LOG.append("left")
+    return y
+
+
+def calls(function):
+    def program(x):
+        y = function(x)
+        LOG.append("returned")
+        return y * 2
+
+    program.__name__ = function.__name__
+    return program
+
+
+@pytest.mark.parametrize(
+    "program", [*map(calls, (holds_one, gives_one_away, leaves_a_loop))], ids=lambda p: p.__name__
+)
+def test_what_a_called_function_holds_dies_when_it_lets_go(program):
+    """Also where the graph ended in the call, and the function went on inside of a graph that follows."""
+    told = []
+    for called in (program, optimize(lambda module, examples: module.forward)(program)):
+        LOG.clear()
+        for _ in range(3):
+            called(torch.ones(2))
+        told.append(list(LOG))
+    assert told[0] == told[1]
+    assert {"dies", "ends"} & set(told[0])

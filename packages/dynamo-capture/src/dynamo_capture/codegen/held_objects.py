@@ -21,6 +21,7 @@ import torch
 
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.steps import prepare
+from dynamo_capture.sources.frame_locals import is_frame_local
 from dynamo_capture.values import (
     CellValue,
     DictValue,
@@ -34,14 +35,24 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.opaque import OpaqueValue
-from fx_interface.source import AttrSource, ItemSource, LocalSource, Source
+from fx_interface.source import LocalSource
 
 if TYPE_CHECKING:
     from dynamo_capture.frames.frame import Frame
     from dynamo_capture.values.base import Context
 
 
-_OBJECTS = (Lazy, ObjectValue, OpaqueValue, FunctionValue, SetValue, ListValue, DictValue, TupleValue, CellValue)
+_OBJECTS = (
+    Lazy,
+    ObjectValue,
+    OpaqueValue,
+    FunctionValue,
+    SetValue,
+    ListValue,
+    DictValue,
+    TupleValue,
+    CellValue,
+)
 _CONTAINERS = (list, tuple, dict)
 _DEPTH = 4
 """How far containers are looked into that hold each other."""
@@ -77,7 +88,7 @@ def _is_held(value: Value, given: Collection[Value], depth: int = 0) -> bool:
     if not isinstance(value, _OBJECTS):
         return False
     kind, source = value.python_type(), value.source
-    if _only_frames_hold(source):
+    if is_frame_local(source):
         return _may_be_watched(kind) or kind in _CONTAINERS
     if any(value is other for other in given):
         return _may_be_watched(kind)
@@ -102,16 +113,6 @@ def _parts(value: Value) -> Iterator[Value]:
             yield content
         case FunctionValue():
             yield from value.closure
-
-
-def _only_frames_hold(source: Source | None) -> bool:
-    """Whether it reads a local of the frame, or what a frame that was left in the middle takes (``Suspended.args``)."""
-    match source:
-        case ItemSource(AttrSource(parent, "args")):
-            return _only_frames_hold(parent)
-        case LocalSource():
-            return True
-    return False
 
 
 def _may_be_watched(cls: type) -> bool:

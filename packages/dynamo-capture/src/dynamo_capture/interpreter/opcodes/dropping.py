@@ -15,6 +15,7 @@ import torch
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.sources.frame_locals import is_frame_local
 from dynamo_capture.values import Lazy, ObjectValue, Value
 from fx_interface.source import LocalSource
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 def check_dropped(frame: Frame, value: Value | None) -> None:
     """End the graph before an instruction that drops an object of the frame's, if something tells when it dies."""
-    if not isinstance(value, (ObjectValue, Lazy)) or type(value.source) is not LocalSource:
+    if not isinstance(value, (ObjectValue, Lazy)) or value.source is None or not is_frame_local(value.source):
         return
     real, cls = value.real, value.python_type()
     if real is None or issubclass(cls, torch.Tensor):
@@ -38,3 +39,12 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
         raise GraphBreak("CAP240", f"an object of {cls.__name__}, which has a finalizer, is dropped")
     if weakref.getweakrefcount(real) or value.source in frame.tx.weakly_referenced:
         raise GraphBreak("CAP240", f"an object of {cls.__name__}, which is weakly referenced, is dropped")
+
+
+def check_returned(frame: Frame, result: Value) -> None:
+    """The same where a called function returns: what it was left with at a graph break dies then, but for the result.
+    The frame that is compiled drops its own when it returns."""
+    if len(frame.tx.frames) > 1:
+        for value in frame.variables.values():
+            if value is not result and type(value.source) is not LocalSource:
+                check_dropped(frame, value)

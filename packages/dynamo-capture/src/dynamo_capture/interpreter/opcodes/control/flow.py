@@ -9,6 +9,7 @@ from dynamo_capture.frames.frame import Return, Yield
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.interpreter.opcodes.assuming import assumed
+from dynamo_capture.interpreter.opcodes.dropping import check_returned
 from dynamo_capture.interpreter.opcodes.operating import tested
 from dynamo_capture.values import NONE, Const, IteratorStop, IteratorValue
 
@@ -76,11 +77,13 @@ def jump_if_false_or_pop(frame: Frame, step: Step) -> None:
 
 @opcode("RETURN_VALUE")
 def return_value(frame: Frame, step: Step) -> Any:
+    check_returned(frame, frame.stack[-1])
     return Return(frame.stack.pop())
 
 
 @opcode("RETURN_CONST", since=(3, 12))
 def return_const(frame: Frame, step: Step) -> Any:
+    check_returned(frame, step.argval)
     return Return(step.argval)
 
 
