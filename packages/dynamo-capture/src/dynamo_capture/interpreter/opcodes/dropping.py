@@ -8,7 +8,7 @@ overwrites may die there: a generator that a loop leaves by ``break`` runs its `
 from __future__ import annotations
 
 import weakref
-from types import GeneratorType
+from types import FunctionType, GeneratorType
 from typing import TYPE_CHECKING
 
 import torch
@@ -28,7 +28,7 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
     if not isinstance(value, (ObjectValue, Lazy)) or value.source is None or not is_frame_local(value.source):
         return
     real, cls = value.real, value.python_type()
-    if real is None or issubclass(cls, torch.Tensor):
+    if real is None or issubclass(cls, (torch.Tensor, FunctionType)):  # caches refer weakly to functions
         return
     held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
     if held.count(value.source) > 1:

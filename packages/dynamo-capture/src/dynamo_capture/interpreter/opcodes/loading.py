@@ -72,7 +72,10 @@ def _store(frame: Frame, name: str) -> None:
 
 @opcode("DELETE_FAST")
 def delete_fast(frame: Frame, step: Step) -> None:
-    check_dropped(frame, frame.variables.get(step.argval))
+    if not step.argval.startswith(
+        "."
+    ):  # else an argument of a resume function, which has just been put on the stack
+        check_dropped(frame, frame.variables.get(step.argval))
     if frame.variables.pop(step.argval, None) is None:
         raise _unbound(frame, step.argval)
 
