@@ -74,7 +74,7 @@ def install_stack(session: nox.Session, *extras: str, version: str = THIS_PYTHON
 def demo(session: nox.Session) -> None:
     """Compile real models and print, for each, that it equals eager, and how long everything took."""
     install_stack(session, "transformers>=4.50,<6")
-    session.run("python", "-m", "fxstack.demo", *session.posargs, env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks.demo", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
@@ -118,21 +118,21 @@ def _triton(session: nox.Session) -> None:
 def bench(session: nox.Session) -> None:
     """Compare eager, stock torch.compile and fxstack; writes a table and a JSON file to bench-results/."""
     install_stack(session, "transformers>=4.50,<6")
-    session.run("python", "-m", "fxstack.bench", *session.posargs, env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(name="bench-memory")
 def bench_memory(session: nox.Session) -> None:
     """Compare the peak memory of a training step under eager, stock torch.compile and fxstack."""
     install_stack(session, "transformers>=4.50,<6")
-    session.run("python", "-m", "fxstack.bench.memory", *session.posargs, env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks.memory", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session(name="bench-operators")
 def bench_operators(session: nox.Session) -> None:
     """Compare operators one by one with eager and list the slower ones: `nox -s bench-operators -- pad`."""
     install_stack(session)
-    session.run("python", "-m", "fxstack.bench.operators", *session.posargs, env=ONE_THREAD)
+    session.run("python", "-m", "benchmarks.operators", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
@@ -216,11 +216,12 @@ def sweep_modules(session: nox.Session) -> None:
 
 @nox.session
 def types(session: nox.Session) -> None:
-    """mypy --strict over every package and the tools."""
+    """mypy --strict over every package, the benchmarks and the tools."""
     install_stack(session, "transformers>=4.50,<6")
     session.install("--quiet", "mypy>=1.13")
     for package in PACKAGES:
         session.run("mypy", str(package.folder / "src"))
+    session.run("mypy", "benchmarks")
     session.run("mypy", "tools", env={"MYPYPATH": "tools"})
 
 

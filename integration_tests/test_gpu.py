@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 import fxstack
-from fxstack.bench.models import WORKLOADS
+from benchmarks.models import WORKLOADS
 
 pytestmark = [
     pytest.mark.gpu,

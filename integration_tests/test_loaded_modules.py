@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -38,7 +37,7 @@ for options in ({{}}, {{"dynamic": True}}):
 print(json.dumps(sorted(set(sys.modules) - before)))
 """
 
-MODELS = str(Path(importlib.util.find_spec("fxstack").submodule_search_locations[0]) / "bench" / "models.py")
+MODELS = str(Path(__file__).resolve().parent.parent / "benchmarks" / "models.py")
 
 PLAIN = """
 from torch import nn

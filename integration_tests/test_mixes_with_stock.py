@@ -8,8 +8,8 @@ import pytest
 import torch
 
 import fxstack
-from fxstack.bench.compare import inference_error, training_error
-from fxstack.bench.models import WORKLOADS
+from benchmarks.compare import inference_error, training_error
+from benchmarks.models import WORKLOADS
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""``python -m fxstack.bench``: eager, stock and fxstack in one run; a table, geomeans and a JSON file."""
+"""``python -m benchmarks``: eager, stock and fxstack in one run; a table, geomeans and a JSON file."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from fxstack.bench.models import WORKLOADS
-from fxstack.bench.process import measure
+from benchmarks.models import WORKLOADS
+from benchmarks.process import measure
 
 PHASES = ("inference", "training")
 _SMALL_TABLES = {
@@ -120,7 +120,7 @@ def show(console: Console, report: dict[str, Any]) -> None:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parse the command line, measure, print and write."""
-    parser = argparse.ArgumentParser(prog="python -m fxstack.bench", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--models", nargs="*", default=list(WORKLOADS), choices=list(WORKLOADS))
     parser.add_argument("--phases", nargs="*", default=list(PHASES), choices=PHASES)
     parser.add_argument("--rounds", type=int, default=20, help="interleaved steps of each system")

@@ -1,4 +1,4 @@
-"""What ``fxstack.bench.operators`` measures: functions of torch on about a million elements."""
+"""What ``benchmarks.operators`` measures: functions of torch on about a million elements."""
 
 from __future__ import annotations
 

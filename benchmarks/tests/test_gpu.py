@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from fxstack.bench.gpu import elapsed, interleaved, on_gpu, step_memory
+from benchmarks.gpu import elapsed, interleaved, on_gpu, step_memory
 
 pytestmark = [
     pytest.mark.gpu,

@@ -9,9 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+ROOT = Path(__file__).resolve().parent.parent
+"""Of the repository: there ``benchmarks`` can be imported."""
+
 
 def measure(request: dict[str, Any], cache: Path) -> dict[str, float]:
-    """Run a request of ``fxstack.bench.worker`` in a fresh process; its caches, ours and stock's, lie in ``cache``."""
+    """Run a request of ``benchmarks.worker`` in a fresh process; its caches, ours and stock's, lie in ``cache``."""
     environment = dict(
         os.environ,
         FXSTACK_CACHE_DIR=str(cache / "fxstack"),
@@ -21,8 +24,9 @@ def measure(request: dict[str, Any], cache: Path) -> dict[str, float]:
         FXSTACK_ON_INTERNAL_ERROR="raise",
     )
     done = subprocess.run(
-        [sys.executable, "-m", "fxstack.bench.worker", json.dumps(request)],
+        [sys.executable, "-m", "benchmarks.worker", json.dumps(request)],
         env=environment,
+        cwd=ROOT,
         capture_output=True,
         text=True,
         check=False,

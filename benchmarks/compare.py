@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fxstack.bench.models import Workload, loss_of
+from benchmarks.models import Workload, loss_of
 from fxstack.verification.compare import nudge_
 
 Compiler = Callable[[nn.Module], Any]

@@ -7,8 +7,8 @@ import time
 import pytest
 import torch
 
-from fxstack.bench.operator_cases import Case, cases
-from fxstack.bench.operators import Timing, measure, timings
+from benchmarks.operator_cases import Case, cases
+from benchmarks.operators import Timing, measure, timings
 
 
 def test_names_are_unique() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from fxstack.bench.bandwidth import FUNCTIONS, columns, moved_bytes, softmax
+from benchmarks.bandwidth import FUNCTIONS, columns, moved_bytes, softmax
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)

@@ -1,4 +1,4 @@
-"""Operators one by one, compiled against eager: ``python -m fxstack.bench.operators [part of a name ...]``.
+"""Operators one by one, compiled against eager: ``python -m benchmarks.operators [part of a name ...]``.
 
 CPU time on one thread, the two taken in turn, the least of several. Prints each ratio, then those above 1.1.
 """
@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 import fxstack
-from fxstack.bench.operator_cases import Case, cases
+from benchmarks.operator_cases import Case, cases
 
 SLOWER = 1.1
 """From which ratio an operator is listed as slower."""

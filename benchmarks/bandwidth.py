@@ -1,4 +1,4 @@
-"""``python -m fxstack.bench.bandwidth``: what share of a GPU's memory bandwidth fused kernels reach, stock beside.
+"""``python -m benchmarks.bandwidth``: what share of a GPU's memory bandwidth fused kernels reach, stock beside.
 
 The time of each function is the median of replayed CUDA graphs, so that launching does not count. The share is that of
 the bytes which must move (every input read once, every result written once) against a copy's in the same run.
@@ -18,7 +18,7 @@ from torch import Tensor
 from torch.nn import functional
 
 import fxstack
-from fxstack.bench.gpu import elapsed
+from benchmarks.gpu import elapsed
 
 
 def gated(x: Tensor, y: Tensor) -> Tensor:
@@ -96,7 +96,7 @@ def measure(shape: tuple[int, int], dtype: torch.dtype, rounds: int, console: Co
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parse the command line, measure and print."""
-    parser = argparse.ArgumentParser(prog="python -m fxstack.bench.bandwidth", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.bandwidth", description=__doc__)
     parser.add_argument("--shapes", nargs="*", default=["65536x1024", "8192x8192", "512x131072"])
     parser.add_argument("--dtypes", nargs="*", default=["float32", "bfloat16"])
     parser.add_argument("--rounds", type=int, default=20)

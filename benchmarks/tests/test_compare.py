@@ -7,8 +7,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from fxstack.bench.compare import relative_error, results_error, tensors_in, training_error
-from fxstack.bench.models import Workload
+from benchmarks.compare import relative_error, results_error, tensors_in, training_error
+from benchmarks.models import Workload
 
 
 def test_relative_error_is_measured_against_the_expected_norm() -> None:
@@ -89,7 +89,8 @@ def test_an_error_that_eager_does_not_have_between_its_starting_points_counts() 
 
         def called(input: Tensor) -> Tensor:
             factor, result = next(calls), model(input)
-            return result + (factor - 1) * (result - result.detach())
+            changed: Tensor = result + (factor - 1) * (result - result.detach())
+            return changed
 
         return called
 

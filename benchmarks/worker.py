@@ -1,4 +1,4 @@
-"""One measurement in a fresh process: ``python -m fxstack.bench.worker '<json request>'`` prints one JSON line."""
+"""One measurement in a fresh process: ``python -m benchmarks.worker '<json request>'`` prints one JSON line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _compile(system: str, target: Any, **kwargs: Any) -> Any:
 def _step(model: Any, inputs: dict[str, Any], training: bool) -> Step:
     import torch
 
-    from fxstack.bench.models import loss_of
+    from benchmarks.models import loss_of
 
     def infer() -> Any:
         with torch.no_grad():
@@ -48,7 +48,7 @@ def _step(model: Any, inputs: dict[str, Any], training: bool) -> Step:
 
 def first_call(model: str, training: bool, system: str, dynamic: bool | None = None) -> dict[str, float]:
     """Seconds from asking for compilation to the end of the first step."""
-    from fxstack.bench.models import WORKLOADS
+    from benchmarks.models import WORKLOADS
 
     built, inputs = WORKLOADS[model].build(training=training)
     _step(built, inputs, training)()  # torch's own lazy initialisation is nobody's compile time
@@ -59,7 +59,7 @@ def first_call(model: str, training: bool, system: str, dynamic: bool | None = N
 
 def compile_stages(system: str, layers: int = 12) -> dict[str, float]:
     """Seconds of capturing a transformer's graph with its guards, and of tracing its joint graph."""
-    from fxstack.bench import stages
+    from benchmarks import stages
 
     capture, joint = {
         "stock": (stages.stock_capture, stages.stock_joint),
@@ -70,7 +70,7 @@ def compile_stages(system: str, layers: int = 12) -> dict[str, float]:
 
 def steps(model: str, training: bool, rounds: int, stock: bool = True) -> dict[str, float]:
     """Median seconds a step of eager, stock (unless left out) and fxstack, interleaved in one process."""
-    from fxstack.bench.models import WORKLOADS
+    from benchmarks.models import WORKLOADS
 
     runs: dict[str, Step] = {}
     for system in ("eager", "stock", "fxstack") if stock else ("eager", "fxstack"):
@@ -82,8 +82,8 @@ def steps(model: str, training: bool, rounds: int, stock: bool = True) -> dict[s
 def errors(model: str) -> dict[str, float]:
     """Relative errors to eager, in inference and in training."""
     import fxstack
-    from fxstack.bench.compare import inference_error, training_error
-    from fxstack.bench.models import WORKLOADS
+    from benchmarks.compare import inference_error, training_error
+    from benchmarks.models import WORKLOADS
 
     workload = WORKLOADS[model]
     return {
@@ -128,7 +128,7 @@ def guard_cost(rounds: int) -> dict[str, float]:
     import torch
     from torch import nn
 
-    from fxstack.bench.guard_probe import Stack, Transformer, fxstack_check, stock_check, uncompiled_call
+    from benchmarks.guard_probe import Stack, Transformer, fxstack_check, stock_check, uncompiled_call
 
     models: dict[str, tuple[Callable[[], nn.Module], torch.Tensor]] = {
         "100 layers": (lambda: Stack(100), torch.randn(1, 2)),
@@ -171,8 +171,8 @@ def import_time(system: str) -> dict[str, float]:
 
 def memory(model: str, system: str, options: dict[str, Any] | None = None) -> dict[str, float]:
     """Bytes of live tensor memory before a training step, at its peak, and after it."""
-    from fxstack.bench.memory import as_figures, measure_step
-    from fxstack.bench.models import WORKLOADS
+    from benchmarks.memory import as_figures, measure_step
+    from benchmarks.models import WORKLOADS
 
     def make() -> Step:
         built, inputs = WORKLOADS[model].build(training=True)
@@ -182,9 +182,9 @@ def memory(model: str, system: str, options: dict[str, Any] | None = None) -> di
 
 
 def gpu_memory(model: str, system: str, options: dict[str, Any] | None = None) -> dict[str, float]:
-    """Bytes that a training step holds on the GPU (``fxstack.bench.gpu.step_memory``)."""
-    from fxstack.bench.gpu import on_gpu, step_memory
-    from fxstack.bench.models import WORKLOADS
+    """Bytes that a training step holds on the GPU (``benchmarks.gpu.step_memory``)."""
+    from benchmarks.gpu import on_gpu, step_memory
+    from benchmarks.models import WORKLOADS
 
     built, inputs = on_gpu(*WORKLOADS[model].build(training=True))
     compiled = _compile(system, built, **({"options": options} if options else {}))
@@ -193,8 +193,8 @@ def gpu_memory(model: str, system: str, options: dict[str, Any] | None = None) -
 
 def gpu_steps(model: str, systems: dict[str, dict[str, Any]], rounds: int) -> dict[str, float]:
     """Median seconds of a training step on the GPU under each of the systems (name -> arguments), interleaved."""
-    from fxstack.bench.gpu import interleaved, on_gpu
-    from fxstack.bench.models import WORKLOADS
+    from benchmarks.gpu import interleaved, on_gpu
+    from benchmarks.models import WORKLOADS
 
     runs: dict[str, Step] = {}
     for name, request in systems.items():

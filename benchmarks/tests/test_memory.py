@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from fxstack.bench.memory import measure_step
+from benchmarks.memory import measure_step
 
 ELEMENTS = 1 << 16
 

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.fx import GraphModule
 
-from fxstack.bench.models import WORKLOADS, loss_of
+from benchmarks.models import WORKLOADS, loss_of
 
 Inputs = dict[str, Any]
 

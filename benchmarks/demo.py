@@ -1,4 +1,4 @@
-"""``python -m fxstack.demo``: real models, compiled, beside eager."""
+"""``python -m benchmarks.demo``: real models, compiled, beside eager."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
-from fxstack.bench.models import WORKLOADS
-from fxstack.bench.process import measure
+from benchmarks.models import WORKLOADS
+from benchmarks.process import measure
 
 MODELS = ("bert", "gpt2", "resnet", "mlp")
 TOLERANCE = 1e-4
@@ -36,7 +36,7 @@ def measure_row(name: str, cache: Path, progress: Progress) -> dict[str, float]:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Measure the models and print a table; the exit status is 1 if any is not equal to eager."""
-    parser = argparse.ArgumentParser(prog="python -m fxstack.demo", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.demo", description=__doc__)
     parser.add_argument("--models", nargs="*", default=list(MODELS), choices=list(WORKLOADS))
     names = parser.parse_args(argv).models
     console = Console()

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("transformers", reason="the benchmarks' models come from transformers")
 
-from fxstack.bench import stages
+from benchmarks import stages
 
 
 def test_the_transformer_is_captured_whole_and_its_joint_graph_has_a_backward() -> None:

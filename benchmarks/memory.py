@@ -1,11 +1,11 @@
-"""``python -m fxstack.bench.memory``: the peak memory of a training step under eager, stock and fxstack, in one run.
+"""``python -m benchmarks.memory``: the peak memory of a training step under eager, stock and fxstack, in one run.
 
 Exact, and independent of the machine: torch's CPU allocator reports every block that it hands out and takes back, so
 that live bytes are known after each of them. Counted is all of the process's tensor memory, parameters and gradients
 included, from the model's construction on: also what a compiler keeps between calls.
 
 With ``--device cuda`` the figures are the caching allocator's, less what eager holds before a step and less gradients,
-and the time of a step stands beside them (``fxstack.bench.gpu``).
+and the time of a step stands beside them (``benchmarks.gpu``).
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from fxstack.bench.models import WORKLOADS
-from fxstack.bench.process import measure
+from benchmarks.models import WORKLOADS
+from benchmarks.process import measure
 
 SYSTEMS: dict[str, dict[str, Any]] = {
     "eager": {"system": "eager"},
@@ -33,7 +33,7 @@ SYSTEMS: dict[str, dict[str, Any]] = {
 }
 """What is compared, as the worker's arguments."""
 
-_MARK = "fxstack.bench.memory: one step"
+_MARK = "benchmarks.memory: one step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def show_on_gpu(console: Console, rows: dict[str, dict[str, dict[str, float]]]) 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Parse the command line, measure, print and write."""
-    parser = argparse.ArgumentParser(prog="python -m fxstack.bench.memory", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.memory", description=__doc__)
     parser.add_argument("--device", default="cpu", choices=["cpu", "cuda"])
     parser.add_argument("--rounds", type=int, default=30, help="steps timed for each system on a GPU")
     parser.add_argument("--models", nargs="*", default=list(WORKLOADS), choices=list(WORKLOADS))

@@ -1,0 +1,1 @@
+"""Benchmarks against eager and stock ``torch.compile``, in one run: ``python -m benchmarks``."""

@@ -1,1 +1,0 @@
-"""Benchmarks against eager and stock ``torch.compile``, in one run: ``python -m fxstack.bench``."""
