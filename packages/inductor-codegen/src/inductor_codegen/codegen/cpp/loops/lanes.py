@@ -148,7 +148,7 @@ class LaneWriter(Writer):
         """The inner loops; float sums over many points are made of the sums of parts."""
         inner = self.kernel.inner
         nodes = postorder([root for statement in step.points for root in roots_of(statement)])
-        streams = bool(inner) and not _is_few(inner[-1]) and may_stream(accumulators, nodes, along_row=False)
+        streams = not _are_few(inner) and may_stream(accumulators, nodes, along_row=False)
         part = _part_of(inner, PART if streams else SHORT_PART)
         parts = [a for a in accumulators if a.splits] if part else []
         names = {a.item.accumulator: a.partial for a in parts}
@@ -275,9 +275,10 @@ class LaneWriter(Writer):
                 scope.bind(node, known[node])
 
 
-def _is_few(loop: LoopVar) -> bool:
-    """Whether a loop has fewer points than a turn takes."""
-    return isinstance(loop.extent, int) and loop.extent < STREAMS
+def _are_few(inner: Sequence[LoopVar]) -> bool:
+    """Whether the points of the inner loops are so few that their terms may be added one after the other."""
+    points, last = extent_product(tuple(inner)), inner[-1].extent if inner else 1
+    return (isinstance(points, int) and points <= SHORT_PART) or (isinstance(last, int) and last < STREAMS)
 
 
 def _part_of(inner: Sequence[LoopVar], terms: int) -> int:
