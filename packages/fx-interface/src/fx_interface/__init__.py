@@ -1,5 +1,8 @@
 """The contract between the parts of the fxstack compiler: graphs, specs, symbols, sources, guards and backends."""
 
+from fx_interface.python_runtime import own_builtins  # noqa: F401  (first: modules that follow get builtins of their own)
+
+# isort: split
 from fx_interface.__about__ import __version__
 from fx_interface.backend import ENTRY_POINT_GROUP, INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.builder import GraphBuilder
@@ -37,7 +40,6 @@ from fx_interface.graph import (
 from fx_interface.guard import Guard
 from fx_interface.operators import OperatorLibrary, SpecRule
 from fx_interface.plugins import BackendInfo, list_backends, load_backend
-from fx_interface.python_runtime import own_builtins  # noqa: F401  (first: modules that follow get builtins of their own)
 from fx_interface.regions import REGIONS, Region, bodies_of, checkpointed, differentiable, region_of
 from fx_interface.serialization.hashing import canonical_hash
 from fx_interface.serialization.printer import print_graph, print_spec

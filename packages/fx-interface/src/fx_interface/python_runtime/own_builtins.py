@@ -21,8 +21,17 @@ import itertools
 import math
 import operator
 import sys
+from collections.abc import Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder, SourceFileLoader
+from importlib.machinery import (
+    EXTENSION_SUFFIXES,
+    SOURCE_SUFFIXES,
+    ExtensionFileLoader,
+    FileFinder,
+    ModuleSpec,
+    PathFinder,
+    SourceFileLoader,
+)
 from types import ModuleType
 from typing import Any
 
@@ -82,8 +91,11 @@ def _copied(module: ModuleType) -> ModuleType:
     return made
 
 
-_OWN_MODULES = {id(module): _copied(module) for module in (functools, itertools, math, operator)}
-"""Modules of functions that the stack calls by name while it runs, each as it was at import."""
+_OWN_MODULES = {
+    module.__name__: (module, _copied(module)) for module in (functools, itertools, math, operator)
+}
+"""Modules of functions that the stack calls by name while it runs, and each as it was at import. The stack imports them
+under their own names."""
 
 
 class _OwnSource(SourceFileLoader):
@@ -93,22 +105,44 @@ class _OwnSource(SourceFileLoader):
         names = module.__dict__
         names["__builtins__"] = OWN_BUILTINS
         super().exec_module(module)
-        names.update(
-            {name: _OWN_MODULES[id(value)] for name, value in names.items() if id(value) in _OWN_MODULES}
-        )
+        for name, (shared, own) in _OWN_MODULES.items():
+            if names.get(name) is shared:
+                names[name] = own
 
 
 class _OwnFinder(MetaPathFinder):
-    """Finds the stack's modules where they are, and has them run by ``_OwnSource``."""
+    """Finds the stack's modules where they are, and has them run by ``_OwnSource``.
 
-    def find_spec(self, name: str, path: Any = None, target: ModuleType | None = None) -> ModuleSpec | None:
+    In a package's folder it looks by itself; whatever else there may be (a zip file, say) is left to ``PathFinder``.
+    """
+
+    def __init__(self) -> None:
+        self._folders: dict[str, FileFinder] = {}
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
         if name.partition(".")[0] not in STACK_PACKAGES:
             return None
+        for folder in path or ():
+            spec = self._in(folder).find_spec(name)
+            if spec is not None and spec.loader is not None:
+                return spec
         spec = PathFinder.find_spec(name, path, target)
         loader: Loader | None = None if spec is None else spec.loader
         if spec is not None and type(loader) is SourceFileLoader:
             spec.loader = _OwnSource(loader.name, loader.path)
         return spec
+
+    def _in(self, folder: str) -> FileFinder:
+        finder = self._folders.get(folder)
+        if finder is None:
+            kinds = ((ExtensionFileLoader, EXTENSION_SUFFIXES), (_OwnSource, SOURCE_SUFFIXES))
+            finder = self._folders[folder] = FileFinder(folder, *kinds)
+        return finder
+
+    def invalidate_caches(self) -> None:
+        self._folders.clear()
 
 
 sys.meta_path.insert(0, _OwnFinder())
