@@ -15,6 +15,7 @@ from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.resume.code import CALLEE, NULL, VALUE, ResumeCodes, ResumePlan
+from dynamo_capture.bytecode.resume.method_loads import open_at, stack_after
 from dynamo_capture.bytecode.resume.splice import cut, emit_resume_call, splice, splice_call
 
 EVENTS: list[Any] = []
@@ -139,8 +140,13 @@ class Left:
 
 def plan_within(resumes: ResumeCodes, function: FunctionType, call: int) -> ResumePlan:
     """The plan for the middle of the call; loops and ``with`` blocks keep values on the stack, literals too."""
-    below = (stack_depths(decode(function.__code__))[call + 1] or 0) - 1
-    return resumes.make(function.__code__, call, (VALUE,) * below, callee=True)
+    body = decode(function.__code__)
+    depths = stack_depths(body)
+    below = [VALUE] * ((depths[call + 1] or 0) - 1)
+    for load in open_at(body, [call + 1]):
+        place = (depths[load] or 0) - 1
+        below[place : place + 2] = stack_after(body.instructions[load], [VALUE])
+    return resumes.make(function.__code__, call, below, callee=True)
 
 
 def left_in_the_call(function: FunctionType, plan: ResumePlan, call: int) -> Callable[..., Any]:

@@ -255,3 +255,30 @@ def test_break_in_a_recursive_function(same, unknown):
         return x if n == 0 else f(x + unknown(x.mean()), n - 1)
 
     same(f, (X, 3))
+
+
+class _Adds:
+    def __init__(self, log):
+        self.log = log
+
+    def add(self, item):
+        self.log.append(item)
+
+
+def test_a_method_loaded_before_a_break_in_a_loop_that_handles_what_the_break_raises(same):
+    """Uncaptured code comes from the handler to the same break, with the method that Python has loaded there."""
+
+    def f(x):
+        taken, given = [], _Adds([])
+        for target in (3, None, 4, None):
+            try:
+                taken.append((1, print(end="", file=target)))
+            except AttributeError:
+                taken.append("refused")
+            try:
+                given.add(print(end="", file=target))
+            except AttributeError:
+                given.add("refused")
+        return taken, given.log, x + 1
+
+    same(f, (X,), (X + 1,))

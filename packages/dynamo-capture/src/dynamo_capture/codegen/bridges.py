@@ -70,7 +70,7 @@ def _innermost(frame: Frame, resumes: ResumeCodes) -> Value:
     plan = resumes.make(frame.code, first, slots(frame), unbound=variables.unbound, keep=variables.keep)
     index = resumes.index_of(plan, frame.code, frame.next)
     exits = exits_after(plan.code, index, slots(frame), variables, resumes, via=Suspended, tail=False)
-    return _partial(frame, plan, assemble(cut(decoded(plan.code).body, exits, index)), None)
+    return _partial(frame, plan, assemble(cut(decoded(plan.code).body, exits)), None)
 
 
 def _caller(frame: Frame, callee: Value, given: Sequence[Value], resumes: ResumeCodes) -> Value:

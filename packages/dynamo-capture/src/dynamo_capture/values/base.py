@@ -7,6 +7,7 @@ A value stands for one Python object of the traced program. Methods take the ``C
 from __future__ import annotations
 
 import types
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dynamo_capture.context.tracing import Tracing
@@ -109,6 +110,11 @@ class Value:
         """Every item, as ``[*x]``."""
         return self.iterate(tx).drain(tx)
 
+    def one_by_one(self, tx: Context, hinted: bool = False) -> Iterator[Value]:
+        """The items as they come, for a container that takes each in before the next is asked for: the program may
+        look at it meanwhile, or raise. ``hinted``: objects of the program are asked how many there are."""
+        return iter(self.items_for_list(tx) if hinted else self.unpack(tx))
+
     def _lacking(self, tx: Context, special: str, what: str, text: str) -> Exception:
         """TypeError where the class has no such special method, as Python words it; else a graph break."""
         cls = self.python_type()
@@ -171,6 +177,15 @@ class IteratorValue(Value):
                 items.append(self.next(tx))
             except IteratorStop:
                 return items
+
+    def one_by_one(self, tx: Context, hinted: bool = False) -> Iterator[Value]:
+        tx.effects.advances(self)
+        while True:
+            try:
+                item = self.next(tx)
+            except IteratorStop:
+                return
+            yield item
 
     def contains(self, tx: Context, item: Value) -> bool:
         """``item in iterator``: takes items up to the one that it is."""

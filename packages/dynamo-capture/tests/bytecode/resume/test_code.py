@@ -17,11 +17,11 @@ from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody
 from dynamo_capture.bytecode.resume.code import NULL, VALUE, ResumeCodes, ResumePlan, StackSlot
+from dynamo_capture.bytecode.resume.method_loads import loads_method, stack_after
 from dynamo_capture.bytecode.resume.splice import emit_resume_call, splice
 from dynamo_capture.bytecode.versions.running import RULES
 
 EVENTS: list[Any] = []
-UNKNOWN: Any = None
 
 
 @contextlib.contextmanager
@@ -170,7 +170,7 @@ CASES = [
 
 
 def stack_kinds(body: CodeBody) -> list[tuple[StackSlot, ...] | None]:
-    """Where NULLs are, for functions whose method calls are of real methods."""
+    """Where NULLs are, if methods are loaded as attributes."""
     flow = ControlFlow(body.instructions)
     depths = stack_depths(body)
     kinds: list[tuple[StackSlot, ...] | None] = [None] * len(depths)
@@ -191,14 +191,8 @@ def stack_kinds(body: CodeBody) -> list[tuple[StackSlot, ...] | None]:
                     after[-1] = VALUE if instruction.argval in body.cellvars else NULL
                 case "LOAD_GLOBAL" if instruction.arg & 1:
                     after[-2 if RULES.null_before_callable else -1] = NULL
-                case "LOAD_METHOD" | "LOAD_ATTR" | "LOAD_SUPER_ATTR" if (
-                    "__class__" in body.freevars and len(after) > 1
-                ):
-                    if instruction.opname == "LOAD_METHOD" or instruction.arg & 1:
-                        after[-2:] = [
-                            UNKNOWN,
-                            UNKNOWN,
-                        ]  # a method of super(): bound or not, only running it shows
+                case _ if loads_method(instruction):  # plainly, where it is open at an exit
+                    after = stack_after(instruction, before)
                 case "SWAP":
                     after[-1], after[-instruction.arg] = after[-instruction.arg], after[-1]
                 case name if name.startswith(("CALL", "PRECALL", "LOAD_ATTR", "LOAD_SUPER")) and after:
@@ -225,7 +219,6 @@ def places(function: Callable[..., Any]) -> Iterator[tuple[int, tuple[StackSlot,
         name = body.instructions[index].opname
         if (
             kinds is not None
-            and UNKNOWN not in kinds
             and index >= start
             and previous not in ("KW_NAMES", "PRECALL", "FOR_ITER")
             and name not in RULES.closing_for

@@ -60,7 +60,7 @@ def test_the_rest_of_the_call_is_a_resume_function(function: FunctionType) -> No
     plan = ResumeCodes().make(function.__code__, index + 1, after)
     emitter = Emitter(body.instructions[index + 1].position)
     emit_resume_call(emitter, plan)
-    replaced = assemble(cut(body, {index + 1: emitter.instructions}, index))
+    replaced = assemble(cut(body, {index + 1: emitter.instructions}))
     made = FunctionType(replaced, function.__globals__, closure=function.__closure__)
     assert made(Heir(), 3) == function(Heir(), 3)
 

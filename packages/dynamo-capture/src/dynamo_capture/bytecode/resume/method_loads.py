@@ -1,17 +1,20 @@
 """Instructions that load a method for a call: they leave the method and its self, or NULL and whatever it is.
 
-Which of the two is known only when they have run, and a NULL cannot be handed over to a resume function. So where
-such an instruction is the one at which a graph ends, it loads the attribute plainly:
+Which of the two is known only when they have run, and a NULL cannot be handed over to a resume function, nor can
+one place of it be entered with both. So where such an instruction is the one at which a graph ends, or the graph
+ends between it and its call (``open_at``), which code that runs uncaptured may come to as well, it loads the attribute
+plainly:
 
     LOAD_METHOD name   ->   LOAD_ATTR name; PUSH_NULL; SWAP 2      (CPython 3.11 and 3.12; 3.13 has the NULL on top)
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
+from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
-from dynamo_capture.bytecode.instruction import Instruction
+from dynamo_capture.bytecode.instruction import CodeBody, Instruction
 from dynamo_capture.bytecode.resume.code import NULL, VALUE, StackSlot
 from dynamo_capture.bytecode.versions.running import RULES
 
@@ -35,8 +38,33 @@ def load_plainly(instruction: Instruction) -> list[Instruction]:
     return emitter.instructions
 
 
+def open_at(body: CodeBody, places: Iterable[int]) -> set[int]:
+    """The method loads whose calls have not been made at one of these places. An expression's code is in one piece,
+    from what lies lowest on the stack on."""
+    found: set[int] = set()
+    instructions = body.instructions
+    if not any(map(loads_method, instructions)):
+        return found
+    depths = stack_depths(body)
+    for place in places:
+        lowest = depths[place] or 0
+        for index in range(place - 1, -1, -1):
+            if lowest < 2:
+                break
+            depth = depths[index]
+            if depth is None:
+                continue
+            if loads_method(instructions[index]) and depth - _taken(instructions[index]) + 2 <= lowest:
+                found.add(index)
+            lowest = min(lowest, depth)
+    return found
+
+
+def _taken(load: Instruction) -> int:
+    return 3 if load.opname == "LOAD_SUPER_ATTR" else 1
+
+
 def stack_after(instruction: Instruction, before: Sequence[StackSlot]) -> list[StackSlot]:
     """The stack after the load has been made a plain one."""
-    taken = 3 if instruction.opname == "LOAD_SUPER_ATTR" else 1
     pushed = [NULL, VALUE] if RULES.null_before_callable else [VALUE, NULL]
-    return [*before[: len(before) - taken], *pushed]
+    return [*before[: len(before) - _taken(instruction)], *pushed]

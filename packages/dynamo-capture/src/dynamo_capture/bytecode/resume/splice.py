@@ -38,7 +38,7 @@ from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreacha
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction
 from dynamo_capture.bytecode.resume.code import UNBOUND, Parameter, ResumePlan
-from dynamo_capture.bytecode.resume.method_loads import load_plainly, loads_method
+from dynamo_capture.bytecode.resume.method_loads import load_plainly, open_at
 
 _EXIT_CALLEE = ".exit_callee"
 
@@ -58,14 +58,14 @@ def splice(
     target = twins[body.instructions[past_loop_end(body.instructions, enter)]]
     start = [*function_prologue(body.cellvars, body.freevars), *prologue]
     start.append(Instruction("JUMP", target=target, position=target.position))
-    copy.instructions = without_unreachable([*start, *_with_exits(body, twins, exits, enter)])
+    copy.instructions = without_unreachable([*start, *_with_exits(body, twins, exits)])
     return copy
 
 
-def cut(body: CodeBody, exits: Mapping[int, Sequence[Instruction]], broken: int | None = None) -> CodeBody:
-    """A copy of ``body`` with exits cut into it. ``broken``: the instruction before them that runs in Python."""
+def cut(body: CodeBody, exits: Mapping[int, Sequence[Instruction]]) -> CodeBody:
+    """A copy of ``body`` with exits cut into it."""
     copy, twins = body.clone_with_map()
-    copy.instructions = without_unreachable(_with_exits(body, twins, exits, broken))
+    copy.instructions = without_unreachable(_with_exits(body, twins, exits))
     return copy
 
 
@@ -86,18 +86,18 @@ def _with_exits(
     body: CodeBody,
     twins: Mapping[Instruction, Instruction],
     exits: Mapping[int, Sequence[Instruction]],
-    broken: int | None,
 ) -> list[Instruction]:
     """The twins of a body's instructions, led through exits."""
     originals = body.instructions
     exits = {past_loop_end(originals, index): written for index, written in exits.items()}
+    plain = open_at(body, exits)
     doors = {twins[originals[index]]: Instruction("LABEL") for index in exits}
     instructions: list[Instruction] = []
     for index, original in enumerate(originals):
         if index in exits:
             instructions += [doors[twins[original]], *exits[index]]
         instructions.append(twins[original])
-        if index == broken and loads_method(original):
+        if index in plain:
             instructions += load_plainly(twins[original])
     _redirect(instructions, doors)
     return instructions

@@ -9,7 +9,7 @@ from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.frames.opcode_table import opcode
-from dynamo_capture.semantics.operators.mappings import mapping_entries
+from dynamo_capture.semantics.operators.mappings import spread_entries
 from dynamo_capture.values import (
     NONE,
     CellValue,
@@ -146,7 +146,7 @@ def map_add(frame: Frame, step: Step) -> None:
 def dict_update(frame: Frame, step: Step) -> None:
     value = frame.stack.pop()
     owner = frame.stack[-step.arg]
-    for key, item in mapping_entries(frame.tx, value):
+    for key, item in spread_entries(frame.tx, value):
         owner.set_item(frame.tx, key, item)
 
 
@@ -156,11 +156,11 @@ def dict_merge(frame: Frame, step: Step) -> None:
     tx, value = frame.tx, frame.stack.pop()
     owner = frame.stack[-step.arg]
     called = frame.stack[-step.arg - (2 if RULES.null_before_callable else 3)]
-    if not has_member(value.python_type(), "keys"):
-        kind = message_name(value.python_type())
-        text = f"{name_of_callable(tx, called)} argument after ** must be a mapping, not {kind}"
-        raise tx.raises(TypeError, text)
-    for key, item in mapping_entries(tx, value):
+
+    def refusal(kind: str) -> str:
+        return f"{name_of_callable(tx, called)} argument after ** must be a mapping, not {kind}"
+
+    for key, item in spread_entries(tx, value, refusal):
         if owner.contains(tx, key):
             name = name_of_callable(tx, called)
             raise tx.raises(
@@ -325,7 +325,7 @@ def _set_function_part(frame: Frame, made: FunctionValue, flag: int, value: Valu
             {name: [Const(name), part] for name, part in zip(names, parts[1::2], strict=True)}
         )
     elif flag == 2:
-        made.kwdefaults = {key.as_constant(): item for key, item in mapping_entries(tx, value)}
+        made.kwdefaults = {key.as_constant(): item for key, item in spread_entries(tx, value)}
     elif flag == 1:
         made.defaults = value.unpack(tx)
 

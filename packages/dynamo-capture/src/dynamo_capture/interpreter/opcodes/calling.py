@@ -10,7 +10,7 @@ from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.interpreter.opcodes.building import is_iterable, name_of_callable
 from dynamo_capture.semantics.modes.torch_function_modes import Spread
-from dynamo_capture.semantics.operators.mappings import mapping_entries
+from dynamo_capture.semantics.operators.mappings import spread_entries
 from dynamo_capture.values import NullValue, Value
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def call_function_ex(frame: Frame, step: Step) -> None:
         kind = message_name(positional.python_type())
         text = f"{name_of_callable(tx, function)} argument after * must be an iterable, not {kind}"
         raise tx.raises(TypeError, text)
-    entries = mapping_entries(tx, mapping) if mapping else ()
+    entries = spread_entries(tx, mapping) if mapping else ()
     kwargs: dict[str, Value] = {} if mapping is None or not tx.tensors.modes else Spread()
     kwargs.update({tx.constant(key): item for key, item in entries})
     if not all(isinstance(name, str) for name in kwargs):

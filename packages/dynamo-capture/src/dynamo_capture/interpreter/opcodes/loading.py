@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.instruction import Slot
+from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.interpreter.opcodes.dropping import check_dropped
-from dynamo_capture.values import NULL, CellValue, Const, Lazy, MethodValue, NullValue, Value
+from dynamo_capture.values import NULL, CellValue, Const, Lazy, NullValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.frames.frame import Frame
@@ -197,13 +198,9 @@ def load_attr(frame: Frame, step: Step) -> None:
 
 
 def _push_method(stack: list[Value], value: Value) -> None:
-    """A method for CALL: unbound where that is possible."""
-    if sys.version_info >= (3, 13):
-        stack.extend((value, NULL))
-    elif type(value) is MethodValue:
-        stack.extend((value.function, value.receiver))
-    else:
-        stack.extend((NULL, value))
+    """What CALL takes, and a NULL; never a function and its self: where a graph ends before the call, the rest of the
+    frame loads methods as plain attributes (``method_loads.open_at``)."""
+    stack.extend((NULL, value) if RULES.null_before_callable else (value, NULL))
 
 
 @opcode("LOAD_METHOD", until=(3, 11))

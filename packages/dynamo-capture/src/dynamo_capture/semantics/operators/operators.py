@@ -383,12 +383,14 @@ class Operators:
                 answer = tx.inliner.call_function(Const(found), [receiver, other], {})
                 if not (isinstance(answer, Const) and answer.value is NotImplemented):
                     return answer
-            elif name == "__ne__" and hasattr(tx.attributes.in_class(receiver.cls, "__eq__"), "__code__"):
+            elif found is object.__ne__ and hasattr(
+                tx.attributes.in_class(receiver.cls, "__eq__"), "__code__"
+            ):
                 eq = tx.attributes.in_class(receiver.cls, "__eq__")
                 answer = tx.inliner.call_function(Const(eq), [receiver, other], {})
                 if not (isinstance(answer, Const) and answer.value is NotImplemented):
                     return boolean(not tx.truth(answer))
-            elif name == "__ne__" and tx.attributes.withdraws(receiver, "__eq__"):
+            elif found is object.__ne__ and tx.attributes.withdraws(receiver, "__eq__"):
                 raise receiver.unsupported(f"the comparison {symbol}")
             elif receiver.base is not None:
                 other_base = (

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import collections
-import contextlib
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -207,15 +206,15 @@ class ListValue(SequenceValue):
         return made
 
     def extend(self, tx: Context, source: Value) -> None:
-        """Take in the items of any iterable; those of an iterator one by one, since it may look at the list."""
-        if isinstance(source, IteratorValue):
-            tx.effects.mutates(self)
-            with contextlib.suppress(IteratorStop):
-                while True:
-                    self.items.append(source.next(tx))
-                    self.trim()
+        """Take in the items of any iterable."""
+        is_list = self.cls is list
+        if getattr(source, "base", None) is self:  # of the object that the list belongs to
+            source = self
+        if isinstance(source, SequenceValue):
+            self.append(tx, source.items_for_list(tx) if is_list else source.unpack(tx))
             return
-        self.append(tx, source.items_for_list(tx) if self.cls is list else source.unpack(tx))
+        for item in source.one_by_one(tx, hinted=is_list):
+            self.append(tx, [item])
 
     def trim(self) -> None:
         """A deque that has got too long loses items at its left end."""

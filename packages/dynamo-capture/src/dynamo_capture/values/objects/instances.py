@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import UserRaise
@@ -110,6 +111,12 @@ class ObjectValue(Value):
         iterator = self.iterate(tx)
         ask_for_hint(tx, self, self.cls)
         return iterator.drain(tx)
+
+    def one_by_one(self, tx: Context, hinted: bool = False) -> Iterator[Value]:
+        iterator = self.iterate(tx)
+        if hinted:
+            ask_for_hint(tx, self, self.cls)
+        return iterator.one_by_one(tx)
 
     def iterate(self, tx: Context) -> IteratorValue:
         if not tx.attributes.has_special(self, "__iter__"):

@@ -11,13 +11,12 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.foundation.class_members import has_member
-from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.binding import by_position
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
-from dynamo_capture.semantics.operators.mappings import mapping_entries
+from dynamo_capture.semantics.operators.mappings import pairs_or_entries
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
@@ -304,31 +303,11 @@ def dict_popitem(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[
 @method(dict.__init__, dict.update, collections.OrderedDict.update)
 def dict_update(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for source in args:
-        for key, value in _pairs(tx, source):
+        for key, value in pairs_or_entries(tx, source):
             owner.set_item(tx, key, value)
     for name, value in kwargs.items():
         owner.set_item(tx, Const(name), value)
     return NONE
-
-
-def _pairs(tx: Context, source: Value) -> list[list[Value]]:
-    """Keys and values of a mapping or of an iterable of pairs."""
-    kind = source.python_type()
-    if has_member(kind, "keys"):
-        return mapping_entries(tx, source)
-    pairs = []
-    for index, pair in enumerate(source.unpack(tx)):
-        what = f"dictionary update sequence element #{index}"
-        try:
-            items = pair.unpack(tx)
-        except UserRaise as raised:
-            if not issubclass(raised.value.python_type(), TypeError):
-                raise
-            raise tx.raises(TypeError, f"cannot convert {what} to a sequence") from None
-        if len(items) != 2:
-            raise tx.raises(ValueError, f"{what} has length {len(items)}; 2 is required")
-        pairs.append(items)
-    return pairs
 
 
 @method(dict.clear, collections.OrderedDict.clear)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.semantics.calls.builtins.methods import method
-from dynamo_capture.values import NONE, SetValue, Value, boolean
+from dynamo_capture.values import NONE, IteratorValue, ObjectValue, SetValue, Value, boolean
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -42,10 +42,12 @@ def set_pop(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, V
 @method(set.update)
 def set_update(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for source in args:
+        if isinstance(source, ObjectValue) and isinstance(source.base, SetValue):
+            source = source.base  # however its class iterates
         if isinstance(source, SetValue):
             owner.update_with(tx, operator.ior, source)
         else:
-            for item in source.unpack(tx):
+            for item in source.one_by_one(tx):
                 owner.add(tx, item)
     return NONE
 
@@ -81,7 +83,11 @@ def _combining(operation: Callable[[Any, Any], Any]) -> Any:
 def _updating(operation: Callable[[Any, Any], Any]) -> Any:
     def apply(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
         for other in args:
-            owner.update_with(tx, operation, tx.calls.as_set(other))
+            if operation is operator.isub and isinstance(other, (IteratorValue, ObjectValue)):
+                for item in other.one_by_one(tx):
+                    owner.discard(tx, tx.hash_key(item))
+            else:
+                owner.update_with(tx, operation, tx.calls.as_set(other))
         return NONE
 
     return apply
