@@ -63,13 +63,22 @@ UNARY: dict[str, tuple[Callable[..., Any], str]] = {
 }
 
 
+def are_alike(one: type, two: type) -> bool:
+    """Whether builtin classes compare their instances with each other by content."""
+    return (
+        issubclass(two, one)
+        or issubclass(one, two)
+        or all(hasattr(cls, "isdisjoint") for cls in (one, two))
+        or all(issubclass(cls, (int, float, complex)) for cls in (one, two))
+    )
+
+
 def can_meet(one: type, two: type, method: str) -> bool:
     """Whether builtin containers of these classes can be compared with each other."""
-    alike = (
-        issubclass(two, one) or issubclass(one, two) or all(hasattr(cls, "isdisjoint") for cls in (one, two))
-    )
+    if method not in ("__eq__", "__ne__") and issubclass(one, dict) and issubclass(two, dict):
+        return False
     containers = (list, tuple, set, frozenset, dict)
-    return alike or method in ("__eq__", "__ne__") or not (one in containers or two in containers)
+    return are_alike(one, two) or method in ("__eq__", "__ne__") or not (one in containers or two in containers)
 
 
 def own_method(tx: Context, operand: Any, special: str | None) -> types.FunctionType | None:

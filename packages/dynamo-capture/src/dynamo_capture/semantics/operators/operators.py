@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import collections
 import enum
 import operator
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +13,7 @@ import torch
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import has_member
-from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.runtime.replacement_calls import builtin_base
@@ -49,6 +51,7 @@ from dynamo_capture.values.operator_methods import (
     COMPARE,
     UNARY,
     BinaryOperator,
+    are_alike,
     can_meet,
     check_metaclass,
     own_method,
@@ -79,6 +82,12 @@ _PLAIN = (int, float, bool, complex, str, bytes, type(None))
 
 _READ_AGAIN = (TupleValue, MethodValue, BuiltinMethod, PartialValue)
 """What is a value of its own for each path that leads to it, while nobody asks whether it is one object."""
+_HEAP_TYPE = 1 << 9
+_NOT_NUMBERS = (SequenceValue, DictValue, SetValue, ObjectValue, Const)
+_EMPTY = (list, tuple, dict, set, frozenset)
+_SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
+_TEXTS = (str, bytes, bytearray)
+_REMAINDERS = (operator.mod, operator.imod)
 _SHOWN = {"**": "** or pow()"}
 """What errors call an operator, where that is not as it is written."""
 
@@ -107,17 +116,34 @@ class Operators:
             check_metaclass(self._tx, rhs.value, row.right, row.plain and BINARY[row.plain].right)
             return self._tx.known(self._tx.fold(lambda: row.function(lhs.value, rhs.value)))
         if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
-            if not isinstance(lhs, (TensorValue, ListValue)) and row.plain is not None:
-                row = BINARY[row.plain]
+            in_place = isinstance(lhs, (TensorValue, ListValue))
+            function = row.function if row.plain is None or in_place else BINARY[row.plain].function
             _check_named(symbol, lhs, rhs)
             if not (isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue)):
-                return self._tx.tensors.call_function(row.function, [lhs, rhs], {})
+                try:
+                    return self._tx.tensors.call_function(function, [lhs, rhs], {})
+                except UserRaise as raised:
+                    raise _naming(self._tx, raised, symbol) from None
         if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
             found = self._symbolic(row.plain or symbol, lhs, rhs)
             if found is not None:
                 return found
-        found = self._containers(symbol, lhs, rhs)
-        return found if found is not None else self._objects(row, lhs, rhs, symbol)
+        is_first = symbol == "|=" and isinstance(lhs, DictValue)  # takes any mapping
+        formats = row.function in _REMAINDERS and issubclass(lhs.python_type(), _TEXTS)
+        other = rhs
+        if (isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue)) and not (is_first or formats):
+            found = self._by_methods(row, lhs, rhs)
+            if found is not None:
+                return found
+            content = _content(rhs)
+            repeats = row.left in ("__mul__", "__imul__") and issubclass(lhs.python_type(), _SEQUENCES)
+            if symbol != "+=" and not repeats and content is not None:
+                other = content
+        if not isinstance(lhs, ObjectValue) or lhs.base is None:
+            found = self._containers(symbol, lhs, other)
+            if found is not None:
+                return found
+        raise self._refused(lhs, rhs, symbol)
 
     def _of_members(self, lhs: Const, rhs: Const, left: str, right: str | None) -> Value | None:
         """What members of the program's enumerations make of an operator; None where they do not say."""
@@ -183,17 +209,19 @@ class Operators:
                 return _joined([*lhs.items, *rhs.items], lhs, rhs)
             case "*" | "*=":
                 one, other = (rhs, lhs) if isinstance(rhs, SequenceValue) else (lhs, rhs)
-                if isinstance(one, SequenceValue) and isinstance(other, (SequenceValue, Const)):
+                if symbol == "*=" and one is rhs and _may_be_sequence(lhs.python_type()):
+                    return None  # Python does not ask the right operand then
+                if isinstance(one, SequenceValue) and isinstance(other, _NOT_NUMBERS):
                     self._check_repetition(lhs, rhs)
                 if isinstance(one, SequenceValue) and not isinstance(other, SequenceValue):
                     times = tx.integer(other)
-                    items, lhs = tx.fold(lambda: one.items * times), one
-                    if symbol == "*=" and isinstance(lhs, ListValue):
-                        tx.effects.mutates(lhs)
-                        lhs.items[:] = items
-                        return lhs
-                    return lhs.like(items) if isinstance(lhs, ListValue) else _joined(items, lhs)
-            case "%" | "%=" if isinstance(lhs, Const) and isinstance(lhs.value, str):
+                    items = tx.fold(lambda: one.items * times)
+                    if symbol == "*=" and one is lhs and isinstance(one, ListValue):
+                        tx.effects.mutates(one)
+                        one.items[:] = items
+                        return one
+                    return one.like(items) if isinstance(one, ListValue) else _joined(items, one)
+            case "%" | "%=" if isinstance(lhs, Const) and isinstance(lhs.value, (str, bytes)):
                 text = lhs.value
                 return Const(tx.fold(lambda: text % tx.calls.python_object(rhs)))
             case "|=" if isinstance(lhs, DictValue):  # takes pairs too
@@ -225,18 +253,20 @@ class Operators:
         right = rhs if isinstance(rhs, SetValue) else tx.calls.as_set(rhs)
         return left.combined(tx, BINARY[plain_symbol].function, right)
 
-    def _objects(self, row: BinaryOperator, lhs: Value, rhs: Value, symbol: str) -> Value:
-        """Special methods, in Python's order."""
+    def _by_methods(self, row: BinaryOperator, lhs: Value, rhs: Value) -> Value | None:
+        """Special methods, in Python's order; None where all give NotImplemented. A container's own in C are not asked
+        of the right operand: they come after all others."""
         tx = self._tx
         plain = BINARY[row.plain] if row.plain else row
         attempts: list[tuple[Value, str, Value]] = [(lhs, plain.left, rhs)]
         one, other_one = lhs.python_type(), rhs.python_type()
-        if plain.right is not None and one is not other_one:
-            in_class = tx.attributes.in_class
-            goes_first = issubclass(other_one, one) and in_class(other_one, plain.right) is not in_class(
-                one, plain.right
-            )
-            attempts.insert(0 if goes_first else 1, (rhs, plain.right, lhs))
+        in_class = tx.attributes.in_class
+        right = plain.right
+        if right is not None and one is not other_one:
+            own = in_class(other_one, right)
+            if _content(rhs) is None or not isinstance(own, types.WrapperDescriptorType):
+                goes_first = issubclass(other_one, one) and own is not in_class(one, right)
+                attempts.insert(0 if goes_first else 1, (rhs, right, lhs))
         if row.plain:
             attempts.insert(0, (lhs, row.left, rhs))
         for receiver, name, other in attempts:
@@ -246,28 +276,35 @@ class Operators:
                     return found
             elif isinstance(receiver, TensorValue):
                 return tx.tensors.call_function(plain.function, [lhs, rhs], {})
-        self._refuse(BINARY[symbol].function, lhs, rhs, symbol)
-        if symbol in ("*", "*=") and any(
+        return None
+
+    def _refused(self, lhs: Value, rhs: Value, symbol: str) -> Exception:
+        """What Python raises for operands of these classes, whose special methods have been asked, if it does for any
+        content; else a graph break."""
+        tx = self._tx
+        unknown = GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
+        of_numpy = any(issubclass(value.python_type(), numpy_types.SCALARS) for value in (lhs, rhs))
+        formats = symbol in ("%", "%=") and issubclass(lhs.python_type(), _TEXTS)
+        is_repetition = symbol in ("*", "*=")
+        one, other = _sample(lhs, is_repetition), _sample(rhs, is_repetition)
+        if of_numpy or formats:
+            return unknown
+        if one is not None and other is not None:
+            tx.fold(lambda: BINARY[symbol].function(one[0], other[0]))
+            return unknown
+        repeats = is_repetition and any(
             isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__index__")
             for value in (lhs, rhs)
-        ):
-            raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
-        names = message_name(lhs.python_type()), message_name(rhs.python_type())
+        )
         known = (Const, SequenceValue, DictValue, SetValue, ObjectValue, FunctionValue)
-        of_numpy = any(issubclass(value.python_type(), numpy_types.SCALARS) for value in (lhs, rhs))
-        if isinstance(lhs, known) and isinstance(rhs, known) and not of_numpy:
-            raise tx.raises(
-                TypeError,
-                f"unsupported operand type(s) for {_SHOWN.get(symbol, symbol)}: {names[0]!r} and {names[1]!r}",
-            )
-        raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
+        if repeats or not (isinstance(lhs, known) and isinstance(rhs, known)):
+            return unknown
+        names = message_name(lhs.python_type()), message_name(rhs.python_type())
+        text = f"unsupported operand type(s) for {_SHOWN.get(symbol, symbol)}: {names[0]!r} and {names[1]!r}"
+        return tx.raises(TypeError, text)
 
-    def _refuse(self, function: Callable[..., Any], lhs: Value, rhs: Value, symbol: str = "") -> None:
+    def _refuse(self, function: Callable[..., Any], lhs: Value, rhs: Value) -> None:
         """Raise what Python raises for operands of these classes, if it does for any content."""
-        if symbol in ("%", "%=") and issubclass(
-            lhs.python_type(), (str, bytes, bytearray)
-        ):  # formats the other
-            return
         one, other = _sample(lhs), _sample(rhs)
         if one is not None and other is not None:
             self._tx.fold(lambda: function(one[0], other[0]))
@@ -393,13 +430,13 @@ class Operators:
             elif found is object.__ne__ and tx.attributes.withdraws(receiver, "__eq__"):
                 raise receiver.unsupported(f"the comparison {symbol}")
             elif receiver.base is not None:
-                other_base = (
-                    other.base if isinstance(other, ObjectValue) and other.base is not None else other
-                )
-                one, two = (receiver.base, other_base) if receiver is lhs else (other_base, receiver.base)
-                if can_meet(one.python_type(), two.python_type(), left):
+                against = other.base if isinstance(other, ObjectValue) else other
+                if against is None:
+                    continue
+                one, two = (receiver.base, against) if receiver is lhs else (against, receiver.base)
+                kinds = one.python_type(), two.python_type()
+                if can_meet(*kinds, left) and (against is other or are_alike(*kinds)):
                     return self.compare(symbol, one, two)
-                break
             elif found is not getattr(object, name):  # in C, of what the class is made from
                 raise receiver.unsupported(f"the comparison {symbol}")
         if symbol in ("==", "!="):
@@ -453,8 +490,21 @@ def _check_named(symbol: str, *operands: Value) -> None:
     """End the graph where torch is given a container of another class than Python's: its refusal names the class."""
     for operand in operands:
         cls = operand.python_type()
-        if issubclass(cls, (tuple, list, dict, set)) and cls not in (tuple, list, dict, set):
+        plain = (tuple, list, dict, set)
+        is_container = isinstance(operand, (SequenceValue, DictValue, SetValue)) or issubclass(cls, plain)
+        if is_container and cls not in plain:
             raise GraphBreak("CAP210", f"{symbol} between a tensor and {operand.describe()}")
+
+
+def _naming(tx: Context, raised: UserRaise, symbol: str) -> UserRaise:
+    """A refusal of the plain operator as one of the augmented operator for which it stands."""
+    given = raised.value.attrs.get("args") if isinstance(raised.value, ObjectValue) else None
+    text = given.items[0] if isinstance(given, TupleValue) and given.items else None
+    plain = symbol.removesuffix("=")
+    refusal = f"unsupported operand type(s) for {_SHOWN.get(plain, plain)}:"
+    if symbol == plain or not (isinstance(text, Const) and str(text.value).startswith(refusal)):
+        return raised
+    return tx.raises(TypeError, f"unsupported operand type(s) for {symbol}:{text.value.removeprefix(refusal)}")
 
 
 def _joined(items: list[Value], *operands: Value) -> TupleValue:
@@ -466,14 +516,31 @@ def _joined(items: list[Value], *operands: Value) -> TupleValue:
     return TupleValue(items, torch.Size)
 
 
-def _sample(value: Value) -> tuple[Any] | None:
-    """An object of a builtin value's class; None if there is none."""
+def _may_be_sequence(cls: type) -> bool:
+    """Whether a class has slots for a sequence's operations: its own in C, and any class made at run time."""
+    return bool(cls.__flags__ & _HEAP_TYPE) or has_member(cls, "__len__") or has_member(cls, "__contains__")
+
+
+def _content(value: Value) -> Value | None:
+    """What an object of a class made from a container holds."""
+    kinds = (SequenceValue, DictValue, SetValue)
+    return value.base if isinstance(value, ObjectValue) and isinstance(value.base, kinds) else None
+
+
+def _sample(value: Value, as_index: bool = True) -> tuple[Any] | None:
+    """An object of a value's class, as far as the operators of Python's own classes tell; None if there is none.
+    ``as_index``: what can be an index is not like others."""
     if isinstance(value, Const):
         return (value.value,)
     cls = value.python_type()
-    if isinstance(value, ObjectValue) and builtin_base(cls) is object and not has_member(cls, "__index__"):
-        return (type(message_name(cls), (), {})(),)  # whose special methods have been asked
-    return (cls(),) if cls in (list, tuple, dict, set, frozenset, torch.Size) else None
+    if isinstance(value, ObjectValue):
+        base = builtin_base(cls)
+        if (base is object or issubclass(base, BaseException)) and not (
+            as_index and has_member(cls, "__index__")
+        ):
+            return (type(message_name(cls), (), {})(),)
+        return (type(message_name(cls), (base,), {})(),) if base in _EMPTY else None
+    return (cls(),) if cls in (*_EMPTY, torch.Size, collections.deque) else None
 
 
 def is_mutable(value: Value) -> bool:

@@ -24,8 +24,6 @@ from dynamo_capture.values import (
     DictValue,
     DictView,
     ListValue,
-    ObjectValue,
-    OpaqueValue,
     SequenceIterator,
     SequenceValue,
     SetValue,
@@ -89,7 +87,9 @@ def call_builtin_method(
     if general is not None:
         if kwargs or len(args) != _OPERANDS.get(name, 1):
             raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets arguments that it does not take")
-        if name in _OF_SETS and isinstance(owner, SetValue) and not _may_be_set(args[0]):
+        if name in _OF_SETS and isinstance(owner, SetValue) and not issubclass(
+            args[0].python_type(), (set, frozenset)
+        ):
             return Const(NotImplemented)
         if name in _MEETING and (
             _plain_class(args[0]) is not _plain_class(owner) or isinstance(owner, DictView)
@@ -120,13 +120,6 @@ def _plain_class(owner: Value) -> type:
         if isinstance(owner, kind):
             return plain
     return object
-
-
-def _may_be_set(value: Value) -> bool:
-    """Whether operators of sets, those of dictionaries' views too, may take it."""
-    return isinstance(value, (DictView, ObjectValue, OpaqueValue)) or issubclass(
-        value.python_type(), (set, frozenset)
-    )
 
 
 def _set_item(tx: Context, owner: Value, args: list[Value]) -> Value:
