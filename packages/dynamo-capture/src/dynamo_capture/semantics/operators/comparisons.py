@@ -1,0 +1,184 @@
+"""Comparisons over all kinds of values: ``<``, ``==`` and so on."""
+
+from __future__ import annotations
+
+import enum
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.polyfills.torch import substitute_for
+from dynamo_capture.semantics.numbers import floats
+from dynamo_capture.semantics.numbers.floats import is_open
+from dynamo_capture.semantics.operators import comparing_containers
+from dynamo_capture.semantics.operators.refusals import check_named, refuse
+from dynamo_capture.values import (
+    Const,
+    DictValue,
+    ObjectValue,
+    SequenceValue,
+    SliceValue,
+    SymRange,
+    SymValue,
+    TensorValue,
+    Value,
+    boolean,
+    is_none,
+)
+from dynamo_capture.values.numbers.condition import DataCondition
+from dynamo_capture.values.operator_methods import (
+    COMPARE,
+    are_alike,
+    can_meet,
+    check_metaclass,
+    own_method,
+)
+from dynamo_capture.values.tensors.array import ArrayValue
+from fx_interface.symbols import Relation, RelationOp
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_RELATIONS: dict[str, tuple[RelationOp, bool]] = {
+    "==": ("==", False),
+    "!=": ("!=", False),
+    "<": ("<", False),
+    "<=": ("<=", False),
+    ">": ("<", True),
+    ">=": ("<=", True),
+}
+
+
+def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
+    """``lhs symbol rhs`` for ``<``, ``==`` and so on."""
+    lhs, rhs = _with_fixed_bounds(tx, lhs), _with_fixed_bounds(tx, rhs)
+    function, left, right = COMPARE[symbol]
+    if is_open(lhs) or is_open(rhs):
+        answer = floats.compare(tx, symbol, lhs, rhs)
+        if answer is not None:
+            return boolean(answer)
+    if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
+        return tx.arrays.binary(symbol, function, lhs, rhs)
+    if isinstance(lhs, Const) and isinstance(rhs, Const):
+        own = of_members(tx, lhs, rhs, left, right)
+        if own is not None:
+            return own
+        check_metaclass(tx, lhs.value, left, "__eq__")
+        check_metaclass(tx, rhs.value, right, "__eq__")
+        return tx.known(tx.fold(lambda: function(lhs.value, rhs.value)))
+    if isinstance(rhs, TensorValue) and isinstance(lhs, ObjectValue) and tx.attributes.overrides(lhs, left):
+        own = tx.calls.special(lhs, left, [rhs])
+        if not (isinstance(own, Const) and own.value is NotImplemented):
+            return own
+    if isinstance(lhs, TensorValue) or isinstance(rhs, TensorValue):
+        other = rhs if isinstance(lhs, TensorValue) else lhs
+        if isinstance(other, ObjectValue) and tx.attributes.overrides(other, right):
+            raise GraphBreak("CAP210", f"{symbol} between a tensor and {other.describe()}")
+        if symbol in ("==", "!=") and _is_no_operand(other):
+            return boolean(symbol == "!=")
+        check_named(symbol, lhs, rhs)
+        return tx.tensors.call_function(function, [lhs, rhs], {})
+    if isinstance(lhs, ObjectValue) or isinstance(rhs, ObjectValue):
+        return _compare_objects(tx, symbol, lhs, rhs, left, right)
+    if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
+        found = _compare_symbolic(tx, symbol, lhs, rhs)
+        if found is not None:
+            return found
+    if symbol in ("==", "!="):
+        return boolean(comparing_containers.equal(tx, lhs, rhs) == (symbol == "=="))
+    answered = comparing_containers.ordered(tx, symbol, function, lhs, rhs)
+    if answered is not None:
+        return answered
+    refuse(tx, function, lhs, rhs)
+    raise GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
+
+
+def _with_fixed_bounds(tx: Context, value: Value) -> Value:
+    """Ranges and slices with symbolic bounds, fixed to their values."""
+    if isinstance(value, SymRange):
+        return Const(value.fixed(tx))
+    return Const(value.as_slice(tx)) if isinstance(value, SliceValue) else value
+
+
+def _compare_symbolic(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
+    one, other = number_of(lhs), number_of(rhs)
+    if one is None or other is None:
+        if symbol in ("==", "!="):
+            return boolean(symbol == "!=")
+        return None
+    if isinstance(one, float) or isinstance(other, float):
+        answer = tx.numbers.compare(symbol, lhs, rhs)
+        return boolean(answer) if answer is not None else None
+    relation, swap = _RELATIONS[symbol]
+    one, other = (other, one) if swap else (one, other)
+    asked, env = Relation(relation, one, other), tx.env
+    if env.is_from_data(asked) and env.known(asked) is None:
+        return DataCondition(asked)
+    return boolean(tx.decide(asked))
+
+
+def _compare_objects(tx: Context, symbol: str, lhs: Value, rhs: Value, left: str, right: str) -> Value:
+    attempts = [(lhs, left, rhs), (rhs, right, lhs)]
+    if rhs.python_type() is not lhs.python_type() and issubclass(rhs.python_type(), lhs.python_type()):
+        attempts.reverse()
+    for receiver, name, other in attempts:
+        if not isinstance(receiver, ObjectValue):
+            continue
+        tx.attributes.guard_type(receiver)
+        found = tx.attributes.in_class(receiver.cls, name)
+        if not hasattr(found, "__code__"):
+            found = substitute_for(found) or found
+        if hasattr(found, "__code__"):
+            answer = tx.inliner.call_function(Const(found), [receiver, other], {})
+            if not (isinstance(answer, Const) and answer.value is NotImplemented):
+                return answer
+        elif found is object.__ne__ and hasattr(tx.attributes.in_class(receiver.cls, "__eq__"), "__code__"):
+            eq = tx.attributes.in_class(receiver.cls, "__eq__")
+            answer = tx.inliner.call_function(Const(eq), [receiver, other], {})
+            if not (isinstance(answer, Const) and answer.value is NotImplemented):
+                return boolean(not tx.truth(answer))
+        elif found is object.__ne__ and tx.attributes.withdraws(receiver, "__eq__"):
+            raise receiver.unsupported(f"the comparison {symbol}")
+        elif receiver.base is not None:
+            against = other.base if isinstance(other, ObjectValue) else other
+            if against is None:
+                continue
+            one, two = (receiver.base, against) if receiver is lhs else (against, receiver.base)
+            kinds = one.python_type(), two.python_type()
+            if can_meet(*kinds, left) and (against is other or are_alike(*kinds)):
+                return tx.operators.compare(symbol, one, two)
+        elif found is not getattr(object, name):  # in C, of what the class is made from
+            raise receiver.unsupported(f"the comparison {symbol}")
+    if symbol in ("==", "!="):
+        return boolean(tx.operators.same(lhs, rhs) == (symbol == "=="))
+    names = message_name(lhs.python_type()), message_name(rhs.python_type())
+    raise tx.raises(TypeError, f"{symbol!r} not supported between instances of {names[0]!r} and {names[1]!r}")
+
+
+def of_members(tx: Context, lhs: Const, rhs: Const, left: str, right: str | None) -> Value | None:
+    """What members of the program's enumerations make of an operator; None where they do not say."""
+    for receiver, name, other in ((lhs, left, rhs), (rhs, right, lhs)):
+        if not isinstance(receiver.value, enum.Enum):
+            continue
+        method = own_method(tx, receiver.value, name)
+        if method is not None:
+            answer = tx.inliner.call_function(Const(method), [receiver, other], {})
+            if not (isinstance(answer, Const) and answer.value is NotImplemented):
+                return answer
+    return None
+
+
+def _is_no_operand(value: Value) -> bool:
+    """Whether comparing a tensor with the value is left to identity."""
+    if isinstance(value, Const):
+        return is_none(value)
+    return isinstance(value, (SequenceValue, DictValue, ObjectValue))
+
+
+def number_of(value: Value) -> Any:
+    """The number that a value is: an expression of sizes, or a constant; None where it is none."""
+    if isinstance(value, SymValue):
+        return value.expr
+    if isinstance(value, Const) and isinstance(value.value, (int, float)):
+        return int(value.value) if isinstance(value.value, bool) else value.value
+    return None

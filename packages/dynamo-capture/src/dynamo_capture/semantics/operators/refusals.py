@@ -1,0 +1,108 @@
+"""What Python raises for operands that an operator does not take: the real operator is asked, with samples of their
+classes."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.runtime.replacement_calls import builtin_base
+from dynamo_capture.values import (
+    Const,
+    DictValue,
+    FunctionValue,
+    ObjectValue,
+    SequenceValue,
+    SetValue,
+    TupleValue,
+    Value,
+)
+from dynamo_capture.values.operator_methods import (
+    BINARY,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+TEXTS = (str, bytes, bytearray)
+_EMPTY = (list, tuple, dict, set, frozenset)
+_SHOWN = {"**": "** or pow()"}
+"""What errors call an operator, where that is not as it is written."""
+
+
+def refused(tx: Context, lhs: Value, rhs: Value, symbol: str) -> Exception:
+    """What Python raises for operands of these classes, whose special methods have been asked, if it does for any
+    content; else a graph break."""
+    unknown = GraphBreak("CAP210", f"{symbol} between {lhs.describe()} and {rhs.describe()}")
+    of_numpy = any(issubclass(value.python_type(), numpy_types.SCALARS) for value in (lhs, rhs))
+    formats = symbol in ("%", "%=") and issubclass(lhs.python_type(), TEXTS)
+    is_repetition = symbol in ("*", "*=")
+    one, other = _sample(lhs, is_repetition), _sample(rhs, is_repetition)
+    if of_numpy or formats:
+        return unknown
+    if one is not None and other is not None:
+        tx.fold(lambda: BINARY[symbol].function(one[0], other[0]))
+        return unknown
+    repeats = is_repetition and any(
+        isinstance(value, ObjectValue) and tx.attributes.has_special(value, "__index__")
+        for value in (lhs, rhs)
+    )
+    known = (Const, SequenceValue, DictValue, SetValue, ObjectValue, FunctionValue)
+    if repeats or not (isinstance(lhs, known) and isinstance(rhs, known)):
+        return unknown
+    names = message_name(lhs.python_type()), message_name(rhs.python_type())
+    text = f"unsupported operand type(s) for {_SHOWN.get(symbol, symbol)}: {names[0]!r} and {names[1]!r}"
+    return tx.raises(TypeError, text)
+
+
+def refuse(tx: Context, function: Callable[..., Any], lhs: Value, rhs: Value) -> None:
+    """Raise what Python raises for operands of these classes, if it does for any content."""
+    one, other = _sample(lhs), _sample(rhs)
+    if one is not None and other is not None:
+        tx.fold(lambda: function(one[0], other[0]))
+
+
+def _sample(value: Value, as_index: bool = True) -> tuple[Any] | None:
+    """An object of a value's class, as far as the operators of Python's own classes tell; None if there is none.
+    ``as_index``: what can be an index is not like others."""
+    if isinstance(value, Const):
+        return (value.value,)
+    cls = value.python_type()
+    if isinstance(value, ObjectValue):
+        base = builtin_base(cls)
+        if (base is object or issubclass(base, BaseException)) and not (
+            as_index and has_member(cls, "__index__")
+        ):
+            return (type(message_name(cls), (), {})(),)
+        return (type(message_name(cls), (base,), {})(),) if base in _EMPTY else None
+    return (cls(),) if cls in (*_EMPTY, torch.Size, collections.deque) else None
+
+
+def check_named(symbol: str, *operands: Value) -> None:
+    """End the graph where torch is given a container of another class than Python's: its refusal names the class."""
+    for operand in operands:
+        cls = operand.python_type()
+        plain = (tuple, list, dict, set)
+        is_container = isinstance(operand, (SequenceValue, DictValue, SetValue)) or issubclass(cls, plain)
+        if is_container and cls not in plain:
+            raise GraphBreak("CAP210", f"{symbol} between a tensor and {operand.describe()}")
+
+
+def naming(tx: Context, raised: UserRaise, symbol: str) -> UserRaise:
+    """A refusal of the plain operator as one of the augmented operator for which it stands."""
+    given = raised.value.attrs.get("args") if isinstance(raised.value, ObjectValue) else None
+    text = given.items[0] if isinstance(given, TupleValue) and given.items else None
+    plain = symbol.removesuffix("=")
+    refusal = f"unsupported operand type(s) for {_SHOWN.get(plain, plain)}:"
+    if symbol == plain or not (isinstance(text, Const) and str(text.value).startswith(refusal)):
+        return raised
+    return tx.raises(
+        TypeError, f"unsupported operand type(s) for {symbol}:{text.value.removeprefix(refusal)}"
+    )
