@@ -87,6 +87,8 @@ class Const(Value):
         return tx.fold(lambda: len(self.value))
 
     def truth(self, tx: Context) -> bool:
+        if self.value is NotImplemented:  # Python warns, or will raise
+            raise self.unsupported("testing the truth")
         if type(self.value) is not bool:
             for special in ("__bool__", "__len__"):
                 answer = self._followed(tx, special, [])

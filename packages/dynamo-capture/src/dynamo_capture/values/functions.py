@@ -127,7 +127,7 @@ class MethodValue(Value):
     def get_attr(self, tx: Context, name: str) -> Value:
         """What the class of methods does not have, the function may."""
         if name == "__doc__" or tx.attributes.in_class(types.MethodType, name) is guards.ABSENT:
-            return self.function.get_attr(tx, name)
+            return tx.attribute(self.function, name)
         return super().get_attr(tx, name)
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:

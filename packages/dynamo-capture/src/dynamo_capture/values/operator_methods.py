@@ -78,7 +78,9 @@ def can_meet(one: type, two: type, method: str) -> bool:
     if method not in ("__eq__", "__ne__") and issubclass(one, dict) and issubclass(two, dict):
         return False
     containers = (list, tuple, set, frozenset, dict)
-    return are_alike(one, two) or method in ("__eq__", "__ne__") or not (one in containers or two in containers)
+    return (
+        are_alike(one, two) or method in ("__eq__", "__ne__") or not (one in containers or two in containers)
+    )
 
 
 def own_method(tx: Context, operand: Any, special: str | None) -> types.FunctionType | None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.semantics.operators.mappings import spread_entries
 from dynamo_capture.values import (
@@ -200,7 +200,8 @@ def unpack_exactly(tx: Context, value: Value, count: int) -> list[Value]:
 
 def _check_iterable(tx: Context, value: Value) -> None:
     kind = value.python_type()
-    if not has_member(kind, "__iter__") and not has_member(kind, "__getitem__"):
+    by_index = has_member(kind, "__getitem__") and has_sequence_slots(kind)
+    if not has_member(kind, "__iter__") and not by_index:
         raise tx.raises(TypeError, f"cannot unpack non-iterable {message_name(kind)} object")
 
 

@@ -102,6 +102,8 @@ class KnownAttributes(Lookup):
         """What the module's class has, or the module's own ``__getattr__`` gives (PEP 562)."""
         tx, scope = self._tx, self._tx.inliner.scope(vars(module))
         is_own = module.__name__.partition(".")[0] not in LIBRARIES
+        if name == "__annotations__":
+            raise _makes_annotations(module)
         if name[:2] != "__" and not hasattr(type(module), name) and (is_own or not hasattr(module, name)):
             scope.guard_absent(name)
             if is_own and isinstance(vars(module).get("__getattr__"), types.FunctionType):
@@ -114,6 +116,8 @@ class KnownAttributes(Lookup):
         """``cls.name``."""
         tx, cls = self._tx, owner.value
         meta = type(cls)
+        if name == "__annotations__" and name not in cls.__dict__ and not is_immutable(cls):
+            raise _makes_annotations(cls)
         if isinstance(cls, enum.EnumMeta) or name in _CLASS_FACTS:
             if name in ("__mro__", "__bases__", "__base__"):
                 self.guard_bases(cls)
@@ -259,3 +263,8 @@ class KnownAttributes(Lookup):
             return Const(value)
         source = owner.source if owner.source is not None else known_object(real)
         return tx.wrap(value, AttrSource(source, name))
+
+
+def _makes_annotations(owner: Any) -> GraphBreak:
+    """Whoever asks a class or a module for annotations that it lacks gives it an empty dictionary of them."""
+    return GraphBreak("CAP214", f"{owner.__name__} has no __annotations__, which asking for them makes")

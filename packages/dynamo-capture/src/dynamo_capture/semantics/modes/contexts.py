@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, BuiltinMethod, Value
 
@@ -47,6 +48,8 @@ class ContextValue(Value):
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """As a decorator."""
+        if len(args) != 1 or kwargs:
+            raise GraphBreak("CAP230", f"{self.describe()} is called with arguments that it does not take")
         return ContextFunction(self, args[0])
 
 

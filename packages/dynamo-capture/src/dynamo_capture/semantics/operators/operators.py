@@ -12,7 +12,7 @@ import torch
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.numbers.floats import is_open
 from dynamo_capture.semantics.operators import comparing_containers, comparisons
@@ -61,7 +61,6 @@ _SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
 
 _READ_AGAIN = (TupleValue, MethodValue, BuiltinMethod, PartialValue)
 """What is a value of its own for each path that leads to it, while nobody asks whether it is one object."""
-_HEAP_TYPE = 1 << 9
 _NOT_NUMBERS = (SequenceValue, DictValue, SetValue, ObjectValue, Const)
 _SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
 _REMAINDERS = (operator.mod, operator.imod)
@@ -171,7 +170,7 @@ class Operators:
                 return _joined([*lhs.items, *rhs.items], lhs, rhs)
             case "*" | "*=":
                 one, other = (rhs, lhs) if isinstance(rhs, SequenceValue) else (lhs, rhs)
-                if symbol == "*=" and one is rhs and _may_be_sequence(lhs.python_type()):
+                if symbol == "*=" and one is rhs and has_sequence_slots(lhs.python_type()):
                     return None  # Python does not ask the right operand then
                 if isinstance(one, SequenceValue) and isinstance(other, _NOT_NUMBERS):
                     self._check_repetition(lhs, rhs)
@@ -316,11 +315,6 @@ def _joined(items: list[Value], *operands: Value) -> TupleValue:
     if not all(issubclass(item.python_type(), int) for item in items):
         raise GraphBreak("CAP210", "sizes are put together with what is no integer")
     return TupleValue(items, torch.Size)
-
-
-def _may_be_sequence(cls: type) -> bool:
-    """Whether a class has slots for a sequence's operations: its own in C, and any class made at run time."""
-    return bool(cls.__flags__ & _HEAP_TYPE) or has_member(cls, "__len__") or has_member(cls, "__contains__")
 
 
 def _content(value: Value) -> Value | None:

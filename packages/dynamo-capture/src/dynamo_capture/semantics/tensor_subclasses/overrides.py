@@ -199,17 +199,21 @@ class OverriddenTensors(WrapperTensors):
         is_written = name in (owner.attrs or ())
         if not is_written and self.is_own(cls, name):
             return self.own_attribute(owner, name)
-        is_plain = is_written or cls in PLAIN_CLASSES
-        if self.modes and isinstance(_in_tensor(name), (property, types.GetSetDescriptorType)):
-            answer = self.by_mode(lambda tensor: getattr(tensor, name), [owner], {})
-            if answer is not None:
-                return answer
-        if is_plain:
-            return super().get_attr(owner, name)
+        if is_written or cls in PLAIN_CLASSES:
+            answer = self._attribute_by_mode(owner, name)
+            return super().get_attr(owner, name) if answer is None else answer
         return self.torchs_attribute(owner, name)
+
+    def _attribute_by_mode(self, owner: TensorValue, name: str) -> Value | None:
+        if not self.modes or not isinstance(_in_tensor(name), (property, types.GetSetDescriptorType)):
+            return None
+        return self.by_mode(lambda tensor: getattr(tensor, name), [owner], {})
 
     def torchs_attribute(self, owner: TensorValue, name: str) -> Value:
         """What torch gives each tensor under a name, or what the class makes of that being read."""
+        answer = self._attribute_by_mode(owner, name)
+        if answer is not None:
+            return answer
         cls = owner.meta.cls
         found = getattr(torch.Tensor, name, None)
         if (

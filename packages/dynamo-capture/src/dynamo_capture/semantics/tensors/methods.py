@@ -62,6 +62,26 @@ def _is_inference(
     return Const(owner.meta.is_inference)
 
 
+for _name, _use in (
+    ("__setattr__", TensorValue.set_attr), ("__delattr__", TensorValue.del_attr),
+    ("__getattribute__", TensorValue.get_attr),
+):  # fmt: skip
+
+    def _by_name(
+        tx: Context,
+        owner: TensorValue,
+        args: list[Value],
+        kwargs: dict[str, Value],
+        use: Callable[..., Value | None] = _use,
+    ) -> Value | None:
+        name = tx.constant(args[0]) if args else None
+        if owner.meta.cls not in (torch.Tensor, torch.nn.Parameter) or not isinstance(name, str) or kwargs:
+            raise GraphBreak("CAP214", f"an attribute of {owner.describe()} is named in a call")
+        return use(owner, tx, name, *args[1:]) or NONE
+
+    method(_name)(_by_name)
+
+
 for _name in ("_is_view", "is_shared", "is_pinned"):
 
     def _of_memory(

@@ -20,6 +20,7 @@ _LAYOUT: Final = ("CAP204", "the layout of a tensor's memory is asked for")
 _STORAGE: Final = ("CAP204", "the storage of a tensor is asked for")
 _HOOK: Final = ("CAP205", "a hook is registered on a tensor")
 _CALLBACK: Final = ("CAP201", "a Python function is called with each element of a tensor")
+_PARTS: Final = ("CAP208", "a tensor is asked what it has as an object")
 _OBJECT: Final = ("CAP208", "a tensor is changed as an object")
 
 _ENDING: Final = {
@@ -40,6 +41,10 @@ _ENDING: Final = {
     "apply_": _CALLBACK,
     "map_": _CALLBACK,
     "map2_": _CALLBACK,
+    "__reduce_ex__": _PARTS,
+    "_reduce_ex_internal": _PARTS,
+    "__dir__": _PARTS,
+    "__setstate__": _OBJECT,
     "retain_grad": ("CAP208", "the gradient of an intermediate tensor is to be kept"),
     "module_load": _OBJECT,
     "record_stream": _OBJECT,

@@ -100,6 +100,8 @@ class Operations(Results):
         if owner.attrs is not None and name in owner.attrs:
             return owner.attrs[name].call(self._tx, args, kwargs)
         function = getattr(torch.Tensor, name, None)
+        if getattr(function, "__objclass__", None) is object:
+            raise GraphBreak("CAP214", f"{name}() of an object is called on a tensor")
         if function is None:
             return self.get_attr(owner, name).call(self._tx, args, kwargs)
         substitute = substitute_for(function)

@@ -62,13 +62,18 @@ class SequenceValue(Value):
         try:
             found = self.items[index]
         except IndexError:
-            raise tx.raises(IndexError, f"{self.cls.__name__} index out of range") from None
+            raise tx.raises(IndexError, f"{self._name} index out of range") from None
         except TypeError as error:
-            text = str(error).replace("list", self.cls.__name__, 1)
+            text = str(error).replace("list", self._name, 1)
             if self.cls is collections.deque:
                 text = f"sequence index must be integer, not {message_name(type(index))!r}"
             raise tx.raises(TypeError, text) from None
         return tx.force(found)
+
+    @property
+    def _name(self) -> str:
+        """Of the class in C, which refuses an index by its own name."""
+        return "tuple" if issubclass(self.cls, tuple) else self.cls.__name__
 
     def slice_of(self, tx: Context, window: slice) -> Value:
         """``x[a:b:c]``."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
+from dynamo_capture.foundation.type_names import has_buffer
 from dynamo_capture.semantics.calls.builtins.functions import is_callable
 from dynamo_capture.semantics.calls.builtins.texts import text_of
 from dynamo_capture.semantics.numbers.floats import is_open
@@ -148,8 +149,8 @@ def _number_of(tx: Context, value: ObjectValue, name: str, kind: type) -> Value:
 
 
 def _refuse_text(value: ObjectValue) -> None:
-    """A number is read out of the content of an object whose class is made from ``str`` or ``bytes``."""
-    if issubclass(value.cls, (str, bytes, bytearray)):
+    """A number is read out of the content of an object whose class is made from ``str``, or that lends its memory."""
+    if issubclass(value.cls, str) or has_buffer(value.cls):
         raise GraphBreak("CAP230", f"a number is made of {value.describe()}")
 
 

@@ -87,8 +87,10 @@ def call_builtin_method(
     if general is not None:
         if kwargs or len(args) != _OPERANDS.get(name, 1):
             raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets arguments that it does not take")
-        if name in _OF_SETS and isinstance(owner, SetValue) and not issubclass(
-            args[0].python_type(), (set, frozenset)
+        if (
+            name in _OF_SETS
+            and isinstance(owner, SetValue)
+            and not issubclass(args[0].python_type(), (set, frozenset))
         ):
             return Const(NotImplemented)
         if name in _MEETING and (
@@ -119,7 +121,7 @@ def _plain_class(owner: Value) -> type:
     for kind, plain in ((ListValue, list), (TupleValue, tuple), (DictValue, dict), (SetValue, set)):
         if isinstance(owner, kind):
             return plain
-    return object
+    return owner.python_type()
 
 
 def _set_item(tx: Context, owner: Value, args: list[Value]) -> Value:

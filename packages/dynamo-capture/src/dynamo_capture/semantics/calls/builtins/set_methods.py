@@ -66,6 +66,8 @@ def set_clear(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str,
 
 @method(set.copy, frozenset.copy)
 def set_copy(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if owner.cls is frozenset:
+        return owner
     copied: Value = tx.calls.as_set(owner, owner.cls)
     return copied
 

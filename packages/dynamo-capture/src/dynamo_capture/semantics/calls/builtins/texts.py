@@ -19,6 +19,8 @@ def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
     if isinstance(value, ObjectValue):
         for special in ("__str__", "__repr__") if name == "__str__" else ("__repr__",):
             found = tx.attributes.in_class(value.cls, special)
+            if found is str.__str__ and isinstance(value.base, Const):
+                return Const(str(value.base.value))
             if isinstance(found, types.FunctionType):
                 text = Const(found).call(tx, [value], {})
                 if not issubclass(text.python_type(), str):
@@ -28,6 +30,8 @@ def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
                 return text
             if issubclass(value.cls, BaseException):
                 return text_of_exception(tx, value, name)
+            if special == "__str__" and found is not object.__str__:
+                break
     raise GraphBreak("CAP211", f"the text of {value.describe()}")
 
 

@@ -53,6 +53,8 @@ def shallow_copy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
     if isinstance(value, DictValue):
         return tx.calls.copy_dict(value)
     if isinstance(value, SetValue):
+        if value.cls is frozenset:
+            return value
         copied: Value = tx.calls.as_set(value, value.cls)
         return copied
     if isinstance(value, ObjectValue):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -120,8 +121,14 @@ class Arguments:
             entries = value.all_entries(self._tx).values()
             return tuple([(self._tx.constant(k), self.frozen(v, tensors)) for k, v in entries])
         if isinstance(value, ObjectValue) and isinstance(value.base, (TupleValue, ListValue)):
+            if any(self._is_followed(value, name) for name in ("__iter__", "__len__", "__getitem__")):
+                raise _refusal(value)
             return self.frozen(value.base, tensors)
         raise _refusal(value)
+
+    def _is_followed(self, value: ObjectValue, special: str) -> bool:
+        """Whether the program wrote the special method with which torch asks a sequence."""
+        return isinstance(self._tx.attributes.in_class(value.cls, special), types.FunctionType)
 
     def argument(self, value: Any) -> Any:
         """A value as an argument of a graph node."""
