@@ -211,7 +211,8 @@ def _text(output: Any) -> str:
 
 
 def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -> list[str]:
-    """Run one program's text eagerly and compiled; where the outcomes of its calls differ."""
+    """Run one program's text eagerly and compiled; where the outcomes of its calls differ. What the compiler logs as an
+    error, and a guard that fails at once (CAP410), are its own mistakes, and count as differences."""
 
     import fxstack
     from fx_interface.conformance.outcomes import differences, rounding
@@ -245,7 +246,7 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
                 ]
             if refused and "refused backward" in ignored:
                 break  # gradients of what is watched differ from now on
-    return found + mistakes
+    return found + mistakes + [message for message in warned if "CAP410" in message]
 
 
 def _before_refused(module: Any, expected: list[Any]) -> list[Any]:

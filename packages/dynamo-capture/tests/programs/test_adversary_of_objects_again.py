@@ -142,6 +142,16 @@ def program(x):
     of_module = "__annotations__" in vars(M), M.__annotations__, "__annotations__" in vars(M)
     return of_class, "__annotations__" in vars(C), of_module, x + 1
 """,
+    "modules whose tables are not made yet": """
+class C(torch.nn.Module):
+    def __init__(self): pass
+def program(x):
+    made = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU())
+    o = C()
+    found = [hasattr(o, name) for name in ("__index__", "absent")]
+    with made:
+        return found, x + 1
+""",
     "a mode is asked what super() of a tensor reads": SUBCLASS
     + """
 def program(t):

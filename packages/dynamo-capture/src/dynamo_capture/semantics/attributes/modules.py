@@ -30,9 +30,15 @@ class ModuleAttributes(InstanceAttributes):
                     return found
         if module.real is not None and module.source is not None:
             space, real = InstanceDictSource(module.source), vars(module.real)
-            for kind in ("", *MODULE_DICTS):
-                if name not in (real.get(kind) or () if kind else real):  # else the program has deleted it
-                    self._tx.guards.absent(ItemSource(space, kind) if kind else space, name)
+            if name not in real:  # else the program has deleted it
+                self._tx.guards.absent(space, name)
+            for kind in MODULE_DICTS:
+                if kind in module.attrs:  # the program has made the table
+                    continue
+                if kind not in real:  # ``__init__`` has not run
+                    self._tx.guards.absent(space, kind)
+                elif name not in (real[kind] or ()):
+                    self._tx.guards.absent(ItemSource(space, kind), name)
         return None
 
     def _remember(self, module: ObjectValue, name: str, table: DictValue, found: Value) -> None:
