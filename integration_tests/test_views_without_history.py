@@ -49,3 +49,21 @@ def test_parts_show_the_input() -> None:
 def test_what_torch_refuses() -> None:
     with pytest.raises(RuntimeError, match="split_with_sizes"):
         fxstack.compile(lambda x: x.unsafe_split_with_sizes([2, 2]))(torch.ones(5))
+
+
+def cut_off_beside_their_base(x: torch.Tensor) -> Any:
+    wide = x.prod(0, keepdim=True).expand_as(x)
+    leaf = wide.detach().requires_grad_()
+    return leaf.detach(), leaf, wide * wide.max()
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_second_derivatives_do_not_go_through_views_that_are_cut_off(backend: str) -> None:
+    x = torch.linspace(0.5, 2, 6).reshape(2, 3).requires_grad_()
+    found = []
+    for run in (cut_off_beside_their_base, fxstack.compile(cut_off_beside_their_base, backend=backend)):
+        results = run(x)
+        (first,) = torch.autograd.grad(sum((t * t).sum() for t in results), x, create_graph=True)
+        found.append((first, *torch.autograd.grad(first.sum(), x)))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)

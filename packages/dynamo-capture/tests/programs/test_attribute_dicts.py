@@ -58,6 +58,14 @@ def change(o, d):
 def program(x, o, d):
     return caught(change, o, d), x + 1
 """,
+    "an item behind a property of its name": """
+class Behind:
+    def __init__(self): self.__dict__["value"] = 1.0
+    value = property(lambda self: 13.0, lambda self, value: None)
+CALLS = [lambda: (torch.ones(2), Behind()), lambda: (torch.ones(3), Behind())]
+def program(x, o):
+    return "value" in o.__dict__, x * o.value, o.__dict__["value"], o.value, vars(o)
+""",
     "an object that is its own dictionary": """
 CALLS = [lambda: (torch.ones(2), Config(k=1)), lambda: (torch.ones(3), Config(k=2))]
 def program(x, o):

@@ -40,6 +40,9 @@ class Attributes(Protocol[V]):
     def in_class(self, cls: type, name: str) -> Any:
         """What the classes of the method resolution order have under ``name``, undescribed; a sentinel if nothing."""
 
+    def is_computed(self, cls: type, name: str) -> bool:
+        """Whether the class has a data descriptor with a getter under the name, and not the slot that is written."""
+
     def of_builtin_object(self, owner: V, name: str) -> V:
         """An attribute of an object of a class that is not the program's: a container, a method, an iterator."""
 

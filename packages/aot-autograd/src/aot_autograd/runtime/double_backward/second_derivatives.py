@@ -153,7 +153,9 @@ class Repetition:
         aliases, results = run
         with torch.enable_grad():
             pairs = [
-                (self.result(results, i), g) for i in self.differentiable if (g := arriving(i)) is not None
+                (self.result(results, i), g)
+                for i in self.differentiable
+                if i in self.place_of and (g := arriving(i)) is not None
             ]
             wanted = [aliases[index] for index in self.wanted]
             made: list[Any] = [None] * self.count
@@ -254,15 +256,20 @@ class _Refusal(torch.autograd.Function):
 
 
 def _places(plan: JointPlan) -> dict[int, tuple[int, bool]]:
-    """For each graph result the program's result that it is, or (True) that is a view of it."""
+    """For each graph result the program's result that it is, or (True) that is a view of it, which autograd follows."""
     found: dict[int, tuple[int, bool]] = {}
     for place, recipe in enumerate(plan.recipes):
-        if isinstance(recipe, ViewOf) and isinstance(recipe.base, FromGraph):
+        if isinstance(recipe, ViewOf) and isinstance(recipe.base, FromGraph) and not _is_cut(recipe):
             found.setdefault(recipe.base.index, (place, True))
     for place, recipe in enumerate(plan.recipes):
         if isinstance(recipe, FromGraph):
             found[recipe.index] = (place, False)
     return found
+
+
+def _is_cut(view: ViewOf) -> bool:
+    """Whether no gradient goes from the view to what it is a view of."""
+    return any(step.no_grad or step.op == "aten::detach.default" for step in view.steps)
 
 
 @contextmanager

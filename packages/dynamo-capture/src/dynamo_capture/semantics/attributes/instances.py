@@ -55,7 +55,7 @@ class InstanceAttributes(Lookup):
             except UserRaise as raised:
                 return self._by_getattr(obj, name, raised)
         written = obj.attrs.get(name, ABSENT) if obj.attrs else ABSENT
-        if written is not ABSENT and written is not None and not self._is_computed(obj.cls, name):
+        if written is not ABSENT and written is not None and not self.is_computed(obj.cls, name):
             return self._tx.force(written)
         read = obj.read(name)
         if read is not None and written is ABSENT:
@@ -68,7 +68,7 @@ class InstanceAttributes(Lookup):
         """Whether each read of an attribute, by a guard too, would run code of the program."""
         return isinstance(self.in_class(cls, "__getattribute__"), types.FunctionType)
 
-    def _is_computed(self, cls: type, name: str) -> bool:
+    def is_computed(self, cls: type, name: str) -> bool:
         """Whether the class has a data descriptor with a getter under the name, and not the slot that is written."""
         found = self.in_class(cls, name)
         return found is not ABSENT and goes_first(found) and not isinstance(found, C_SLOTS)
@@ -112,7 +112,7 @@ class InstanceAttributes(Lookup):
     def plain_lookup(self, obj: ObjectValue, name: str, deleted: bool) -> Value:
         cls = obj.cls
         written = obj.attrs.get(name)
-        if written is not None and not self._is_computed(cls, name):
+        if written is not None and not self.is_computed(cls, name):
             return self._tx.force(written)
         if name == "__class__":
             return Const(cls)

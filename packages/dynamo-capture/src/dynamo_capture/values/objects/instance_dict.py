@@ -80,16 +80,19 @@ class InstanceDictValue(DictValue):
 
     def find(self, tx: Context, key: Any, *, guard: bool = True) -> Value | None:
         owner = self.owner
-        if not self._is_elsewhere(tx, key):
-            if key in owner.attrs:
-                written = owner.attrs[key]
-                return None if written is None else tx.force(written)
-            if key in owner.reads and owner.real is not None and key in _space(owner.real):
-                return owner.reads[key]
+        is_elsewhere = self._is_elsewhere(tx, key)
+        if not is_elsewhere and key in owner.attrs:
+            written = owner.attrs[key]
+            return None if written is None else tx.force(written)
         if owner.real is not None and key in _space(owner.real):
+            is_attribute = (
+                not is_elsewhere and isinstance(key, str) and not tx.attributes.is_computed(owner.cls, key)
+            )
+            if is_attribute and key in owner.reads:
+                return owner.reads[key]
             real = _space(owner.real)[key]
             made = tx.known(real) if self.source is None else tx.wrap(real, ItemSource(self.source, key))
-            if not self._is_elsewhere(tx, key):
+            if is_attribute:
                 owner.reads[key] = made
             return made
         if guard and owner.real is not None:
