@@ -152,6 +152,69 @@ def program(x):
     with made:
         return found, x + 1
 """,
+    "iterators that sum() and max() leave where they raise": """
+CALLS = [lambda: (torch.ones(2), zip("ab", [1, 2]), iter([1, "a", 3]), enumerate("ab"), iter([1, 2, "a", 3]))]
+def program(x, z, i, e, m):
+    return caught(sum, z), caught(sum, i), caught(sum, e), caught(max, m), x + 1
+""",
+    "max() asks for one key after the other": """
+class K:
+    def __init__(self, n): self.n = n
+    def __gt__(self, other):
+        LOG.append(("gt", self.n, other.n))
+        return self.n > other.n
+    __lt__ = lambda self, other: not self > other
+def key(n):
+    LOG.append(n)
+    return K(n)
+def program(x):
+    made = [K(n) for n in (2, 3, 1)]
+    of_sizes = max(x.shape[0], 3), max(n for n in x.shape), max([], default=3), max(1, 2.5, x.shape[0])
+    return max(made).n, min(made).n, max([1, 3, 2], key=key), min((4, 1, 0), key=key), of_sizes, x + 1
+""",
+    "the dictionary of a new function": """
+def outer(a):
+    def inner(b=2):
+        return a
+    inner.a = a
+    return inner
+def program(x):
+    o = outer(1)
+    d = o.__dict__
+    o.__dict__["c"], d["e"], vars(o)["f"] = 3, 4, 5
+    del d["a"]
+    found = o.c, o.e, o.f, hasattr(o, "a"), sorted(vars(o)), o.__dict__ is d
+    print(end="")
+    d["g"] = 6
+    return found, o.g, o, x + 1
+""",
+    "tuples that operators give back": """
+T = (1, 2)
+def program(x):
+    t = T
+    t *= 1
+    return T * 1 is T, T + () is T, () + T is T, T[:] is T, T[0:] is T, t is T, (x, 1) * 1, x + 1
+""",
+    "copies of what a metaclass watches": """
+class Meta(type):
+    def __setattr__(cls, name, value):
+        LOG.append(name)
+        super().__setattr__(name, value)
+class B(metaclass=Meta): pass
+o = B()
+def program(x):
+    return type(copy.copy(o)).__name__, type(copy.deepcopy(o)).__name__, x + 1
+""",
+    "a place in a list before what compares in its own way": """
+class E(list):
+    def __iter__(self): return 3
+    def __eq__(self, other):
+        LOG.append("eq")
+        return type(other) is int and other == 1
+o = E([1, 2])
+def program(x):
+    return [1, o, "a"].index(o), x + 1
+""",
     "a mode is asked what super() of a tensor reads": SUBCLASS
     + """
 def program(t):

@@ -41,7 +41,7 @@ from dynamo_capture.values import (
     ZipIterator,
 )
 from dynamo_capture.values.containers.mapping import ProxyValue
-from dynamo_capture.values.objects.instance_dict import InstanceDictValue
+from dynamo_capture.values.objects.instance_dict import FunctionDictValue, InstanceDictValue
 from dynamo_capture.values.opaque import NewReference
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.followed import FollowedResults
@@ -72,6 +72,8 @@ def _of_container(tx: Trace, value: Value) -> list[Value] | None:
             return list(value.items)
         case InstanceDictValue():
             return [value.owner]
+        case FunctionDictValue():
+            return [value.function]
         case DictValue():
             entries = [part for entry in value.all_entries(tx).values() for part in entry]
             return [*entries, value.factory] if value.factory is not None else entries

@@ -20,7 +20,7 @@ from dynamo_capture.values import (
     TupleValue,
 )
 from dynamo_capture.values.containers.mapping import ProxyValue
-from dynamo_capture.values.objects.instance_dict import InstanceDictValue
+from dynamo_capture.values.objects.instance_dict import FunctionDictValue, InstanceDictValue
 from dynamo_capture.values.tensors.array import ArrayValue
 
 
@@ -107,6 +107,13 @@ def proxy(to: Reconstruction, value: ProxyValue) -> None:
 def instance_dict(to: Reconstruction, value: InstanceDictValue) -> None:
     """An object's own ``__dict__``."""
     to.call(replacement_calls.instance_dict, lambda: to.push(value.owner))
+
+
+@makes(FunctionDictValue)
+def function_dict(to: Reconstruction, value: FunctionDictValue) -> None:
+    """The ``__dict__`` of a new function."""
+    to.push(value.function)
+    to.emitter.load_attr("__dict__")
 
 
 @makes(TextValue)

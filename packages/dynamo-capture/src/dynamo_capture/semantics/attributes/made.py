@@ -34,6 +34,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.objects.instance_dict import FunctionDictValue
 from fx_interface.source import AttrSource, InstanceDictSource
 
 _NAMED_FIELD = type(vars(collections.namedtuple("_One", "field"))["field"])
@@ -179,10 +180,7 @@ class MadeAttributes(Lookup):
             case "__defaults__":
                 return TupleValue(function.defaults) if function.defaults else NONE
             case "__dict__":
-                attrs = {
-                    key: value for key, value in function.attrs.items() if not _is_slot_of_functions(key)
-                }
-                return DictValue({key: [Const(key), value] for key, value in attrs.items()})
+                return FunctionDictValue(function, _SLOTS_OF_FUNCTIONS)
             case "__annotations__":
                 return DictValue({})
             case "__closure__":
@@ -194,8 +192,14 @@ class MadeAttributes(Lookup):
         return None
 
 
-def _is_slot_of_functions(name: str) -> bool:
-    """Whether functions keep it beside their ``__dict__``: names, text, annotations, defaults."""
-    return name == "__module__" or isinstance(
-        vars(types.FunctionType).get(name), (types.GetSetDescriptorType, types.MemberDescriptorType)
-    )
+_SLOTS_OF_FUNCTIONS = frozenset(
+    {
+        "__module__",
+        *(
+            name
+            for name, found in vars(types.FunctionType).items()
+            if isinstance(found, (types.GetSetDescriptorType, types.MemberDescriptorType))
+        ),
+    }
+)
+"""What functions keep beside their ``__dict__``: names, text, annotations, defaults."""

@@ -43,6 +43,10 @@ def _kind(value: Value) -> tuple[type, ...] | None:
 def equal(tx: Context, lhs: Value, rhs: Value) -> bool:
     """``lhs == rhs``, neither being a tensor, an object of the program or a number that varies."""
     lhs, rhs = (value.mapping if isinstance(value, ProxyValue) else value for value in (lhs, rhs))
+    for value in (lhs, rhs):
+        own = member(value.python_type(), "__eq__") if isinstance(value, OpaqueValue) else None
+        if isinstance(own, types.FunctionType):
+            raise value.unsupported("comparing")
     kind = _kind(lhs)
     if kind != _kind(rhs):
         return False

@@ -311,6 +311,9 @@ class Operators:
 def _joined(items: list[Value], *operands: Value) -> TupleValue:
     """What an operator on tuples gives: ``torch.Size`` where one of them is one."""
     if all(value.python_type() is not torch.Size for value in operands):
+        for value in operands:  # the others are empty
+            if isinstance(value, TupleValue) and value.cls is tuple and len(value.items) == len(items):
+                return value
         return TupleValue(items)
     if not all(issubclass(item.python_type(), int) for item in items):
         raise GraphBreak("CAP210", "sizes are put together with what is no integer")

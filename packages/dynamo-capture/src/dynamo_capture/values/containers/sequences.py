@@ -132,6 +132,8 @@ class TupleValue(SequenceValue):
 
     def slice_of(self, tx: Context, window: slice) -> Value:
         items = tx.fold(lambda: self.items[window])
+        if self.cls is tuple and len(items) == len(self.items) and (window.step or 1) == 1:
+            return self
         return TupleValue(items, torch.Size if self.cls is torch.Size else tuple)
 
     def iterate(self, tx: Context) -> IteratorValue:

@@ -1,4 +1,4 @@
-"""``obj.__dict__``: a view of an object's attributes that shares its state."""
+"""``obj.__dict__``: a view of an object's attributes, or a new function's, that shares its state."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from fx_interface.source import InstanceDictSource, ItemSource
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
+    from dynamo_capture.values.functions import FunctionValue
     from dynamo_capture.values.objects.instances import ObjectValue
 
 
@@ -122,3 +123,44 @@ class InstanceDictValue(DictValue):
         if self.owner.real is None:
             del self.owner.attrs[name]
         tx.effects.attribute(self.owner, name)
+
+
+class FunctionDictValue(DictValue):
+    """The ``__dict__`` of a function that the trace made: its attributes but those of ``slots``."""
+
+    __slots__ = ("function", "slots")
+
+    def __init__(self, function: FunctionValue, slots: frozenset[str]) -> None:
+        super().__init__({}, dict)
+        self.function = function
+        self.slots = slots
+
+    def identity(self) -> object:
+        return self.function.attrs
+
+    def all_entries(self, tx: Context) -> dict[Any, list[Value]]:
+        attributes = self.function.attrs.items()
+        return {name: [Const(name), value] for name, value in attributes if name not in self.slots}
+
+    def find(self, tx: Context, key: Any, *, guard: bool = True) -> Value | None:
+        entry = self.all_entries(tx).get(key)
+        return None if entry is None else tx.force(entry[1])
+
+    def length(self, tx: Context) -> int:
+        return len(self.all_entries(tx))
+
+    def contains(self, tx: Context, item: Value) -> bool:
+        return self.find(tx, tx.hash_key(item)) is not None
+
+    def _name(self, tx: Context, key: Value) -> str:
+        name = tx.hash_key(key)
+        if not isinstance(name, str) or name in self.slots:
+            raise GraphBreak("CAP215", f"{name!r} is written to the dictionary of {self.function.describe()}")
+        return name
+
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
+        self.function.attrs[self._name(tx, key)] = value
+
+    def del_item(self, tx: Context, key: Value) -> None:
+        if self.function.attrs.pop(self._name(tx, key), None) is None:
+            raise tx.raises(KeyError, key)

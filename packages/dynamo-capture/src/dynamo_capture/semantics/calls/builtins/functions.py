@@ -272,25 +272,39 @@ def _extreme(tx: Context, args: list[Value], kwargs: dict[str, Value], symbol: s
     """``max`` (``>``) or ``min`` (``<``)."""
     if len(args) > 1 and "default" in kwargs:
         raise GraphBreak("CAP230", "max() or min() of several arguments gets a default")
-    items = list(args) if len(args) > 1 else args[0].unpack(tx)
-    key = kwargs.get("key", NONE)
-    if not items:
-        if "default" in kwargs:
-            return kwargs["default"]
-        raise tx.raises(ValueError, f"{'max' if symbol == '>' else 'min'}() {_EMPTY}")
-    if any(isinstance(item, SymValue) for item in items) and is_none(key):
-        found = _symbolic_extreme(items, symbol)
+    key, best, sizes = kwargs.get("key", NONE), None, []
+    for item in args if len(args) > 1 else args[0].one_by_one(tx):
+        if best is None and is_none(key) and (isinstance(item, SymValue) or item.python_type() is int):
+            sizes.append(item)  # comparing them does nothing else
+            continue
+        for waiting in sizes:
+            best = _better(tx, symbol, key, waiting, best)
+        sizes.clear()
+        best = _better(tx, symbol, key, item, best)
+    if sizes:
+        found = _symbolic_extreme(sizes, symbol) if any(isinstance(n, SymValue) for n in sizes) else None
         if found is not None:
             return found
-    ranked = [(item if is_none(key) else key.call(tx, [item], {}), item) for item in items]
-    best = ranked[0]
-    for candidate in ranked[1:]:
-        chosen = floats.extreme(tx, symbol, best[1], candidate[1]) if is_none(key) else None
-        if chosen is not None:
-            best = (chosen, chosen)
-        elif tx.truth(tx.operators.compare(symbol, candidate[0], best[0])):
-            best = candidate
-    return best[1]
+        for waiting in sizes:
+            best = _better(tx, symbol, key, waiting, best)
+    if best is not None:
+        return best[1]
+    if "default" in kwargs:
+        return kwargs["default"]
+    raise tx.raises(ValueError, f"{'max' if symbol == '>' else 'min'}() {_EMPTY}")
+
+
+def _better(
+    tx: Context, symbol: str, key: Value, item: Value, best: tuple[Value, Value] | None
+) -> tuple[Value, Value]:
+    """The one of two items, each beside what ``key`` makes of it, that ``max`` or ``min`` keeps."""
+    ranked = (item if is_none(key) else key.call(tx, [item], {}), item)
+    if best is None:
+        return ranked
+    chosen = floats.extreme(tx, symbol, best[1], item) if is_none(key) else None
+    if chosen is not None:
+        return chosen, chosen
+    return ranked if tx.truth(tx.operators.compare(symbol, ranked[0], best[0])) else best
 
 
 def _symbolic_extreme(items: list[Value], symbol: str) -> Value | None:
@@ -327,7 +341,7 @@ def total(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         result, ObjectValue
     ):  # a graph may end in what these call
         return tx.inliner.call_function(Const(substitute_for(sum)), [args[0], result], {})
-    for item in args[0].unpack(tx):
+    for item in args[0].one_by_one(tx):
         result = tx.operators.binary("+", result, item)
     return result
 

@@ -153,6 +153,8 @@ def _copies_by_dict(tx: Context, cls: type) -> bool:
         in_class(cls, name) is not guards.class_lookup(object, name) for name in (*_OF_OBJECTS, *_OF_TUPLES)
     ):
         return False
+    if isinstance(in_class(type(cls), "__setattr__"), types.FunctionType):
+        return False  # the class is given ``__slotnames__``
     return not any("__slots__" in vars(base) for base in cls.__mro__)
 
 
