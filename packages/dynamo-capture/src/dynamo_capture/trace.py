@@ -212,6 +212,8 @@ class Trace:
         if isinstance(value, SymValue):
             return value.specialize(self)
         if isinstance(value, ObjectValue) and self.attributes.has_special(value, "__index__"):
+            if issubclass(value.cls, int):  # is one, whatever its ``__index__`` says
+                raise value.unsupported("taking the number")
             return self.index(self.calls.special(value, "__index__", []))
         if isinstance(value, TensorValue):
             self.tensors.check_special(value, "__index__")

@@ -215,6 +215,36 @@ o = E([1, 2])
 def program(x):
     return [1, o, "a"].index(o), x + 1
 """,
+    "an item of __dict__ behind a property": """
+class Thing:
+    def __init__(self): self.value = 1.0
+OBJ = Thing()
+def change():
+    Thing.value = property(lambda self: 13.0)
+    return torch.ones(2)
+CALLS = [lambda: (torch.ones(2),), lambda: (change(),), lambda: (torch.ones(3),)]
+def program(x):
+    h = x + OBJ.__dict__["value"]
+    return h * OBJ.value, sorted(vars(OBJ).items()), "value" in OBJ.__dict__, OBJ.value
+""",
+    "an integer whose __index__ says otherwise": """
+class B(int):
+    def __index__(self): return 1
+b = B(4)
+def program(x):
+    return operator.index(b), hex(b), [1, 2, 3, 4, 5][b], x + 1
+""",
+    "a module whose __init__ has not run is called": """
+class M(torch.nn.Module):
+    def __init__(self): pass
+m = M()
+def program(x):
+    return caught(m, 1), x + 1
+""",
+    "a function is no operand": """
+def program(x):
+    return caught(lambda: (1,) + (lambda: 1)), caught(lambda: "a" + (lambda: 1)), caught(lambda: [1] + print), x + 1
+""",
     "a mode is asked what super() of a tensor reads": SUBCLASS
     + """
 def program(t):

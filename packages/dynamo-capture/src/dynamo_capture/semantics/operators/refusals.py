@@ -74,6 +74,8 @@ def _sample(value: Value, as_index: bool = True) -> tuple[Any] | None:
     ``as_index``: what can be an index is not like others."""
     if isinstance(value, Const):
         return (value.value,)
+    if isinstance(value, FunctionValue):
+        return (_sample,)
     cls = value.python_type()
     if isinstance(value, ObjectValue):
         base = builtin_base(cls)

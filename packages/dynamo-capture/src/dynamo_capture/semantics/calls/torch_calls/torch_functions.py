@@ -394,14 +394,14 @@ def has_no_hooks(tx: Context, module: ObjectValue) -> bool:
     if module.attrs and any(name in module.attrs for name in _HOOKS):
         return False
     tables = [module.real.__dict__.get(name) for name in _HOOKS]
-    if any(_has_entries(tx, table) for table in (*tables, *_global_hooks())):
+    if None in tables or any(_has_entries(tx, table) for table in (*tables, *_global_hooks())):
         return False
     if "__call__" not in module.reads:
         module.reads["__call__"] = NONE
         if module.source is not None:
             own = InstanceDictSource(module.source)
             for name, table in zip(_HOOKS, tables, strict=True):
-                tx.guards.length(ItemSource(own, name), table or ())
+                tx.guards.length(ItemSource(own, name), table)
             _guard_global_hooks(tx)
     return True
 
