@@ -72,6 +72,8 @@ class Value:
 
     def set_item(self, tx: Context, key: Value, value: Value) -> None:
         """``x[key] = value``."""
+        if has_member(self.python_type(), "__delitem__"):  # which has a slot for both
+            raise self.unsupported("assigning an item")
         raise self._lacking(
             tx, "__setitem__", "assigning an item", "{name!r} object does not support item assignment"
         )

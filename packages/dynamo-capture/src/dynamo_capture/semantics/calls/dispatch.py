@@ -22,6 +22,7 @@ from dynamo_capture.semantics.calls.binding import by_position
 from dynamo_capture.semantics.calls.builtins import (
     class_checks,  # noqa: F401  # the modules fill the tables
     constructors,  # noqa: F401  # the modules fill the tables
+    extremes,  # noqa: F401  # the modules fill the tables
     functions,  # noqa: F401  # the modules fill the tables
     methods,  # noqa: F401  # the modules fill the tables
     new,  # noqa: F401  # the modules fill the tables
