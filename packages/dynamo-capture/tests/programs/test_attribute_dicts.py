@@ -66,6 +66,13 @@ CALLS = [lambda: (torch.ones(2), Behind()), lambda: (torch.ones(3), Behind())]
 def program(x, o):
     return "value" in o.__dict__, x * o.value, o.__dict__["value"], o.value, vars(o)
 """,
+    "the dictionary of a descriptor": """
+o = functools.cached_property(lambda self: 1)
+CALLS = [lambda: (torch.ones(2),), lambda: (torch.ones(3),)]
+def program(x):
+    o.__dict__["c"] = 4
+    return caught(lambda: o.c), o.__dict__.get("c"), x + 1
+""",
     "an object that is its own dictionary": """
 CALLS = [lambda: (torch.ones(2), Config(k=1)), lambda: (torch.ones(3), Config(k=2))]
 def program(x, o):

@@ -54,6 +54,9 @@ class Wrapping(Protocol[V]):
 class AttributeDicts(Protocol):
     """Dictionaries of attributes that the program holds itself."""
 
+    def check_constant(self, value: Any) -> None:
+        """An attribute of a known object is read: it must not have changed as an item of its dictionary."""
+
     def check_object(self, value: Any) -> None:
         """An object of before the trace is read for the first time."""
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime.replacement_calls import instance_dict
-from dynamo_capture.values import DictValue, ObjectValue, TensorValue, Value
+from dynamo_capture.values import Const, DictValue, ObjectValue, TensorValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -42,6 +42,12 @@ class AttributeDicts:
     def check_object(self, value: ObjectValue) -> None:
         """An object is read for the first time."""
         known = self._tx.wrapping.value_of(instance_dict(value.real))
+        if known is not None and self._tx.effects.has_changed(known):
+            raise _both(value)
+
+    def check_constant(self, value: Const) -> None:
+        """An attribute of a known object is read."""
+        known = self._tx.wrapping.value_of(instance_dict(value.value))
         if known is not None and self._tx.effects.has_changed(known):
             raise _both(value)
 

@@ -253,6 +253,8 @@ class KnownAttributes(Lookup):
             and not cls.__module__.startswith(("inspect", "torch"))
         ):
             return tx.calls.call_known(Const(found.fget), [owner], {})
+        if cls.__dictoffset__:
+            tx.attribute_dicts.check_constant(owner)
         if isinstance(real, _WITH_OWN_ATTRIBUTES):
             self._check_own(real)
             self._guard_own(real, {"value": "_value_", "name": "_name_"}.get(name, name))
