@@ -259,6 +259,13 @@ def out_without_elements_of_another_form(x: Any) -> Any:
     return o
 
 
+@case(lambda: (torch.ones(3, 0),), lambda: (torch.ones(2, 0),))
+def out_without_elements_that_keeps_its_form(x: Any) -> Any:
+    o = x * 1
+    torch.arange(x.numel(), out=o)
+    return o.flatten() * 1, o
+
+
 @case(lambda: (row(4).requires_grad_(),))
 def gradients_end_where_a_strided_view_leaves_its_source(x: Any) -> Any:
     return (x.as_strided((2, 2), (1, 1)).as_strided((2, 2), (2, 1)) * 2,)

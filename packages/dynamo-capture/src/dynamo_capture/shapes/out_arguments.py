@@ -55,6 +55,11 @@ def take_sizes(
         return []
     if any(inference.env.specialize(target.spec.numel) != 0 for target, _ in resized):
         raise UnsupportedProgramError("CAP403", f"{func} resizes the tensor that it is given as out=")
+    functional = functional_overload(func)
+    is_new = functional is not None and is_factory(functional)
+    if is_new and any(inference.env.specialize(spec.numel) == 0 for _, spec in resized):
+        # kernels that count elements keep the form of an out= that has none either
+        raise UnsupportedProgramError("CAP403", f"{func} makes no elements, as its out= has none")
     tried = dict(zip(map(id, targets), _tried(inference, func, args, kwargs), strict=True))
     return [(target, _form(func, spec, tried[id(target)], inference.env)) for target, spec in resized]
 
