@@ -17,7 +17,8 @@ from workspace import BY_NAME, ROOT
 TORCH_FREE = (
     "tests/bytecode",
     "tests/interpreter/opcodes/test_not_handled.py",
-    "tests/polyfills",
+    "tests/polyfills/python",
+    "tests/polyfills/test_polyfills.py",
     "tests/hook",
 )
 """What is run, below packages/dynamo-capture: folders and files whose tests must not import torch."""
