@@ -34,8 +34,6 @@ from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import Expr, Symbol, symbol
 
 aten = torch.ops.aten
-_OVERLAPPING = frozenset({aten.unfold.default, aten.as_strided.default})
-"""Views that may show an element more than once; where strides vary with sizes they count as if they did."""
 
 
 @dataclass(slots=True)
@@ -97,7 +95,7 @@ def classify(trace: Trace, outputs: Sequence[Any], *, training: bool) -> Results
     sharing.update(
         id(tensor.storage_record)
         for tensor in outputs
-        if isinstance(tensor, TracedTensor) and _reaches_into_itself(tensor)
+        if isinstance(tensor, TracedTensor) and _reaches_into_itself(trace, tensor)
     )
     for position, output in enumerate(outputs):
         if isinstance(output, torch.Tensor) and id(output) in seen:
@@ -184,19 +182,22 @@ def _recipe(
     raise UnsupportedProgramError("AOT113", f"the program returns a {type(output).__name__}")
 
 
-def _reaches_into_itself(tensor: TracedTensor) -> bool:
+def _reaches_into_itself(trace: Trace, tensor: TracedTensor) -> bool:
     """Whether the tensor is a view (``unfold``) in which one step along a dimension leads into the next row: who
-    computes it would give each element a place of its own."""
+    computes it would give each element a place of its own. Sizes that vary count as what they are in this trace:
+    windows overlap whatever is viewed."""
     if tensor.view_step is None:
         return False
-    spec, reach = tensor.value.spec, 0
-    steps = [(stride, size) for stride, size in zip(spec.strides, spec.sizes, strict=True) if stride != 0]
-    if not all(isinstance(stride, int) for stride, _ in steps):
-        return any(step.op in _OVERLAPPING for step in tensor.view_step.chain())
-    for stride, size in sorted(steps, key=itemgetter(0)):
+    spec, reach, env = tensor.value.spec, 0, trace.env
+    if any(env.is_from_data(number) for number in (*spec.sizes, *spec.strides)):
+        return any(step.op is aten.unfold.default for step in tensor.view_step.chain())
+    steps = [
+        (env.hint(stride), env.hint(size)) for stride, size in zip(spec.strides, spec.sizes, strict=True)
+    ]
+    for stride, size in sorted((step for step in steps if step[0] != 0), key=itemgetter(0)):
         if size != 1 and stride <= reach:
             return True
-        reach += stride * (size - 1 if isinstance(size, int) else 1)
+        reach += stride * (size - 1)
     return False
 
 
