@@ -33,8 +33,8 @@ class Package:
 
     @property
     def module(self) -> str:
-        """The name it is imported by."""
-        return self.name.replace("-", "_")
+        """The name it is imported by: that of the folder whose ``__about__.py`` states its version."""
+        return Path(self.metadata["tool"]["hatch"]["version"]["path"]).parent.name
 
     @property
     def source(self) -> Path:

@@ -24,7 +24,7 @@ _MEDIA = {
     "sound": ("input_features", "input_values"),
 }
 _SHARED = (
-    "guards.calibration",
+    "fx_guards.calibration",
     "dynamo_capture.interpreter.opcodes.control.handlers",
     "transformers.generation.utils",
     "transformers.masking_utils",

@@ -45,12 +45,12 @@ else:
             build_data["pure_python"] = False
             build_data["infer_tag"] = True
             if version == "editable":
-                compile_extension(ROOT / "src" / "guards" / MODULE)
+                compile_extension(ROOT / "src" / "fx_guards" / MODULE)
                 return
             self._folder = tempfile.TemporaryDirectory()
             built = Path(self._folder.name) / MODULE
             compile_extension(built)
-            build_data["force_include"] = {str(built): f"guards/{MODULE}"}
+            build_data["force_include"] = {str(built): f"fx_guards/{MODULE}"}
 
         def finalize(self, version: str, build_data: dict[str, object], artifact_path: str) -> None:
             if version != "editable":
@@ -58,4 +58,4 @@ else:
 
 
 if __name__ == "__main__":
-    compile_extension(ROOT / "src" / "guards" / MODULE)
+    compile_extension(ROOT / "src" / "fx_guards" / MODULE)

@@ -21,7 +21,7 @@ def test_no_package_imports_what_it_does_not_declare() -> None:
 
 def test_contracts_forbid_every_undeclared_sibling() -> None:
     text = import_arrows.contracts()
-    guards = text.split("[importlinter:contract:guards]")[1].split("[importlinter:contract")[0]
+    guards = text.split("[importlinter:contract:fx_guards]")[1].split("[importlinter:contract")[0]
     for module in ("aot_autograd", "dynamo_capture", "fxstack", "inductor_codegen", "primtorch_decomps"):
         assert f"    {module}\n" in guards.split("forbidden_modules")[1]
     assert "fx_interface" not in guards.split("forbidden_modules")[1]
@@ -31,5 +31,5 @@ def test_a_wrong_import_is_found(tmp_path: Path) -> None:
     for package in workspace.PACKAGES:
         folder = tmp_path / package.module
         folder.mkdir()
-        (folder / "__init__.py").write_text("import fxstack\n" if package.module == "guards" else "")
+        (folder / "__init__.py").write_text("import fxstack\n" if package.module == "fx_guards" else "")
     assert import_arrows.run_linter(import_arrows.contracts(), [tmp_path]) != 0

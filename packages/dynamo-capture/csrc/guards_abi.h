@@ -5,8 +5,8 @@
 #include <Python.h>
 #include <stdint.h>
 
-#define FXS_GUARDS_MODULE "guards._native"
-#define FXS_GUARDS_CAPSULE "guards._native._C_API"
+#define FXS_GUARDS_MODULE "fx_guards._native"
+#define FXS_GUARDS_CAPSULE "fx_guards._native._C_API"
 #define FXS_GUARDS_ABI_VERSION 2
 
 typedef struct {

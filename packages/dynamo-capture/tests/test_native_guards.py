@@ -10,8 +10,8 @@ from dynamo_capture.hook import frame_hook
 from dynamo_capture.hook.frame_hook import Entry
 
 pytest.importorskip("torch")
-guards = pytest.importorskip("guards")
-pytest.importorskip("guards._native", reason="the native evaluator is not built")
+fx_guards = pytest.importorskip("fx_guards")
+pytest.importorskip("fx_guards._native", reason="the native evaluator is not built")
 source = pytest.importorskip("fx_interface.source")
 
 
@@ -26,8 +26,8 @@ def test_native_evaluators_choose_the_entry() -> None:
             return None
         wanted = type(frame.locals["kind"])
         built.append(wanted)
-        evaluator = guards.build(
-            [guards.TypeIs(source.LocalSource("kind"), wanted)],
+        evaluator = fx_guards.build(
+            [fx_guards.TypeIs(source.LocalSource("kind"), wanted)],
             varnames=frame.code.co_varnames,
             freevars=frame.code.co_freevars,
         )
@@ -56,10 +56,10 @@ def test_one_fact_leads_to_the_entry_without_asking_the_others() -> None:
             return None
         wanted = frame.locals["x"]
         facts = [
-            guards.EqualsConstant(source.LocalSource("x"), wanted),
-            guards.TypeIs(source.LocalSource("y"), str),
+            fx_guards.EqualsConstant(source.LocalSource("x"), wanted),
+            fx_guards.TypeIs(source.LocalSource("y"), str),
         ]
-        evaluator = guards.build(facts, varnames=frame.code.co_varnames)
+        evaluator = fx_guards.build(facts, varnames=frame.code.co_varnames)
         return Entry(f.__code__.replace(co_consts=(None, f"for {wanted}")), evaluator)
 
     wrapped = frame_hook.optimize(f, callback)

@@ -11,7 +11,7 @@ import pytest
 import fxstack.shadowed
 
 
-@pytest.mark.parametrize("name", ["guards", "fx_interface"])
+@pytest.mark.parametrize("name", ["fx_guards", "fx_interface"])
 def test_a_file_beside_the_program(tmp_path: Path, name: str) -> None:
     (tmp_path / f"{name}.py").write_text("raise SystemExit('the file of the program ran')\n")
     (tmp_path / "program.py").write_text("import fxstack\n")

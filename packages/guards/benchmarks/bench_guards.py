@@ -16,10 +16,10 @@ from typing import Any
 
 import torch
 
-import guards
+import fx_guards
+from fx_guards import _native
 from fx_interface.guard import Guard
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
-from guards import _native
 
 LAYERS = 100
 
@@ -41,32 +41,32 @@ def by_dict(net: Net, root: Source) -> Iterator[Guard]:
     modules = ItemSource(InstanceDictSource(root), "_modules")
     layers = ItemSource(modules, "layers")
     table = ItemSource(InstanceDictSource(layers), "_modules")
-    yield guards.TypeIs(root, Net)
-    yield guards.DictKeys(table, tuple(net.layers._modules))
+    yield fx_guards.TypeIs(root, Net)
+    yield fx_guards.DictKeys(table, tuple(net.layers._modules))
     for index, layer in enumerate(net.layers):
         source = ItemSource(table, str(index))
         contents = InstanceDictSource(source)
         parameters = ItemSource(contents, "_parameters")
-        yield guards.TypeIs(source, torch.nn.Linear)
-        yield guards.EqualsConstant(ItemSource(contents, "training"), True)
-        yield guards.Length(ItemSource(contents, "_forward_hooks"), 0)
-        yield guards.DictKeys(parameters, ("weight", "bias"))
+        yield fx_guards.TypeIs(source, torch.nn.Linear)
+        yield fx_guards.EqualsConstant(ItemSource(contents, "training"), True)
+        yield fx_guards.Length(ItemSource(contents, "_forward_hooks"), 0)
+        yield fx_guards.DictKeys(parameters, ("weight", "bias"))
         for name in ("weight", "bias"):
-            yield guards.tensor_match(ItemSource(parameters, name), getattr(layer, name))
+            yield fx_guards.tensor_match(ItemSource(parameters, name), getattr(layer, name))
 
 
 def by_attribute(net: Net, root: Source) -> Iterator[Guard]:
     """Guards that read every module as a user writes it."""
     table = AttrSource(AttrSource(root, "layers"), "_modules")
-    yield guards.TypeIs(root, Net)
-    yield guards.DictKeys(table, tuple(net.layers._modules))
+    yield fx_guards.TypeIs(root, Net)
+    yield fx_guards.DictKeys(table, tuple(net.layers._modules))
     for index, layer in enumerate(net.layers):
         source = ItemSource(table, str(index))
-        yield guards.TypeIs(source, torch.nn.Linear)
-        yield guards.EqualsConstant(AttrSource(source, "training"), True)
-        yield guards.DictKeys(AttrSource(source, "_parameters"), ("weight", "bias"))
+        yield fx_guards.TypeIs(source, torch.nn.Linear)
+        yield fx_guards.EqualsConstant(AttrSource(source, "training"), True)
+        yield fx_guards.DictKeys(AttrSource(source, "_parameters"), ("weight", "bias"))
         for name in ("weight", "bias"):
-            yield guards.tensor_match(AttrSource(source, name), getattr(layer, name))
+            yield fx_guards.tensor_match(AttrSource(source, name), getattr(layer, name))
 
 
 def microseconds(run: Callable[[], Any], number: int = 2000) -> float:
@@ -80,7 +80,7 @@ def model_figures(name: str, make: Callable[[Net, Source], Iterator[Guard]]) -> 
     """A model's check, the same without recognising unchanged dicts, and the fetch of its parameters."""
     net, x = Net(), torch.randn(2, 8)
     facts = list(make(net, LocalSource("self")))
-    evaluator = guards.build(facts, varnames=Net.forward.__code__.co_varnames)
+    evaluator = fx_guards.build(facts, varnames=Net.forward.__code__.co_varnames)
     assert evaluator.check_call(Net.forward, net, x)
     yield (
         f"module of {LAYERS} layers, {name}",
@@ -88,10 +88,10 @@ def model_figures(name: str, make: Callable[[Net, Source], Iterator[Guard]]) -> 
     )
     _native.use_dict_versions(False)
     every = microseconds(lambda: evaluator.check_call(Net.forward, net, x))
-    _native.use_dict_versions(guards.SKIPS_BY_DICT_VERSION)
+    _native.use_dict_versions(fx_guards.SKIPS_BY_DICT_VERSION)
     yield f"the same, every dict looked into ({name})", every
     sources = [g.source for g in facts if g.kind == "tensor_match"]
-    fetcher = guards.build_fetcher(sources)
+    fetcher = fx_guards.build_fetcher(sources)
     yield f"fetch of {len(sources)} parameters, {name}", microseconds(lambda: fetcher(net))
 
 
@@ -109,10 +109,10 @@ def small_figures() -> dict[str, float]:
     def three(a: Any, b: Any, c: Any) -> None: ...
 
     tensors = [torch.randn(3, 4), torch.randn(4, requires_grad=True), torch.randn(2, 2)]
-    facts = [guards.tensor_match(LocalSource(n), t) for n, t in zip("abc", tensors, strict=True)]
-    evaluator = guards.build(facts, varnames=("a", "b", "c"))
+    facts = [fx_guards.tensor_match(LocalSource(n), t) for n, t in zip("abc", tensors, strict=True)]
+    evaluator = fx_guards.build(facts, varnames=("a", "b", "c"))
     a, b, c = tensors
-    state = guards.build([guards.global_state()])
+    state = fx_guards.build([fx_guards.global_state()])
     return {
         "three tensors": microseconds(lambda: evaluator.check_call(three, a, b, c), 50_000),
         "global state": microseconds(lambda: state.check_call(three), 50_000),

@@ -1,7 +1,7 @@
 /* What each check asks of a value, or of several. A check returns 1, or 0 perhaps with an exception set. */
 #include "native.h"
 
-/* --- constants: the same rules as guards/kinds/constants.py --- */
+/* --- constants: the same rules as fx_guards/kinds/constants.py --- */
 
 static int floats_equal(double a, double b) {
     if (a != a || b != b) return a != a && b != b;
@@ -98,7 +98,7 @@ static int has_attribute(PyObject *value, PyObject *name, int wanted) {
     return !wanted && absent;
 }
 
-/* --- classes and functions: the same rules as guards/kinds/definitions.py --- */
+/* --- classes and functions: the same rules as fx_guards/kinds/definitions.py --- */
 
 enum { ANY_OF_ITS_TYPE = 1, NOTHING = 2 };
 
@@ -292,7 +292,7 @@ static int shapes_hold(const Check *check, Slot *slots) {
 static PyObject *slot_object(Slot *slot) {
     if (slot->obj != NULL) return Py_NewRef(slot->obj);
     if (slot->has_number) return PyLong_FromLongLong(slot->number);
-    PyErr_SetString(PyExc_SystemError, "guards: an empty slot");
+    PyErr_SetString(PyExc_SystemError, "fx_guards: an empty slot");
     return NULL;
 }
 

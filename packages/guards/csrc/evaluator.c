@@ -209,7 +209,7 @@ static PyGetSetDef evaluator_getset[] = {
 };
 
 PyTypeObject Evaluator_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "guards._native.Evaluator",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "fx_guards._native.Evaluator",
     .tp_basicsize = sizeof(Evaluator),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC,
     .tp_doc = "A guard set compiled to a tree: Evaluator(roots, relations, number of slots).",

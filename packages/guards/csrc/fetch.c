@@ -87,7 +87,7 @@ PyObject *fetch_root(Node *node, const Roots *roots, int *unchanged, Seen *pendi
     case ACCESS_MODULE: return from_mapping(node, PyImport_GetModuleDict(), unchanged, pending);
     case ACCESS_STATE: return Py_NewRef(Py_None);
     case ACCESS_NAMESPACE: return Py_NewRef(roots->globals);
-    default: PyErr_SetString(PyExc_SystemError, "guards: not a root"); return NULL;
+    default: PyErr_SetString(PyExc_SystemError, "fx_guards: not a root"); return NULL;
     }
 }
 
@@ -304,6 +304,6 @@ PyObject *fetch_child(Node *node, PyObject *parent, int *unchanged, Seen *pendin
     case ACCESS_SIZE:
     case ACCESS_STRIDE: return extent(node, parent);
     case ACCESS_PYTHON: return PyObject_CallOneArg(node->key, parent);
-    default: PyErr_SetString(PyExc_SystemError, "guards: a root below a value"); return NULL;
+    default: PyErr_SetString(PyExc_SystemError, "fx_guards: a root below a value"); return NULL;
     }
 }

@@ -105,7 +105,7 @@ static PyGetSetDef fetcher_getset[] = {
 };
 
 PyTypeObject Fetcher_Type = {
-    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "guards._native.Fetcher",
+    PyVarObject_HEAD_INIT(NULL, 0).tp_name = "fx_guards._native.Fetcher",
     .tp_basicsize = sizeof(Fetcher),
     .tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL,
     .tp_doc = "Reads many values below its positional arguments: Fetcher(nodes, number of results, root sources).",

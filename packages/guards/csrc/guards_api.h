@@ -1,6 +1,6 @@
 /* The C ABI by which another extension checks a guard evaluator, reached through a capsule.
  *
- *   FXSGuardsAPI *api = PyCapsule_Import(FXS_GUARDS_API_CAPSULE, 0);   // after "import guards._native"
+ *   FXSGuardsAPI *api = PyCapsule_Import(FXS_GUARDS_API_CAPSULE, 0);   // after "import fx_guards._native"
  *   if (api == NULL || api->version != FXS_GUARDS_API_VERSION) ...
  *   if (Py_TYPE(evaluator) == api->evaluator_type && api->check(evaluator, slots, n, func)) ...
  */
@@ -11,7 +11,7 @@
 #include <stdint.h>
 
 #define FXS_GUARDS_API_VERSION 2
-#define FXS_GUARDS_API_CAPSULE "guards._native._C_API"
+#define FXS_GUARDS_API_CAPSULE "fx_guards._native._C_API"
 
 typedef struct {
     int version; /* FXS_GUARDS_API_VERSION of the providing library */

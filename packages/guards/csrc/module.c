@@ -120,7 +120,7 @@ static PyMethodDef methods[] = {
     {"use_dict_versions", use_dict_versions, METH_O, "Turn skipping by dict versions on or off."},
     {"give_dicts_tables", give_dicts_tables, METH_O, "Give each dict that gets a version a table of its own."},
     {"dict_version", version_of, METH_O, "A dict's version, or 0 where there is none."},
-    {"constants_equal", (PyCFunction)(void (*)(void))same_constant, METH_FASTCALL, "guards.kinds.constants, natively."},
+    {"constants_equal", (PyCFunction)(void (*)(void))same_constant, METH_FASTCALL, "fx_guards.kinds.constants, natively."},
     {"candidates", (PyCFunction)(void (*)(void))candidates, METH_FASTCALL,
      "candidates(evaluators, function, *slots): which may hold, by the fact that tells most apart; None: none does."},
     {NULL, NULL, 0, NULL},
@@ -143,7 +143,7 @@ static int add(PyObject *module, const char *name, PyObject *value) {
 }
 
 static struct PyModuleDef definition = {
-    PyModuleDef_HEAD_INIT, "guards._native", "The native guard evaluator.", -1, methods, NULL, NULL, NULL, NULL,
+    PyModuleDef_HEAD_INIT, "fx_guards._native", "The native guard evaluator.", -1, methods, NULL, NULL, NULL, NULL,
 };
 
 PyMODINIT_FUNC PyInit__native(void) {

@@ -7,7 +7,7 @@
 typedef enum { FLAG, FLAG_OF_CONTEXT, FLAG_OF_DEVICE, NUMBER8, NUMBER32, NUMBER64, INCLUDED, EXCLUDED, AUTOCAST } Shape;
 
 typedef struct {
-    const char *name; /* the fact's name in guards/kinds/state.py */
+    const char *name; /* the fact's name in fx_guards/kinds/state.py */
     const char *library, *symbol;
     Shape shape;
     int device;

@@ -1,6 +1,6 @@
 /* Tensor metadata read from the C++ object at offsets that Python measured and this file's readings were checked against.
  *
- * No torch header: the offsets come from guards/calibration.py, which compares `tensor_metadata` with the attributes of a
+ * No torch header: the offsets come from fx_guards/calibration.py, which compares `tensor_metadata` with the attributes of a
  * range of tensors before it lets `tensor_ready` stand. Until then, and for tensors that keep their metadata
  * elsewhere (subclasses, sparse), the record's own `holds` decides. */
 #define _GNU_SOURCE

@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import guards
+import fx_guards
+from fx_guards.reference import ReferenceEvaluator
 from fx_interface.source import (
     AttrSource,
     BuiltinSource,
@@ -30,7 +31,6 @@ from fx_interface.source import (
     Source,
     TypeSource,
 )
-from guards.reference import ReferenceEvaluator
 
 
 class Thing:
@@ -135,19 +135,19 @@ def sources_below(source: Source, value: Any, depth: int = 4) -> list[tuple[Sour
 
 def guards_on(random: Random, source: Source, value: Any) -> list[Any]:
     """Some guards that ``value`` satisfies."""
-    made: list[Any] = [guards.TypeIs(source, type(value))]
+    made: list[Any] = [fx_guards.TypeIs(source, type(value))]
     if isinstance(value, (dict, list, tuple)):
-        made.append(guards.Length(source, len(value)))
+        made.append(fx_guards.Length(source, len(value)))
     if isinstance(value, dict):
-        made.append(guards.DictKeys(source, tuple(value)))
-        made += [guards.KeyPresent(source, key) for key in value] + [guards.KeyAbsent(source, "zz")]
+        made.append(fx_guards.DictKeys(source, tuple(value)))
+        made += [fx_guards.KeyPresent(source, key) for key in value] + [fx_guards.KeyAbsent(source, "zz")]
     elif isinstance(value, (types.ModuleType, types.FunctionType)):
-        made.append(guards.IsObject(source, value))
+        made.append(fx_guards.IsObject(source, value))
     elif isinstance(value, (Thing, type)):
-        made += [guards.IsObject(source, value), guards.AttributeAbsent(source, "zz")]
-        made.append(guards.AttributePresent(source, "shared"))
+        made += [fx_guards.IsObject(source, value), fx_guards.AttributeAbsent(source, "zz")]
+        made.append(fx_guards.AttributePresent(source, "shared"))
     elif not isinstance(value, list):
-        made += [guards.EqualsConstant(source, value), guards.Truthiness(source, bool(value))]
+        made += [fx_guards.EqualsConstant(source, value), fx_guards.Truthiness(source, bool(value))]
     return random.sample(made, random.randrange(len(made) + 1))
 
 
@@ -179,7 +179,7 @@ class World:
         made = [guard for source, value in reached for guard in guards_on(self.random, source, value)]
         chosen = self.random.sample(reached, min(len(reached), 4))
         for (one, a), (two, b) in itertools.pairwise(chosen):
-            made.append(guards.SameObject(one, two) if a is b else guards.DistinctObjects(one, (two,)))
+            made.append(fx_guards.SameObject(one, two) if a is b else fx_guards.DistinctObjects(one, (two,)))
         return made
 
     def mutate(self) -> None:
@@ -253,26 +253,26 @@ def test_native_agrees_with_reference(random: Random) -> None:
     world = World(random)
     facts = world.guards()
     names = ("x", "y")
-    native = guards.build(facts, varnames=names)
-    by_name = guards.build(facts)
+    native = fx_guards.build(facts, varnames=names)
+    by_name = fx_guards.build(facts)
     reference = ReferenceEvaluator(facts, names)
     for _ in range(12):
         for _ in range(random.randrange(1, 4)):
             expected = reference.check(world.scope)
             slots = tuple(world.roots[n] for n in names)
-            assert native.check_call(world.function, *slots) == expected, guards.first_failure(
+            assert native.check_call(world.function, *slots) == expected, fx_guards.first_failure(
                 facts, world.scope
             )
             assert by_name.check(world.scope) == expected
-            assert (guards.first_failure(facts, world.scope) is None) == expected
+            assert (fx_guards.first_failure(facts, world.scope) is None) == expected
         world.mutate()
 
 
 @settings(max_examples=300, deadline=None)
 @given(st.recursive(st.sampled_from(SCALARS), lambda inner: st.tuples(inner, inner)), st.data())
 def test_constants_agree(value: Any, data: st.DataObject) -> None:
-    from guards import _native
-    from guards.kinds.constants import constants_equal
+    from fx_guards import _native
+    from fx_guards.kinds.constants import constants_equal
 
     other = data.draw(st.one_of(st.just(value), st.sampled_from(SCALARS)))
     assert _native.constants_equal(value, other) == constants_equal(value, other)
@@ -292,8 +292,8 @@ def test_reads_that_raise_fail_and_leave_no_exception() -> None:
         def bad(self) -> int:
             raise RuntimeError("no")
 
-    facts = [guards.EqualsConstant(AttrSource(LocalSource("x"), "bad"), 1)]
-    evaluator = guards.build(facts, varnames=("x",))
+    facts = [fx_guards.EqualsConstant(AttrSource(LocalSource("x"), "bad"), 1)]
+    evaluator = fx_guards.build(facts, varnames=("x",))
     assert not call(evaluator, Raises())
     assert evaluator.failed == -1
     assert not evaluator.check(Scope({}, {}))
@@ -304,11 +304,11 @@ def test_closure_builtin_and_module_roots() -> None:
     flag = [1]
     cell_user = _closure_of(flag)
     facts = [
-        guards.EqualsConstant(ItemSource(ClosureSource("flag"), 0), 1),
-        guards.IsObject(BuiltinSource("len"), len),
-        guards.IsObject(AttrSource(ImportedModuleSource("sys"), "path"), sys.path),
+        fx_guards.EqualsConstant(ItemSource(ClosureSource("flag"), 0), 1),
+        fx_guards.IsObject(BuiltinSource("len"), len),
+        fx_guards.IsObject(AttrSource(ImportedModuleSource("sys"), "path"), sys.path),
     ]
-    evaluator = guards.build(facts, freevars=cell_user.__code__.co_freevars)
+    evaluator = fx_guards.build(facts, freevars=cell_user.__code__.co_freevars)
     assert all(evaluator.check_call(cell_user) for _ in range(3))
     flag[0] = 2
     assert not evaluator.check_call(cell_user)
@@ -333,14 +333,14 @@ def test_missing_cell_content_fails() -> None:
             later: int = 1
         return inner
 
-    evaluator = guards.build([guards.EqualsConstant(ClosureSource("later"), 1)], freevars=("later",))
+    evaluator = fx_guards.build([fx_guards.EqualsConstant(ClosureSource("later"), 1)], freevars=("later",))
     assert not evaluator.check_call(make())
 
 
 def test_weakly_held_object_dies() -> None:
     thing = Thing()
-    guard = guards.IsObject(LocalSource("x"), thing)
-    evaluator = guards.build([guard], varnames=("x",))
+    guard = fx_guards.IsObject(LocalSource("x"), thing)
+    evaluator = fx_guards.build([guard], varnames=("x",))
     assert call(evaluator, thing)
     del thing
     gc.collect()
@@ -355,8 +355,8 @@ def test_getattr_hook_and_slots_are_read_as_python_does() -> None:
         def __getattr__(self, name: str) -> Any:
             return {"a": 1}[name] if name == "a" else (_ for _ in ()).throw(AttributeError(name))
 
-    facts = [guards.EqualsConstant(AttrSource(LocalSource("x"), "a"), 1)]
-    evaluator = guards.build(facts, varnames=("x",))
+    facts = [fx_guards.EqualsConstant(AttrSource(LocalSource("x"), "a"), 1)]
+    evaluator = fx_guards.build(facts, varnames=("x",))
     assert call(evaluator, Hooked())
     slotted = Slotted()
     assert call(evaluator, slotted)
@@ -371,8 +371,8 @@ def test_unknown_root_source_is_refused() -> None:
     class Strange(Source):
         pass
 
-    with pytest.raises(guards.GuardError) as caught:
-        guards.build([guards.TypeIs(Strange(), int)])
+    with pytest.raises(fx_guards.GuardError) as caught:
+        fx_guards.build([fx_guards.TypeIs(Strange(), int)])
     assert caught.value.code == "GRD001"
 
 
@@ -394,7 +394,7 @@ def test_unknown_derived_source_and_third_party_guard_are_asked_in_python() -> N
             return f"{value} is odd twice"
 
     facts: list[Any] = [Even(Doubled(LocalSource("x"), "shared"))]
-    evaluator = guards.build(facts, varnames=("x",))
+    evaluator = fx_guards.build(facts, varnames=("x",))
     thing = Thing()
     thing.shared = 2
     assert call(evaluator, thing)
@@ -404,7 +404,7 @@ def test_unknown_derived_source_and_third_party_guard_are_asked_in_python() -> N
 
 def test_collecting_an_evaluator_in_a_cycle() -> None:
     thing = Thing()
-    thing.evaluator = guards.build([guards.IsObject(LocalSource("x"), [thing])], varnames=("x",))  # type: ignore[attr-defined]
+    thing.evaluator = fx_guards.build([fx_guards.IsObject(LocalSource("x"), [thing])], varnames=("x",))  # type: ignore[attr-defined]
     reference = weakref.ref(thing)
     del thing
     gc.collect()
@@ -417,14 +417,14 @@ def test_references_are_balanced() -> None:
     table = AttrSource(LocalSource("x"), "table")
     a, b = ItemSource(table, "a"), ItemSource(table, "b")
     facts = [
-        guards.Length(a, 2),
-        guards.EqualsConstant(b, (3,)),
-        guards.SameObject(a, ItemSource(InstanceDictSource(LocalSource("x")), "missing")),
-        guards.DistinctObjects(a, (b, table)),
+        fx_guards.Length(a, 2),
+        fx_guards.EqualsConstant(b, (3,)),
+        fx_guards.SameObject(a, ItemSource(InstanceDictSource(LocalSource("x")), "missing")),
+        fx_guards.DistinctObjects(a, (b, table)),
     ]
-    holding = guards.build([facts[0], facts[1], facts[3]], varnames=("x",))
-    failing = guards.build(facts, varnames=("x",))
-    fetcher = guards.build_fetcher([a, b, table])
+    holding = fx_guards.build([facts[0], facts[1], facts[3]], varnames=("x",))
+    failing = fx_guards.build(facts, varnames=("x",))
+    fetcher = fx_guards.build_fetcher([a, b, table])
     watched = [thing, vars(thing), thing.table, thing.table["a"], thing.table["b"], Thing]  # type: ignore[attr-defined]
     counts: list[list[int]] = []
     for _ in range(100):

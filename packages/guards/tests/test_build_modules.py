@@ -10,7 +10,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import guards
+import fx_guards
+from fx_guards.reference import ReferenceEvaluator, ReferenceFetcher
 from fx_interface.source import (
     AttrSource,
     InstanceDictSource,
@@ -22,7 +23,6 @@ from fx_interface.source import (
     StrideSource,
 )
 from fx_interface.symbols import ShapeEnv
-from guards.reference import ReferenceEvaluator, ReferenceFetcher
 
 
 class Block(torch.nn.Module):
@@ -65,22 +65,24 @@ def block_guards(source: Source, block: Block) -> list[Any]:
     linear = AttrSource(source, "linear")
     by_dict = ItemSource(ItemSource(contents, "_modules"), "linear")
     return [
-        guards.TypeIs(source, Block),
-        guards.EqualsConstant(AttrSource(source, "training"), block.training),
-        guards.EqualsConstant(ItemSource(contents, "training"), block.training),
-        guards.EqualsConstant(AttrSource(source, "scale"), 2),
-        guards.EqualsConstant(AttrSource(source, "width"), 4),
-        guards.EqualsConstant(AttrSource(source, "empty"), None),
-        guards.EqualsConstant(ItemSource(AttrSource(source, "config"), "sizes"), (4, 4)),
-        guards.AttributeAbsent(source, "absent"),
-        guards.DictKeys(AttrSource(source, "_modules"), ("linear", "norm")),
-        guards.Length(ItemSource(contents, "_forward_hooks"), 0),
-        guards.TypeIs(linear, torch.nn.Linear),
-        guards.SameObject(linear, by_dict),
-        guards.tensor_match(AttrSource(linear, "weight"), block.linear.weight),
-        guards.tensor_match(ItemSource(AttrSource(by_dict, "_parameters"), "bias"), block.linear.bias),
-        guards.tensor_match(AttrSource(source, "table"), block.table),  # type: ignore[arg-type]
-        guards.tensor_match(AttrSource(AttrSource(source, "norm"), "running_mean"), block.norm.running_mean),  # type: ignore[arg-type]
+        fx_guards.TypeIs(source, Block),
+        fx_guards.EqualsConstant(AttrSource(source, "training"), block.training),
+        fx_guards.EqualsConstant(ItemSource(contents, "training"), block.training),
+        fx_guards.EqualsConstant(AttrSource(source, "scale"), 2),
+        fx_guards.EqualsConstant(AttrSource(source, "width"), 4),
+        fx_guards.EqualsConstant(AttrSource(source, "empty"), None),
+        fx_guards.EqualsConstant(ItemSource(AttrSource(source, "config"), "sizes"), (4, 4)),
+        fx_guards.AttributeAbsent(source, "absent"),
+        fx_guards.DictKeys(AttrSource(source, "_modules"), ("linear", "norm")),
+        fx_guards.Length(ItemSource(contents, "_forward_hooks"), 0),
+        fx_guards.TypeIs(linear, torch.nn.Linear),
+        fx_guards.SameObject(linear, by_dict),
+        fx_guards.tensor_match(AttrSource(linear, "weight"), block.linear.weight),
+        fx_guards.tensor_match(ItemSource(AttrSource(by_dict, "_parameters"), "bias"), block.linear.bias),
+        fx_guards.tensor_match(AttrSource(source, "table"), block.table),  # type: ignore[arg-type]
+        fx_guards.tensor_match(
+            AttrSource(AttrSource(source, "norm"), "running_mean"), block.norm.running_mean
+        ),  # type: ignore[arg-type]
     ]
 
 
@@ -88,17 +90,21 @@ def model_guards(net: Net, x: torch.Tensor) -> list[Any]:
     """Guards of the whole call."""
     table = AttrSource(AttrSource(ROOT, "blocks"), "_modules")
     blocks = [ItemSource(table, str(i)) for i in range(2)]
-    facts: list[Any] = [guards.TypeIs(ROOT, Net), guards.DictKeys(table, ("0", "1")), guards.global_state()]
+    facts: list[Any] = [
+        fx_guards.TypeIs(ROOT, Net),
+        fx_guards.DictKeys(table, ("0", "1")),
+        fx_guards.global_state(),
+    ]
     for source, block in zip(blocks, net.blocks, strict=True):
         facts += block_guards(source, block)  # type: ignore[arg-type]
     weights = [AttrSource(AttrSource(b, "linear"), "weight") for b in blocks]
-    facts.append(guards.DistinctObjects(weights[0], (weights[1], X)))
-    facts.append(guards.tensor_match(X, x, dynamic_sizes={0}))
+    facts.append(fx_guards.DistinctObjects(weights[0], (weights[1], X)))
+    facts.append(fx_guards.tensor_match(X, x, dynamic_sizes={0}))
     env = ShapeEnv()
     batch = env.create_symbol(x.shape[0], SizeSource(X, 0))
     env.create_symbol(7, N)
     env.specialize(batch % 2)
-    shapes = guards.shape_relations(env)
+    shapes = fx_guards.shape_relations(env)
     assert shapes is not None
     return [*facts, shapes]
 
@@ -167,7 +173,7 @@ def test_native_agrees_with_reference_on_a_model(random: Random) -> None:
     facts = model_guards(net, slots["x"])  # type: ignore[arg-type]
     if random.random() < 0.5:
         facts = random.sample(facts, random.randrange(1, len(facts) + 1))
-    native, reference = guards.build(facts, varnames=NAMES), ReferenceEvaluator(facts, NAMES)
+    native, reference = fx_guards.build(facts, varnames=NAMES), ReferenceEvaluator(facts, NAMES)
     undo: list[Any] = []
     possible = changes(net, slots)
     try:
@@ -176,8 +182,8 @@ def test_native_agrees_with_reference_on_a_model(random: Random) -> None:
                 scope = Scope({"self": net, **slots}, {})
                 expected = reference.check(scope)
                 assert native.check_call(forward, net, slots["x"], slots["n"]) == expected, (
-                    guards.first_failure(facts, scope),
-                    guards.GuardSet(facts).guards[native.failed],
+                    fx_guards.first_failure(facts, scope),
+                    fx_guards.GuardSet(facts).guards[native.failed],
                 )
                 assert native.check(scope) == expected
             if undo and random.random() < 0.6:
@@ -195,7 +201,7 @@ def test_native_agrees_with_reference_on_a_model(random: Random) -> None:
 def test_each_change_is_seen_and_its_opposite_restores(which: int) -> None:
     net, slots = Net(), {"x": torch.zeros(8, 4), "n": 7}
     facts = model_guards(net, slots["x"])  # type: ignore[arg-type]
-    native, reference = guards.build(facts, varnames=NAMES), ReferenceEvaluator(facts, NAMES)
+    native, reference = fx_guards.build(facts, varnames=NAMES), ReferenceEvaluator(facts, NAMES)
     on, off = changes(net, slots)[which]
     for step in (lambda: None, on, off):
         step()
@@ -206,7 +212,7 @@ def test_each_change_is_seen_and_its_opposite_restores(which: int) -> None:
 
 def test_a_dynamic_size_holds_for_other_sizes_and_its_relation_is_checked() -> None:
     net, x = Net(), torch.zeros(8, 4)
-    native = guards.build(model_guards(net, x), varnames=NAMES)
+    native = fx_guards.build(model_guards(net, x), varnames=NAMES)
     for _ in range(3):
         assert native.check_call(forward, net, torch.zeros(6, 4), 9)
         assert not native.check_call(forward, net, torch.zeros(7, 4), 9)
@@ -219,8 +225,8 @@ def test_size_and_stride_of_an_unreadable_tensor_are_read_in_python() -> None:
     env = ShapeEnv()
     env.create_symbol(3, SizeSource(X, 0))
     env.create_symbol(2, StrideSource(X, -2))
-    facts = [guards.shape_relations(env)]
-    native = guards.build(facts, varnames=NAMES)  # type: ignore[arg-type]
+    facts = [fx_guards.shape_relations(env)]
+    native = fx_guards.build(facts, varnames=NAMES)  # type: ignore[arg-type]
     for tensor in (torch.zeros(3, 2), torch.zeros(3, 2).as_subclass(Wrapped)):
         assert native.check_call(forward, None, tensor, 1)
     assert not native.check_call(forward, None, torch.zeros(1, 2), 1)
@@ -239,7 +245,7 @@ def test_fetcher_reads_parameters_both_ways() -> None:
             ItemSource(AttrSource(linear, "_parameters"), "bias"),
             linear,
         ]
-    fetcher, reference = guards.build_fetcher(sources), ReferenceFetcher(sources)
+    fetcher, reference = fx_guards.build_fetcher(sources), ReferenceFetcher(sources)
     assert fetcher.roots == reference.roots == (ROOT,)
     for _ in range(3):
         assert all(a is b for a, b in zip(fetcher(net), reference(net), strict=True))

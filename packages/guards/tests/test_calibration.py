@@ -8,12 +8,12 @@ import logging
 import pytest
 import torch
 
-import guards
+import fx_guards
+from fx_guards import _native, torch_bridge
+from fx_guards import calibration as module
+from fx_guards.kinds.state import FACTS
+from fx_guards.kinds.tensor import dispatch_keys
 from fx_interface.source import LocalSource
-from guards import _native, torch_bridge
-from guards import calibration as module
-from guards.kinds.state import FACTS
-from guards.kinds.tensor import dispatch_keys
 
 
 def test_this_torch_is_readable() -> None:
@@ -36,7 +36,7 @@ def test_a_wrong_offset_turns_native_reading_off(
     wrong = dataclasses.replace(right, **{field: getattr(right, field) + 8})
     monkeypatch.setattr(module, "_find_layout", lambda: wrong)
     try:
-        with caplog.at_level(logging.WARNING, "guards"):
+        with caplog.at_level(logging.WARNING, "fx_guards"):
             assert module.calibrate().layout is None
         assert "GRD002" in caplog.text
     finally:
@@ -76,8 +76,8 @@ def test_cuda_tensors_are_read_natively() -> None:
     assert found.is_plain(torch.Tensor, dispatch_keys(tensor))
     index = torch.cuda.current_device()
     assert _native.tensor_metadata(tensor)[1:8] == (6, 1, index, True, True, (3, 4), (4, 1))
-    guard = guards.tensor_match(LocalSource("x"), tensor)
-    evaluator = guards.build([guard], varnames=("x",))
+    guard = fx_guards.tensor_match(LocalSource("x"), tensor)
+    evaluator = fx_guards.build([guard], varnames=("x",))
     for value in (tensor, tensor.detach(), tensor.cpu(), tensor.half(), tensor.t(), torch.zeros_like(tensor)):
         assert evaluator.check_call(dispatch_keys, value) == guard.holds(value)
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-import guards
+import fx_guards
 from fx_interface.source import AttrSource, ItemSource, LocalSource
 
 
@@ -22,11 +22,11 @@ def call(owner: Owner, **kwargs: Any) -> None:
 def evaluator() -> Any:
     owner, named = LocalSource("owner"), LocalSource("kwargs")
     facts = [
-        guards.EqualsConstant(AttrSource(owner, "flag"), True),
-        guards.DictKeys(named, ("x",)),
-        guards.tensor_match(ItemSource(named, "x"), torch.ones(2)),
+        fx_guards.EqualsConstant(AttrSource(owner, "flag"), True),
+        fx_guards.DictKeys(named, ("x",)),
+        fx_guards.tensor_match(ItemSource(named, "x"), torch.ones(2)),
     ]
-    return guards.build(facts, varnames=call.__code__.co_varnames)
+    return fx_guards.build(facts, varnames=call.__code__.co_varnames)
 
 
 def test_every_new_dict_is_looked_at() -> None:

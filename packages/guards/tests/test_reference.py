@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import guards
+import fx_guards
+from fx_guards.reference import root_of, roots_of, scope_of_call
 from fx_interface.source import AttrSource, GlobalSource, ItemSource, LocalSource, Source
-from guards.reference import root_of, roots_of, scope_of_call
 
 X, Y = LocalSource("x"), LocalSource("y")
 
@@ -34,8 +34,8 @@ def test_scope_of_a_call_leaves_out_empty_cells_and_missing_slots() -> None:
 
 
 def test_failed_is_the_guards_index() -> None:
-    facts = [guards.TypeIs(X, int), guards.EqualsConstant(X, 1)]
-    for evaluator in (guards.ReferenceEvaluator(facts, ("x",)), guards.build(facts, varnames=("x",))):
+    facts = [fx_guards.TypeIs(X, int), fx_guards.EqualsConstant(X, 1)]
+    for evaluator in (fx_guards.ReferenceEvaluator(facts, ("x",)), fx_guards.build(facts, varnames=("x",))):
         assert not evaluator.check_call(root_of, 2)
         assert evaluator.failed == 1
         assert evaluator.check_call(root_of, 1)
@@ -56,7 +56,7 @@ def test_fetchers_agree(paths: list[list[int]], use_lists: bool) -> None:
             source = ItemSource(source, step)
         if source not in sources:
             sources.append(source)
-    native, reference = guards.build_fetcher(sources), guards.ReferenceFetcher(sources)
+    native, reference = fx_guards.build_fetcher(sources), fx_guards.ReferenceFetcher(sources)
     roots = [nested(3) for _ in reference.roots]
     assert native.roots == reference.roots == roots_of(sources)
     for _ in range(3):
@@ -71,7 +71,7 @@ def test_fetchers_raise_what_the_read_raises() -> None:
     class Holder:
         table: Any = {}
 
-    for fetcher in (guards.build_fetcher(sources), guards.ReferenceFetcher(sources)):
+    for fetcher in (fx_guards.build_fetcher(sources), fx_guards.ReferenceFetcher(sources)):
         with pytest.raises(KeyError, match="k"):
             fetcher(Holder(), 1)
         with pytest.raises(AttributeError, match="table"):
@@ -86,4 +86,4 @@ def test_fetchers_raise_what_the_read_raises() -> None:
 
 def test_a_repeated_source_is_refused() -> None:
     with pytest.raises(ValueError, match="distinct"):
-        guards.build_fetcher([X, Y, X])
+        fx_guards.build_fetcher([X, Y, X])

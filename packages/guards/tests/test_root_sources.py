@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import types
 
-import guards
+import fx_guards
+from fx_guards import NAMESPACE, known_object
 from fx_interface.source import BuiltinSource, GlobalSource, Scope
-from guards import NAMESPACE, known_object
 
 
 def function_in(space: dict[str, object]) -> types.FunctionType:
@@ -16,11 +16,11 @@ def function_in(space: dict[str, object]) -> types.FunctionType:
 
 def evaluator_for(space):
     facts = [
-        guards.IsObject(GlobalSource("used"), space["used"]),
-        guards.KeyAbsent(NAMESPACE, "len"),
-        guards.IsObject(BuiltinSource("len"), len),
+        fx_guards.IsObject(GlobalSource("used"), space["used"]),
+        fx_guards.KeyAbsent(NAMESPACE, "len"),
+        fx_guards.IsObject(BuiltinSource("len"), len),
     ]
-    return guards.build(facts), guards.ReferenceEvaluator(facts)
+    return fx_guards.build(facts), fx_guards.ReferenceEvaluator(facts)
 
 
 def test_other_names_may_change_and_those_that_matter_may_not():
@@ -75,10 +75,10 @@ def test_a_known_object_is_read_without_a_path():
     source = known_object(thing)
     assert source == known_object(thing) != known_object([1, 2])
     assert source.fetch(Scope({}, {})) is thing
-    evaluator = guards.build([guards.Length(source, 2)])
+    evaluator = fx_guards.build([fx_guards.Length(source, 2)])
     f = function_in({})
     assert evaluator.check_call(f)
     assert evaluator.check_call(f)
     thing.append(3)
     assert not evaluator.check_call(f)
-    assert guards.build_fetcher([source])(*map(__import__, ["builtins"]))[0] is thing
+    assert fx_guards.build_fetcher([source])(*map(__import__, ["builtins"]))[0] is thing

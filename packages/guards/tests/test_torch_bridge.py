@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from guards import _native, torch_bridge
+from fx_guards import _native, torch_bridge
 
 
 def test_versions_are_sound_here_or_off() -> None:

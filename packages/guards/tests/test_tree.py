@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-import guards
+import fx_guards
+from fx_guards.tree import is_relation, sources_of
 from fx_interface.source import AttrSource, LocalSource
-from guards.tree import is_relation, sources_of
 
 X, Y = LocalSource("x"), LocalSource("y")
 
 
 def test_shared_prefixes_share_nodes() -> None:
     inner = AttrSource(X, "a")
-    facts = [guards.TypeIs(AttrSource(inner, "b"), int), guards.TypeIs(AttrSource(inner, "c"), int)]
-    tree = guards.GuardSet([*facts, facts[0]])
+    facts = [fx_guards.TypeIs(AttrSource(inner, "b"), int), fx_guards.TypeIs(AttrSource(inner, "c"), int)]
+    tree = fx_guards.GuardSet([*facts, facts[0]])
     assert tree.guards == tuple(facts)
     assert [n.source.expression for root in tree.roots for n in root.walk()] == ["x", "x.a", "x.a.b", "x.a.c"]
 
 
 def test_relations_have_slots() -> None:
-    same = guards.SameObject(X, Y)
-    tree = guards.GuardSet([same, guards.TypeIs(X, int)])
+    same = fx_guards.SameObject(X, Y)
+    tree = fx_guards.GuardSet([same, fx_guards.TypeIs(X, int)])
     assert tree.relations == [(0, same)]
     assert tree.slots == {X: 0, Y: 1}
     assert is_relation(same)
-    assert sources_of(guards.TypeIs(X, int)) == (X,)
+    assert sources_of(fx_guards.TypeIs(X, int)) == (X,)
 
 
 def test_reads_happen_once() -> None:
@@ -36,7 +36,11 @@ def test_reads_happen_once() -> None:
             return 1
 
     source = AttrSource(X, "a")
-    facts = [guards.TypeIs(source, int), guards.EqualsConstant(source, 1), guards.SameObject(source, source)]
-    evaluator = guards.build(facts, varnames=("x",))
+    facts = [
+        fx_guards.TypeIs(source, int),
+        fx_guards.EqualsConstant(source, 1),
+        fx_guards.SameObject(source, source),
+    ]
+    evaluator = fx_guards.build(facts, varnames=("x",))
     assert evaluator.check_call(test_reads_happen_once, Counting())
     assert Counting.reads == 1

@@ -23,7 +23,7 @@ def test_no_torch(module: str) -> None:
     source = str(dynamo_capture.__file__).rpartition("/dynamo_capture/")[0]
     program = (
         f"import sys; sys.path.insert(0, {source!r}); import {module}; "
-        "foreign = [m for m in sys.modules if m.partition('.')[0] in ('torch', 'guards', 'fx_interface')]; "
+        "foreign = [m for m in sys.modules if m.partition('.')[0] in ('torch', 'fx_guards', 'fx_interface')]; "
         "assert not foreign, foreign"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-import guards
+import fx_guards
 from dynamo_capture.guard_kinds.tensor_contents import tensor_contents
 from fx_interface.source import LocalSource
 
@@ -14,7 +14,7 @@ def test_lists_of_numbers_are_compared_and_explained() -> None:
     guard = tensor_contents({pointer: [0], table: [[1, 2], [3, 4]]}, [])
     again = tensor_contents({pointer: [0], table: [[1, 2], [3, 4]]}, [])
     assert guard == again
-    assert len(guards.GuardSet([guard, again]).guards) == 1
+    assert len(fx_guards.GuardSet([guard, again]).guards) == 1
     one, two = torch.zeros(1, dtype=torch.int64), torch.tensor([[1, 2], [3, 4]])
     assert guard.holds((one, two))
     two[1, 1] = 5

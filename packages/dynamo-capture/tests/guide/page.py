@@ -155,7 +155,7 @@ WAYS = (
         "`polyfills/python/` or `polyfills/torch/`: a function with `@substitutes(function)`",
     ),
     ("a method of tensors that the metadata answers", "`semantics/tensors/methods.py`"),
-    ("a guard that only capture needs", "`guard_kinds/`: a class with `@guards.guard_kind`"),
+    ("a guard that only capture needs", "`guard_kinds/`: a class with `@fx_guards.guard_kind`"),
     ("a side effect", "`side_effects/effects.py` notes it, `codegen/replay.py` carries it out"),
     ("how a new kind of value is made", "`codegen/makes/`: a function with `@makes(Value)`"),
 )

@@ -8,7 +8,7 @@ import sys
 
 _PACKAGES = (
     "fx_interface",
-    "guards",
+    "fx_guards",
     "dynamo_capture",
     "aot_autograd",
     "primtorch_decomps",
@@ -17,7 +17,7 @@ _PACKAGES = (
 
 
 def check_not_shadowed() -> None:
-    """ImportError FXS104 if importing one of the packages would import something else: a user's ``guards.py`` beside
+    """ImportError FXS104 if importing one of the packages would import something else: a user's ``fx_guards.py`` beside
     the program is found before any installed package."""
     for name in _PACKAGES:
         file = _file_of(name)

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import guards
+import fx_guards
+from fx_guards import _native
 from fx_interface.source import InstanceDictSource, ItemSource, LocalSource
-from guards import _native
 
 KEYS = st.sampled_from(["a", "b", "c", "new", 1, None])
 
@@ -73,7 +73,7 @@ def test_a_version_stands_for_one_content(steps: list[tuple[str, Any, int]]) -> 
 
 
 def test_an_unchanged_dict_keeps_its_version() -> None:
-    if not guards.SKIPS_BY_DICT_VERSION:
+    if not fx_guards.SKIPS_BY_DICT_VERSION:
         pytest.skip("dicts have no versions here")
     holder = Holder()
     version = _native.dict_version(vars(holder))
@@ -105,7 +105,7 @@ def test_dicts_that_take_the_place_of_freed_ones_have_versions_of_their_own() ->
 
 def _says_one(holder: Any) -> Any:
     source = ItemSource(InstanceDictSource(LocalSource("x")), "a")
-    evaluator = guards.build([guards.EqualsConstant(source, 1)], varnames=("x",))
+    evaluator = fx_guards.build([fx_guards.EqualsConstant(source, 1)], varnames=("x",))
 
     def function(x: Any) -> None: ...
 
@@ -155,7 +155,7 @@ try:
         _testcapi.add_dict_watcher(0)
 except RuntimeError:
     pass
-import guards
+import fx_guards
 from fx_interface.source import AttrSource, LocalSource
 class Thing: pass
 thing = Thing(); thing.a = 1

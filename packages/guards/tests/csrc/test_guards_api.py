@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 from typing import Any
 
-import guards
+import fx_guards
 from fx_interface.source import LocalSource
 
 
@@ -14,12 +14,12 @@ def target(x: Any = None, y: Any = None) -> None:
 
 
 def test_the_capsule_is_what_the_header_says() -> None:
-    from guards import _native
+    from fx_guards import _native
 
     get = ctypes.pythonapi.PyCapsule_GetPointer
     get.restype, get.argtypes = ctypes.c_void_p, [ctypes.py_object, ctypes.c_char_p]
     table = ctypes.cast(
-        get(_native._C_API, b"guards._native._C_API"), ctypes.POINTER(ctypes.c_void_p * 3)
+        get(_native._C_API, b"fx_guards._native._C_API"), ctypes.POINTER(ctypes.c_void_p * 3)
     ).contents
     version = ctypes.cast(ctypes.addressof(table), ctypes.POINTER(ctypes.c_int)).contents.value
     assert version == 2
@@ -28,7 +28,7 @@ def test_the_capsule_is_what_the_header_says() -> None:
         ctypes.c_int, ctypes.py_object, ctypes.POINTER(ctypes.py_object), ctypes.c_ssize_t, ctypes.py_object
     )
     check = prototype(table[2] or 0)
-    evaluator = guards.build([guards.EqualsConstant(LocalSource("y"), 5)], varnames=("x", "y"))
+    evaluator = fx_guards.build([fx_guards.EqualsConstant(LocalSource("y"), 5)], varnames=("x", "y"))
     slots: Any = (ctypes.py_object * 2)(None, 5)  # type: ignore[misc]
     assert check(evaluator, slots, 2, target) == 1
     assert check(evaluator, slots, 1, target) == 0

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-import guards
+import fx_guards
+from fx_guards import _native
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
-from guards import _native
 
 X, Y = LocalSource("x"), LocalSource("y")
 
@@ -27,7 +27,7 @@ def target(x: Any = None, y: Any = None) -> None:
 
 
 def built(*fact_lists: list[Any]) -> tuple[Any, ...]:
-    return tuple(guards.build(facts, varnames=("x", "y")) for facts in fact_lists)
+    return tuple(fx_guards.build(facts, varnames=("x", "y")) for facts in fact_lists)
 
 
 def candidates(evaluators: tuple[Any, ...], *slots: Any) -> list[int] | None:
@@ -42,7 +42,7 @@ VALUES = [1, 2, True, False, None, "a", "b", b"a", 0.0, -0.0, math.nan, 2.5, 10*
 
 
 def test_constants() -> None:
-    evaluators = built(*([guards.EqualsConstant(X, value)] for value in VALUES))
+    evaluators = built(*([fx_guards.EqualsConstant(X, value)] for value in VALUES))
     for index, value in enumerate(VALUES):
         assert candidates(evaluators, value) == [index]
     assert candidates(evaluators, float("nan")) == [VALUES.index(math.nan)]
@@ -51,7 +51,7 @@ def test_constants() -> None:
 
 
 def test_types() -> None:
-    evaluators = built(*([guards.TypeIs(X, cls)] for cls in (list, dict, Thing, int)))
+    evaluators = built(*([fx_guards.TypeIs(X, cls)] for cls in (list, dict, Thing, int)))
     assert candidates(evaluators, []) == [
         0,
         3,
@@ -63,7 +63,7 @@ def test_types() -> None:
 def test_the_fact_that_tells_most_apart_is_chosen() -> None:
     evaluators = built(
         *(
-            [guards.EqualsConstant(X, a), guards.EqualsConstant(Y, b)]
+            [fx_guards.EqualsConstant(X, a), fx_guards.EqualsConstant(Y, b)]
             for a, b in ((1, 1), (1, 2), (1, 3), (2, 4))
         )
     )
@@ -83,27 +83,32 @@ def test_below_arguments(source: Source) -> None:
     flag = ItemSource(InstanceDictSource(source), "training")
     things = [Thing(value) for value in flags]
     evaluators = built(
-        *([guards.TypeIs(source, Thing), guards.EqualsConstant(flag, value)] for value in flags)
+        *([fx_guards.TypeIs(source, Thing), fx_guards.EqualsConstant(flag, value)] for value in flags)
     )
     for _, (number, thing) in itertools.product(range(3), enumerate(things)):
         found = candidates(evaluators, *slots(thing))
         assert found is not None
         assert number in found
-    if guards.SKIPS_BY_DICT_VERSION:
+    if fx_guards.SKIPS_BY_DICT_VERSION:
         assert candidates(evaluators, *slots(things[1])) == [1]
     assert candidates(evaluators, *slots(5)) == [0, 1, 2]  # it cannot be read: all are asked
-    items = built(*([guards.EqualsConstant(ItemSource(source, -1), value)] for value in flags))
+    items = built(*([fx_guards.EqualsConstant(ItemSource(source, -1), value)] for value in flags))
     assert candidates(items, *slots((4, False))) == [1]
     assert candidates(items, *slots([4, None])) == [2]
     assert candidates(items, *slots(())) == [0, 1, 2]
 
 
 def test_what_tells_nothing_apart() -> None:
-    assert _native.candidates(built([guards.TypeIs(X, list)], [guards.TypeIs(X, list)]), target, []) is None
-    assert _native.candidates(built([guards.TypeIs(X, list)]), target, []) is None
+    assert (
+        _native.candidates(built([fx_guards.TypeIs(X, list)], [fx_guards.TypeIs(X, list)]), target, [])
+        is None
+    )
+    assert _native.candidates(built([fx_guards.TypeIs(X, list)]), target, []) is None
     assert _native.candidates((), target) is None
     slow = AttrSource(X, "flag")  # reading it may run a property
-    assert _native.candidates(built(*([guards.EqualsConstant(slow, n)] for n in (1, 2))), target, 1) is None
+    assert (
+        _native.candidates(built(*([fx_guards.EqualsConstant(slow, n)] for n in (1, 2))), target, 1) is None
+    )
 
 
 def test_tensors_by_sizes_and_dtype() -> None:
@@ -116,9 +121,9 @@ def test_tensors_by_sizes_and_dtype() -> None:
         None,
         4,
     ]
-    facts: list[list[Any]] = [[guards.tensor_match(X, t)] for t in made[:4]]
-    facts += [[guards.IsObject(X, None)], [guards.EqualsConstant(X, 4)]]
-    facts += [[guards.tensor_match(X, torch.zeros(5, 3), dynamic_sizes={0})]]
+    facts: list[list[Any]] = [[fx_guards.tensor_match(X, t)] for t in made[:4]]
+    facts += [[fx_guards.IsObject(X, None)], [fx_guards.EqualsConstant(X, 4)]]
+    facts += [[fx_guards.tensor_match(X, torch.zeros(5, 3), dynamic_sizes={0})]]
     evaluators = built(*facts)
     for number, value in enumerate(made):
         assert candidates(evaluators, value) == [number, 6]

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-import guards
+import fx_guards
 from fx_interface.source import (
     AttrSource,
     DictKeySource,
@@ -53,7 +53,7 @@ def test_every_change_to_a_frozen_dict_is_seen() -> None:
     thing = Thing()
     thing.table = {"a": 1, "b": 2}  # type: ignore[attr-defined]
     table = ItemSource(InstanceDictSource(LocalSource("x")), "table")
-    evaluator = guards.build([guards.EqualsConstant(ItemSource(table, "a"), 1)], varnames=("x",))
+    evaluator = fx_guards.build([fx_guards.EqualsConstant(ItemSource(table, "a"), 1)], varnames=("x",))
     assert call(evaluator, thing)
     thing.table["a"] = 2  # type: ignore[attr-defined]
     assert not call(evaluator, thing)
@@ -67,7 +67,7 @@ def test_every_change_to_a_frozen_dict_is_seen() -> None:
 
 def test_a_new_object_at_an_old_address_is_checked_afresh() -> None:
     source = AttrSource(AttrSource(LocalSource("x"), "inner"), "value")
-    evaluator = guards.build([guards.EqualsConstant(source, 1)], varnames=("x",))
+    evaluator = fx_guards.build([fx_guards.EqualsConstant(source, 1)], varnames=("x",))
     for number in range(300):
         outer, inner = Thing(), Thing()
         outer.inner = inner  # type: ignore[attr-defined]
@@ -80,7 +80,7 @@ def test_an_evaluator_keeps_no_argument_alive() -> None:
     outer = Thing()
     outer.inner = Thing()  # type: ignore[attr-defined]
     inner = AttrSource(LocalSource("x"), "inner")
-    evaluator = guards.build([guards.TypeIs(inner, Thing)], varnames=("x",))
+    evaluator = fx_guards.build([fx_guards.TypeIs(inner, Thing)], varnames=("x",))
     assert call(evaluator, outer)
     reference = weakref.ref(outer.inner)  # type: ignore[attr-defined]
     del outer
@@ -103,11 +103,11 @@ def test_a_property_that_changes_the_structure_while_it_is_read() -> None:
 
     root = LocalSource("x")
     facts = [
-        guards.EqualsConstant(AttrSource(root, "drop"), 0),
-        guards.EqualsConstant(AttrSource(AttrSource(root, "inner"), "value"), 1),
-        guards.AttributePresent(AttrSource(root, "inner"), "value"),
+        fx_guards.EqualsConstant(AttrSource(root, "drop"), 0),
+        fx_guards.EqualsConstant(AttrSource(AttrSource(root, "inner"), "value"), 1),
+        fx_guards.AttributePresent(AttrSource(root, "inner"), "value"),
     ]
-    evaluator = guards.build(facts, varnames=("x",))
+    evaluator = fx_guards.build(facts, varnames=("x",))
     trap = Trap()
     for _ in range(50):
         assert evaluator.check_call(target, trap)
@@ -131,10 +131,10 @@ def test_a_check_inside_a_check() -> None:
 
     root = LocalSource("x")
     facts = [
-        guards.EqualsConstant(AttrSource(root, "again"), 1),
-        guards.EqualsConstant(AttrSource(root, "value"), 1),
+        fx_guards.EqualsConstant(AttrSource(root, "again"), 1),
+        fx_guards.EqualsConstant(AttrSource(root, "value"), 1),
     ]
-    evaluators.append(guards.build(facts, varnames=("x",)))
+    evaluators.append(fx_guards.build(facts, varnames=("x",)))
     outer = Nested()
     outer.value = 1  # type: ignore[attr-defined]
     for _ in range(10):
@@ -142,8 +142,8 @@ def test_a_check_inside_a_check() -> None:
 
 
 def test_class_attribute_changes_are_seen() -> None:
-    evaluator = guards.build(
-        [guards.EqualsConstant(AttrSource(LocalSource("x"), "shared"), 1)], varnames=("x",)
+    evaluator = fx_guards.build(
+        [fx_guards.EqualsConstant(AttrSource(LocalSource("x"), "shared"), 1)], varnames=("x",)
     )
     thing = Thing()
     assert call(evaluator, thing)
@@ -165,10 +165,10 @@ def test_module_globals_below_an_imported_module() -> None:
     try:
         root = ImportedModuleSource("guards_test_module")
         facts = [
-            guards.EqualsConstant(AttrSource(root, "limit"), 3),
-            guards.EqualsConstant(ItemSource(InstanceDictSource(root), "limit"), 3),
+            fx_guards.EqualsConstant(AttrSource(root, "limit"), 3),
+            fx_guards.EqualsConstant(ItemSource(InstanceDictSource(root), "limit"), 3),
         ]
-        evaluator = guards.build(facts)
+        evaluator = fx_guards.build(facts)
         assert call(evaluator)
         module.limit = 4  # type: ignore[attr-defined]
         assert not call(evaluator)
@@ -178,11 +178,13 @@ def test_module_globals_below_an_imported_module() -> None:
 
 
 def test_dict_versions_off_gives_the_same_answers() -> None:
-    from guards import _native
+    from fx_guards import _native
 
     thing = Thing()
     thing.a = 1  # type: ignore[attr-defined]
-    evaluator = guards.build([guards.EqualsConstant(AttrSource(LocalSource("x"), "a"), 1)], varnames=("x",))
+    evaluator = fx_guards.build(
+        [fx_guards.EqualsConstant(AttrSource(LocalSource("x"), "a"), 1)], varnames=("x",)
+    )
     assert call(evaluator, thing)
     _native.use_dict_versions(False)
     try:
@@ -190,9 +192,9 @@ def test_dict_versions_off_gives_the_same_answers() -> None:
         thing.a = 2  # type: ignore[attr-defined]
         assert not call(evaluator, thing)
     finally:
-        _native.use_dict_versions(guards.SKIPS_BY_DICT_VERSION)
+        _native.use_dict_versions(fx_guards.SKIPS_BY_DICT_VERSION)
     assert not call(evaluator, thing)
-    assert guards.SKIPS_BY_DICT_VERSION
+    assert fx_guards.SKIPS_BY_DICT_VERSION
 
 
 class Reversed(dict[str, int]):
@@ -210,7 +212,7 @@ def test_a_defaultdict_is_read_as_a_dict() -> None:
     table: Any = defaultdict(int, a=1, b=2)
     first, last, value = DictKeySource(X, 0), DictKeySource(X, -1), ItemSource(X, "a")
     facts = [(first, "a"), (last, "b"), (value, 1)]
-    evaluator = guards.build([guards.EqualsConstant(*fact) for fact in facts], varnames=("x",))
+    evaluator = fx_guards.build([fx_guards.EqualsConstant(*fact) for fact in facts], varnames=("x",))
     assert call(evaluator, table)
     assert not call(evaluator, defaultdict(int, b=2, a=1))
     table["a"] = 3
@@ -223,11 +225,11 @@ def test_a_defaultdict_is_read_as_a_dict() -> None:
 
 
 def test_a_dict_class_with_an_order_of_its_own_is_asked() -> None:
-    evaluator = guards.build([guards.EqualsConstant(DictKeySource(X, 0), "a")], varnames=("x",))
+    evaluator = fx_guards.build([fx_guards.EqualsConstant(DictKeySource(X, 0), "a")], varnames=("x",))
     table = OrderedDict(a=1, b=2)
     assert call(evaluator, table)
     table.move_to_end("a")
     assert not call(evaluator, table)
     assert not call(evaluator, Reversed(a=1, b=2))
-    negative = guards.build([guards.EqualsConstant(ItemSource(X, "a"), -1)], varnames=("x",))
+    negative = fx_guards.build([fx_guards.EqualsConstant(ItemSource(X, "a"), -1)], varnames=("x",))
     assert call(negative, Reversed(a=1))

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-import guards
+import fx_guards
 from fx_interface.source import (
     AttrSource,
     ImportedModuleSource,
@@ -19,7 +19,7 @@ from fx_interface.source import (
     Source,
 )
 
-pytestmark = pytest.mark.skipif(not guards.SKIPS_BY_DICT_VERSION, reason="plans need versions of dicts")
+pytestmark = pytest.mark.skipif(not fx_guards.SKIPS_BY_DICT_VERSION, reason="plans need versions of dicts")
 X = LocalSource("x")
 
 
@@ -41,7 +41,7 @@ def entry(source: Source, *keys: Any) -> Source:
 
 def planned(facts: list[Any], thing: Any) -> Any:
     """An evaluator that holds and has a plan without anything that could run user code."""
-    evaluator = guards.build(facts, varnames=("x",))
+    evaluator = fx_guards.build(facts, varnames=("x",))
     for _ in range(4):
         assert evaluator.check_call(target, thing)
     assert evaluator.plan is not None
@@ -55,10 +55,10 @@ def test_attributes_that_do_not_matter_change_at_every_call() -> None:
     table: dict[str, Any] = {"a": 1.5, "steps": 0}
     thing.table = table
     facts: list[Any] = [
-        guards.TypeIs(X, Thing),
-        guards.EqualsConstant(entry(X, "k"), 1),
-        guards.KeyAbsent(InstanceDictSource(X), "missing"),
-        guards.EqualsConstant(entry(X, "table", "a"), 1.5),
+        fx_guards.TypeIs(X, Thing),
+        fx_guards.EqualsConstant(entry(X, "k"), 1),
+        fx_guards.KeyAbsent(InstanceDictSource(X), "missing"),
+        fx_guards.EqualsConstant(entry(X, "table", "a"), 1.5),
     ]
     evaluator = planned(facts, thing)
     for number in range(50):
@@ -87,9 +87,9 @@ def test_tuples_that_take_turns_at_one_address() -> None:
     thing.shape = (1, 2)
     source = entry(X, "shape")
     facts = [
-        guards.TypeIs(source, tuple),
-        guards.Length(source, 2),
-        guards.EqualsConstant(ItemSource(source, 0), 1),
+        fx_guards.TypeIs(source, tuple),
+        fx_guards.Length(source, 2),
+        fx_guards.EqualsConstant(ItemSource(source, 0), 1),
     ]
     evaluator = planned(facts, thing)
     for number in range(200):
@@ -104,14 +104,14 @@ def test_lists_and_the_tuples_in_them() -> None:
     thing.items[2].k = 5
     source = entry(X, "items")
     facts = [
-        guards.TypeIs(source, list),
-        guards.Length(source, 3),
-        guards.EqualsConstant(ItemSource(source, 0), 1),
-        guards.EqualsConstant(ItemSource(ItemSource(source, 1), 0), 1),
-        guards.EqualsConstant(AttrSource(ItemSource(source, -1), "k"), 5),
+        fx_guards.TypeIs(source, list),
+        fx_guards.Length(source, 3),
+        fx_guards.EqualsConstant(ItemSource(source, 0), 1),
+        fx_guards.EqualsConstant(ItemSource(ItemSource(source, 1), 0), 1),
+        fx_guards.EqualsConstant(AttrSource(ItemSource(source, -1), "k"), 5),
     ]
-    evaluator = guards.build(facts, varnames=("x",))
-    reference = guards.ReferenceEvaluator(facts, ("x",))
+    evaluator = fx_guards.build(facts, varnames=("x",))
+    reference = fx_guards.ReferenceEvaluator(facts, ("x",))
     for number in range(300):
         thing.items[0] = 1 if number % 7 else 2.0
         thing.items[1] = None
@@ -126,8 +126,8 @@ def test_lists_and_the_tuples_in_them() -> None:
 
 def test_modules_that_take_turns_under_one_name() -> None:
     name = "guards_test_turns"
-    facts = [guards.EqualsConstant(entry(ImportedModuleSource(name), "k"), 1)]
-    evaluator = guards.build(facts)
+    facts = [fx_guards.EqualsConstant(entry(ImportedModuleSource(name), "k"), 1)]
+    evaluator = fx_guards.build(facts)
     try:
         for number in range(200):
             sys.modules.pop(name, None)
@@ -149,11 +149,11 @@ def test_checks_from_many_threads_while_things_change() -> None:
     thing.k = 1  # type: ignore[attr-defined]
     thing.items = [1]  # type: ignore[attr-defined]
     facts = [
-        guards.EqualsConstant(entry(X, "k"), 1),
-        guards.EqualsConstant(AttrSource(X, "answer"), 1),
-        guards.EqualsConstant(ItemSource(entry(X, "items"), 0), 1),
+        fx_guards.EqualsConstant(entry(X, "k"), 1),
+        fx_guards.EqualsConstant(AttrSource(X, "answer"), 1),
+        fx_guards.EqualsConstant(ItemSource(entry(X, "items"), 0), 1),
     ]
-    evaluator = guards.build(facts, varnames=("x",))
+    evaluator = fx_guards.build(facts, varnames=("x",))
     stop = threading.Event()
     wrong: list[Any] = []
 

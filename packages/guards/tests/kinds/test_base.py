@@ -8,25 +8,25 @@ from typing import ClassVar
 import pytest
 import torch
 
-import guards
+import fx_guards
+from fx_guards.kinds.base import short, type_name
 from fx_interface.errors import UserLocation
 from fx_interface.guard import Guard
 from fx_interface.source import LocalSource
-from guards.kinds.base import short, type_name
 
 
 def test_a_kind_declared_twice_names_both_places() -> None:
-    class Again(guards.GuardRecord):
+    class Again(fx_guards.GuardRecord):
         kind: ClassVar[str] = "type_is"
 
     with pytest.raises(ValueError, match=r"TypeIs.*Again"):
-        guards.guard_kind(Again)
-    assert guards.KINDS["type_is"] is guards.TypeIs
+        fx_guards.guard_kind(Again)
+    assert fx_guards.KINDS["type_is"] is fx_guards.TypeIs
 
 
 def test_records_are_frozen_and_compare_without_the_users_line() -> None:
-    one = guards.TypeIs(LocalSource("x"), int)
-    two = guards.TypeIs(LocalSource("x"), int, where=UserLocation("model.py", 3))
+    one = fx_guards.TypeIs(LocalSource("x"), int)
+    two = fx_guards.TypeIs(LocalSource("x"), int, where=UserLocation("model.py", 3))
     assert one == two
     assert hash(one) == hash(two)
     assert isinstance(one, Guard)
@@ -35,7 +35,7 @@ def test_records_are_frozen_and_compare_without_the_users_line() -> None:
 
 
 def test_every_kind_is_slotted_and_named_after_its_key() -> None:
-    for kind, cls in guards.KINDS.items():
+    for kind, cls in fx_guards.KINDS.items():
         assert cls.kind == kind
         assert "__dict__" not in dir(cls)
 

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from guards.kinds.constants import constant_key, constants_equal
+from fx_guards.kinds.constants import constant_key, constants_equal
 
 ATOMS = st.one_of(
     st.none(), st.booleans(), st.integers(-2, 2), st.sampled_from([0.0, -0.0, 1.0, float("nan"), float("inf")]),

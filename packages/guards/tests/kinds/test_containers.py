@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict
 from typing import Any
 
-import guards
+import fx_guards
 from fx_interface.source import LocalSource
 
 X = LocalSource("x")
 
 
 def test_length_of_anything_sized() -> None:
-    assert guards.Length(X, 2).holds({1: 1, 2: 2})
-    assert not guards.Length(X, 2).holds([1])
-    assert not guards.Length(X, 2).holds(3)
-    assert guards.Length(X, 2).explain([1]) == "expected length 2, got 1"
-    assert "has none" in guards.Length(X, 2).explain(3)
+    assert fx_guards.Length(X, 2).holds({1: 1, 2: 2})
+    assert not fx_guards.Length(X, 2).holds([1])
+    assert not fx_guards.Length(X, 2).holds(3)
+    assert fx_guards.Length(X, 2).explain([1]) == "expected length 2, got 1"
+    assert "has none" in fx_guards.Length(X, 2).explain(3)
 
 
 def test_keys_are_exact_and_ordered() -> None:
-    guard = guards.DictKeys(X, ("a", 1))
+    guard = fx_guards.DictKeys(X, ("a", 1))
     assert guard.holds({"a": 0, 1: 0})
     assert not guard.holds({1: 0, "a": 0})
     assert not guard.holds({"a": 0, True: 0})
@@ -31,8 +31,8 @@ def test_keys_are_exact_and_ordered() -> None:
 
 def test_an_ordered_dicts_own_order_counts() -> None:
     table = OrderedDict(a=1, b=2)
-    guard = guards.DictKeys(X, ("a", "b"))
-    evaluator = guards.build([guard], varnames=("x",))
+    guard = fx_guards.DictKeys(X, ("a", "b"))
+    evaluator = fx_guards.build([guard], varnames=("x",))
     assert guard.holds(table)
     assert evaluator.check_call(_function, table)
     table.move_to_end("a")
@@ -42,18 +42,18 @@ def test_an_ordered_dicts_own_order_counts() -> None:
 
 def test_presence_never_calls_missing() -> None:
     table: Any = defaultdict(int)
-    assert not guards.KeyPresent(X, "a").holds(table)
-    assert guards.KeyAbsent(X, "a").holds(table)
+    assert not fx_guards.KeyPresent(X, "a").holds(table)
+    assert fx_guards.KeyAbsent(X, "a").holds(table)
     assert len(table) == 0
-    assert not guards.KeyAbsent(X, "a").holds(["a"])
-    assert not guards.KeyPresent(X, []).holds({})
-    assert not guards.KeyAbsent(X, []).holds({})
+    assert not fx_guards.KeyAbsent(X, "a").holds(["a"])
+    assert not fx_guards.KeyPresent(X, []).holds({})
+    assert not fx_guards.KeyAbsent(X, []).holds({})
 
 
 def test_entries_are_the_very_objects() -> None:
     table: Any = {"a": [], "b": 1, "c": 2}
-    guard = guards.DictEntries(guards.known_object(table), (("a", table["a"]), ("b", 1)))
-    evaluator = guards.build([guard], varnames=("x",))
+    guard = fx_guards.DictEntries(fx_guards.known_object(table), (("a", table["a"]), ("b", 1)))
+    evaluator = fx_guards.build([guard], varnames=("x",))
 
     def agree(expected: bool) -> None:
         assert guard.holds(table) is expected
@@ -86,9 +86,9 @@ def test_attributes() -> None:
         ("no", 1, False, True),
         ("bad", Raises(), False, False),
     ]:
-        facts = [guards.AttributePresent(X, name), guards.AttributeAbsent(X, name)]
+        facts = [fx_guards.AttributePresent(X, name), fx_guards.AttributeAbsent(X, name)]
         assert [f.holds(value) for f in facts] == [present, absent]
-        native = [guards.build([f], varnames=("x",)).check_call(_function, value) for f in facts]
+        native = [fx_guards.build([f], varnames=("x",)).check_call(_function, value) for f in facts]
         assert native == [present, absent]
 
 

@@ -6,9 +6,9 @@ import types
 
 import pytest
 
-import guards
+import fx_guards
+from fx_guards import ReferenceEvaluator, known_object
 from fx_interface.source import LocalSource, Scope
-from guards import ReferenceEvaluator, known_object
 
 X = LocalSource("x")
 
@@ -42,12 +42,12 @@ def test_class_lookups(name):
     made = program()
     source = known_object(made.B)
     facts = [
-        guards.ClassLookup(source, "g", guards.class_lookup(made.B, "g")),
-        guards.ClassLookup(source, "k", made.A.k, only_type=True),
-        guards.ClassLookup(source, "missing", guards.ABSENT),
-        guards.ClassBases(source, made.B.__mro__),
+        fx_guards.ClassLookup(source, "g", fx_guards.class_lookup(made.B, "g")),
+        fx_guards.ClassLookup(source, "k", made.A.k, only_type=True),
+        fx_guards.ClassLookup(source, "missing", fx_guards.ABSENT),
+        fx_guards.ClassBases(source, made.B.__mro__),
     ]
-    native, reference, scope = guards.build(facts), ReferenceEvaluator(facts), Scope({}, {})
+    native, reference, scope = fx_guards.build(facts), ReferenceEvaluator(facts), Scope({}, {})
     for _ in range(3):
         assert native.check(scope)
         assert native.check_call(program)
@@ -57,7 +57,7 @@ def test_class_lookups(name):
     for _ in range(3):
         assert native.check(scope) is native.check_call(program) is reference.check(scope) is holds
     if not holds:
-        assert guards.first_failure(facts, scope) is not None
+        assert fx_guards.first_failure(facts, scope) is not None
 
 
 def _kw(function, **changes):
@@ -82,32 +82,32 @@ FUNCTION_CHANGES = {
 @pytest.mark.parametrize("name", FUNCTION_CHANGES)
 def test_functions(name):
     function = program().f
-    facts = [guards.function_state(X, function)]
-    native, reference = guards.build(facts, varnames=("x",)), ReferenceEvaluator(facts, ("x",))
+    facts = [fx_guards.function_state(X, function)]
+    native, reference = fx_guards.build(facts, varnames=("x",)), ReferenceEvaluator(facts, ("x",))
     assert native.check_call(program, function)
     assert native.check_call(program, function)
     change, holds = FUNCTION_CHANGES[name]
     change(function)
     assert native.check_call(program, function) is reference.check_call(program, function) is holds
     if not holds:
-        assert "x: " in str(guards.first_failure(facts, Scope({"x": function}, {})))
+        assert "x: " in str(fx_guards.first_failure(facts, Scope({"x": function}, {})))
 
 
 def test_defaults_that_are_no_constants_are_left_open():
     def f(a=[], *, b={}): ...  # noqa: B006
 
-    record = guards.function_state(X, f)
-    assert record.defaults == (guards.OPEN,)
+    record = fx_guards.function_state(X, f)
+    assert record.defaults == (fx_guards.OPEN,)
     f.__defaults__ = ([1],)
     assert record.holds(f)
-    assert guards.build([record], varnames=("x",)).check_call(program, f)
+    assert fx_guards.build([record], varnames=("x",)).check_call(program, f)
     assert not record.holds(len)
-    assert not guards.build([record], varnames=("x",)).check_call(program, len)
+    assert not fx_guards.build([record], varnames=("x",)).check_call(program, len)
 
 
 def test_classes_and_other_values():
-    record = guards.ClassLookup(X, "append", list.append)
-    evaluator = guards.build([record], varnames=("x",))
+    record = fx_guards.ClassLookup(X, "append", list.append)
+    evaluator = fx_guards.build([record], varnames=("x",))
     assert evaluator.check_call(program, list)
     assert not evaluator.check_call(program, [])
     assert not record.holds([])

@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import guards
+import fx_guards
 from fx_interface.errors import UserLocation
 from fx_interface.source import LocalSource, Scope, StrideSource
 from fx_interface.symbols import Range, Relation, RelationOp, ShapeEnv, Symbol, maximum, minimum, symbol
@@ -23,8 +23,8 @@ def function(a: Any, b: Any, c: Any) -> None: ...
 def test_same_and_distinct() -> None:
     one: list[int] = []
     two: list[int] = []
-    same = guards.SameObject(SOURCES[0], SOURCES[1])
-    distinct = guards.DistinctObjects(SOURCES[0], SOURCES[1:])
+    same = fx_guards.SameObject(SOURCES[0], SOURCES[1])
+    distinct = fx_guards.DistinctObjects(SOURCES[0], SOURCES[1:])
     assert same.holds((one, one))
     assert not same.holds((one, two))
     assert distinct.holds((one, two, 3))
@@ -36,7 +36,7 @@ def test_many_distinct_objects_natively() -> None:
     from fx_interface.source import ItemSource
 
     items = [ItemSource(SOURCES[0], i) for i in range(200)]
-    evaluator = guards.build([guards.DistinctObjects(items[0], tuple(items[1:]))], varnames=NAMES)
+    evaluator = fx_guards.build([fx_guards.DistinctObjects(items[0], tuple(items[1:]))], varnames=NAMES)
     values = [object() for _ in items]
     assert evaluator.check_call(function, values)
     values[150] = values[3]
@@ -61,8 +61,8 @@ NUMBERS = st.one_of(st.integers(-5, 5), st.sampled_from([2**31, 2**62, -(2**63),
 def test_native_shape_programs_agree(
     lhs: Any, rhs: Any, op: RelationOp, values: tuple[int, int, int]
 ) -> None:
-    guard = guards.ShapeRelations(SOURCES[0], SYMBOLS, SOURCES[1:], (Relation(op, lhs, rhs),))
-    evaluator = guards.build([guard], varnames=NAMES)
+    guard = fx_guards.ShapeRelations(SOURCES[0], SYMBOLS, SOURCES[1:], (Relation(op, lhs, rhs),))
+    evaluator = fx_guards.build([guard], varnames=NAMES)
     expected = guard.holds(values)
     for _ in range(3):
         assert evaluator.check_call(function, *values) == expected
@@ -70,8 +70,8 @@ def test_native_shape_programs_agree(
 
 def test_ranges_and_repeated_symbols() -> None:
     atom = SYMBOLS[0]
-    guard = guards.ShapeRelations(SOURCES[0], (atom, atom), SOURCES[1:2], (), ((atom, Range(2, 9)),))
-    evaluator = guards.build([guard], varnames=NAMES)
+    guard = fx_guards.ShapeRelations(SOURCES[0], (atom, atom), SOURCES[1:2], (), ((atom, Range(2, 9)),))
+    evaluator = fx_guards.build([guard], varnames=NAMES)
     for values, holds in [
         ((2, 2), True),
         ((9, 9), True),
@@ -92,7 +92,7 @@ def test_numbers_that_follow_from_sizes_are_compared() -> None:
     rows, columns = (env.create_symbol(8, source) for source in SOURCES[:2])
     strides = (StrideSource(SOURCES[2], dim) for dim in range(2))
     derived = list(zip((rows * columns, columns), strides, strict=True))
-    guard = guards.shape_relations(env, (), derived)
+    guard = fx_guards.shape_relations(env, (), derived)
     assert guard is not None
     assert guard.holds((3, 4, 12, 4))
     assert not guard.holds((3, 4, 24, 4))
@@ -106,20 +106,20 @@ def test_what_a_shape_env_recorded_becomes_one_guard() -> None:
     assert env.decide(Relation("==", size % 4, 0))
     unbacked = env.create_symbol(None, None, low=0)
     env.require(Relation("<", unbacked, 5))
-    guard = guards.shape_relations(env)
+    guard = fx_guards.shape_relations(env)
     assert guard is not None
     assert guard.relations == (Relation("==", size % 4, 0),)
     assert guard.holds((12,))
     assert guard.explain((6,)) == ("(s0)%(4) == 0 is false for a (s0) = 6 (needed at model.py:12 in forward)")
     assert guard.explain((1,)) == "a (s0) is 1, outside [2, inf]"
-    assert guards.shape_relations(ShapeEnv()) is None
-    failure = guards.first_failure([guard], Scope({"a": 6}, {}))
+    assert fx_guards.shape_relations(ShapeEnv()) is None
+    failure = fx_guards.first_failure([guard], Scope({"a": 6}, {}))
     assert failure is not None
     assert failure.expression == "a"
 
 
 def test_numbers_beyond_64_bits_are_left_to_python() -> None:
-    guard = guards.ShapeRelations(SOURCES[0], SYMBOLS[:1], (), (Relation("<", symbol("a"), 2**70),))
-    evaluator = guards.build([guard], varnames=NAMES)
+    guard = fx_guards.ShapeRelations(SOURCES[0], SYMBOLS[:1], (), (Relation("<", symbol("a"), 2**70),))
+    evaluator = fx_guards.build([guard], varnames=NAMES)
     assert evaluator.check_call(function, 2**69, 0, 0)
     assert not evaluator.check_call(function, 2**70, 0, 0)

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch.overrides import TorchFunctionMode
 
-import guards
-from guards.kinds.state import FACTS
-from guards.torch_bridge import native_readers
+import fx_guards
+from fx_guards.kinds.state import FACTS
+from fx_guards.torch_bridge import native_readers
 
 
 class Mode(TorchFunctionMode):
@@ -91,8 +91,8 @@ def function() -> None: ...
 
 @pytest.mark.parametrize("name", FACTS)
 def test_each_fact(name: str) -> None:
-    alone, all_ = guards.global_state([name]), guards.global_state()
-    natives = [guards.build([g]) for g in (alone, all_)]
+    alone, all_ = fx_guards.global_state([name]), fx_guards.global_state()
+    natives = [fx_guards.build([g]) for g in (alone, all_)]
     assert name in native_readers()
     for _ in range(2):
         assert all(n.check_call(function) for n in natives)
@@ -104,8 +104,8 @@ def test_each_fact(name: str) -> None:
 
 
 def test_the_dtype_of_an_autocast_that_is_off_does_not_matter() -> None:
-    guard = guards.global_state()
-    evaluator = guards.build([guard])
+    guard = fx_guards.global_state()
+    evaluator = fx_guards.build([guard])
     with toggled(
         lambda: torch.get_autocast_dtype("cpu"), lambda v: torch.set_autocast_dtype("cpu", v), torch.float16
     ):
@@ -116,14 +116,14 @@ def test_the_dtype_of_an_autocast_that_is_off_does_not_matter() -> None:
 def test_modes_are_the_same_by_identity_and_device_contexts_by_device() -> None:
     mode = Mode()
     with mode:
-        guard = guards.global_state(["torch_function_modes"])
-        evaluator = guards.build([guard])
+        guard = fx_guards.global_state(["torch_function_modes"])
+        evaluator = fx_guards.build([guard])
         assert evaluator.check_call(function)
     with Mode():
         assert not guard.holds(None)
         assert not evaluator.check_call(function)
     with torch.device("meta"):
-        guard = guards.global_state(["torch_function_modes"])
+        guard = fx_guards.global_state(["torch_function_modes"])
     with torch.device("meta"):
         assert guard.holds(None)
     with torch.device("cpu"):
@@ -131,7 +131,9 @@ def test_modes_are_the_same_by_identity_and_device_contexts_by_device() -> None:
 
 
 def test_state_is_the_calling_threads() -> None:
-    evaluator = guards.build([guards.global_state(["grad_mode", "dispatch_included", "dispatch_excluded"])])
+    evaluator = fx_guards.build(
+        [fx_guards.global_state(["grad_mode", "dispatch_included", "dispatch_excluded"])]
+    )
     answers: list[bool] = []
 
     def run() -> None:

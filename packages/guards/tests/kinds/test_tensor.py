@@ -9,7 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import guards
+import fx_guards
 from fx_interface.source import LocalSource
 
 X, Y, Z = map(LocalSource, "xyz")
@@ -68,8 +68,8 @@ def test_each_kind_of_tensor_matches_itself_only() -> None:
     for i, one in enumerate(values):
         if not isinstance(one, torch.Tensor):
             continue
-        guard = guards.tensor_match(X, one)
-        evaluator = guards.build([guard], varnames=("x",))
+        guard = fx_guards.tensor_match(X, one)
+        evaluator = fx_guards.build([guard], varnames=("x",))
         for j, other in enumerate(values):
             same = i == j or {i, j} in ({0, 3}, {1}, {1, 2})
             assert guard.holds(other) is same, (i, j, guard.explain(other))
@@ -82,8 +82,8 @@ def test_a_leaf_can_be_told_from_a_result() -> None:
     import dataclasses
 
     leaf = torch.zeros(2, requires_grad=True)
-    guard = dataclasses.replace(guards.tensor_match(X, leaf), is_leaf=True)
-    evaluator = guards.build([guard], varnames=("x",))
+    guard = dataclasses.replace(fx_guards.tensor_match(X, leaf), is_leaf=True)
+    evaluator = fx_guards.build([guard], varnames=("x",))
     for value, holds in [(leaf, True), (leaf * 2, False)]:
         assert guard.holds(value) is holds
         assert evaluator.check_call(function, value) is holds
@@ -96,8 +96,8 @@ def test_a_leaf_can_be_told_from_a_result() -> None:
     st.sets(st.integers(0, 6)),
 )
 def test_open_dimensions(sizes: list[int], other: list[int], open_: set[int]) -> None:
-    guard = guards.tensor_match(X, torch.empty(sizes), dynamic_sizes=open_, dynamic_strides=open_)
-    evaluator = guards.build([guard], varnames=("x",))
+    guard = fx_guards.tensor_match(X, torch.empty(sizes), dynamic_sizes=open_, dynamic_strides=open_)
+    evaluator = fx_guards.build([guard], varnames=("x",))
     for value in (
         torch.empty(sizes),
         torch.empty(other),
@@ -108,7 +108,7 @@ def test_open_dimensions(sizes: list[int], other: list[int], open_: set[int]) ->
 
 def test_changes_in_place_are_seen() -> None:
     tensor = torch.zeros(4)
-    evaluator = guards.build([guards.tensor_match(X, tensor)], varnames=("x",))
+    evaluator = fx_guards.build([fx_guards.tensor_match(X, tensor)], varnames=("x",))
     assert evaluator.check_call(function, tensor)
     tensor.requires_grad_(True)
     assert not evaluator.check_call(function, tensor)
@@ -124,9 +124,9 @@ def test_changes_in_place_are_seen() -> None:
 def test_storage_groups() -> None:
     base, own = torch.zeros(6), torch.zeros(2)
     tensors = [base[:3], own, base[3:]]
-    guard = guards.storage_groups([X, Y, Z], tensors)
+    guard = fx_guards.storage_groups([X, Y, Z], tensors)
     assert guard.groups == (0, 1, 0)
-    evaluator = guards.build([guard], varnames=("x", "y", "z"))
+    evaluator = fx_guards.build([guard], varnames=("x", "y", "z"))
     cases: list[tuple[list[Any], bool]] = [
         (tensors, True),
         ([base, own, base[1:]], True),
@@ -143,7 +143,7 @@ def test_storage_groups() -> None:
 
 
 def test_explanations_name_the_first_difference() -> None:
-    guard = guards.tensor_match(X, torch.zeros(2, 3), dynamic_sizes={0})
+    guard = fx_guards.tensor_match(X, torch.zeros(2, 3), dynamic_sizes={0})
     assert guard.explain(torch.zeros(2, 4)) == "expected sizes [*, 3], got [2, 4]"
     assert guard.explain(torch.zeros(3, 2).t()) == "expected strides [3, 1], got [1, 2]"
     assert guard.explain(torch.zeros(2, 3).double()) == "expected dtype torch.float32, got torch.float64"
@@ -151,10 +151,10 @@ def test_explanations_name_the_first_difference() -> None:
 
 
 def test_without_native_reading_the_record_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    from guards import _native, torch_bridge
+    from fx_guards import _native, torch_bridge
 
     tensor = torch.zeros(2, 3)
-    evaluator = guards.build([guards.tensor_match(X, tensor)], varnames=("x",))
+    evaluator = fx_guards.build([fx_guards.tensor_match(X, tensor)], varnames=("x",))
     _native.set_tensor_layout(None)
     try:
         assert evaluator.check_call(function, tensor)
@@ -178,7 +178,7 @@ def test_a_subclass_is_not_asked() -> None:
 
     tensor = torch.ones(2).as_subclass(Watching)
     with torch._C.DisableTorchFunctionSubclass():
-        guard = guards.tensor_match(LocalSource("x"), tensor)
+        guard = fx_guards.tensor_match(LocalSource("x"), tensor)
     assert guard.holds(tensor)
     assert not guard.holds(torch.ones(2))
     assert not asked

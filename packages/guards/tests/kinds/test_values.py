@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-import guards
+import fx_guards
 from fx_interface.source import LocalSource
 
 X = LocalSource("x")
@@ -18,7 +18,7 @@ class Owner:
 
 
 def test_type_is_exact() -> None:
-    guard = guards.TypeIs(X, int)
+    guard = fx_guards.TypeIs(X, int)
     assert guard.holds(1)
     assert not guard.holds(True)
     assert guard.explain("a") == "expected type int, got str"
@@ -29,16 +29,16 @@ def test_type_is_exact() -> None:
     [(1, True), (1, 1.0), (0.0, -0.0), ((1,), (True,)), ("a", b"a"), ((0.0,), (-0.0,)), (None, False)],
 )
 def test_constants_that_python_calls_equal_are_not_the_same(expected: Any, other: Any) -> None:
-    guard = guards.EqualsConstant(X, expected)
+    guard = fx_guards.EqualsConstant(X, expected)
     assert guard.holds(expected)
     assert not guard.holds(other)
-    assert guard != guards.EqualsConstant(X, other)
+    assert guard != fx_guards.EqualsConstant(X, other)
 
 
 def test_nan_is_nan() -> None:
-    guard = guards.EqualsConstant(X, float("nan"))
+    guard = fx_guards.EqualsConstant(X, float("nan"))
     assert guard.holds(float("nan"))
-    assert guard == guards.EqualsConstant(X, float("nan"))
+    assert guard == fx_guards.EqualsConstant(X, float("nan"))
 
 
 def test_a_constant_whose_equality_raises_does_not_hold() -> None:
@@ -48,14 +48,14 @@ def test_a_constant_whose_equality_raises_does_not_hold() -> None:
         def __eq__(self, other: object) -> bool:
             raise RuntimeError
 
-    guard = guards.EqualsConstant(X, Bad())
+    guard = fx_guards.EqualsConstant(X, Bad())
     assert not guard.holds(Bad())
     assert guard.holds(guard.expected)
 
 
 def test_object_identity_is_weak_where_possible() -> None:
     owner = Owner()
-    guard = guards.IsObject(X, owner)
+    guard = fx_guards.IsObject(X, owner)
     assert guard.holds(owner)
     assert not guard.holds(Owner())
     del owner
@@ -68,7 +68,7 @@ def test_object_identity_is_weak_where_possible() -> None:
 
 def test_an_object_without_weak_references_is_held() -> None:
     value = (1, object())
-    guard = guards.IsObject(X, value)
+    guard = fx_guards.IsObject(X, value)
     assert guard.alive
     assert guard.holds(value)
     assert not guard.holds((1, value[1]))
@@ -79,7 +79,7 @@ def test_truthiness_asks_no_user_code() -> None:
         def __bool__(self) -> bool:
             raise AssertionError
 
-    assert guards.Truthiness(X, True).holds([0])
-    assert guards.Truthiness(X, False).holds("")
-    assert not guards.Truthiness(X, True).holds(Loud())
-    assert guards.Truthiness(X, True).explain([]) == "expected a true value, got []"
+    assert fx_guards.Truthiness(X, True).holds([0])
+    assert fx_guards.Truthiness(X, False).holds("")
+    assert not fx_guards.Truthiness(X, True).holds(Loud())
+    assert fx_guards.Truthiness(X, True).explain([]) == "expected a true value, got []"

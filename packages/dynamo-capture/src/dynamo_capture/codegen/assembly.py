@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-import guards
+import fx_guards
 from dynamo_capture.bytecode import CodeBody, Instruction, Position, assemble, body_like, function_prologue
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.resume.code import ResumeCodes
@@ -294,7 +294,7 @@ class Assembly:
     def _fetch(self, sources: list[Source], cells: set[str]) -> None:
         """Push the tuple of the sources' values."""
         emitter = self._emitter
-        fetcher = guards.build_fetcher(sources)
+        fetcher = fx_guards.build_fetcher(sources)
         emitter.begin_call()
         emitter.load_const(fetcher)
         emitter.end_callable()

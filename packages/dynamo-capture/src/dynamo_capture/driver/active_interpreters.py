@@ -13,7 +13,7 @@ import torch
 from torch.autograd import forward_ad
 from torch.utils._device import DeviceContext
 
-import guards
+import fx_guards
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
 
 _BY_KEY = {
@@ -54,6 +54,6 @@ def foreign_interpreter() -> str | None:
     return None
 
 
-def forward_level_guard() -> guards.GuardRecord:
+def forward_level_guard() -> fx_guards.GuardRecord:
     """No level of forward-mode differentiation is entered."""
-    return guards.EqualsConstant(_LEVEL, _NO_LEVEL)
+    return fx_guards.EqualsConstant(_LEVEL, _NO_LEVEL)

@@ -7,7 +7,7 @@ import logging
 from collections.abc import Iterator
 from types import CodeType
 
-import guards
+import fx_guards
 from dynamo_capture.codegen.assembly import Assembly, close_dropped
 from dynamo_capture.driver.active_interpreters import forward_level_guard
 from dynamo_capture.driver.backend_call import BackendCall
@@ -37,7 +37,7 @@ from fx_interface.source import ClosureSource, LocalSource, Scope
 from fx_interface.torch_internals.modes import restored
 
 _log = logging.getLogger("dynamo_capture")
-_BUILTINS = guards.known_object(CURRENT)
+_BUILTINS = fx_guards.known_object(CURRENT)
 
 
 def capture(
@@ -50,8 +50,8 @@ def capture(
 ) -> Entry:
     """The cache entry for a frame whose trace has just begun: up to its return, or to where it has ``broken``."""
     entry = tx.entry = switches()
-    tx.guards.add(guards.global_state())
-    tx.guards.add(guards.DictEntries(_BUILTINS, WATCHED))
+    tx.guards.add(fx_guards.global_state())
+    tx.guards.add(fx_guards.DictEntries(_BUILTINS, WATCHED))
     tx.guards.add(forward_level_guard())
     with _modes_restored(tx):
         frame = RootFrame(
@@ -107,13 +107,13 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
     if tx.tensors.state.relied:
         tx.guards.add(tensor_contents(tx.tensors.state.relied, tx.output.written))
     bindings = [(expr.as_symbol, source) for expr, source in tx.size_bindings]
-    shapes = guards.shape_relations(sizes, bindings, tx.packed_strides) if sizes.symbols else None
+    shapes = fx_guards.shape_relations(sizes, bindings, tx.packed_strides) if sizes.symbols else None
     if shapes is not None:
         tx.guards.add(shapes)
-    guard_set = guards.GuardSet(tx.guards.records)
-    evaluator = guards.build(guard_set, varnames=view.code.co_varnames, freevars=view.code.co_freevars)
+    guard_set = fx_guards.GuardSet(tx.guards.records)
+    evaluator = fx_guards.build(guard_set, varnames=view.code.co_varnames, freevars=view.code.co_freevars)
     if not evaluator.check(scope_of(view)):
-        failure = guards.first_failure(guard_set, scope_of(view))
+        failure = fx_guards.first_failure(guard_set, scope_of(view))
         raise UnsupportedProgramError(
             "CAP410", f"a guard does not hold for the call it was made from: {failure}"
         )

@@ -11,7 +11,7 @@ import time
 from types import CodeType
 from typing import Any
 
-import guards
+import fx_guards
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.driver.active_interpreters import foreign_interpreter
 from dynamo_capture.driver.backend_call import location_of_code
@@ -175,7 +175,7 @@ class FrameCompiler:
     def _explain_recompilation(self, view: FrameView, fail: bool) -> None:
         scope = scope_of(view)
         known = [entry.extra for entry in entries(view.code) if isinstance(entry.extra, Replacement)]
-        found = [guards.first_failure(replacement.guards, scope) for replacement in known]
+        found = [fx_guards.first_failure(replacement.guards, scope) for replacement in known]
         counted = self._session.report.recompiled(view.code, [f for f in found if f is not None])
         for entry in counted:
             _recompiles.info("%s", entry)

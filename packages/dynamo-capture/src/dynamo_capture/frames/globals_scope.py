@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import (
@@ -95,7 +95,7 @@ class GlobalsScope:
         if name in self.written:
             return
         if self._source is None:
-            log.absent(guards.NAMESPACE, name)
+            log.absent(fx_guards.NAMESPACE, name)
         elif str(self.real.get("__name__")).partition(".")[0] not in ("torch", *sys.stdlib_module_names):
             log.absent(self._source, name)
 
@@ -108,7 +108,7 @@ class GlobalsScope:
 
     def guard_absent(self, name: str) -> None:
         """There is no global of this name."""
-        space = guards.NAMESPACE if self._source is None else self._source
+        space = fx_guards.NAMESPACE if self._source is None else self._source
         self._tx.guards.absent(space, name)
 
     def write(self, name: str, value: Value) -> None:
@@ -130,7 +130,7 @@ class GlobalsScope:
             if name not in self.real:
                 self.guard_absent(name)
                 raise self._tx.undefined(name, f"name {name!r} is not defined")
-            self._tx.guards.present(guards.NAMESPACE if self._source is None else self._source, name)
+            self._tx.guards.present(fx_guards.NAMESPACE if self._source is None else self._source, name)
         elif self.written[name] is None:
             raise self._tx.undefined(name, f"name {name!r} is not defined")
         self.known.pop(name, None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from guards import GuardRecord, guard_kind
+from fx_guards import GuardRecord, guard_kind
 
 
 @guard_kind

@@ -10,8 +10,8 @@ import torch
 
 from dynamo_capture.sources.formulas import NUMBERS, SPACE
 from dynamo_capture.sources.number_facts import COMPARISONS, Facts
+from fx_guards import GuardRecord, guard_kind
 from fx_interface.source import Source
-from guards import GuardRecord, guard_kind
 
 
 @guard_kind

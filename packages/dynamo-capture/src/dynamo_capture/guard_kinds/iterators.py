@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dynamo_capture.runtime.iterator_lookahead import NotReadable, has_left
-from guards import GuardRecord, guard_kind
+from fx_guards import GuardRecord, guard_kind
 
 
 @guard_kind

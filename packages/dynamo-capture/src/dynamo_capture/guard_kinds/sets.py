@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from guards import GuardRecord, constant_key, constants_equal, guard_kind
+from fx_guards import GuardRecord, constant_key, constants_equal, guard_kind
 
 
 @guard_kind

@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 
 import torch
 
+from fx_guards import GuardRecord, guard_kind
 from fx_interface.source import Source
-from guards import GuardRecord, guard_kind
 
 
 @guard_kind

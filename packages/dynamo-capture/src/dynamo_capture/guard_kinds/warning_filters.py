@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fx_guards import GuardRecord, guard_kind
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
-from guards import GuardRecord, guard_kind
 
 _FILTERS = ItemSource(InstanceDictSource(ImportedModuleSource(warnings.__name__)), "filters")
 

@@ -6,7 +6,7 @@ import builtins
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.frame import Frame, Return
 from dynamo_capture.frames.generator_values import GeneratorValue
@@ -122,7 +122,7 @@ class Inliner:
         return positional, keyword
 
     def _default(self, real: FunctionType, value: Any, source: Source | None, kind: str, key: Any) -> Value:
-        if guards.is_closed_default(value):
+        if fx_guards.is_closed_default(value):
             return Const(value)  # the guard on the function's state is about it
         base = source if source is not None else known_object(real)
         return self._tx.wrap(value, ItemSource(AttrSource(base, kind), key))

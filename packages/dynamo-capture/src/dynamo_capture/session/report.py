@@ -12,7 +12,7 @@ from fx_interface.errors import UserLocation
 if TYPE_CHECKING:
     from torch.fx import GraphModule
 
-    import guards
+    import fx_guards
     from dynamo_capture.foundation.graph_breaks import BreakReport
 
 
@@ -81,7 +81,7 @@ class Report:
     recompilations: dict[Any, Recompilation] = field(default_factory=dict)
     exhausted: list[tuple[CodeType, str]] = field(default_factory=list)
 
-    def recompiled(self, code: CodeType, failures: Iterable[guards.Failure]) -> list[Recompilation]:
+    def recompiled(self, code: CodeType, failures: Iterable[fx_guards.Failure]) -> list[Recompilation]:
         """Count what failed when ``code`` was compiled again; each guard once."""
         met: dict[Any, Recompilation] = {}
         for failure in failures:

@@ -16,8 +16,8 @@ from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime.iterator_lookahead import owner_of, upcoming
 from dynamo_capture.runtime.subclass_parts import gradient_parts
 from dynamo_capture.sources.formulas import SPACE, Formula, Text, leaves_of
+from fx_guards import KnownObjectSource, known_object
 from fx_interface.source import ItemSource, LocalSource, Scope, Source
-from guards import KnownObjectSource, known_object
 
 __all__ = [
     "AnswerSource",

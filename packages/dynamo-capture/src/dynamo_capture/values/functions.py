@@ -7,7 +7,7 @@ import inspect
 import types
 from typing import TYPE_CHECKING, Any
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import NONE, Const, is_none
@@ -126,7 +126,7 @@ class MethodValue(Value):
 
     def get_attr(self, tx: Context, name: str) -> Value:
         """What the class of methods does not have, the function may."""
-        if name == "__doc__" or tx.attributes.in_class(types.MethodType, name) is guards.ABSENT:
+        if name == "__doc__" or tx.attributes.in_class(types.MethodType, name) is fx_guards.ABSENT:
             return tx.attribute(self.function, name)
         return super().get_attr(tx, name)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Any
 
-import guards
+import fx_guards
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.mapping import DictValue
@@ -72,6 +72,6 @@ class PartialValue(Value):
         return self.attrs.get(name)
 
     def set_attr(self, tx: Context, name: str, value: Value) -> None:
-        if self.source is not None or tx.attributes.in_class(functools.partial, name) is not guards.ABSENT:
+        if self.source is not None or tx.attributes.in_class(functools.partial, name) is not fx_guards.ABSENT:
             raise self.unsupported(f"setting the attribute {name!r}")
         self.attrs[name] = value

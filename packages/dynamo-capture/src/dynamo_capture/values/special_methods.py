@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-import guards
+import fx_guards
 from dynamo_capture.values.operator_methods import BINARY, COMPARE, UNARY
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ _READ = (
 )
 _OWN = vars(torch.Tensor)
 _WATCHED = tuple(
-    (name, _OWN.get(name, guards.ABSENT))
+    (name, _OWN.get(name, fx_guards.ABSENT))
     for name in sorted(
         {*_OTHERS, *_READ, *(name for names in _METHODS_OF.values() for name in names if name)}
     )
@@ -72,7 +72,7 @@ _WATCHED = tuple(
 
 def replaced_method() -> str | None:
     """A special method, or an attribute that everybody reads, that is not torch's any more; None: all are."""
-    absent = guards.ABSENT
+    absent = fx_guards.ABSENT
     for name, value in _WATCHED:
         if _OWN.get(name, absent) is not value:
             return name

@@ -38,7 +38,7 @@ from typing import Any
 STACK_PACKAGES = frozenset(
     (
         "fx_interface",
-        "guards",
+        "fx_guards",
         "dynamo_capture",
         "aot_autograd",
         "primtorch_decomps",

@@ -9,9 +9,9 @@ from typing import Any
 from torch.fx import GraphModule
 
 import dynamo_capture
+from fx_guards import GuardSet
 from fx_interface import UserLocation, print_graph
 from fxstack.compile import original
-from guards import GuardSet
 from primtorch_decomps import LIBRARY
 
 

@@ -6,7 +6,7 @@ import functools
 import types
 from typing import Any
 
-import guards
+import fx_guards
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
@@ -162,7 +162,7 @@ class InstanceAttributes(Lookup):
                 real = found.__get__(obj.real)
             except AttributeError:
                 if obj.source is not None:
-                    tx.guards.add(guards.AttributeAbsent(obj.source, name))
+                    tx.guards.add(fx_guards.AttributeAbsent(obj.source, name))
                 raise Missing from None
             made = tx.wrap(real, AttrSource(obj.source, name)) if obj.source is not None else tx.known(real)
             obj.reads[name] = made

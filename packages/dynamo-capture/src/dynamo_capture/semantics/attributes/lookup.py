@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.foundation.known_objects import is_known
@@ -20,7 +20,7 @@ from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Sour
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
-ABSENT: Any = guards.ABSENT
+ABSENT: Any = fx_guards.ABSENT
 _HEAP_TYPE = 1 << 9
 _IMMUTABLE_TYPE = 1 << 8
 C_METHODS = (
@@ -54,7 +54,7 @@ class Lookup:
             return self._lookups[key]
         except KeyError:
             pass
-        found = self._lookups[key] = guards.class_lookup(cls, name)
+        found = self._lookups[key] = fx_guards.class_lookup(cls, name)
         self.guard_lookup(cls, name, found)
         return found
 

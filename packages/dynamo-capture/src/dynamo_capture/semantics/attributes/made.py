@@ -6,7 +6,7 @@ import collections
 import types
 from typing import Any
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_known
@@ -111,7 +111,7 @@ class MadeAttributes(Lookup):
         mro = cls.__mro__
         self.guard_bases(cls)
         for base in mro[mro.index(owner.cls) + 1 :]:
-            self.guard_lookup(base, name, guards.class_lookup(base, name))
+            self.guard_lookup(base, name, fx_guards.class_lookup(base, name))
             if name not in base.__dict__:
                 continue
             found = base.__dict__[name]

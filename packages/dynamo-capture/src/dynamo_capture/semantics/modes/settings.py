@@ -15,8 +15,8 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import NONE, Const, Value
+from fx_guards.kinds.state import FACTS
 from fx_interface.torch_internals.modes import SWITCHES
-from guards.kinds.state import FACTS
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.region_body import Body
@@ -57,7 +57,7 @@ class WrapperTensors(TensorAttributes):
         spec = TensorSpec(sizes, strides, real.dtype, real.device)
         meta = TensorMeta.of(spec, real.requires_grad, real.is_leaf, kind, real.is_inference())
         tx.guards.add(
-            guards.tensor_match(
+            fx_guards.tensor_match(
                 source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
             )
         )

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.per_class import once_per_class
@@ -96,10 +96,10 @@ class TensorAttributes(Operations):
                 return tx.wrap(source.step(owner.real), source)
             case "grad_dtype":
                 self._is_leaf(owner)
-        found = guards.class_lookup(owner.meta.cls, name)
+        found = fx_guards.class_lookup(owner.meta.cls, name)
         if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
             return BuiltinMethod(owner, name)
-        if found is guards.ABSENT:
+        if found is fx_guards.ABSENT:
             return self._instance_attribute(owner, name)
         if isinstance(found, (property, types.GetSetDescriptorType)):
             check_is_known(name)
@@ -156,7 +156,7 @@ class TensorAttributes(Operations):
                 return self._instance_attribute(owner, name)
             if owner.source is not None:
                 tx.guards.absent(InstanceDictSource(owner.source), name)
-        if found is guards.ABSENT:
+        if found is fx_guards.ABSENT:
             return self._instance_attribute(owner, name)
         if isinstance(found, (types.FunctionType, types.MethodDescriptorType, types.WrapperDescriptorType)):
             return MethodValue(Const(found), owner)
@@ -174,7 +174,7 @@ class TensorAttributes(Operations):
         try:
             real = found.__get__(owner.real)
         except AttributeError:
-            self._tx.guards.add(guards.AttributeAbsent(owner.source, name))
+            self._tx.guards.add(fx_guards.AttributeAbsent(owner.source, name))
             raise self._tx.raises(AttributeError, name) from None
         return self._tx.wrap(real, AttrSource(owner.source, name))
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 from torch.nn.parameter import is_lazy
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import with_grad
 from dynamo_capture.semantics.tensors.attributes import redefines
@@ -78,7 +78,7 @@ class Inputs:
         is_leaf = _is_leaf(real, source) if plain is real else torchs_own(real, "is_leaf")
         meta = TensorMeta.of(spec, requires_grad, is_leaf, kind, plain.is_inference())
         tx.guards.add(
-            guards.tensor_match(
+            fx_guards.tensor_match(
                 source, real, dynamic_sizes=dynamic[0], dynamic_strides=dynamic[1], where=tx.where()
             )
         )

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 
@@ -32,13 +32,13 @@ DISABLED = torch._C._disabled_torch_function_impl
 BY_METHOD_ONLY = _by_method_only()
 """Such a function, and the name of the method by which a graph calls it."""
 _MEMBERS: dict[type, dict[str, Any]] = {
-    cls: {name: guards.class_lookup(cls, name) for name in dir(cls)} for cls in PLAIN_CLASSES
+    cls: {name: fx_guards.class_lookup(cls, name) for name in dir(cls)} for cls in PLAIN_CLASSES
 }
 
 
 def is_torchs(cls: type, name: str, found: Any) -> bool:
     """Whether ``found``, which one of torch's classes has under a name, is what it had at import."""
-    return found is _MEMBERS[cls].get(name, guards.ABSENT)
+    return found is _MEMBERS[cls].get(name, fx_guards.ABSENT)
 
 
 @once_per_class

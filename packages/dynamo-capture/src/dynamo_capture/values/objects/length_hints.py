@@ -13,7 +13,7 @@ from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.special_results import length_from
-from guards import class_lookup
+from fx_guards import class_lookup
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.frames.parameters import Parameters
@@ -139,7 +139,7 @@ def forbid_finalizer(tx: Context, cls: type) -> None:
     """Break where ``cls`` has a ``__del__``: who goes on after a break would hold the instance until it returns.
 
     Of a buffer in memory nobody would notice."""
-    if tx.attributes.in_class(cls, "__del__") is not guards.ABSENT:
+    if tx.attributes.in_class(cls, "__del__") is not fx_guards.ABSENT:
         what = f"an instance of {cls.__qualname__} is made, which has a finalizer"
         raise GraphBreak("CAP233", what, as_written=cls not in _BUFFERS)
 

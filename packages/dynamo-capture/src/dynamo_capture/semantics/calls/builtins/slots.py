@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
@@ -61,7 +61,7 @@ def refuse(tx: Context, cls: type, name: str, args: Sequence[Value] = ()) -> Use
     if name in _USES or name == "__delitem__":
         other = _SAME_SLOT.get(name)
         own: dict[str, Any] = {}
-        if other is not None and tx.attributes.in_class(cls, other) is not guards.ABSENT:
+        if other is not None and tx.attributes.in_class(cls, other) is not fx_guards.ABSENT:
             own[other] = None
         blank = type(message_name(cls), (), own)()
         if name == "__delitem__":
@@ -187,7 +187,7 @@ def _refuse_arguments(tx: Context, cls: type) -> None:
         what = "object.__init__() takes exactly one argument (the instance to initialize)"
         raise tx.raises(TypeError, what)
     maker = in_class(cls, "__new__")
-    if getattr(maker, "__func__", maker) in (object.__new__, guards.ABSENT):
+    if getattr(maker, "__func__", maker) in (object.__new__, fx_guards.ABSENT):
         what = f"{cls.__name__}.__init__() takes exactly one argument (the instance to initialize)"
         raise tx.raises(TypeError, what)
 

@@ -22,7 +22,7 @@ from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.regions.reachable import first_outside
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import Const, ObjectValue, SymValue, Value
-from guards import constants_equal
+from fx_guards import constants_equal
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context

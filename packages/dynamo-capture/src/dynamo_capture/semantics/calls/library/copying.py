@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-import guards
+import fx_guards
 from dynamo_capture.foundation.class_members import member
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import PLAIN
@@ -150,7 +150,8 @@ def _copies_by_dict(tx: Context, cls: type) -> bool:
         return False
     in_class = tx.attributes.in_class
     if any(
-        in_class(cls, name) is not guards.class_lookup(object, name) for name in (*_OF_OBJECTS, *_OF_TUPLES)
+        in_class(cls, name) is not fx_guards.class_lookup(object, name)
+        for name in (*_OF_OBJECTS, *_OF_TUPLES)
     ):
         return False
     if isinstance(in_class(type(cls), "__setattr__"), types.FunctionType):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from fx_guards import _native
+from fx_guards.lower import Lowering, NodeTuple, derived_access
+from fx_guards.reference import roots_of
+from fx_guards.torch_bridge import calibration, use_dict_versions_if_sound
+from fx_guards.tree import GuardSet, TreeNode
 from fx_interface.guard import Guard
 from fx_interface.source import Source
-from guards import _native
-from guards.lower import Lowering, NodeTuple, derived_access
-from guards.reference import roots_of
-from guards.torch_bridge import calibration, use_dict_versions_if_sound
-from guards.tree import GuardSet, TreeNode
 
 SKIPS_BY_DICT_VERSION = use_dict_versions_if_sound()
 """Whether unchanged dicts are recognised, which makes most of a check unnecessary."""

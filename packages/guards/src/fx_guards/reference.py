@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from fx_guards.tree import GuardSet, is_relation, sources_of
 from fx_interface.guard import Guard
 from fx_interface.source import Scope, Source
-from guards.tree import GuardSet, is_relation, sources_of
 
 
 class ReferenceEvaluator:

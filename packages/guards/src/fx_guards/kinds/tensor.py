@@ -9,10 +9,10 @@ from typing import Any, ClassVar
 
 import torch
 
+from fx_guards.kinds.base import GuardRecord, guard_kind, short, type_name
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
 from fx_interface.torch_internals.tensor_extents import torchs_own
-from guards.kinds.base import GuardRecord, guard_kind, short, type_name
 
 
 @guard_kind

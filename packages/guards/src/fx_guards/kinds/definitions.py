@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from types import CodeType, FunctionType
 from typing import Any, ClassVar
 
+from fx_guards.kinds.base import GuardRecord, guard_kind, short, type_name
+from fx_guards.kinds.constants import constant_key, constants_equal
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
-from guards.kinds.base import GuardRecord, guard_kind, short, type_name
-from guards.kinds.constants import constant_key, constants_equal
 
 
 class _Marker:

@@ -15,12 +15,12 @@ from typing import Any
 
 import torch
 
+from fx_guards import _native
+from fx_guards.kinds.state import FACTS
+from fx_guards.kinds.tensor import dispatch_keys
 from fx_interface.torch_internals.tensor_extents import size_of, stride_of
-from guards import _native
-from guards.kinds.state import FACTS
-from guards.kinds.tensor import dispatch_keys
 
-_log = logging.getLogger("guards")
+_log = logging.getLogger("fx_guards")
 _SCANNED = 256  # bytes of a tensor's C++ object that are searched
 _MASK = 2**64 - 1
 _MODULE_GETATTR = torch.nn.Module.__getattr__  # torch's own, whatever a program puts there later

@@ -6,8 +6,8 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from guards.kinds.base import GuardRecord, guard_kind, short
-from guards.kinds.constants import constant_key, constants_equal
+from fx_guards.kinds.base import GuardRecord, guard_kind, short
+from fx_guards.kinds.constants import constant_key, constants_equal
 
 
 @guard_kind

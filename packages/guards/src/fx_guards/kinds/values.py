@@ -6,8 +6,8 @@ import weakref
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from guards.kinds.base import GuardRecord, guard_kind, short, type_name
-from guards.kinds.constants import constant_key, constants_equal
+from fx_guards.kinds.base import GuardRecord, guard_kind, short, type_name
+from fx_guards.kinds.constants import constant_key, constants_equal
 
 
 @guard_kind

@@ -6,12 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
-from guards.build import SKIPS_BY_DICT_VERSION, build, build_fetcher
-from guards.errors import GuardError
-from guards.explain import Failure, failures, first_failure
-from guards.kinds.base import KINDS, GuardRecord, guard_kind
-from guards.kinds.constants import constant_key, constants_equal
-from guards.kinds.containers import (
+from fx_guards.build import SKIPS_BY_DICT_VERSION, build, build_fetcher
+from fx_guards.errors import GuardError
+from fx_guards.explain import Failure, failures, first_failure
+from fx_guards.kinds.base import KINDS, GuardRecord, guard_kind
+from fx_guards.kinds.constants import constant_key, constants_equal
+from fx_guards.kinds.containers import (
     AttributeAbsent,
     AttributePresent,
     DictEntries,
@@ -20,7 +20,7 @@ from guards.kinds.containers import (
     KeyPresent,
     Length,
 )
-from guards.kinds.definitions import (
+from fx_guards.kinds.definitions import (
     ABSENT,
     OPEN,
     ClassBases,
@@ -30,23 +30,23 @@ from guards.kinds.definitions import (
     function_state,
     is_closed_default,
 )
-from guards.kinds.relations import DistinctObjects, SameObject, ShapeRelations, shape_relations
-from guards.kinds.values import EqualsConstant, IsObject, Truthiness, TypeIs
-from guards.reference import ReferenceEvaluator, ReferenceFetcher
-from guards.root_sources import NAMESPACE, KnownObjectSource, NamespaceSource, known_object
-from guards.tree import GuardSet
+from fx_guards.kinds.relations import DistinctObjects, SameObject, ShapeRelations, shape_relations
+from fx_guards.kinds.values import EqualsConstant, IsObject, Truthiness, TypeIs
+from fx_guards.reference import ReferenceEvaluator, ReferenceFetcher
+from fx_guards.root_sources import NAMESPACE, KnownObjectSource, NamespaceSource, known_object
+from fx_guards.tree import GuardSet
 
 if TYPE_CHECKING:
-    from guards.kinds.state import GlobalState, global_state
-    from guards.kinds.tensor import StorageGroups, TensorMatch, storage_groups, tensor_match
+    from fx_guards.kinds.state import GlobalState, global_state
+    from fx_guards.kinds.tensor import StorageGroups, TensorMatch, storage_groups, tensor_match
 
 _NEED_TORCH = {
-    "GlobalState": "guards.kinds.state",
-    "global_state": "guards.kinds.state",
-    "StorageGroups": "guards.kinds.tensor",
-    "storage_groups": "guards.kinds.tensor",
-    "TensorMatch": "guards.kinds.tensor",
-    "tensor_match": "guards.kinds.tensor",
+    "GlobalState": "fx_guards.kinds.state",
+    "global_state": "fx_guards.kinds.state",
+    "StorageGroups": "fx_guards.kinds.tensor",
+    "storage_groups": "fx_guards.kinds.tensor",
+    "TensorMatch": "fx_guards.kinds.tensor",
+    "tensor_match": "fx_guards.kinds.tensor",
 }
 
 __all__ = [

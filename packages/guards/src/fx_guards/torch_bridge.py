@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
-from guards import _native
+from fx_guards import _native
 
 if TYPE_CHECKING:
-    from guards.calibration import Calibration
+    from fx_guards.calibration import Calibration
 
 
 @functools.cache
@@ -18,7 +18,7 @@ def calibration() -> Calibration | None:
     """The measured layout of this torch, set up in the native module; None where there is no torch to measure."""
     if find_spec("torch") is None:
         return None
-    from guards.calibration import calibrate
+    from fx_guards.calibration import calibrate
 
     return calibrate()
 

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from fx_guards.kinds.base import GuardRecord, guard_kind, short
 from fx_interface.errors import UserLocation
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Range, Relation, ShapeEnv, Symbol, symbol
-from guards.kinds.base import GuardRecord, guard_kind, short
 
 
 @guard_kind

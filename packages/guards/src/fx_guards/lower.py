@@ -9,17 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from fx_guards import _native
+from fx_guards.errors import GuardError
+from fx_guards.kinds import containers, definitions, relations, values
+from fx_guards.kinds.base import KINDS
+from fx_guards.root_sources import KnownObjectSource, NamespaceSource, StateSource
+from fx_guards.torch_bridge import state_program, tensor_facts
+from fx_guards.tree import GuardSet, TreeNode, sources_of
 from fx_interface import source as sources
 from fx_interface.guard import Guard
 from fx_interface.source import Source
 from fx_interface.symbols import Apply, IntLike, Relation, RelationOp, Symbol
-from guards import _native
-from guards.errors import GuardError
-from guards.kinds import containers, definitions, relations, values
-from guards.kinds.base import KINDS
-from guards.root_sources import KnownObjectSource, NamespaceSource, StateSource
-from guards.torch_bridge import state_program, tensor_facts
-from guards.tree import GuardSet, TreeNode, sources_of
 
 NodeTuple = tuple[Any, ...]
 CheckTuple = tuple[Any, ...]

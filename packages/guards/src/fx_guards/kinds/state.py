@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
+from fx_guards.kinds.base import GuardRecord, guard_kind, short
+from fx_guards.root_sources import STATE
 from fx_interface.torch_internals import torch_state
-from guards.kinds.base import GuardRecord, guard_kind, short
-from guards.root_sources import STATE
 
 FACTS: dict[str, Callable[[], Any]] = {fact.name: fact.read for fact in torch_state.FACTS if fact.guarded}
 """Every fact that is guarded by its stable name, with how it is read."""
