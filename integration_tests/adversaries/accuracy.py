@@ -170,7 +170,7 @@ def _outcome(function: Any, given: tuple[Any, ...]) -> dict[str, Any]:
     import torch
 
     results = function(*given)
-    random = torch.Generator().manual_seed(5)
+    random = torch.Generator(torch.get_default_device()).manual_seed(5)
     slopes = [torch.randn(r.shape, generator=random, dtype=torch.float64).to(r.dtype) for r in results]
     slopes = [s.to(torch.bfloat16).to(r.dtype) for s, r in zip(slopes, results, strict=True)]
     leaves = dict(zip("xywc", given, strict=False))

@@ -17,6 +17,7 @@ was running) and exits with 1 if an outcome differs.
 
     python integration_tests/adversaries/statements.py 2000 --seed 1 --jobs 2 --backend eager
     python integration_tests/adversaries/statements.py --only 17 --seed 1 --shrink
+    python integration_tests/adversaries/accuracy.py 500 --backend inductor --device cuda
 """
 
 from __future__ import annotations
@@ -93,6 +94,7 @@ def main(draw: Draw, comparing: Comparing | None = None, compare: Compare | None
     parser.add_argument("--seed", default="1")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--backend", default="eager", help="a backend's name, or several with commas")
+    parser.add_argument("--device", default="cpu", help="torch's default device while programs run")
     parser.add_argument("--only", help="numbers of programs, with commas, run in this process")
     parser.add_argument("--from", dest="first", type=int, help=argparse.SUPPRESS)
     parser.add_argument(
@@ -125,8 +127,12 @@ def _numbers(options: argparse.Namespace) -> Sequence[int] | None:
 
 
 def _run_here(draw: Draw, judge: Compare, numbers: Sequence[int], options: argparse.Namespace) -> int:
+    import torch
+
     failed = 0
     _have_warned()
+    if options.device != "cpu":
+        torch.set_default_device(options.device)
     for number in numbers:
         source = draw(Random(f"{options.seed} {number}"))
         if options.show:
@@ -173,6 +179,7 @@ def _run_batch(options: argparse.Namespace, start: int) -> int:
     count, failed = min(BATCH, options.count - start), 0
     while count > 0:
         command = [sys.executable, sys.argv[0], str(count), "--from", str(start), "--seed", options.seed]
+        command += ["--device", options.device]
         try:
             done = subprocess.run(
                 [*command, "--backend", options.backend],

@@ -17,7 +17,7 @@ LAYOUTS = ("contiguous", "transposed", "strided", "expanded", "channels_last", "
 
 def values(kind: str, shape: tuple[int, ...], dtype: torch.dtype, seed: int) -> torch.Tensor:
     """Float64 values that ``dtype`` holds exactly."""
-    random = torch.Generator().manual_seed(seed)
+    random = torch.Generator(torch.get_default_device()).manual_seed(seed)
     x = torch.randn(shape, generator=random, dtype=torch.float64)
     half = dtype in (torch.float16, torch.bfloat16)
     match kind:
