@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from fx_interface.torch_internals.tensor_extents import size_of, stride_of
 
@@ -118,16 +118,23 @@ class ImportedModuleSource(Source):
 
 
 @dataclass(frozen=True, slots=True)
-class _Derived(Source):
+class DerivedSource(Source):
+    """What is read from another source. ``form`` is its text, as ``str.format`` fills it in with the source itself."""
+
+    form: ClassVar[str]
     parent: Source
 
     @property
     def base(self) -> Source | None:
         return self.parent
 
+    @property
+    def expression(self) -> str:
+        return self.form.format(self)
+
 
 @dataclass(frozen=True, slots=True)
-class AttrSource(_Derived):
+class AttrSource(DerivedSource):
     """``getattr(parent, name)``, descriptors included."""
 
     name: str
@@ -141,7 +148,7 @@ class AttrSource(_Derived):
 
 
 @dataclass(frozen=True, slots=True)
-class InstanceDictSource(_Derived):
+class InstanceDictSource(DerivedSource):
     """``parent.__dict__``: the instance dictionary itself, without descriptors or ``__getattr__``."""
 
     def step(self, value: Any) -> Any:
@@ -153,7 +160,7 @@ class InstanceDictSource(_Derived):
 
 
 @dataclass(frozen=True, slots=True)
-class ItemSource(_Derived):
+class ItemSource(DerivedSource):
     """``parent[key]`` of a dict, list or tuple (exactly or a subclass that keeps the builtin ``__getitem__``)."""
 
     key: Any
@@ -176,54 +183,43 @@ def _key_text(key: Any) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class DictKeySource(_Derived):
+class DictKeySource(DerivedSource):
     """The ``index``-th key of a dict, in insertion order, for keys that are not constants."""
 
+    form = "list({0.parent})[{0.index}]"
     index: int
 
     def step(self, value: Any) -> Any:
         return list(value)[self.index]
 
-    @property
-    def expression(self) -> str:
-        return f"list({self.parent.expression})[{self.index}]"
-
 
 @dataclass(frozen=True, slots=True)
-class TypeSource(_Derived):
+class TypeSource(DerivedSource):
     """``type(parent)``."""
+
+    form = "type({0.parent})"
 
     def step(self, value: Any) -> Any:
         return type(value)
 
-    @property
-    def expression(self) -> str:
-        return f"type({self.parent.expression})"
-
 
 @dataclass(frozen=True, slots=True)
-class SizeSource(_Derived):
+class SizeSource(DerivedSource):
     """``parent.size(dim)`` of a tensor: an int."""
 
+    form = "{0.parent}.size({0.dim})"
     dim: int
 
     def step(self, value: Any) -> Any:
         return size_of(value, self.dim)
 
-    @property
-    def expression(self) -> str:
-        return f"{self.parent.expression}.size({self.dim})"
-
 
 @dataclass(frozen=True, slots=True)
-class StrideSource(_Derived):
+class StrideSource(DerivedSource):
     """``parent.stride(dim)`` of a tensor: an int."""
 
+    form = "{0.parent}.stride({0.dim})"
     dim: int
 
     def step(self, value: Any) -> Any:
         return stride_of(value, self.dim)
-
-    @property
-    def expression(self) -> str:
-        return f"{self.parent.expression}.stride({self.dim})"

@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from fx_guards import GuardRecord, constant_key, constants_equal, guard_kind
+from fx_guards import GuardRecord, constant_key, guard_kind
 
 
-@guard_kind
 @dataclass(frozen=True, slots=True)
-class SetMembers(GuardRecord):
-    """A set or frozenset of exactly these members (1, 1.0 and True are three members), in any order."""
+class _SetGuard(GuardRecord):
+    """A set or frozenset that has the same key as the members seen."""
 
-    kind: ClassVar[str] = "set_members"
     expected: tuple[Any, ...] = field(compare=False)
     key: Any = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "key", frozenset(map(constant_key, self.expected)))
+        object.__setattr__(self, "key", self._key(self.expected))
+
+    def _key(self, members: Iterable[Any]) -> Any:
+        raise NotImplementedError
 
     def holds(self, value: Any) -> bool:
         try:
-            return bool(frozenset(map(constant_key, value)) == self.key)
+            return bool(self._key(value) == self.key)
         except Exception:
             return False
 
@@ -32,21 +34,24 @@ class SetMembers(GuardRecord):
 
 @guard_kind
 @dataclass(frozen=True, slots=True)
-class SetOrder(GuardRecord):
+class SetMembers(_SetGuard):
+    """A set or frozenset of exactly these members (1, 1.0 and True are three members), in any order."""
+
+    kind: ClassVar[str] = "set_members"
+
+    def _key(self, members: Iterable[Any]) -> Any:
+        return frozenset(map(constant_key, members))
+
+
+@guard_kind
+@dataclass(frozen=True, slots=True)
+class SetOrder(_SetGuard):
     """A set or frozenset that gives its members in this order."""
 
     kind: ClassVar[str] = "set_order"
-    expected: tuple[Any, ...] = field(compare=False)
-    key: Any = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "key", constant_key(self.expected))
-
-    def holds(self, value: Any) -> bool:
-        try:
-            return constants_equal(self.expected, tuple(value))
-        except Exception:
-            return False
+    def _key(self, members: Iterable[Any]) -> Any:
+        return constant_key(tuple(members))
 
     def explain(self, value: Any) -> str:
         return f"expected a set iterated as {list(self.expected)!r}, got {list(value)!r}"
@@ -54,18 +59,13 @@ class SetOrder(GuardRecord):
 
 @guard_kind
 @dataclass(frozen=True, slots=True)
-class SetObjects(GuardRecord):
+class SetObjects(_SetGuard):
     """A set or frozenset of exactly these objects."""
 
     kind: ClassVar[str] = "set_objects"
-    expected: tuple[Any, ...] = field(compare=False)
-    ids: frozenset[int] = field(init=False, repr=False)
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "ids", frozenset(map(id, self.expected)))
-
-    def holds(self, value: Any) -> bool:
-        return frozenset(map(id, value)) == self.ids
+    def _key(self, members: Iterable[Any]) -> Any:
+        return frozenset(map(id, members))
 
     def explain(self, value: Any) -> str:
         return f"expected a set of the same {len(self.expected)} objects, got {value!r}"

@@ -17,7 +17,7 @@ from dynamo_capture.runtime.iterator_lookahead import owner_of, upcoming
 from dynamo_capture.runtime.subclass_parts import gradient_parts
 from dynamo_capture.sources.formulas import SPACE, Formula, Text, leaves_of
 from fx_guards import KnownObjectSource, known_object
-from fx_interface.source import ItemSource, LocalSource, Scope, Source
+from fx_interface.source import DerivedSource, ItemSource, LocalSource, Scope, Source
 
 __all__ = [
     "AnswerSource",
@@ -44,54 +44,33 @@ __all__ = [
 
 
 @dataclass(frozen=True, slots=True)
-class ContentSource(Source):
+class ContentSource(DerivedSource):
     """``parent[key]`` as the builtin base class of the parent reads it."""
 
-    parent: Source
+    form = "{0.parent}[{0.key!r}]"
     key: Any
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
 
     def step(self, value: Any) -> Any:
         plain: Any = next(base for base in (dict, list, tuple) if isinstance(value, base))
         return plain.__getitem__(value, self.key)
 
-    @property
-    def expression(self) -> str:
-        return f"{self.parent.expression}[{self.key!r}]"
-
 
 @dataclass(frozen=True, slots=True)
-class ReferentSource(Source):
+class ReferentSource(DerivedSource):
     """What a weak reference refers to; None if that is gone."""
 
-    parent: Source
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
+    form = "{0.parent}()"
 
     def step(self, value: Any) -> Any:
         return value()
 
-    @property
-    def expression(self) -> str:
-        return f"{self.parent.expression}()"
-
 
 @dataclass(frozen=True, slots=True)
-class CallSource(Source):
+class CallSource(DerivedSource):
     """What a function with a cache gives for these arguments: constants, or ``KnownObjectSource`` of others."""
 
-    parent: Source
     arguments: tuple[Any, ...]
     keywords: tuple[tuple[str, Any], ...]
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
 
     def step(self, value: Any) -> Any:
         return RegionFunction(value, None)(*self.given(), **self.named())
@@ -114,114 +93,66 @@ def _held(argument: Any) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class AnswerSource(Source):
+class AnswerSource(DerivedSource):
     """What a method of a tensor without arguments gives."""
 
-    parent: Source
+    form = "{0.parent}.{0.name}()"
     name: str
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
 
     def step(self, value: Any) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
             return getattr(value, self.name)()
 
-    @property
-    def expression(self) -> str:
-        return f"{self.parent.expression}.{self.name}()"
-
 
 @dataclass(frozen=True, slots=True)
-class UpcomingSource(Source):
+class UpcomingSource(DerivedSource):
     """What an iterator will give after ``index`` other items."""
 
-    parent: Source
+    form = "upcoming({0.parent})[{0.index}]"
     index: int
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
 
     def step(self, value: Any) -> Any:
         return upcoming(value, self.index)
 
-    @property
-    def expression(self) -> str:
-        return f"upcoming({self.parent.expression})[{self.index}]"
-
 
 @dataclass(frozen=True, slots=True)
-class IteratedSource(Source):
+class IteratedSource(DerivedSource):
     """The list or dict that an iterator goes through."""
 
-    parent: Source
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
+    form = "iterated_by({0.parent})"
 
     def step(self, value: Any) -> Any:
         return owner_of(value)
 
-    @property
-    def expression(self) -> str:
-        return f"iterated_by({self.parent.expression})"
-
 
 @dataclass(frozen=True, slots=True)
-class DrawnFromSource(Source):
+class DrawnFromSource(DerivedSource):
     """The arguments with which an ``enumerate``, ``zip``, ``map`` or ``filter`` would be made as it is now."""
 
-    parent: Source
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
+    form = "arguments_of({0.parent})"
 
     def step(self, value: Any) -> Any:
         return value.__reduce__()[1]
 
-    @property
-    def expression(self) -> str:
-        return f"arguments_of({self.parent.expression})"
-
 
 @dataclass(frozen=True, slots=True)
-class ProxiedSource(Source):
+class ProxiedSource(DerivedSource):
     """The mapping that a ``types.MappingProxyType`` shows."""
 
-    parent: Source
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
+    form = "shown_by({0.parent})"
 
     def step(self, value: Any) -> Any:
         return gc.get_referents(value)[0]
 
-    @property
-    def expression(self) -> str:
-        return f"shown_by({self.parent.expression})"
-
 
 @dataclass(frozen=True, slots=True)
-class ArrayTensorSource(Source):
+class ArrayTensorSource(DerivedSource):
     """The tensor that shares a numpy array's memory."""
 
-    parent: Source
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
+    form = "torch.from_numpy({0.parent})"
 
     def step(self, value: Any) -> Any:
         return torch.from_numpy(value)
-
-    @property
-    def expression(self) -> str:
-        return f"torch.from_numpy({self.parent.expression})"
 
 
 NUMBERS = LocalSource(".numbers")
@@ -268,98 +199,58 @@ def computing(
 
 
 @dataclass(frozen=True, slots=True)
-class FloatTensorSource(Source):
+class FloatTensorSource(DerivedSource):
     """A Python float as a tensor without dimensions."""
 
-    parent: Source
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
+    form = "torch.tensor({0.parent}, dtype=torch.float64)"
 
     def step(self, value: Any) -> Any:
         return torch.tensor(value, dtype=torch.float64)
 
-    @property
-    def expression(self) -> str:
-        return f"torch.tensor({self.parent.expression}, dtype=torch.float64)"
-
 
 @dataclass(frozen=True, slots=True)
-class IntegerTensorSource(Source):
+class IntegerTensorSource(DerivedSource):
     """A Python integer as a tensor without dimensions."""
 
-    parent: Source
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
+    form = "torch.tensor({0.parent})"
 
     def step(self, value: Any) -> Any:
         return torch.tensor(value, dtype=torch.int64)
 
-    @property
-    def expression(self) -> str:
-        return f"torch.tensor({self.parent.expression})"
-
 
 @dataclass(frozen=True, slots=True)
-class TensorAttributeSource(Source):
+class TensorAttributeSource(DerivedSource):
     """An attribute that torch gives each tensor, past what the tensor's class makes of reading it."""
 
-    parent: Source
+    form = "{0.parent}.{0.name}"
     name: str
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
 
     def step(self, value: Any) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
             return getattr(torch.Tensor, self.name).__get__(value)
 
-    @property
-    def expression(self) -> str:
-        return f"{self.parent.expression}.{self.name}"
-
 
 @dataclass(frozen=True, slots=True)
-class PlainTensorSource(Source):
+class PlainTensorSource(DerivedSource):
     """A tensor of a subclass as a plain tensor in the same memory."""
 
-    parent: Source
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
+    form = "{0.parent}.as_subclass(torch.Tensor)"
 
     def step(self, value: Any) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
             return torch.Tensor.as_subclass(value, torch.Tensor)
 
-    @property
-    def expression(self) -> str:
-        return f"{self.parent.expression}.as_subclass(torch.Tensor)"
-
 
 @dataclass(frozen=True, slots=True)
-class FollowedTensorSource(Source):
+class FollowedTensorSource(DerivedSource):
     """A tensor that the program has told autograd to follow, or not to, before the graph uses it."""
 
-    parent: Source
+    form = "{0.parent}.requires_grad_({0.followed})"
     followed: bool
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
 
     def step(self, value: Any) -> Any:
         with torch._C.DisableTorchFunctionSubclass():  # the program's class has been asked
             return value.requires_grad_(self.followed)
-
-    @property
-    def expression(self) -> str:
-        return f"{self.parent.expression}.requires_grad_({self.followed})"
 
 
 class _History(torch.autograd.Function):
@@ -375,41 +266,25 @@ class _History(torch.autograd.Function):
 
 
 @dataclass(frozen=True, slots=True)
-class HistorySource(Source):
+class HistorySource(DerivedSource):
     """What stands in a graph for the history of a tensor that dispatches in Python."""
 
-    parent: Source
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
+    form = "history_of({0.parent})"
 
     def step(self, value: Any) -> Any:
         with torch._C.DisableTorchFunctionSubclass():
             return _History.apply(value)  # type: ignore[no-untyped-call]
 
-    @property
-    def expression(self) -> str:
-        return f"history_of({self.parent.expression})"
-
 
 @dataclass(frozen=True, slots=True)
-class GradientPartsSource(Source):
+class GradientPartsSource(DerivedSource):
     """What takes the gradient of a tensor in parts."""
 
-    parent: Source
+    form = "gradient_parts({0.parent})"
     parts: Any
-
-    @property
-    def base(self) -> Source | None:
-        return self.parent
 
     def step(self, value: Any) -> Any:
         return gradient_parts(value, self.parts)
-
-    @property
-    def expression(self) -> str:
-        return f"gradient_parts({self.parent.expression})"
 
 
 @once_per_class

@@ -9,19 +9,15 @@ from dynamo_capture.runtime.iterator_lookahead import READABLE, owner_of
 from dynamo_capture.sources.sources import DrawnFromSource, IteratedSource
 from dynamo_capture.values import DictValue, IteratorValue, ListValue, MapIterator, Value, ZipIterator
 from dynamo_capture.values.iteration.running import RunningEnumerate, RunningIterator, can_be_counted
-from dynamo_capture.variable_builder.objects import wraps
+from dynamo_capture.variable_builder.objects import wraps_once
 from fx_interface.source import ItemSource, Source
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 
-@wraps(*READABLE)
+@wraps_once(*READABLE)
 def _readable(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, type(real))
     owner, real_owner = None, owner_of(real)
     if real_owner is not None:
         owner = tx.wrap(real_owner, IteratedSource(source))
@@ -29,7 +25,7 @@ def _readable(tx: Context, real: Any, source: Source) -> Value:
             raise GraphBreak("CAP225", f"{source} goes through {owner.describe()}")
     made = RunningIterator(real, source, owner)
     tx.running.append(made)
-    return tx.wrapping.remember(real, made)
+    return made
 
 
 def _drawn_from(tx: Context, real: Any, source: Source) -> list[Value]:
@@ -37,7 +33,6 @@ def _drawn_from(tx: Context, real: Any, source: Source) -> list[Value]:
     state = real.__reduce__()
     if len(state) != 2:
         raise GraphBreak("CAP225", f"{source} is a {type(real).__name__} with a state of its own")
-    tx.guards.type_is(source, type(real))
     arguments = DrawnFromSource(source)
     tx.guards.length(arguments, state[1])
     return [tx.wrap(item, ItemSource(arguments, i)) for i, item in enumerate(state[1])]
@@ -50,34 +45,21 @@ def _iterators(values: list[Value], source: Source) -> list[IteratorValue]:
     return found
 
 
-@wraps(zip)
+@wraps_once(zip)
 def _zip(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    made = ZipIterator(_iterators(_drawn_from(tx, real, source), source), strict=False)
-    made.source = source
-    return tx.wrapping.remember(real, made)
+    return ZipIterator(_iterators(_drawn_from(tx, real, source), source), strict=False)
 
 
-@wraps(map, filter)
+@wraps_once(map, filter)
 def _map(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
     function, *drawn = _drawn_from(tx, real, source)
-    made = MapIterator(function, _iterators(drawn, source), keeps=type(real) is filter)
-    made.source = source
-    return tx.wrapping.remember(real, made)
+    return MapIterator(function, _iterators(drawn, source), keeps=type(real) is filter)
 
 
-@wraps(enumerate)
+@wraps_once(enumerate)
 def _enumerate(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
     inner, count = _drawn_from(tx, real, source)
     (drawn,) = _iterators([inner], source)
     if not can_be_counted(drawn):
         raise GraphBreak("CAP225", f"{source} counts what runs code of the program")
-    return tx.wrapping.remember(real, RunningEnumerate(real, source, drawn, count))
+    return RunningEnumerate(real, source, drawn, count)

@@ -14,7 +14,7 @@ from dynamo_capture.semantics.modes.patched_options import PartBlock
 from dynamo_capture.values import (
     Value,
 )
-from dynamo_capture.variable_builder.objects import wraps
+from dynamo_capture.variable_builder.objects import wraps, wraps_once
 from fx_interface.source import AttrSource, Source
 
 if TYPE_CHECKING:
@@ -30,50 +30,26 @@ def _settings(tx: Context, real: Any, source: Source, names: tuple[str, ...]) ->
     return tuple(getattr(real, name) for name in names)
 
 
-@wraps(torch.autocast)
+@wraps_once(torch.autocast)
 def _autocast(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, torch.autocast)
-    made = Autocast(_settings(tx, real, source, ("device", "fast_dtype", "_enabled", "_cache_enabled")))
-    made.source = source
-    return tx.wrapping.remember(real, made)
+    return Autocast(_settings(tx, real, source, ("device", "fast_dtype", "_enabled", "_cache_enabled")))
 
 
-@wraps(patch_options)
+@wraps_once(patch_options)
 def _part(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, patch_options)
     tx.guards.equals(AttrSource(source, "changes"), real.changes)
-    made = PartBlock(real.changes)
-    made.source = source
-    return tx.wrapping.remember(real, made)
+    return PartBlock(real.changes)
 
 
-@wraps(torch.inference_mode)
+@wraps_once(torch.inference_mode)
 def _inference_mode(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, torch.inference_mode)
     (mode,) = _settings(tx, real, source, ("mode",))
-    made = InferenceMode(mode)
-    made.source = source
-    return tx.wrapping.remember(real, made)
+    return InferenceMode(mode)
 
 
-@wraps(torch.autograd.profiler.record_function)
+@wraps_once(torch.autograd.profiler.record_function)
 def _record_function(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, torch.autograd.profiler.record_function)
-    made = RecordFunction()
-    made.source = source
-    return tx.wrapping.remember(real, made)
+    return RecordFunction()
 
 
 @wraps(torch.profiler.profile, torch.autograd.profiler.profile)

@@ -70,6 +70,25 @@ def wraps(*kinds: type) -> Callable[[Wrapper], Wrapper]:
     return register
 
 
+def wraps_once(*kinds: type) -> Callable[[Wrapper], Wrapper]:
+    """As ``wraps``, for objects of which the trace has one value each, with its source, and a guard on their class."""
+
+    def register(function: Wrapper) -> Wrapper:
+        def wrapper(tx: Context, real: Any, source: Source) -> Value:
+            found = tx.wrapping.seen(real, source)
+            if found is not None:
+                return found
+            tx.guards.type_is(source, type(real))
+            made = function(tx, real, source)
+            if made.source is None:
+                made.source = source  # type: ignore[misc]  # every class of values has the slot
+            return tx.wrapping.remember(real, made)
+
+        return wraps(*kinds)(wrapper)
+
+    return register
+
+
 class Wrapping:
     """Reads objects, one value for each object however many paths lead to it."""
 
@@ -273,23 +292,15 @@ def by_identity(tx: Context, real: Any, source: Source) -> Value:
     return Const(real, source)
 
 
-@wraps(torch.Generator, *numpy_types.GENERATORS)
+@wraps_once(torch.Generator, *numpy_types.GENERATORS)
 def _dice(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, type(real))
-    return tx.wrapping.remember(real, DiceValue(real, source))
+    return DiceValue(real, source)
 
 
-@wraps(weakref.ReferenceType, weakref.KeyedRef)
+@wraps_once(weakref.ReferenceType, weakref.KeyedRef)
 def _weak_reference(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, type(real))
     reason = GraphBreak("CAP230", "a weak reference is used other than by calling it")
-    return tx.wrapping.remember(real, WeakReference(real, source, reason))
+    return WeakReference(real, source, reason)
 
 
 @wraps(types.CellType)
@@ -317,60 +328,42 @@ def _tuple(tx: Context, real: Any, source: Source) -> Value:
     return TupleValue(items, type(real), source, real)
 
 
-@wraps(list, collections.deque)
+@wraps_once(list, collections.deque)
 def _list(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, type(real))
-
     def read() -> list[Value]:
         tx.guards.length(source, real)
         return [Lazy(item, ItemSource(source, i)) for i, item in enumerate(real)]
 
     if isinstance(real, collections.deque):
         tx.guards.equals(AttrSource(source, "maxlen"), real.maxlen)
-        return tx.wrapping.remember(real, ListValue(read(), type(real), source, real))
-    return tx.wrapping.remember(real, ListValue([], list, source, real, read))
+        return ListValue(read(), type(real), source, real)
+    return ListValue([], list, source, real, read)
 
 
-@wraps(dict, collections.OrderedDict, collections.defaultdict)
+@wraps_once(dict, collections.OrderedDict, collections.defaultdict)
 def _dict(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
     if tx.inliner.has_written(real):
         raise GraphBreak("CAP215", f"{source} is a namespace that has been changed")
     tx.attribute_dicts.check_dict(real)
-    tx.guards.type_is(source, type(real))
     made = DictValue(None, type(real), source, real)
     if isinstance(real, collections.defaultdict):
         made.factory = tx.wrap(real.default_factory, AttrSource(source, "default_factory"))
-    return tx.wrapping.remember(real, made)
+    return made
 
 
-@wraps(types.MappingProxyType)
+@wraps_once(types.MappingProxyType)
 def _proxy(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, types.MappingProxyType)
     shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
     if not isinstance(shown, DictValue):
         raise GraphBreak("CAP213", f"{source} shows a mapping that is no dict")
-    return tx.wrapping.remember(real, ProxyValue(shown, source))
+    return ProxyValue(shown, source)
 
 
-@wraps(set, frozenset)
+@wraps_once(set, frozenset)
 def _set(tx: Context, real: Any, source: Source) -> Value:
-    found = tx.wrapping.seen(real, source)
-    if found is not None:
-        return found
-    tx.guards.type_is(source, type(real))
     plain = is_known(frozenset(real))
     guard = SetMembers if plain else SetObjects
     tx.guards.add(guard(source, tuple(real), where=tx.where()))
     members = [tx.known(item) for item in real]
     items = {tx.hash_key(member): member for member in members}
-    made = SetValue(items, type(real), source, real, order=real if plain else None)
-    return tx.wrapping.remember(real, made)
+    return SetValue(items, type(real), source, real, order=real if plain else None)
