@@ -6,36 +6,19 @@ from typing import TYPE_CHECKING, Any
 
 from torch.fx import Node
 
-from dynamo_capture.codegen.components import components
+from dynamo_capture.codegen.generators import remade
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.semantics.modes.contexts import ContextValue
+from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.values import (
-    BuiltinMethod,
     CellValue,
     Const,
-    DictValue,
-    FunctionValue,
-    Lazy,
-    ListValue,
-    MapIterator,
-    MethodValue,
     NullValue,
-    ObjectValue,
-    OpaqueValue,
-    PartialValue,
-    SetValue,
     SourcedConst,
     SymValue,
     TensorValue,
-    TupleValue,
     Value,
-    ZipIterator,
 )
-from dynamo_capture.values.containers.mapping import ProxyValue
-from dynamo_capture.values.iteration.running import RunningEnumerate, RunningIterator
 from dynamo_capture.values.numbers.condition import DataCondition
-from dynamo_capture.values.numbers.random_generator import DiceValue
-from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.source import Source
@@ -90,13 +73,14 @@ class Collector:
             for side in (value.relation.lhs, value.relation.rhs):
                 if isinstance(side, Expr):
                     self._symbols(side)
-        elif is_existing(value):
+        elif value.is_existing:
             assert value.source is not None
             self.sources[value.source] = None
         elif kind is CellValue and id(value) in self._known_cells:
             pass
         else:
-            for part in components(self._tx, value):
+            generator = remade(value, self._tx.resumes) if isinstance(value, GeneratorValue) else None
+            for part in value.children(self._tx) if generator is None else generator:
                 self.visit(part)
 
     def _tensor(self, value: TensorValue) -> None:
@@ -123,22 +107,3 @@ class Collector:
         if source is None:
             raise GraphBreak("CAP240", f"the size {atom} has no source")
         return source
-
-
-def is_existing(value: Value) -> bool:
-    """Whether a value is an object that existed before the trace, to be read rather than made."""
-    if isinstance(value, (Lazy, OpaqueValue, DiceValue)):
-        return True
-    if isinstance(value, (ListValue, DictValue, SetValue, ObjectValue, ArrayValue, CellValue)):
-        return value.source is not None and getattr(value, "real", None) is not None
-    if isinstance(value, (RunningIterator, RunningEnumerate)):
-        return True
-    if isinstance(value, WrapperValue):
-        return value.source is not None
-    return isinstance(value, _READ_AGAIN) and value.source is not None
-
-
-_READ_AGAIN = (
-    TupleValue, MethodValue, BuiltinMethod, PartialValue, FunctionValue, ContextValue, ZipIterator, MapIterator,
-    ProxyValue,
-)  # fmt: skip

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from torch.fx import Node
 
 from dynamo_capture.bytecode.emit import Emitter
-from dynamo_capture.codegen.collect import Collector, is_existing
-from dynamo_capture.codegen.components import kept_attributes
+from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import replacement_calls
 from dynamo_capture.values import (
@@ -117,7 +116,7 @@ class Reconstruction:
         if type(value) is TensorValue:
             self._push_tensor(value)
             return
-        if is_existing(value):
+        if value.is_existing:
             assert value.source is not None
             self.push_source(value.source)
             return
@@ -190,7 +189,7 @@ class Reconstruction:
                 self.emitter.load_const(None)
             else:
                 self.push(value.base)
-            self.push_dict([(Const(name), part) for name, part in kept_attributes(value)])
+            self.push_dict([(Const(name), part) for name, part in value.kept_attributes()])
 
         if value.attrs or (value.base is not None and content is None):
             self.call(replacement_calls.fill_object, arguments, 3)

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.decoded import decoded
-from dynamo_capture.codegen.collect import is_existing
-from dynamo_capture.values import CellValue, Lazy, SourcedConst, TensorValue, Value
+from dynamo_capture.values import CellValue, SourcedConst, Value
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from fx_interface.source import LocalSource
 
@@ -87,10 +86,6 @@ def variables_at_break(
 
 def _stays(name: str, value: Value) -> bool:
     """Whether an argument's slot still holds what the variable is."""
-    existing = isinstance(value, (Lazy, TensorValue)) or is_existing(value)
-    source = (
-        value.source
-        if existing or (isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread)
-        else None
-    )
+    unread = isinstance(value, (SourcedConst, RuntimeFloat)) and value.is_unread
+    source = value.source if unread or value.is_existing else None
     return isinstance(source, LocalSource) and source.name == name

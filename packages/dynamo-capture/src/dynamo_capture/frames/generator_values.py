@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 class GeneratorValue(IteratorValue):
     """A generator: a frame that is suspended between its items."""
 
-    __slots__ = ("finished", "frame", "remade", "running", "source", "started")
+    __slots__ = ("finished", "frame", "remade", "running", "started")
 
     def __init__(self, frame: Frame) -> None:
         self.frame = frame
@@ -32,7 +32,6 @@ class GeneratorValue(IteratorValue):
         self.finished = False
         self.running = False
         self.remade: list[Value] | None = None
-        self.source = None
 
     def python_type(self) -> type:
         return type(_a_generator())

@@ -23,11 +23,20 @@ class Value:
     """Base of all values. ``source`` says where an existing object is read, None for what the trace made."""
 
     __slots__ = ()
-    source: Source | None
+    source: Source | None = None
 
     def python_type(self) -> type:
         """The class that ``type(x)`` gives."""
         raise NotImplementedError(type(self).__name__)
+
+    @property
+    def is_existing(self) -> bool:
+        """Whether the object existed before the trace, so that it is read rather than made."""
+        return self.source is not None
+
+    def children(self, tx: Context) -> list[Value]:
+        """What must be made before it, where it is made anew; a graph break where Python cannot make it."""
+        raise GraphBreak("CAP240", f"{self.describe()} outlives the captured code")
 
     def as_constant(self) -> Any:
         """The object itself, where it is known and immutable; NotConstant otherwise."""
@@ -226,6 +235,10 @@ class Lazy(Value):
 
     def python_type(self) -> type:
         return type(self.real)
+
+    @property
+    def is_existing(self) -> bool:
+        return True
 
 
 class NullValue(Value):

@@ -32,6 +32,10 @@ class Const(Value):
     def python_type(self) -> type:
         return type(self.value)
 
+    @property
+    def is_existing(self) -> bool:
+        return False
+
     def as_constant(self) -> Any:
         return self.value
 
@@ -162,15 +166,17 @@ class SourcedConst(Const):
 class RangeIterator(IteratorValue):
     """Over a known range, which may be too long to be listed."""
 
-    __slots__ = ("position", "range", "source")
+    __slots__ = ("position", "range")
 
     def __init__(self, items: range) -> None:
         self.range = items
         self.position = 0
-        self.source = None
 
     def python_type(self) -> type:
         return type(iter(range(0)))
+
+    def children(self, tx: Context) -> list[Value]:
+        return []
 
     @property
     def rest(self) -> range:

@@ -31,6 +31,9 @@ class CellValue(Value):
     def python_type(self) -> type:
         return types.CellType
 
+    def children(self, tx: Context) -> list[Value]:
+        return [] if self.content is None else [self.content]
+
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         if name != "cell_contents":
             return None
@@ -73,6 +76,9 @@ class FunctionValue(Value):
 
     def python_type(self) -> type:
         return types.FunctionType
+
+    def children(self, tx: Context) -> list[Value]:
+        return [*self.defaults, *self.kwdefaults.values(), *self.closure, *self.attrs.values()]
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.inliner.call_function(self, args, kwargs)
@@ -118,6 +124,9 @@ class MethodValue(Value):
     def python_type(self) -> type:
         return types.MethodType
 
+    def children(self, tx: Context) -> list[Value]:
+        return [self.function, self.receiver]
+
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.function.call(tx, [self.receiver, *args], kwargs)
 
@@ -159,6 +168,9 @@ class BuiltinMethod(Value):
         is_slot = isinstance(found, types.WrapperDescriptorType)
         return types.MethodWrapperType if is_slot else types.BuiltinMethodType
 
+    def children(self, tx: Context) -> list[Value]:
+        return [self.receiver]
+
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.receiver.call_method(tx, self.name, args, kwargs)
 
@@ -177,15 +189,17 @@ class BuiltinMethod(Value):
 class SuperValue(Value):
     """``super(cls, receiver)``."""
 
-    __slots__ = ("cls", "receiver", "source")
+    __slots__ = ("cls", "receiver")
 
     def __init__(self, cls: type, receiver: Value) -> None:
         self.cls = cls
         self.receiver = receiver
-        self.source = None
 
     def python_type(self) -> type:
         return super
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.receiver]
 
     def get_attr(self, tx: Context, name: str) -> Value:
         return tx.attributes.of_super(self, name)
@@ -197,15 +211,17 @@ class SuperValue(Value):
 class DescriptorValue(Value):
     """A ``property``, ``staticmethod`` or ``classmethod`` object that the trace made of ``arguments``."""
 
-    __slots__ = ("arguments", "kind", "source")
+    __slots__ = ("arguments", "kind")
 
     def __init__(self, kind: type, arguments: list[Value]) -> None:
         self.kind = kind
         self.arguments = arguments
-        self.source = None
 
     def python_type(self) -> type:
         return self.kind
+
+    def children(self, tx: Context) -> list[Value]:
+        return list(self.arguments)
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         if self.kind is property:

@@ -57,14 +57,16 @@ def check_no_arguments(args: list[Value], kwargs: dict[str, Value]) -> None:
 class NewReference(Value):
     """``weakref.ref(target)``, made by the trace, of an object that existed before and is held by its owner."""
 
-    __slots__ = ("source", "target")
+    __slots__ = ("target",)
 
     def __init__(self, target: Value) -> None:
         self.target = target
-        self.source = None
 
     def python_type(self) -> type:
         return weakref.ReferenceType
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.target]
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         check_no_arguments(args, kwargs)

@@ -55,6 +55,10 @@ class PartialValue(Value):
     def python_type(self) -> type:
         return functools.partial
 
+    def children(self, tx: Context) -> list[Value]:
+        keywords = [self.keywords] if self.shown else list(self.kwargs(tx).values())
+        return [self.function, *self.args, *keywords, *self.attrs.values()]
+
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return self.function.call(tx, [*self.args, *args], {**self.kwargs(tx), **kwargs})
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 class SequenceIterator(IteratorValue):
     """Over items that nothing changes meanwhile. ``kind``: the iterator's class; ``owner``: what it is over."""
 
-    __slots__ = ("has_ended", "items", "kind", "owner", "position", "source")
+    __slots__ = ("has_ended", "items", "kind", "owner", "position")
 
     def __init__(
         self,
@@ -26,10 +26,13 @@ class SequenceIterator(IteratorValue):
         self.owner = owner
         self.position = 0
         self.has_ended = False
-        self.source = None
 
     def python_type(self) -> type:
         return self.kind
+
+    def children(self, tx: Context) -> list[Value]:
+        left = self.items[self.position :]
+        return left if self.owner is None or self.has_ended else [self.owner, *left]
 
     def next(self, tx: Context) -> Value:
         position = self.position

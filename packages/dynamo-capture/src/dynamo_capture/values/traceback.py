@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 class TracebackValue(Value):
     """An entry for a frame of ``code``; ``following``: the next entry, towards where the exception was raised."""
 
-    __slots__ = ("code", "following", "line", "namespace", "offset", "source")
+    __slots__ = ("code", "following", "line", "namespace", "offset")
 
     def __init__(
         self, following: Value, code: types.CodeType, namespace: dict[str, Any], offset: int, line: int
@@ -30,10 +30,12 @@ class TracebackValue(Value):
         self.namespace = namespace
         self.offset = offset
         self.line = line
-        self.source = None
 
     def python_type(self) -> type:
         return types.TracebackType
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.following]
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:
         match name:

@@ -56,15 +56,17 @@ class ContextValue(Value):
 class ContextFunction(Value):
     """A function decorated by a context manager."""
 
-    __slots__ = ("function", "manager", "source")
+    __slots__ = ("function", "manager")
 
     def __init__(self, manager: ContextValue, function: Value) -> None:
         self.manager = manager
         self.function = function
-        self.source = None
 
     def python_type(self) -> type:
         return self.function.python_type()
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.manager, self.function]
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         self.manager.enter(tx)
@@ -85,6 +87,9 @@ class NullContext(ContextValue):
 
     def python_type(self) -> type:
         return contextlib.nullcontext
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.result]
 
     def enter(self, tx: Context) -> Value:
         return self.result

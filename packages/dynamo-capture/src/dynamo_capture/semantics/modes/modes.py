@@ -85,6 +85,9 @@ class GradMode(ContextValue):
     def python_type(self) -> type:
         return self.cls
 
+    def children(self, tx: Context) -> list[Value]:
+        return []
+
     def enter(self, tx: Context) -> Value:
         before, node = torch.is_grad_enabled(), None
         if tx.output.may_be_recorded:
@@ -198,6 +201,9 @@ class Block(ContextValue):
         tx.blocks.remove(self)
         tx.output.call("call_function", BLOCKS[self.starts], (node,), {}, None, tx.where(), pure=False)
         return NONE
+
+    def children(self, tx: Context) -> list[Value]:
+        return []
 
 
 class Autocast(Block):

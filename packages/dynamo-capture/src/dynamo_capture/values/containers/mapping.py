@@ -52,6 +52,10 @@ class DictValue(Value):
     def python_type(self) -> type:
         return self.cls
 
+    def children(self, tx: Context) -> list[Value]:
+        entries = [part for entry in self.all_entries(tx).values() for part in entry]
+        return entries if self.factory is None else [*entries, self.factory]
+
     @property
     def is_changed(self) -> bool:
         """Whether the trace has made or changed the dict, or read all of it."""
@@ -204,12 +208,11 @@ class DictValue(Value):
 class DictView(Value):
     """``d.keys()``, ``d.values()`` or ``d.items()``."""
 
-    __slots__ = ("kind", "owner", "source")
+    __slots__ = ("kind", "owner")
 
     def __init__(self, owner: DictValue, kind: str) -> None:
         self.owner = owner
         self.kind = kind
-        self.source = None
 
     @property
     def _is_ordered(self) -> bool:
@@ -217,6 +220,9 @@ class DictView(Value):
 
     def python_type(self) -> type:
         return type(getattr(collections.OrderedDict() if self._is_ordered else {}, self.kind)())
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.owner]
 
     def like(self, items: list[Any]) -> Any:
         """A real view of this kind, of these items."""
@@ -269,17 +275,19 @@ class DictIterator(IteratorValue):
     """Over a dict or a view of it. Values are read when it comes to them; a dict that has grown or shrunk by then
     raises what Python raises, because the entries themselves are iterated."""
 
-    __slots__ = ("_keys", "kind", "owner", "position", "source")
+    __slots__ = ("_keys", "kind", "owner", "position")
 
     def __init__(self, tx: Context, owner: DictValue, kind: str) -> None:
         self.owner = owner
         self.kind = kind
         self.position = 0
-        self.source = None
         self._keys = iter(owner.all_entries(tx))
 
     def python_type(self) -> type:
         return type(iter(getattr(self.owner.cls(), self.kind)()))
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.owner]
 
     def next(self, tx: Context) -> Value:
         try:
@@ -325,6 +333,9 @@ class ProxyValue(Value):
 
     def python_type(self) -> type:
         return types.MappingProxyType
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.mapping]
 
     def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         if name in _READS:

@@ -14,14 +14,16 @@ if TYPE_CHECKING:
 class SymRange(Value):
     """``range`` with symbolic bounds."""
 
-    __slots__ = ("bounds", "source")
+    __slots__ = ("bounds",)
 
     def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
         self.bounds = bounds
-        self.source = None
 
     def python_type(self) -> type:
         return range
+
+    def children(self, tx: Context) -> list[Value]:
+        return list(self.bounds)
 
     def fixed(self, tx: Context) -> range:
         """The range with its bounds fixed to their values."""
@@ -61,16 +63,18 @@ class SymRangeIterator(IteratorValue):
     """Over a range with symbolic bounds, which are asked only whether there is another item: the number of items is
     the same then, the items need not be. Steps of one fix the bounds by that, so they are fixed at the end."""
 
-    __slots__ = ("ascends", "owner", "position", "source")
+    __slots__ = ("ascends", "owner", "position")
 
     def __init__(self, owner: SymRange, ascends: bool) -> None:
         self.owner = owner
         self.ascends = ascends
         self.position = 0
-        self.source = None
 
     def python_type(self) -> type:
         return type(iter(range(0)))
+
+    def children(self, tx: Context) -> list[Value]:
+        return self.rest(tx)
 
     def rest(self, tx: Context) -> list[Value]:
         """The bounds of what is left."""

@@ -40,6 +40,9 @@ class SequenceValue(Value):
     def python_type(self) -> type:
         return self.cls
 
+    def children(self, tx: Context) -> list[Value]:
+        return list(self.items)
+
     def length(self, tx: Context) -> int:
         return len(self.items)
 
@@ -265,17 +268,19 @@ class ListIterator(IteratorValue):
     """Over a list that may still grow while it is iterated; how long it is matters at its end. ``holder``: the list,
     or the object of a class made from ``list`` whose content it is."""
 
-    __slots__ = ("has_ended", "holder", "owner", "position", "source")
+    __slots__ = ("has_ended", "holder", "owner", "position")
 
     def __init__(self, owner: ListValue) -> None:
         self.owner = owner
         self.holder: Value = owner
         self.position = 0
         self.has_ended = False
-        self.source = None
 
     def python_type(self) -> type:
         return type(iter([]))
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.holder]
 
     def next(self, tx: Context) -> Value:
         position = self.position

@@ -44,6 +44,9 @@ class SetValue(Value):
     def python_type(self) -> type:
         return self.cls
 
+    def children(self, tx: Context) -> list[Value]:
+        return list(self.items.values())
+
     def as_constant(self) -> Any:
         if self.cls is not frozenset:
             raise NotConstant(self)

@@ -16,14 +16,16 @@ if TYPE_CHECKING:
 class SliceValue(Value):
     """A slice that the trace makes: an object of its own, whatever its bounds are."""
 
-    __slots__ = ("bounds", "source")
+    __slots__ = ("bounds",)
 
     def __init__(self, bounds: tuple[Value, Value, Value]) -> None:
         self.bounds = bounds
-        self.source = None
 
     def python_type(self) -> type:
         return slice
+
+    def children(self, tx: Context) -> list[Value]:
+        return list(self.bounds)
 
     def as_constant(self) -> Any:
         return slice(*(bound.as_constant() for bound in self.bounds))

@@ -15,15 +15,17 @@ if TYPE_CHECKING:
 class EnumerateIterator(IteratorValue):
     """``enumerate``."""
 
-    __slots__ = ("inner", "position", "source")
+    __slots__ = ("inner", "position")
 
     def __init__(self, inner: IteratorValue, start: int) -> None:
         self.inner = inner
         self.position = start
-        self.source = None
 
     def python_type(self) -> type:
         return enumerate
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.inner]
 
     def next(self, tx: Context) -> Value:
         item = self.inner.next(tx)
@@ -43,6 +45,9 @@ class ZipIterator(IteratorValue):
 
     def python_type(self) -> type:
         return zip
+
+    def children(self, tx: Context) -> list[Value]:
+        return list(self.inners)
 
     def next(self, tx: Context) -> Value:
         if not self.inners:
@@ -88,6 +93,9 @@ class MapIterator(IteratorValue):
     def python_type(self) -> type:
         return filter if self.keeps else map
 
+    def children(self, tx: Context) -> list[Value]:
+        return [self.function, *self.inners]
+
     def next(self, tx: Context) -> Value:
         while True:
             items = [inner.next(tx) for inner in self.inners]
@@ -101,15 +109,17 @@ class MapIterator(IteratorValue):
 class CallIterator(IteratorValue):
     """``iter(function, sentinel)``."""
 
-    __slots__ = ("function", "sentinel", "source")
+    __slots__ = ("function", "sentinel")
 
     def __init__(self, function: Value, sentinel: Value) -> None:
         self.function = function
         self.sentinel = sentinel
-        self.source = None
 
     def python_type(self) -> type:
         return type(iter(int, 1))
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.function, self.sentinel]
 
     def next(self, tx: Context) -> Value:
         item = self.function.call(tx, [], {})

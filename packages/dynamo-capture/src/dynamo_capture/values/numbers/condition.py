@@ -15,11 +15,10 @@ if TYPE_CHECKING:
 class DataCondition(Value):
     """A bool known when the graph has run. It may be stated (``torch._check``) and returned, not branched on."""
 
-    __slots__ = ("relation", "source")
+    __slots__ = ("relation",)
 
     def __init__(self, relation: Relation) -> None:
         self.relation = relation
-        self.source = None
 
     def __repr__(self) -> str:
         return f"DataCondition({self.relation})"

@@ -16,11 +16,10 @@ if TYPE_CHECKING:
 class SymValue(Value):
     """A symbolic integer. Comparing it asks the shape environment, which records the answer as a guard."""
 
-    __slots__ = ("expr", "source")
+    __slots__ = ("expr",)
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
-        self.source = None
 
     def __repr__(self) -> str:
         return f"SymValue({self.expr})"

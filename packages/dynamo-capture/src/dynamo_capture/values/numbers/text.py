@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
 
 
 class TextValue(Value):
     """``f"{tensor} tokens"``. ``pieces`` are known strings, with None, and tensors, with the conversion of their text
     (0: as ``format`` does, 1: ``str``, 2: ``repr``, 3: ``ascii``). Such a string may be passed on, nothing else."""
 
-    __slots__ = ("pieces", "source")
+    __slots__ = ("pieces",)
 
     def __init__(self, pieces: list[tuple[Value, int | None]]) -> None:
         self.pieces = pieces
-        self.source = None
 
     def python_type(self) -> type:
         return str
+
+    def children(self, tx: Context) -> list[Value]:
+        return [piece for piece, _ in self.pieces]
 
     def identity(self) -> object:
         raise self.unsupported("comparing")

@@ -124,6 +124,13 @@ class InstanceDictValue(DictValue):
             del self.owner.attrs[name]
         tx.effects.attribute(self.owner, name)
 
+    def children(self, tx: Context) -> list[Value]:
+        return [self.owner]
+
+    @property
+    def is_existing(self) -> bool:
+        return False
+
 
 class FunctionDictValue(DictValue):
     """The ``__dict__`` of a function that the trace made: its attributes but those of ``slots``."""
@@ -164,3 +171,6 @@ class FunctionDictValue(DictValue):
     def del_item(self, tx: Context, key: Value) -> None:
         if self.function.attrs.pop(self._name(tx, key), None) is None:
             raise tx.raises(KeyError, key)
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.function]

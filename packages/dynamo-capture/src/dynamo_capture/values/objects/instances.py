@@ -51,6 +51,14 @@ class ObjectValue(Value):
     def python_type(self) -> type:
         return self.cls
 
+    def kept_attributes(self) -> list[tuple[str, Value]]:
+        """The attributes that the trace gave it, and that it still has."""
+        return [(name, part) for name, part in self.attrs.items() if part is not None]
+
+    def children(self, tx: Context) -> list[Value]:
+        attributes = [part for _, part in self.kept_attributes()]
+        return attributes if self.base is None else [self.base, *attributes]
+
     def get_attr(self, tx: Context, name: str) -> Value:
         return tx.attributes.of_object(self, name)
 
@@ -138,14 +146,16 @@ class ObjectValue(Value):
 class ObjectIterator(IteratorValue):
     """An object of the program with ``__next__``."""
 
-    __slots__ = ("source", "value")
+    __slots__ = ("value",)
 
     def __init__(self, value: Value) -> None:
         self.value = value
-        self.source = None
 
     def python_type(self) -> type:
         return self.value.python_type()
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.value]
 
     def identity(self) -> object:
         return self.value.identity()
@@ -163,16 +173,18 @@ class IndexIterator(IteratorValue):
     """``iter`` of an object that has only ``__getitem__``, from 0 up; ``reversed`` of one with ``__len__`` too, from
     its last item down. ``position``: the next index; None: the iterator has ended."""
 
-    __slots__ = ("is_reversed", "owner", "position", "source")
+    __slots__ = ("is_reversed", "owner", "position")
 
     def __init__(self, owner: Value, length: int | None = None) -> None:
         self.owner = owner
         self.is_reversed = length is not None
         self.position: int | None = 0 if length is None else length - 1
-        self.source = None
 
     def python_type(self) -> type:
         return reversed if self.is_reversed else type(iter(_ByIndex()))
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.owner]
 
     def next(self, tx: Context) -> Value:
         position = self.position

@@ -40,6 +40,9 @@ class ArrayValue(Value):
 
         return numpy.ndarray
 
+    def children(self, tx: Context) -> list[Value]:
+        return [] if self.tensor is None else [self.tensor]
+
     @property
     def is_known(self) -> bool:
         """Whether its numbers are known, and nothing in the graph can change them."""

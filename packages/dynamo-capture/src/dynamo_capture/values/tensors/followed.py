@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from dynamo_capture.values.base import Value
 
 if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
     from dynamo_capture.values.tensors.tensor import TensorValue
 
 
@@ -14,7 +15,7 @@ class FollowedResults(Value):
     """A tuple that is made once. ``results`` are wrappers without history, or None where the carrier shows a plain
     tensor; ``carriers`` lead into the graph; ``inputs`` are what the stretch was given."""
 
-    __slots__ = ("carriers", "ends", "inputs", "results", "source")
+    __slots__ = ("carriers", "ends", "inputs", "results")
 
     def __init__(
         self, ends: Any, results: list[Value], carriers: list[TensorValue], inputs: list[Value]
@@ -23,7 +24,9 @@ class FollowedResults(Value):
         self.results = results
         self.carriers = carriers
         self.inputs = inputs
-        self.source = None
 
     def python_type(self) -> type:
         return tuple
+
+    def children(self, tx: Context) -> list[Value]:
+        return [*self.results, *self.carriers, *self.inputs]

@@ -15,6 +15,7 @@ from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 if TYPE_CHECKING:
     from torch.fx import Node
 
+    from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
 
@@ -69,6 +70,11 @@ class WrapperValue(TensorValue):
 
     def __repr__(self) -> str:
         return f"WrapperValue({self.meta.cls.__name__}: {self.meta.spec})"
+
+    def children(self, tx: Context) -> list[Value]:
+        if self.joined is not None:
+            return [self.joined[0]]
+        return [self.plain] if self.plain is not None else [*self.given, *(self.attrs or {}).values()]
 
 
 def add_classes(found: list[type], classes: Iterable[type]) -> None:

@@ -89,12 +89,11 @@ def linearize(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
 class _Pushforward(Value):
     """What ``linearize`` returns to be called with changes of the arguments: traces the function once more."""
 
-    __slots__ = ("function", "primals", "source")
+    __slots__ = ("function", "primals")
 
     def __init__(self, function: Value, primals: list[Value]) -> None:
         self.function = function
         self.primals = primals
-        self.source = None
 
     def python_type(self) -> type:
         return FunctionType

@@ -139,14 +139,13 @@ def without_aux(tx: Context, result: Value) -> tuple[Value, Value]:
 class _Pullback(Value):
     """What ``vjp`` returns to be called with the gradients of the results: traces the function once more."""
 
-    __slots__ = ("argnums", "function", "has_aux", "primals", "source")
+    __slots__ = ("argnums", "function", "has_aux", "primals")
 
     def __init__(self, function: Value, primals: list[Value], argnums: Value, has_aux: bool) -> None:
         self.has_aux = has_aux
         self.function = function
         self.primals = primals
         self.argnums = argnums
-        self.source = None
 
     def python_type(self) -> type:
         return FunctionType

@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 import dynamo_capture.driver.optimizer  # noqa: F401  # all of the translator, in the order that its modules need
-from dynamo_capture.codegen.components import components
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import (
     CallIterator,
@@ -56,16 +55,16 @@ A, B, C = Const("a"), Const("b"), Const("c")
     ids=lambda value: type(value).__name__,
 )
 def test_parts(tx, value, parts):
-    found = components(tx, value)
+    found = value.children(tx)
     assert len(found) == parts if isinstance(parts, int) else found == parts
 
 
 def test_an_iterator_that_has_given_something_keeps_the_rest(tx):
     iterator = SequenceIterator([A, B, C])
     iterator.next(tx)
-    assert components(tx, iterator) == [B, C]
+    assert iterator.children(tx) == [B, C]
     owner = ListValue([A])
-    assert components(tx, ListIterator(owner)) == [owner]
+    assert ListIterator(owner).children(tx) == [owner]
 
 
 def test_what_cannot_be_made_anew(tx):
@@ -76,4 +75,4 @@ def test_what_cannot_be_made_anew(tx):
             return object
 
     with pytest.raises(GraphBreak, match="CAP240"):
-        components(tx, Other())
+        Other().children(tx)
