@@ -237,3 +237,14 @@ def test_words_name_classes_as_python_does(whole):
         return x + 1, found
 
     whole(f, (torch.ones(2, 3),))
+
+
+def test_torch_takes_no_deque_for_a_list_of_tensors(same):
+    def f(x):
+        items = collections.deque([x, x])
+        try:
+            return torch.stack(items)
+        except TypeError:
+            return x - 1
+
+    same(f, (X,))

@@ -157,9 +157,6 @@ class Tensors(Protocol[V]):
     below: Any
     """The modes of ``__torch_dispatch__`` that are at work."""
 
-    def argument(self, value: Any) -> Any:
-        """A value as an argument of a graph node."""
-
     def as_class(self, owner: Any, cls: type) -> Any:
         """Another tensor, of that class, with the same memory and history."""
 
@@ -187,15 +184,9 @@ class Tensors(Protocol[V]):
     def failure(self, function: Callable[..., Any], error: Exception, args: Sequence[V] = ...) -> Exception:
         """What the failure of a run on tensors without data means: a break, or an exception of the program."""
 
-    def fake(self, value: Any, fakes: dict[int, Any]) -> Any:
-        """A value as an argument of a run without data; ``fakes`` has the tensors so far."""
-
     @property
     def followed(self) -> Any:
         """Tensors whose content is followed."""
-
-    def frozen(self, value: Any, tensors: list[Any]) -> Any:
-        """A value as a part of a key; the tensors in it are added to ``tensors``."""
 
     def get_attr(self, owner: Any, name: str) -> V:
         """``tensor.name``."""

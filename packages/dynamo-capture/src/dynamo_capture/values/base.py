@@ -7,7 +7,7 @@ A value stands for one Python object of the traced program. Methods take the ``C
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dynamo_capture.context.tracing import Tracing
@@ -37,6 +37,34 @@ class Value:
     def children(self, tx: Context) -> list[Value]:
         """What must be made before it, where it is made anew; a graph break where Python cannot make it."""
         raise GraphBreak("CAP240", f"{self.describe()} outlives the captured code")
+
+    def parts(self, tx: Context) -> list[Value] | None:
+        """The values in a structure, which is a tuple, list or dict; None for anything else."""
+        return None
+
+    def mapped(self, tx: Context, change: Callable[[Value], Value]) -> Value:
+        """A structure, or slice, of what ``change`` makes of each value in it; anything else is as it is."""
+        return self
+
+    def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
+        """The Python object that torch is given for a structure or slice: of what ``change`` makes of each value."""
+        raise self.no_argument()
+
+    def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
+        """What stands for it in a run of an operation without data; ``fakes`` has the tensors so far."""
+        return self.rebuilt(tx, lambda part: part.fake(tx, fakes))
+
+    def argument(self, tx: Context) -> Any:
+        """What a node of the graph has for it."""
+        return self.rebuilt(tx, lambda part: part.argument(tx))
+
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        """All that the outcome of an operation depends on, hashable; the tensors in it are added to ``tensors``."""
+        raise self.no_argument()
+
+    def no_argument(self) -> GraphBreak:
+        """The graph break where a function of torch is called with it."""
+        return GraphBreak("CAP207", f"{self.describe()} is passed to a torch function")
 
     def as_constant(self) -> Any:
         """The object itself, where it is known and immutable; NotConstant otherwise."""
@@ -235,6 +263,12 @@ class Lazy(Value):
 
     def python_type(self) -> type:
         return type(self.real)
+
+    def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
+        return change(tx.force(self))
+
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        return tx.force(self).frozen(tx, tensors)
 
     @property
     def is_existing(self) -> bool:

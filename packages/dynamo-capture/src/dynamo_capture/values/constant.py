@@ -6,6 +6,9 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import torch
+
+from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import NotConstant
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
@@ -15,6 +18,24 @@ from dynamo_capture.values.sequence_iterator import SequenceIterator
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
     from fx_interface.source import Source
+
+
+_DTYPES: dict[type, torch.dtype] = {
+    bool: torch.bool,
+    int: torch.int64,
+    float: torch.float64,
+    complex: torch.complex128,
+}
+"""Python's classes of numbers as torch takes them for dtypes; a graph's code has no name for a class."""
+
+
+def _sign(value: Any) -> Any:
+    """Tells 0.0 from -0.0 and 1 inside tuples from True."""
+    if type(value) is float:
+        return value.hex()
+    if type(value) is tuple:
+        return tuple([(type(item), _sign(item)) for item in value])
+    return None
 
 
 class Const(Value):
@@ -31,6 +52,23 @@ class Const(Value):
 
     def python_type(self) -> type:
         return type(self.value)
+
+    def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
+        return numpy_types.plain(self.value)
+
+    def argument(self, tx: Context) -> Any:
+        known = numpy_types.plain(self.value)
+        return _DTYPES.get(known, known) if isinstance(known, type) else known
+
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        known = numpy_types.plain(self.value)
+        if known is None:
+            return None
+        if type(known) is slice:
+            return (slice, tuple([(type(b), b) for b in (known.start, known.stop, known.step)]))
+        if isinstance(known, numpy_types.SCALARS) or type(known).__hash__ is None:
+            raise self.no_argument()
+        return (type(known), known if known == known else repr(known), _sign(known))
 
     @property
     def is_existing(self) -> bool:

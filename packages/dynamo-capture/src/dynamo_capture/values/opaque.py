@@ -30,6 +30,9 @@ class OpaqueValue(Value):
     def get_attr(self, tx: Context, name: str) -> Value:
         raise self.unsupported(f"reading the attribute {name!r}")
 
+    def no_argument(self) -> GraphBreak:
+        return self.unsupported("passing")
+
     def unsupported(self, what: str) -> GraphBreak:
         return GraphBreak(self.reason.code, self.reason.reason)
 

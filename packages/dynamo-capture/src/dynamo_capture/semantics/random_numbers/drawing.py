@@ -175,8 +175,8 @@ class Draws:
 
         def described() -> TensorSpec:
             fakes = (
-                [tx.tensors.fake(v, {}) for v in args],
-                {k: tx.tensors.fake(v, {}) for k, v in kwargs.items()},
+                [v.fake(tx, {}) for v in args],
+                {k: v.fake(tx, {}) for k, v in kwargs.items()},
             )
             found: TensorSpec = tx.inference.run(function, *fakes).spec
             return found

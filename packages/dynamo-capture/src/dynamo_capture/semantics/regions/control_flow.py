@@ -16,11 +16,11 @@ from dynamo_capture.graph.graph_builder import WrittenTensor, is_differentiable,
 from dynamo_capture.graph.region_body import Body
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
-from dynamo_capture.semantics.regions.structures import form_of, items_of, leaves_of, mapped_leaves
 from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.tensors.results.outcome import NewTensor, ResultSequence
 from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value
 from dynamo_capture.values.numbers.condition import DataCondition
+from dynamo_capture.values.structures import form_of, items_of, leaves_of, mapped_leaves
 from fx_interface.graph import EXPECTED_KEY
 from fx_interface.regions import conditional, loop
 from fx_interface.symbols import indicator

@@ -17,6 +17,7 @@ from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConst
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.shapes.irregular import is_view, written_by
 from dynamo_capture.values import Const, DictValue, ListValue, TensorValue, TupleValue, Value, size_value
+from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dispatches
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 
@@ -67,7 +68,7 @@ class TakenApart:
     def stand_in(self, value: Value) -> Any:
         """What stands for a value in torch's functions."""
         known = len(self._fakes)
-        made = self._tx.tensors.fake(self._tx.force(value), self._fakes)
+        made = self._tx.force(value).fake(self._tx, self._fakes)
         for fake in list(self._fakes.values())[known:]:
             assert isinstance(fake.origin, Value)
             self.stands_for(fake, fake.origin)
@@ -114,13 +115,13 @@ class TakenApart:
     def _reached(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """An operator that torch's function consists of; what it gives."""
         tx = self._tx
-        values = [_inside(self._value(arg)) for arg in args]
-        named = {name: _inside(self._value(arg)) for name, arg in kwargs.items()}
+        values = [_inside(self._tx, self._value(arg)) for arg in args]
+        named = {name: _inside(self._tx, self._value(arg)) for name, arg in kwargs.items()}
         before, tx.inference.apart = tx.inference.apart, None
         disabled = tx.tensors.disabled
         tx.tensors.below += 1
         try:
-            classes = _dispatching([*values, *named.values()])
+            classes = _dispatching(self._tx, [*values, *named.values()])
             if classes:
                 self._note_writes(func, args, kwargs)
                 answer = self._dispatched(func, classes, values, named)
@@ -193,15 +194,11 @@ def _with_bases(given: Any) -> list[Any]:
     return [one for part in given for one in _with_bases(part)] if isinstance(given, (tuple, list)) else []
 
 
-def _inside(value: Value) -> Value:
+def _inside(tx: Context, value: Value) -> Value:
     """A value as it is one level below autograd."""
     if isinstance(value, WrapperValue) and value.plain is not None:
         return value.plain
-    if isinstance(value, ListValue):
-        return ListValue([_inside(item) for item in value.items])
-    if isinstance(value, TupleValue):
-        return TupleValue([_inside(item) for item in value.items], value.cls)
-    return value
+    return value.mapped(tx, lambda part: _inside(tx, part))
 
 
 def _is_operator(function: Callable[..., Any]) -> bool:
@@ -209,15 +206,10 @@ def _is_operator(function: Callable[..., Any]) -> bool:
     return getattr(function, "__module__", None) == "_operator"
 
 
-def _dispatching(values: list[Value]) -> list[type]:
+def _dispatching(tx: Context, values: list[Value]) -> list[type]:
     """The classes that an operator is handed to, in torch's order: subclasses before their bases."""
     found: list[type] = []
-    for value in values:
-        if isinstance(value, (TupleValue, ListValue)):
-            inner = _dispatching(value.items)
-        elif isinstance(value, WrapperValue) and dispatches(value.meta.cls):
-            inner = [value.meta.cls]
-        else:
-            continue
-        add_classes(found, inner)
+    for value in sequence_leaves(tx, values):
+        if isinstance(value, WrapperValue) and dispatches(value.meta.cls):
+            add_classes(found, [value.meta.cls])
     return found

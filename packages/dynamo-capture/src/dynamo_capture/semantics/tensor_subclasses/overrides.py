@@ -44,6 +44,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.special_methods import rely_on_operator
+from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dispatches
 
@@ -275,18 +276,14 @@ class OverriddenTensors(WrapperTensors):
     def overriding(self, values: list[Value]) -> list[type]:
         """The classes that take over an operation, in torch's order: subclasses before their bases."""
         found: list[type] = []
-        for value in values:
-            kind = type(value)
-            if kind is TensorValue or kind is WrapperValue:
-                cls = value.meta.cls  # type: ignore[attr-defined]
-                inner = [cls] if cls is not torch.Tensor and overrides(cls) else ()
-            elif kind is TupleValue or kind is ListValue:
-                inner = self.overriding([self._tx.force(item) for item in value.items])  # type: ignore[attr-defined]
-            elif kind is ObjectValue and has_member(value.python_type(), "__torch_function__"):
-                inner = [value.python_type()]
+        for value in sequence_leaves(self._tx, values):
+            cls = value.python_type()
+            if isinstance(value, TensorValue):
+                takes_over = cls is not torch.Tensor and overrides(cls)
             else:
-                continue
-            add_classes(found, inner)
+                takes_over = type(value) is ObjectValue and has_member(cls, "__torch_function__")
+            if takes_over:
+                add_classes(found, [cls])
         return found
 
     def _overridden(
@@ -357,17 +354,12 @@ class _Given:
                 elif overrides(value.meta.cls):
                     made = made.as_subclass(_StandInTensor)
                 return self._stands(made, value)
-            case TupleValue() if value.cls in (tuple, torch.Size):
-                return tuple(self._real(item) for item in value.items)
-            case ListValue() if value.cls is list:
-                return [self._real(item) for item in value.items]
+            case TupleValue() | ListValue() | DictValue() if value.cls in (tuple, torch.Size, list, dict):
+                return value.rebuilt(self._tx, self._real)
             case ObjectValue() if self._tx.attributes.in_class(value.cls, "__torch_function__") is not ABSENT:
                 return self._stands(_StandIn(), value)
             case SliceValue():
-                return self._stands(slice(*(self._real(bound) for bound in value.bounds)), value)
-            case DictValue() if value.cls is dict:
-                entries = value.all_entries(self._tx).values()
-                return {self._tx.constant(key): self._real(item) for key, item in entries}
+                return self._stands(value.rebuilt(self._tx, self._real), value)
             case _ if self._tx.is_constant(value):
                 return self._tx.constant(value)
             case SymValue():

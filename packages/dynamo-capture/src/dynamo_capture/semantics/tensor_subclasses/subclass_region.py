@@ -29,6 +29,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.followed import FollowedResults
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 
@@ -242,10 +243,7 @@ def _memory(value: Value) -> list[TensorValue]:
 
 def _tensors(tx: Context, value: Value) -> list[TensorValue]:
     """The tensors that an operation gives, in order."""
-    value = tx.force(value)
-    if isinstance(value, (TupleValue, ListValue)):
-        return [tensor for item in value.items for tensor in _tensors(tx, item)]
-    return [value] if isinstance(value, TensorValue) else []
+    return [leaf for leaf in sequence_leaves(tx, [value]) if isinstance(leaf, TensorValue)]
 
 
 def _ends(tx: Context, values: Sequence[Value]) -> list[Value]:
@@ -269,27 +267,15 @@ def _ends(tx: Context, values: Sequence[Value]) -> list[Value]:
 def _template(tx: Context, value: Value, places: dict[int, int]) -> Any:
     """An argument, with places for what is known only when the operation runs."""
     value = tx.force(value)
-    match value:
-        case Const():
-            return value.value
-        case TupleValue():
-            return tuple(_template(tx, item, places) for item in value.items)
-        case ListValue():
-            return [_template(tx, item, places) for item in value.items]
-        case DictValue():
-            entries = value.all_entries(tx).values()
-            return {tx.constant(key): _template(tx, item, places) for key, item in entries}
-        case SliceValue():
-            return slice(*(_template(tx, bound, places) for bound in value.bounds))
-    return Operand(places[id(value)])
+    if isinstance(value, Const):
+        return value.value
+    if id(value) in places:
+        return Operand(places[id(value)])
+    return value.rebuilt(tx, lambda part: _template(tx, part, places))
 
 
 def _replaced(tx: Context, value: Value, made: dict[int, Any]) -> Value:
     """A result with some of its tensors replaced."""
     value = tx.force(value)
-    if isinstance(value, TupleValue):
-        return TupleValue([_replaced(tx, item, made) for item in value.items], value.cls)
-    if isinstance(value, ListValue):
-        return ListValue([_replaced(tx, item, made) for item in value.items])
-    found: Value = made.get(id(value), value)
-    return found
+    found: Value | None = made.get(id(value))
+    return value.mapped(tx, lambda part: _replaced(tx, part, made)) if found is None else found

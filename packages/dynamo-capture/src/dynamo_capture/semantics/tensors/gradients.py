@@ -40,14 +40,15 @@ def grad(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         raise _refused("gradients of batches are taken inside the compiled function")
     _check_surroundings(tx, outputs, inputs)
     values: list[TensorValue] = []
-    tx.tensors.frozen([*args, *kwargs.values()], values)
+    for value in (*args, *kwargs.values()):
+        value.frozen(tx, values)
     result, fakes = _run(tx, args, kwargs, values)
     described = tx.tensors.describe_result(result, fakes, [False])
     node = tx.output.call(
         "call_function",
         torch.autograd.grad,
-        tuple([tx.tensors.argument(value) for value in args]),
-        {name: tx.tensors.argument(value) for name, value in kwargs.items()},
+        tuple([value.argument(tx) for value in args]),
+        {name: value.argument(tx) for name, value in kwargs.items()},
         tx.tensors.spec_tree(described, values),
         tx.where(),
         pure=True,
@@ -128,8 +129,8 @@ def _run(
     def connected() -> Any:
         made = _again(tx)
         fakes.update((id(value), made[tx.output.use(value.node)]) for value in values)
-        given = [tx.tensors.fake(value, fakes) for value in args]
-        keywords = {name: tx.tensors.fake(value, fakes) for name, value in kwargs.items()}
+        given = [value.fake(tx, fakes) for value in args]
+        keywords = {name: value.fake(tx, fakes) for name, value in kwargs.items()}
         return torch.autograd.grad(*given, **keywords)
 
     try:

@@ -171,8 +171,8 @@ class Operations(Results):
         node = tx.output.call(
             op,
             target,
-            tuple([self.argument(a) for a in args]),
-            {k: self.argument(v) for k, v in kwargs.items()},
+            tuple([a.argument(tx) for a in args]),
+            {k: v.argument(tx) for k, v in kwargs.items()},
             spec,
             tx.where(),
             pure=outcome.is_pure and not is_users,
@@ -216,7 +216,9 @@ class Operations(Results):
     ) -> tuple[Outcome, frozenset[Symbol]]:
         """What the operation does, remembered or learnt, and the symbols from data that it makes; fills ``tensors``."""
         tx = self._tx
-        key = (target, self._mode_key(), self.frozen(args, tensors), self.frozen(kwargs, tensors))
+        frozen_args = tuple([a.frozen(tx, tensors) for a in args])
+        frozen_kwargs = tuple([(name, v.frozen(tx, tensors)) for name, v in kwargs.items()])
+        key = (target, self._mode_key(), frozen_args, frozen_kwargs)
         memo = self._symbolic_memo if tx.env.symbols else self._static_memo
         outcome = memo.get(key)
         if outcome is not None:
@@ -307,8 +309,8 @@ class Operations(Results):
         tx.env.location = tx.where()
         tx.env.unanswered = None
         try:
-            fake_args = [self.fake(a, fakes) for a in args]
-            fake_kwargs = {name: self.fake(v, fakes) for name, v in kwargs.items()}
+            fake_args = [a.fake(tx, fakes) for a in args]
+            fake_kwargs = {name: v.fake(tx, fakes) for name, v in kwargs.items()}
             tried, heard = listening(function)
             result = tx.inference.run(tried, fake_args, fake_kwargs)
         except DataDependent as error:

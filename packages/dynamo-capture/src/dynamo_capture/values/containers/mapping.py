@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 import types
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.known_objects import is_plain_key
@@ -51,6 +52,21 @@ class DictValue(Value):
 
     def python_type(self) -> type:
         return self.cls
+
+    def parts(self, tx: Context) -> list[Value]:
+        return [tx.force(value) for _, value in self.all_entries(tx).values()]
+
+    def mapped(self, tx: Context, change: Callable[[Value], Value]) -> Value:
+        entries = self.all_entries(tx).items()
+        return DictValue({key: [name, change(tx.force(value))] for key, (name, value) in entries}, self.cls)
+
+    def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
+        entries = self.all_entries(tx).values()
+        return {tx.constant(key): change(tx.force(value)) for key, value in entries}
+
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        entries = self.all_entries(tx).values()
+        return tuple([(tx.constant(key), tx.force(value).frozen(tx, tensors)) for key, value in entries])
 
     def children(self, tx: Context) -> list[Value]:
         entries = [part for entry in self.all_entries(tx).values() for part in entry]

@@ -40,6 +40,11 @@ class SequenceValue(Value):
     def python_type(self) -> type:
         return self.cls
 
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        if self.cls is collections.deque:  # which torch does not take for a list
+            raise self.no_argument()
+        return (type(self), self.cls, tuple([tx.force(item).frozen(tx, tensors) for item in self.items]))
+
     def children(self, tx: Context) -> list[Value]:
         return list(self.items)
 
@@ -141,6 +146,16 @@ class TupleValue(SequenceValue):
 
     def iterate(self, tx: Context) -> IteratorValue:
         return SequenceIterator(self.items, type(iter(())), self)
+
+    def parts(self, tx: Context) -> list[Value]:
+        return self.unpack(tx)
+
+    def mapped(self, tx: Context, change: Callable[[Value], Value]) -> Value:
+        return TupleValue([change(item) for item in self.unpack(tx)], self.cls)
+
+    def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
+        items = [change(item) for item in self.unpack(tx)]
+        return tuple.__new__(self.cls, items) if has_member(self.cls, "_fields") else tuple(items)
 
 
 class ListValue(SequenceValue):
@@ -262,6 +277,15 @@ class ListValue(SequenceValue):
             raise tx.raises(TypeError, f"sequence index must be integer, not {type(index).__name__!r}")
         if not -len(self.items) <= index < len(self.items):
             raise tx.raises(IndexError, "deque index out of range")
+
+    def parts(self, tx: Context) -> list[Value] | None:
+        return self.unpack(tx) if self.cls is list else None
+
+    def mapped(self, tx: Context, change: Callable[[Value], Value]) -> Value:
+        return ListValue([change(item) for item in self.unpack(tx)]) if self.cls is list else self
+
+    def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
+        return [change(item) for item in self.unpack(tx)]
 
 
 class ListIterator(IteratorValue):

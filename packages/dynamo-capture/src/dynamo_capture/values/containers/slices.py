@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.values.base import Value
@@ -23,6 +24,16 @@ class SliceValue(Value):
 
     def python_type(self) -> type:
         return slice
+
+    def mapped(self, tx: Context, change: Callable[[Value], Value]) -> Value:
+        start, stop, step = (change(tx.force(bound)) for bound in self.bounds)
+        return SliceValue((start, stop, step))
+
+    def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
+        return slice(*(change(tx.force(bound)) for bound in self.bounds))
+
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        return (slice, tuple([bound.frozen(tx, tensors) for bound in self.bounds]))
 
     def children(self, tx: Context) -> list[Value]:
         return list(self.bounds)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.sources.formulas import FUNCTIONS
 from dynamo_capture.values.base import Value
@@ -26,6 +26,20 @@ class SymValue(Value):
 
     def python_type(self) -> type:
         return int
+
+    def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
+        return tx.inference.sizes.to_torch(self.expr)
+
+    def argument(self, tx: Context) -> Any:
+        env = tx.env
+        if env.has_data and env.is_from_data(
+            self.expr
+        ):  # what is known of it, the operation itself may check
+            return tx.output.size(self.expr)
+        return tx.output.size(env.simplify(self.expr))
+
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        return self.expr
 
     def identity(self) -> object:
         return self.expr

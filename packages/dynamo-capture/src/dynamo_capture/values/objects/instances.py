@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import UserRaise
@@ -50,6 +51,21 @@ class ObjectValue(Value):
 
     def python_type(self) -> type:
         return self.cls
+
+    def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
+        return self._sequence().rebuilt(tx, change)
+
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        for special in ("__iter__", "__len__", "__getitem__"):  # with which torch asks a sequence
+            if isinstance(tx.attributes.in_class(self.cls, special), types.FunctionType):
+                raise self.no_argument()
+        return self._sequence().frozen(tx, tensors)
+
+    def _sequence(self) -> Value:
+        """The content of an object of a class made from ``tuple`` or ``list``."""
+        if self.base is None or not issubclass(self.base.python_type(), (tuple, list)):
+            raise self.no_argument()
+        return self.base
 
     def kept_attributes(self) -> list[tuple[str, Value]]:
         """The attributes that the trace gave it, and that it still has."""

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
     from fx_interface.source import Source
 
+MOST_ELEMENTS = 16
+"""So many elements decide what an operation gives."""
 PLAIN_CLASSES = (torch.Tensor, torch.nn.Parameter, torch.nn.Buffer)
 """Classes of tensors without members of a program's."""
 
@@ -100,6 +102,38 @@ class TensorValue(Value):
 
     def python_type(self) -> type:
         return self.meta.cls
+
+    def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
+        fake = fakes.get(id(self))
+        if fake is None:
+            meta = self.meta
+            fake = tx.inference.tensor(meta.spec, meta.requires_grad, meta.is_leaf, meta.is_inference)
+            fake.origin = self
+            if isinstance(self.content, SymValue):
+                fake.content = self.content.fake(tx, fakes)
+            elif self.is_small:
+                fake.content = self.content
+            fakes[id(self)] = fake
+        return fake
+
+    def argument(self, tx: Context) -> Any:
+        return tx.output.use(self.node)
+
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        for index, known in enumerate(tensors):
+            if known is self:
+                return (self.meta, index)
+        tensors.append(self)
+        content = self.content
+        if isinstance(content, SymValue):
+            return (self.meta, content.expr)
+        return (self.meta, repr(content.tolist())) if content is not None and self.is_small else self.meta
+
+    @property
+    def is_small(self) -> bool:
+        """Whether an operation is inferred, and remembered, with what is in it."""
+        content = self.content
+        return isinstance(content, SymValue) or (content is not None and content.numel() <= MOST_ELEMENTS)
 
     def get_attr(self, tx: Context, name: str) -> Value:
         return tx.tensors.get_attr(self, name)

@@ -76,6 +76,12 @@ class WrapperValue(TensorValue):
             return [self.joined[0]]
         return [self.plain] if self.plain is not None else [*self.given, *(self.attrs or {}).values()]
 
+    def argument(self, tx: Context) -> Any:
+        raise self.no_argument()
+
+    def frozen(self, tx: Context, tensors: list[Any]) -> Any:
+        raise self.no_argument()
+
 
 def add_classes(found: list[type], classes: Iterable[type]) -> None:
     """Add classes that take over an operation, in the order in which torch asks them: subclasses before their bases."""

@@ -37,6 +37,7 @@ from dynamo_capture.values import (
     is_none,
 )
 from dynamo_capture.values.numbers.condition import DataCondition
+from dynamo_capture.values.structures import sequence_leaves
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
 
@@ -308,11 +309,7 @@ def _tensor_of_numbers(tx: Context, value: Value, kwargs: dict[str, Value]) -> V
 
 
 def _nested_tensor(tx: Context, value: Value) -> bool:
-    if isinstance(value, TensorValue):
-        return True
-    if isinstance(value, (ListValue, TupleValue)):
-        return any(_nested_tensor(tx, tx.force(item)) for item in value.items)
-    return False
+    return any(isinstance(item, TensorValue) for item in sequence_leaves(tx, [value]))
 
 
 for _function in (torch.tensor, torch.as_tensor, torch.asarray):

@@ -44,7 +44,7 @@ def open_transform(
     body.close([body.use(value.node) for value in results])
     tensors = [*leading]
     fakes: dict[int, Any] = {}
-    args = [tx.tensors.fake(value, fakes) for value in leading]
+    args = [value.fake(tx, fakes) for value in leading]
     for node in body.lifted:
         spec = node.meta.get(SPEC_KEY)
         if isinstance(spec, SymSpec):
@@ -54,7 +54,7 @@ def open_transform(
             raise GraphBreak("CAP246", f"{body.what} uses {node.name}, which is no tensor")
         bare = TensorSpec(spec.sizes, spec.strides, spec.dtype, spec.device)
         tensors.append(TensorValue(node, TensorMeta.of(bare, spec.requires_grad, not spec.requires_grad)))
-        args.append(tx.tensors.fake(tensors[-1], fakes))
+        args.append(tensors[-1].fake(tx, fakes))
     try:
         found = tx.inference.run(target, [body.finished(), *args], options)
     except Exception as error:  # whatever a batching rule or a derivative formula says

@@ -9,11 +9,11 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import is_differentiable
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.random_numbers.drawing import outside_only
-from dynamo_capture.semantics.regions.structures import form_of, leaves_of, mapped_leaves
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
 from dynamo_capture.semantics.regions.transforms.reverse import without_aux
 from dynamo_capture.values import Const, TensorMeta, TensorValue, TupleValue, Value
+from dynamo_capture.values.structures import form_of, leaves_of, mapped_leaves
 from fx_interface.regions import pushed
 
 if TYPE_CHECKING:

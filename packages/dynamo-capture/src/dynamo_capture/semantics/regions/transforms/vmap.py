@@ -10,10 +10,10 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
-from dynamo_capture.semantics.regions.structures import leaves_of, mapped_leaves
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
 from dynamo_capture.values import Const, DictValue, ListValue, TensorMeta, TensorValue, TupleValue, Value
+from dynamo_capture.values.structures import leaves_of, mapped_leaves
 from fx_interface.regions import mapped
 from fx_interface.tensor_spec import TensorSpec
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dynamo_capture.values import Const, ListValue, SymValue, TupleValue, Value, is_none
+from dynamo_capture.values import Const, ListValue, SequenceValue, SymValue, TupleValue, Value, is_none
+from dynamo_capture.values.structures import sequence_leaves
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -30,10 +31,9 @@ def stacked(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value |
 
 
 def _has_data(tx: Context, value: Value) -> bool:
-    value = tx.force(value)
-    if isinstance(value, (ListValue, TupleValue)):
-        return any(_has_data(tx, item) for item in value.items)
-    return isinstance(value, SymValue) and tx.env.is_from_data(value.expr)
+    return any(
+        isinstance(item, SymValue) and tx.env.is_from_data(item.expr) for item in sequence_leaves(tx, [value])
+    )
 
 
 def _flat(tx: Context, value: Value) -> list[Value] | None:
@@ -41,7 +41,7 @@ def _flat(tx: Context, value: Value) -> list[Value] | None:
     value = tx.force(value)
     if isinstance(value, SymValue) or (isinstance(value, Const) and type(value.value) is int):
         return [value]
-    if not isinstance(value, (ListValue, TupleValue)) or not value.items:
+    if not isinstance(value, SequenceValue) or not value.items:
         return None
     parts = [_flat(tx, item) for item in value.items]
     if any(part is None for part in parts) or len({len(part) for part in parts if part is not None}) != 1:
@@ -51,7 +51,7 @@ def _flat(tx: Context, value: Value) -> list[Value] | None:
 
 def _made(tx: Context, value: Value, options: dict[str, Value]) -> Value:
     value = tx.force(value)
-    if isinstance(value, (ListValue, TupleValue)):
+    if isinstance(value, SequenceValue):
         parts: list[Value] = [_made(tx, item, options) for item in value.items]
         return tx.tensors.call_function(torch.stack, [ListValue(parts)], {})
     return tx.tensors.call_function(torch.full, [TupleValue([]), value], options)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
@@ -29,12 +29,12 @@ from dynamo_capture.values import (
     boolean,
 )
 from dynamo_capture.values.tensors.floating import RuntimeFloat
+from dynamo_capture.values.tensors.tensor import MOST_ELEMENTS
 from fx_interface.symbols import Expr
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
-MOST_ELEMENTS = 16
 MOST_INTEGERS = 2**14
 READERS = frozenset({"item", "tolist", "__bool__", "__int__", "__float__", "__index__", "is_nonzero"})
 """Methods that ask for a tensor's content."""
@@ -195,8 +195,8 @@ def rely(tx: Context, value: Value) -> None:
     """What the trace does depends on the contents of an argument's tensors."""
     if isinstance(value, TensorValue) and value.content is not None:
         tx.tensors.state.rely(tx, value)
-    elif isinstance(value, (TupleValue, ListValue)):
-        for item in value.items:
+    else:
+        for item in value.parts(tx) or ():
             rely(tx, item)
 
 
@@ -221,11 +221,6 @@ def read(tx: Context, tensor: TensorValue, name: str) -> Value:
     return tx.calls.from_python(tx.fold(getattr(content, name)))
 
 
-def known_content(content: torch.Tensor | SymValue) -> Any:
-    """What tells two contents apart."""
-    return content.expr if isinstance(content, SymValue) else repr(content.tolist())
-
-
 def with_numbers(
     tx: Context, args: list[Value], kwargs: dict[str, Value], chosen: list[TensorValue]
 ) -> tuple[list[Value], dict[str, Value]]:
@@ -235,19 +230,10 @@ def with_numbers(
     }
 
 
-def _resolved(tx: Context, value: Any, chosen: list[TensorValue]) -> Any:
-    match value:
-        case TensorValue():
-            return number(tx, value, "") if any(value is one for one in chosen) else value
-        case TupleValue():
-            return TupleValue([_resolved(tx, tx.force(item), chosen) for item in value.items], value.cls)
-        case ListValue():
-            return ListValue([_resolved(tx, tx.force(item), chosen) for item in value.items], value.cls)
-        case SliceValue():
-            start, stop, step = (_resolved(tx, tx.force(bound), chosen) for bound in value.bounds)
-            return SliceValue((start, stop, step))
-        case _:
-            return value
+def _resolved(tx: Context, value: Value, chosen: list[TensorValue]) -> Value:
+    if isinstance(value, TensorValue):
+        return number(tx, value, "") if any(value is one for one in chosen) else value
+    return value.mapped(tx, lambda part: _resolved(tx, part, chosen))
 
 
 def is_of_torch(function: Callable[..., Any]) -> bool:
@@ -262,32 +248,33 @@ def _is_small(tensor: TensorValue) -> bool:
     return len(sizes) == spec.rank and spec.device.type == "cpu" and math.prod(sizes) <= most
 
 
-def is_part_of_outcome(content: torch.Tensor | SymValue) -> bool:
-    """Whether an operation is inferred, and remembered, with what its argument holds."""
-    return isinstance(content, SymValue) or content.numel() <= MOST_ELEMENTS
-
-
 UNKNOWN: Any = object()
+_REBUILT = (slice, tuple, list, torch.Size)
 Origins = dict[Any, None]
 """Tensors and sizes from which a content follows, in order."""
 
 
-def plain(tx: Context, value: Any, origins: Origins) -> Any:
+def plain(tx: Context, value: Value, origins: Origins) -> Any:
     """A Python object equal to an argument; ``UNKNOWN`` if there is none."""
-    if isinstance(value, TensorValue):
-        return _content(tx, value, origins)
-    if isinstance(value, RuntimeFloat):
-        return UNKNOWN
-    if isinstance(value, SymValue):
-        return _hint(tx, value, origins)
-    if isinstance(value, Const):
-        return value.value
-    if isinstance(value, SliceValue):
-        bounds = list(_items(tx, value.bounds, origins))
-        return UNKNOWN if any(bound is UNKNOWN for bound in bounds) else slice(*bounds)
-    if isinstance(value, (TupleValue, ListValue)) and value.cls in (tuple, list, torch.Size):
-        items = list(_items(tx, value.items, origins))
-        return UNKNOWN if any(item is UNKNOWN for item in items) else value.cls(items)
+    match value:
+        case TensorValue():
+            return _content(tx, value, origins)
+        case RuntimeFloat():
+            return UNKNOWN
+        case SymValue():
+            return _hint(tx, value, origins)
+        case Const():
+            return value.value
+        case SliceValue() | TupleValue() | ListValue() if value.python_type() in _REBUILT:
+            found: list[Any] = []
+
+            def part(item: Value) -> Any:
+                found.append(plain(tx, item, origins))
+                return found[-1]
+
+            made = value.rebuilt(tx, part)
+            if not any(item is UNKNOWN for item in found):
+                return torch.Size(made) if value.python_type() is torch.Size else made
     return UNKNOWN
 
 
@@ -313,7 +300,3 @@ def _shares_memory(found: torch.Tensor, other: Any) -> bool:
         isinstance(other, torch.Tensor)
         and found.untyped_storage().data_ptr() == other.untyped_storage().data_ptr()
     )
-
-
-def _items(tx: Context, items: Any, origins: Origins) -> Iterator[Any]:
-    return (plain(tx, tx.force(item), origins) for item in items)

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import operator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
 from dynamo_capture.graph.graph_builder import with_grad
-from dynamo_capture.semantics.tensors.arguments.arguments import Arguments
 from dynamo_capture.semantics.tensors.results.outcome import ArgumentRef, NewTensor, ResultSequence
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import ListValue, SymValue, TensorMeta, TensorValue, TupleValue, Value
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import TensorSpec
 
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
 
-class Results(Arguments):
+
+class Results:
     """From what an operation returned to values."""
+
+    def __init__(self, tx: Context) -> None:
+        self._tx = tx
 
     def describe_result(self, result: Any, fakes: list[SpecTensor], found: list[bool]) -> Any:
         if isinstance(result, SpecTensor):

@@ -12,7 +12,7 @@ from dynamo_capture.values import Const, ListValue, ObjectValue, TupleValue
 
 def test_what_the_memo_tells_apart(tx, read):
     def key(value):
-        return tx.tensors.frozen(value, [])
+        return value.frozen(tx, [])
 
     assert key(Const(1)) != key(Const(1.0)) != key(Const(True))
     assert key(Const(0.0)) != key(Const(-0.0))
@@ -21,14 +21,14 @@ def test_what_the_memo_tells_apart(tx, read):
 
 
 def test_numbers_of_numpy_are_plain_in_the_graph(tx):
-    found = tx.tensors.argument(Const(numpy.int64(3)))
+    found = Const(numpy.int64(3)).argument(tx)
     assert found == 3
     assert type(found) is int
-    bounds = tx.tensors.argument(Const(slice(None, numpy.int32(2))))
+    bounds = Const(slice(None, numpy.int32(2))).argument(tx)
     assert type(bounds.stop) is int
 
 
 def test_what_cannot_be_passed(tx):
     with pytest.raises(GraphBreak) as reason:
-        tx.tensors.argument(ObjectValue(object))
+        ObjectValue(object).argument(tx)
     assert reason.value.code == "CAP207"

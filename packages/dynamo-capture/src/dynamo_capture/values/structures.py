@@ -1,0 +1,60 @@
+"""Nested tuples, lists and dicts of tensors as values: their leaves, and the same structure around other leaves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.values import DictValue, SequenceValue, TensorValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+def mapped_leaves(tx: Context, value: Value, change: Callable[[TensorValue], Value]) -> Value:
+    """``value`` with ``change(tensor)`` for each tensor, in order; what holds none stays as it is."""
+    value = tx.force(value)
+    if isinstance(value, TensorValue):
+        return change(value)
+    return value.mapped(tx, lambda item: mapped_leaves(tx, item, change))
+
+
+def items_of(tx: Context, value: Value) -> list[Value]:
+    """All that a structure holds at its ends, tensors or not, in order."""
+    value = tx.force(value)
+    parts = value.parts(tx)
+    return [value] if parts is None else [one for item in parts for one in items_of(tx, item)]
+
+
+def sequence_leaves(tx: Context, values: Iterable[Value]) -> Iterator[Value]:
+    """The values, with the items of tuples and lists among them in their place: what torch looks at for classes."""
+    for value in values:
+        known = tx.force(value)
+        if isinstance(known, SequenceValue):
+            yield from sequence_leaves(tx, known.items)
+        else:
+            yield known
+
+
+def form_of(tx: Context, value: Value) -> Any:
+    """What two structures have in common that differ in their tensors only."""
+    value = tx.force(value)
+    if isinstance(value, TensorValue):
+        return TensorValue
+    parts = value.parts(tx)
+    if parts is None:
+        return (value.python_type(), tx.constant(value))
+    keys = tuple(value.all_entries(tx)) if isinstance(value, DictValue) else ()
+    return (value.python_type(), keys, *[form_of(tx, item) for item in parts])
+
+
+def leaves_of(tx: Context, value: Value, *, only: bool = False) -> list[TensorValue]:
+    """The tensors of a structure, in order. ``only``: anything else is a graph break."""
+    found = []
+    for item in items_of(tx, value):
+        if isinstance(item, TensorValue):
+            found.append(item)
+        elif only:
+            raise GraphBreak("CAP246", f"{item.describe()} stands where a function transform wants tensors")
+    return found
