@@ -1,5 +1,7 @@
 """``torch.func``: gradients, ``vmap`` and their compositions are parts of one graph."""
 
+import warnings
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -23,6 +25,13 @@ from fx_interface.regions import gradient, mapped, pushed
 
 X = torch.arange(6.0).reshape(2, 3) + 1
 W = torch.linspace(0, 1, 3).requires_grad_()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def forward_derivatives_have_been_taken():
+    """Torch warns at the first of a process."""
+    with warnings.catch_warnings(record=True):
+        jvp(torch.sin, (X,), (X,))
 
 
 def given(shift=0.0):
