@@ -8,7 +8,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -23,6 +22,7 @@ from aot_autograd.recording.record import Recorder
 from fx_interface.backend import CompiledGraph
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import LocalSource
 from fx_interface.symbols import ShapeEnv

@@ -5,11 +5,11 @@ Frozen records only, so that a plan can be stored as JSON (``plan_json.py``) and
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.tensor_spec import TensorSpec
 
 

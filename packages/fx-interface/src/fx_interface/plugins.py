@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import functools
 import sys
-from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any, cast
 
 from fx_interface.backend import ENTRY_POINT_GROUP, INTERFACE_VERSION, Backend
 from fx_interface.errors import IncompatibleInterfaceError, PluginLoadError, UnknownBackendError
 from fx_interface.operators import OperatorLibrary
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 OPERATORS_GROUP = "fx_interface.operators"
 """Entry points whose objects are an ``OperatorLibrary``."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 
 from torch.fx import GraphModule
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 from fx_interface.tensor_spec import ValueSpec
 

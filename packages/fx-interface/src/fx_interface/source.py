@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals.tensor_extents import size_of, stride_of
 
 

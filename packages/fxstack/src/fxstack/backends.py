@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from torch.fx import GraphModule
@@ -12,6 +12,7 @@ from torch.fx._lazy_graph_module import _LazyGraphModule
 from aot_autograd import compile_joint
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.plugins import load_backend
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals.graph_source import release_source
 from fxstack.foreign_backends import by_sizes
 from fxstack.internal_errors import default_policy, refused

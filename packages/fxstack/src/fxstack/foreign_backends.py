@@ -11,13 +11,13 @@ from __future__ import annotations
 import copy
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx import GraphModule
 
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import SHAPE_ENV_KEY
 
 MOST_VERSIONS = 64

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from platformdirs import user_cache_path
 
 from fx_interface.errors import StackError
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.internal_errors import OnInternalError, default_policy
 
 MODES = ("default", "strict")

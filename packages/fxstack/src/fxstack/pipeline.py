@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from torch.fx import GraphModule
@@ -21,6 +20,7 @@ from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.plan import JointPlan
 from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
 from fx_interface.execution.rehearsal import rehearsal_of
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.counter_random import COUNTER
 from fxstack.options import Options
 from fxstack.programs.keys import program_key

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from torch.utils import _pytree as pytree
 
 import dynamo_capture
 from fx_interface import Backend, CompiledGraph
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.backends import resolve
 from fxstack.compile import original
 from fxstack.options import Options

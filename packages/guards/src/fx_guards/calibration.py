@@ -10,7 +10,6 @@ import ctypes
 import logging
 import struct
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ import torch
 from fx_guards import _native
 from fx_guards.kinds.state import FACTS
 from fx_guards.kinds.tensor import dispatch_keys
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals.tensor_extents import size_of, stride_of
 
 _log = logging.getLogger("fx_guards")

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from fx_guards.kinds.base import short
 from fx_guards.reference import read
 from fx_guards.tree import GuardSet, sources_of
 from fx_interface.errors import UserLocation
 from fx_interface.guard import Guard
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Scope
 
 

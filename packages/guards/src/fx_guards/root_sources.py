@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import ImportedModuleSource, Source
 
 

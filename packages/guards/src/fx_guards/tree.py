@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from fx_interface.guard import Guard
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 
 

@@ -17,12 +17,12 @@ import json
 import logging
 import os
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from platformdirs import user_cache_path
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.native_errors import CompilationError
 from inductor_codegen.temporary import sweep_once, temporary_folder
 from inductor_codegen.trusted import Folder, open_folder

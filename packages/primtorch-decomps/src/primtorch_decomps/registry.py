@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import torch
 from torch._ops import OpOverload
 
 from fx_interface.operators import SpecRule
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from primtorch_decomps.errors import DuplicateDeclarationError
 
 Function = TypeVar("Function", bound=Callable[..., Any])

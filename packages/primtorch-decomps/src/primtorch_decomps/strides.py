@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import contiguous_strides
 from primtorch_decomps.errors import RuleMismatchError

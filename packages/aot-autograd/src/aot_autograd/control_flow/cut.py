@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 import torch
 from torch.fx import Graph, GraphModule, Node
 
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import SIZE_ARITHMETIC, location_of_node
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,

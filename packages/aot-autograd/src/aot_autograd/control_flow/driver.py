@@ -13,8 +13,9 @@ The program becomes a Python function in straight line:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

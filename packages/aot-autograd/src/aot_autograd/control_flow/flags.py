@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from aot_autograd.plan import (
     AsInference,
@@ -16,6 +15,7 @@ from aot_autograd.plan import (
     SameAs,
     ViewOf,
 )
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

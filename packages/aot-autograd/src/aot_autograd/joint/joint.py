@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Final
 
 import torch
@@ -26,6 +26,7 @@ from aot_autograd.runtime.autocast import without_autocast, without_hooks
 from aot_autograd.views.aliasing import Results, add_mutation, classify, replay_of, separate, view_through
 from fx_interface.errors import StackError, UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec, contiguous_strides

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -29,6 +28,7 @@ from aot_autograd.recording.nan_masking import singular
 from aot_autograd.recording.values import Value
 from aot_autograd.views.aliasing import memory_root
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import InputKind, OutputDecl, OutputKind
 from fx_interface.symbols import Expr, Symbol, symbol
 from fx_interface.tensor_spec import SymSpec

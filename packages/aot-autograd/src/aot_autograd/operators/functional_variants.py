@@ -6,7 +6,6 @@ overload of ``add`` with the same arguments without ``out``; what the rule canno
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 
@@ -21,6 +20,7 @@ from fx_interface.operator_facts.functional_overloads import (
     functional_overload,
     is_factory,
 )
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 aten = torch.ops.aten
 

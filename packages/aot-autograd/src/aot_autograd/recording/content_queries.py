@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 import torch
 
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 if TYPE_CHECKING:
     from aot_autograd.recording.record import Recorder

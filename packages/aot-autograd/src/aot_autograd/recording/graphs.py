@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
@@ -19,6 +18,7 @@ from fx_interface.dialect_rules.aten import is_factory
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import materialize, set_spec
 from fx_interface.operator_facts.data_errors import may_fail
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,

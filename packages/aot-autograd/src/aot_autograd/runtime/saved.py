@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan, SavedOutput
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 Collector: TypeAlias = Callable[[Any, Sequence[Any], bool], tuple[list[Any], bool]]
 """Called with the node, the gradients that arrive, and whether all do."""

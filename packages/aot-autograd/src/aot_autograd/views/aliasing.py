@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from operator import itemgetter
 from typing import Any
 
@@ -31,6 +31,7 @@ from aot_autograd.recording.values import Value
 from aot_autograd.views.memory import read_in_memory
 from aot_autograd.views.views import HIDDEN_VIEWS, IDENTITIES, apply_step, is_view
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, Symbol, symbol
 
 aten = torch.ops.aten

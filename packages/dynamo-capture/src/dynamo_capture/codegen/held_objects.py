@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import torch
@@ -35,6 +34,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.opaque import OpaqueValue
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import LocalSource
 
 if TYPE_CHECKING:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.values import CellValue, SourcedConst, Value
 from dynamo_capture.values.tensors.floating import RuntimeFloat
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import LocalSource
 
 if TYPE_CHECKING:

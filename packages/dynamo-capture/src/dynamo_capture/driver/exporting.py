@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from torch.fx import GraphModule
@@ -13,6 +12,7 @@ from dynamo_capture.foundation.errors import ExportError
 from dynamo_capture.session.report import Report
 from fx_interface.errors import UserLocation
 from fx_interface.operators import OperatorLibrary
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import SIGNATURE_KEY, Signature
 
 

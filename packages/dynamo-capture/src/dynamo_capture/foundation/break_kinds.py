@@ -5,7 +5,7 @@ docs/graph-breaks.md is made from it by tools/graph_breaks_page.py, which loads 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 class Stop(NamedTuple):

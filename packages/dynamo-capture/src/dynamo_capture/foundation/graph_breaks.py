@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from dynamo_capture.foundation.break_kinds import KINDS, UNLISTED, BreakKind
 from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 __all__ = ["KINDS", "BreakKind", "BreakReport"]
 

@@ -6,7 +6,7 @@ very same graph (a module's ``__call__``, then its ``forward``), which would be 
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import Any
 
@@ -15,6 +15,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from fx_interface.errors import UnsupportedProgramError
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.tensor_spec import SPEC_KEY
 
 _PASS_ON = frozenset(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 import torch
@@ -14,6 +13,7 @@ from dynamo_capture.sources.sources import FloatTensorSource
 from fx_interface.errors import UserLocation
 from fx_interface.execution.rehearsal import shortened
 from fx_interface.graph import LOCATION_KEY, materialize
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import InputDecl, InputKind
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, ShapeEnv, Symbol, symbol

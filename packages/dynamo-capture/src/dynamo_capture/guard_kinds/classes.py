@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fx_guards import GuardRecord, guard_kind
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 @guard_kind

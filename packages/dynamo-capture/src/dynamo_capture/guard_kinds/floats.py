@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 import torch
@@ -11,6 +11,7 @@ import torch
 from dynamo_capture.sources.formulas import NUMBERS, SPACE
 from dynamo_capture.sources.number_facts import COMPARISONS, Facts
 from fx_guards import GuardRecord, guard_kind
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from dynamo_capture.runtime.iterator_lookahead import NotReadable, has_left
 from fx_guards import GuardRecord, guard_kind
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 @guard_kind

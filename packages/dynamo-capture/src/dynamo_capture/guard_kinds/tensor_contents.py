@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import torch
 
 from fx_guards import GuardRecord, guard_kind
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 
 

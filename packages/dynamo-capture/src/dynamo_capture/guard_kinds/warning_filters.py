@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fx_guards import GuardRecord, guard_kind
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
 
 _FILTERS = ItemSource(InstanceDictSource(ImportedModuleSource(warnings.__name__)), "filters")

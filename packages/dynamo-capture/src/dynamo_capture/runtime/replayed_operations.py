@@ -6,10 +6,11 @@ For gradients that no graph was made for: of another class than expected, of som
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -19,6 +18,7 @@ import torch
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime.replacement_calls import instance_dict, new_wrapper
 from dynamo_capture.runtime.replayed_operations import Replayed
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType
 from typing import Any
 
@@ -14,6 +14,7 @@ from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.session.report import Report
 from dynamo_capture.session.specialization import SizeHistory
 from fx_interface.operators import OperatorLibrary
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 @dataclass(slots=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -14,6 +14,7 @@ from dynamo_capture.foundation.part_options import part_option
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.sources.sources import DrawnFromSource, UpcomingSource
 from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import ItemSource, SizeSource, Source, StrideSource
 from fx_interface.symbols import Expr, IntLike
 

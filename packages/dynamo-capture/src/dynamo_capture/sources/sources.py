@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import FunctionType
 from typing import Any
 
@@ -17,6 +17,7 @@ from dynamo_capture.runtime.iterator_lookahead import owner_of, upcoming
 from dynamo_capture.runtime.subclass_parts import gradient_parts
 from dynamo_capture.sources.formulas import SPACE, Formula, Text, leaves_of
 from fx_guards import KnownObjectSource, known_object
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import DerivedSource, ItemSource, LocalSource, Scope, Source
 
 __all__ = [

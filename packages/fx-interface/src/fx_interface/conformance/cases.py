@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor
 from torch.fx import GraphModule, Node
 
 from fx_interface.conformance.recorder import Recorder
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 Program: TypeAlias = Callable[..., Sequence[Any]]
 """Called with the recorder and one node per input; returns the results."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 import torch
@@ -13,6 +12,7 @@ from fx_interface.dialect_rules.aten import check_functional_call, is_pure_funct
 from fx_interface.dialects.dialect import Context, Dialect, broken
 from fx_interface.dialects.prims import PRIMS, PrimKind, PrimOp
 from fx_interface.graph import size_value, spec_of_node
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, floordiv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from torch.fx import GraphModule, Node
 
 from fx_interface.errors import InvalidGraphError
 from fx_interface.graph import SIZE_ARITHMETIC, location_of_node, size_value, spec_of_node
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec
 

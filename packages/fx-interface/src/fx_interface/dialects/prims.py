@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
 import torch
 from torch import Tensor
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 class PrimKind(Enum):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.autograd.function import once_differentiable
 
 from fx_interface.dialects.dialect import broken
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.regions.region import RegionCall, code_of, region, results_of
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 

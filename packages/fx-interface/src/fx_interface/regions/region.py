@@ -8,13 +8,13 @@ without knowing any; one that wants more (to recompute, to inline) looks the tar
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from torch.fx import GraphModule, Node
 
 from fx_interface.dialects.dialect import Context, broken, same_spec
 from fx_interface.graph import block_of, outputs, placeholders, spec_of_node
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 Target = TypeVar("Target", bound=Callable[..., Any])
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TypeAlias
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols.env import ShapeEnv
 from fx_interface.symbols.relations import Relation
 

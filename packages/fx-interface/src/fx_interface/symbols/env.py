@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 
 from fx_interface.errors import UnbackedSymbolError, UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 from fx_interface.symbols.expr import (
     Apply,

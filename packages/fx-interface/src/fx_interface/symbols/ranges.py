@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols.expr import Apply, IntLike, Symbol
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Literal
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols.expr import Expr, IntLike, Symbol, evaluate, maximum
 
 RelationOp = Literal["==", "!=", "<", "<="]

@@ -6,7 +6,6 @@ import contextlib
 import logging
 import random
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -22,6 +21,7 @@ from fx_interface.execution.undo import (
     undoing,
 )
 from fx_interface.python_runtime.gc_pause import collector_paused
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.checking.differences import BOUNDS, differences
 from fxstack.checking.eligible import reason_of_call, reason_of_graph
 from fxstack.checking.observe import Observed, observe

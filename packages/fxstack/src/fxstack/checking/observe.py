@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from fx_interface.execution.undo import random_states
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.checking.copies import Copies
 
 _SEED = 20

@@ -5,13 +5,13 @@ from __future__ import annotations
 import platform
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 import torch
 
 from fx_interface import INTERFACE_VERSION, StackError
 from fx_interface.plugins import list_backends
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.toolchain import cpp_compiler
 
 PACKAGES = (

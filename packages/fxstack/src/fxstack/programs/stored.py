@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from aot_autograd.plan import JointPlan
 from aot_autograd.plan_json import plan_from_data, plan_to_data
 from fx_interface import CorruptArtifactError, UnsupportedProgramError
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.serialization.encoding import decode_expr, encode_expr
 from fx_interface.symbols import Relation, ShapeEnv, ShapeGuard
 from inductor_codegen.cache import ArtifactStore

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from torch.fx import GraphModule
@@ -11,6 +10,7 @@ from torch.fx import GraphModule
 import dynamo_capture
 from fx_guards import GuardSet
 from fx_interface import UserLocation, print_graph
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.compile import original
 from primtorch_decomps import LIBRARY
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -18,6 +17,7 @@ from torch.fx import Graph, GraphModule, Interpreter, Node
 
 from fx_interface import CompiledGraph, UserLocation
 from fx_interface.graph import placeholders, stack_of_node
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import SIGNATURE_KEY, OutputDecl, OutputKind, Signature
 from fxstack.verification.compare import Difference
 from fxstack.verification.trial import compare_trials, snapshot

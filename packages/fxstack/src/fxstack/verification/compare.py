@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 from torch import Tensor
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 MARGIN = 8.0
 """A compiled result may be this many times as far from float64 as eager's is."""

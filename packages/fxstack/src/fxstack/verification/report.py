@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from fx_interface import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.verification.compare import Difference
 
 

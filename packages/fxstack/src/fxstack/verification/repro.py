@@ -5,13 +5,13 @@ from __future__ import annotations
 import importlib
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch.fx import GraphModule
 
 from fx_interface.graph import placeholders
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.verification.bisect import Culprit
 from fxstack.verification.stored_inputs import READER, stored_inputs
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils import _pytree as pytree
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.verification.compare import Difference, difference
 from fxstack.verification.referee import Referee
 

@@ -8,12 +8,13 @@ from __future__ import annotations
 import enum
 import itertools
 import types
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar, TypeVar
 
 import torch
 
 from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from fx_guards.kinds.base import GuardRecord, guard_kind, short
 from fx_guards.kinds.constants import constant_key, constants_equal
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 @guard_kind

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import operator
-from dataclasses import dataclass, field
+from dataclasses import field
 from types import CodeType, FunctionType
 from typing import Any, ClassVar
 
 from fx_guards.kinds.base import GuardRecord, guard_kind, short, type_name
 from fx_guards.kinds.constants import constant_key, constants_equal
 from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 
 

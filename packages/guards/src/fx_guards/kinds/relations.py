@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, ClassVar
 
 from fx_guards.kinds.base import GuardRecord, guard_kind, short
 from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 from fx_interface.symbols import Expr, Range, Relation, ShapeEnv, Symbol, symbol
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fx_guards.kinds.base import GuardRecord, guard_kind, short
 from fx_guards.root_sources import STATE
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals import torch_state
 
 FACTS: dict[str, Callable[[], Any]] = {fact.name: fact.read for fact in torch_state.FACTS if fact.guarded}

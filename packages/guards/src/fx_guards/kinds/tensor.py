@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, ClassVar
 
@@ -11,6 +10,7 @@ import torch
 
 from fx_guards.kinds.base import GuardRecord, guard_kind, short, type_name
 from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
 from fx_interface.torch_internals.tensor_extents import torchs_own
 

@@ -13,12 +13,12 @@ stored. Every reduction runs over all inner loops. A kernel without reductions h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike
 from inductor_codegen.ir.index import Index, LoopVar
 from inductor_codegen.ir.scalar import Scalar

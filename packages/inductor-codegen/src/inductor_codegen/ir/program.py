@@ -9,7 +9,6 @@ here knows C++ or Triton.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import Enum
 from typing import TypeAlias, Union
 
@@ -17,6 +16,7 @@ import torch
 from torch._ops import OpOverload
 
 from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, Symbol
 from inductor_codegen.ir.kernel import Kernel
 

@@ -9,11 +9,11 @@ Within one ``ScalarBuilder`` equal expressions are one object, so identity is eq
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike
 from inductor_codegen.ir.index import Index, Loaded
 from inductor_codegen.ir.numbers import converted_number

@@ -7,13 +7,14 @@ input, a library call's result) or is a computation whose element at any index c
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TypeAlias
 
 import torch
 from torch._ops import OpOverload
 
 from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike
 from inductor_codegen.ir.program import Born, Buffer, ProgramInput
 from inductor_codegen.lower.views import Layout, Sizes, View

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TypeAlias
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike, ShapeEnv
 from inductor_codegen.ir.index import ZERO, Index, flatten, unflatten
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from fx_interface.errors import CorruptArtifactError
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.runtime.binding import ENTRY_ABI, CompiledGraph
 from inductor_codegen.runtime.operator_call import OperatorCall

@@ -8,9 +8,9 @@ import shlex
 import signal
 import subprocess
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.native_errors import CompilationError
 
 _HUNG: dict[str, float] = {}

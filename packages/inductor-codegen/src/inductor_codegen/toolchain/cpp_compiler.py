@@ -9,10 +9,10 @@ import platform
 import shlex
 import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.cache import content_key
 from inductor_codegen.native_errors import CompilationError, MissingCompilerError
 from inductor_codegen.toolchain.compiler_process import run_compiler

@@ -41,7 +41,6 @@ is the resume function's first parameter.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from enum import Enum
 from types import CodeType
 from typing import Literal, NamedTuple
@@ -61,6 +60,7 @@ from dynamo_capture.bytecode.instruction import (
 )
 from dynamo_capture.bytecode.resume.analysis import ResumeAnalysis
 from dynamo_capture.runtime.suspension import End
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 class StackSlot(Enum):

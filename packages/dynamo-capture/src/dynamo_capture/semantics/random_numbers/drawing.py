@@ -13,7 +13,6 @@ from __future__ import annotations
 import copy
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -39,6 +38,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.numbers.random_generator import DiceValue
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import DrawnFloat
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.signature import InputKind
 from fx_interface.source import ItemSource, LocalSource, Source
 from fx_interface.symbols import Expr, Relation, Symbol

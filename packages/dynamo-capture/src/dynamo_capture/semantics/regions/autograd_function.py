@@ -11,7 +11,7 @@ import functools
 import inspect
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -28,6 +28,7 @@ from dynamo_capture.semantics.regions.tracing import call_region, trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, TensorMeta, TensorValue, TupleValue, Value
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.regions import differentiable
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 

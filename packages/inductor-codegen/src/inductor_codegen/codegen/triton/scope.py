@@ -7,11 +7,12 @@ row scope, before the loop over the points; every value has its scope's block sh
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cache
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.codegen.triton.formulas import BOOLEAN, DOUBLE, INTEGER, POINTWISE, TYPES, literal
 from inductor_codegen.codegen.triton.indices import index_text, size_text
 from inductor_codegen.errors import unsupported

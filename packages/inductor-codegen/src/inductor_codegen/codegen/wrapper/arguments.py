@@ -7,11 +7,12 @@ and each result is a pointer to where it goes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any, Protocol
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr
 from inductor_codegen.codegen.wrapper.integers import integer
 from inductor_codegen.ir.program import Argument, BufferRef, CallExtern, FloatRef

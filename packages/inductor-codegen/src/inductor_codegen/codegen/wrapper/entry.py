@@ -5,11 +5,11 @@ For a GPU it is the same text on the CPU's side, except that memory is the GPU's
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import assert_never
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, IntLike
 from inductor_codegen.codegen.wrapper.calls import CallWriter
 from inductor_codegen.codegen.wrapper.integers import integer, symbol_name

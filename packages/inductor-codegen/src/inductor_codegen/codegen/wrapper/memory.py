@@ -7,10 +7,9 @@ block: torch's allocator there keeps freed memory at hand, and gives it out in w
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.wrapper.buffers.placement import ALIGNMENT, NO_SCRATCH, Slot, place
 from inductor_codegen.codegen.wrapper.integers import integer

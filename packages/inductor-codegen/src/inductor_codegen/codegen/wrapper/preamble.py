@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 TYPES = """\
 #include <stdarg.h>

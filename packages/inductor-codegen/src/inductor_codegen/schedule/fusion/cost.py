@@ -4,10 +4,9 @@ cost.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.lower.values import Cat, Fill, Gather, Iota, Lowered, Pad, Pointwise, Reduction, Value
 from inductor_codegen.schedule.fusion.edges import Edge, Match
 

@@ -9,11 +9,12 @@ by one of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.lower.values import Fill, Iota, Lowered, Placed, Pointwise, Reduction, Value, placed_in
 from inductor_codegen.schedule.fusion.cost import TreeCost, tree_costs
 from inductor_codegen.schedule.fusion.data_dependence import Tokens

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from fx_interface.errors import UserLocation
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, IntLike, ShapeEnv, symbol
 from inductor_codegen.ir.index import Atom, Index, LoopVar, Quotient, Remainder, as_index, flatten
 from inductor_codegen.ir.kernel import (

@@ -9,8 +9,9 @@ result is used for nothing else outside, and no later step may fail, so that a c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.ir.kernel import Access, Kernel
 from inductor_codegen.ir.program import Allocate, Buffer, BufferRef, CallExtern, Output, RunKernel, Step, View
 from inductor_codegen.ir.scalar import Apply

@@ -13,10 +13,11 @@ times as long.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.text.names import Names
 from inductor_codegen.codegen.cpp.text.scope import Condition

@@ -10,11 +10,11 @@ What outer loops decide is asked once a row. Each part's text is compiled: there
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.ir.index import Index, Loaded, LoopVar, as_index
 from inductor_codegen.ir.index_facts import IndexFacts, Simplifier, questions
 from inductor_codegen.ir.kernel import Statement

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from types import ModuleType
@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose, choose_tile, joining
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
 from inductor_codegen.ir.blocks import point_loops, reduces

@@ -7,8 +7,9 @@ times only. Where rows lie along memory
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.ir.blocks import LONGEST, LONGEST_ALONG_ROWS
 
 POINTS = 1024

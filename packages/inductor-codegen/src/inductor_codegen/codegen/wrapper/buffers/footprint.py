@@ -8,9 +8,9 @@ So buffers go into the block, small ones first, as long as the call's peak stays
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.ir.program import Buffer, Free, Program, Reuse, View
 
 SLACK = 128

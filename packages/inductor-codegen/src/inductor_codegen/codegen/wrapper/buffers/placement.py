@@ -8,11 +8,12 @@ operator that may keep or return its argument receives it.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import torch
 from torch._ops import OpOverload
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, IntLike, evaluate
 from inductor_codegen.codegen.wrapper.buffers.footprint import lifetimes, small_enough
 from inductor_codegen.ir.program import (

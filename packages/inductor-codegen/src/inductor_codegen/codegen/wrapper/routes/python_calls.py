@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, IntLike
 from inductor_codegen.ir.program import Argument, BufferRef, CallExtern, FloatRef
 from inductor_codegen.runtime.operator_call import OperatorCall, Slot, SlotKind

@@ -4,12 +4,12 @@ tensors, torch's dispatcher by name, or a call through Python, in this order of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from enum import Enum
 
 import torch
 from torch._ops import OpOverload
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import IntLike
 from inductor_codegen.codegen.wrapper.arguments import Unspeakable, Values, bound_arguments, c_arguments
 from inductor_codegen.codegen.wrapper.buffers.placement import call_buffers, qualified_name
