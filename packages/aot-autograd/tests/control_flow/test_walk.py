@@ -11,7 +11,7 @@ import torch
 from torch.fx import Graph, GraphModule, Node, symbolic_trace
 
 from aot_autograd.pipeline import compile_joint
-from fx_interface.regions import checkpointed, conditional, loop
+from fx_interface.regions import checkpointed, conditional, loop, scan
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec, spec_of
 
@@ -30,8 +30,8 @@ def described(module: GraphModule, inputs: Sequence[Any]) -> GraphModule:
             continue
         elif node.op != "output":
             args, kwargs = torch.fx.node.map_arg((node.args, node.kwargs), values.__getitem__)
-            if node.target in (conditional, loop, checkpointed):
-                for held in args[: 1 if node.target is checkpointed else 2]:
+            if node.target in (conditional, loop, checkpointed, scan):
+                for held in args[: 1 if node.target in (checkpointed, scan) else 2]:
                     described(held, body_inputs(node, held, args))
             run = node.target if node.op == "call_function" else getattr(torch.Tensor, str(node.target))
             values[node] = run(*args, **kwargs)
@@ -55,6 +55,13 @@ def body_inputs(node: Node, held: GraphModule, args: Any) -> list[Any]:
     if node.target is conditional:
         return [args[3 + i] for i in options["true_args" if is_first else "false_args"]]
     count = options["carried"]
+    if node.target is scan:
+        sliced = args[1 + count : 1 + count + options["sliced"]]
+        return [
+            *args[1 : 1 + count],
+            *(tensor[0] for tensor in sliced),
+            *args[1 + count + options["sliced"] :],
+        ]
     others = options["condition_args" if is_first else "body_args"]
     return [*args[2 : 2 + count], *(args[2 + count + i] for i in others)]
 
@@ -110,6 +117,16 @@ def looping() -> GraphModule:
     a = made.call(operator.add, x, 1.0)
     left = made.region(loop, bodies, a, y, carried=1, condition_args=(), body_args=(0,))
     return made.module(made.call(operator.add, left, x))
+
+
+def scanning() -> GraphModule:
+    """What is carried comes to require grad in the first round, if ``y`` does."""
+    made = Program(2)
+    x, y = made.inputs
+    carried = made.call(torch.sum, x)
+    body = [lambda c, row, y: (c + row * y.sum(), row * c)]
+    left = made.region(scan, body, carried, x, y, carried=1, sliced=1)
+    return made.module(made.call(operator.mul, left, x))
 
 
 def recomputed() -> GraphModule:
@@ -176,7 +193,7 @@ def alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-PROGRAMS = [branching, lambda: branching(nested=True), looping, recomputed, switched, writing]
+PROGRAMS = [branching, lambda: branching(nested=True), looping, scanning, recomputed, switched, writing]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import torch
 from torch.fx import Graph, GraphModule
 
 from fx_interface.errors import InvalidGraphError
-from fx_interface.regions import conditional, loop
+from fx_interface.regions import conditional, loop, scan
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.tensor_spec import SPEC_KEY, spec_of
 from fx_interface.verify import verify
@@ -116,7 +116,8 @@ def program(target: Any, bodies: list[GraphModule], specs: list[Any], **options:
         place.meta[SPEC_KEY] = spec
     for number, held in enumerate(bodies):
         root.add_module(f"body_{number}", held)
-    called = graph.call_function(target, (*(graph.get_attr(f"body_{n}") for n in (0, 1)), *places), options)
+    held = [graph.get_attr(f"body_{number}") for number in range(len(bodies))]
+    called = graph.call_function(target, (*held, *places), options)
     called.meta[SPEC_KEY] = (VALUE,)
     item = graph.call_function(operator.getitem, (called, 0))
     item.meta[SPEC_KEY] = VALUE
@@ -139,7 +140,25 @@ def loop_program(asked: Any = torch.lt, carried: int = 1) -> GraphModule:
     return program(loop, bodies, [VALUE], carried=carried, condition_args=(), body_args=())
 
 
+def scan_program(inside: Any = None, **options: Any) -> GraphModule:
+    """The sums of the rows of a 4 x 3 tensor, so far."""
+    made = body(operator.add, VALUE, VALUE if inside is None else inside)
+    return program(scan, [made], [VALUE, spec_of(torch.ones(4, 3))], **{"carried": 1, "sliced": 1, **options})
+
+
+def test_a_scan_runs_its_body_for_each_slice() -> None:
+    rows, weight = torch.arange(6.0).reshape(3, 2), torch.tensor([2.0, 3.0], requires_grad=True)
+    carried, made = scan(lambda c, row, w: (c + row * w, c * 2), rows[0], rows, weight, carried=1, sliced=1)
+    assert torch.equal(carried, rows[0] + rows.sum(0) * weight)
+    assert made.shape == (3, 2)
+    assert made.requires_grad
+    (unused,) = scan(lambda row, w: (row + 1,), rows, weight, carried=0, sliced=1)
+    unused.sum().backward()
+    assert torch.equal(weight.grad, torch.zeros(2))
+
+
 def test_calls_that_fit_are_valid() -> None:
+    verify(scan_program())
     verify(conditional_program())
     bodies = [body(torch.lt, VALUE), body(operator.mul, VALUE)]
     verify(program(loop, bodies, [VALUE], carried=1, condition_args=(), body_args=()))
@@ -155,6 +174,10 @@ def test_calls_that_fit_are_valid() -> None:
         loop_program(),
         loop_program(operator.add),
         loop_program(carried=2),
+        scan_program(spec_of(torch.ones(4))),
+        scan_program(carried=2),
+        scan_program(sliced=0),
+        scan_program(carried=0),
     ],
 )
 def test_calls_that_do_not_fit_are_refused(made: GraphModule) -> None:

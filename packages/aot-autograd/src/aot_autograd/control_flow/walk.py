@@ -23,7 +23,7 @@ from aot_autograd.control_flow.flags import requires_grad_after
 from aot_autograd.plan import JointPlan
 from fx_interface.backend import CompiledGraph
 from fx_interface.graph import outputs, placeholders
-from fx_interface.regions import bodies_of, checkpointed, conditional, loop
+from fx_interface.regions import bodies_of, checkpointed, conditional, loop, scan
 from fx_interface.signature import SHAPE_ENV_KEY, InputDecl, signature_of
 from fx_interface.symbols import ShapeEnv, Symbol
 from fx_interface.tensor_spec import SPEC_KEY
@@ -32,7 +32,7 @@ from fx_interface.torch_internals.modes import BLOCKS, CHANGING, restored
 PartCompiler: TypeAlias = Callable[[GraphModule, Sequence[Any]], tuple[CompiledGraph, JointPlan]]
 """What compiles one part, given inputs of its form."""
 
-_STEERED = (conditional, loop)
+_STEERED = (conditional, loop, scan)
 
 
 def has_parts(graph_module: GraphModule) -> bool:
@@ -173,6 +173,8 @@ class _Walk:
             return self._conditional(bodies, given, options, trained), []
         if node.target is loop:
             return self._loop(bodies, given, options), []
+        if node.target is scan:
+            return self._scan(bodies[0], given, options), []
         body, after = self._sub_graph(bodies[0], given)
         return self._with_symbols(checkpointed, (body,), options), after
 
@@ -218,6 +220,17 @@ class _Walk:
             carried = grown
         asked = [*carried, *(others[i] for i in options["condition_args"])]
         return self._with_symbols(loop, (self._sub_graph(bodies[0], asked)[0], body), options)
+
+    def _scan(self, body: GraphModule, given: list[bool], options: dict[str, Any]) -> Any:
+        """A body that is called for each slice; what is carried may come to require grad, as in a loop."""
+        carried, others = given[: options["carried"]], given[options["carried"] :]
+        while True:
+            compiled, after = self._sub_graph(body, [*carried, *others])
+            grown = [one or other for one, other in zip(carried, after, strict=False)]
+            if grown == carried:
+                break
+            carried = grown
+        return self._with_symbols(scan, (compiled,), options)
 
     def _sub_graph(self, body: GraphModule, flags: list[bool]) -> tuple[CompiledGraph, list[bool]]:
         places = placeholders(body.graph)

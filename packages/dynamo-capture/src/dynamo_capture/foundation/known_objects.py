@@ -59,7 +59,8 @@ BY_IDENTITY = (
     RegionFunction,
 )
 BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
-_KINDS = (type, enum.Enum, logging.Logger, types.ModuleType)
+KINDS_BY_IDENTITY = (type, enum.Enum, logging.Logger, types.ModuleType, torch._ops.HigherOrderOperator)
+"""As BY_IDENTITY, with their subclasses."""
 _KNOWN = frozenset((*PLAIN, *BY_EQUALITY, *BY_IDENTITY, *BUILTIN_METHODS, torch.Size, types.FunctionType))
 
 
@@ -67,7 +68,7 @@ def is_known(value: Any) -> bool:
     """Whether an object is a constant for the translator: immutable, or one whose identity is its meaning."""
     kind = type(value)
     if kind in _KNOWN or issubclass(
-        kind, _KINDS
+        kind, KINDS_BY_IDENTITY
     ):  # ``isinstance`` would ask the object for its ``__class__``
         return True
     if issubclass(kind, numpy_types.CONSTANTS):

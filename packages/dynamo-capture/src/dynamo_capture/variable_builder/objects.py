@@ -7,8 +7,6 @@ from __future__ import annotations
 
 import collections
 import contextlib
-import enum
-import logging
 import threading
 import types
 import weakref
@@ -22,6 +20,7 @@ from dynamo_capture.foundation.errors import GraphBreak, forget_frames
 from dynamo_capture.foundation.known_objects import (
     BY_EQUALITY,
     BY_IDENTITY,
+    KINDS_BY_IDENTITY,
     is_known,
     is_member_of_c,
 )
@@ -187,7 +186,7 @@ class Wrapping:
 
     def _other(self, real: Any, source: Source) -> Value:
         tx, cls = self._tx, type(real)  # ``isinstance`` would ask the object for its ``__class__``
-        if issubclass(cls, (type, enum.Enum, types.ModuleType, logging.Logger)):
+        if issubclass(cls, KINDS_BY_IDENTITY):
             tx.guards.is_object(source, real)
             return Const(real, source)
         if is_member_of_c(real):

@@ -2,7 +2,7 @@
 
 from fx_interface.regions import block  # noqa: F401  # declares call_block
 from fx_interface.regions.checkpoint import checkpointed
-from fx_interface.regions.control_flow import conditional, loop
+from fx_interface.regions.control_flow import conditional, loop, scan, slice_of, stacked
 from fx_interface.regions.differentiable import differentiable
 from fx_interface.regions.region import REGIONS, Region, RegionCall, bodies_of, region, region_of
 from fx_interface.regions.transforms import gradient, mapped, pushed
@@ -21,4 +21,7 @@ __all__ = [
     "pushed",
     "region",
     "region_of",
+    "scan",
+    "slice_of",
+    "stacked",
 ]

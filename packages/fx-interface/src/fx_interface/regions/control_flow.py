@@ -1,4 +1,4 @@
-"""Parts of a program that data choose or repeat: ``torch.cond`` and ``torch.while_loop``.
+"""Parts of a program that data choose or repeat: ``torch.cond``, ``torch.while_loop``, and scans of slices.
 
 Only what is chosen runs. Run as they are, they ask the condition and call the sub-graphs, and autograd records what
 ran; arguments of what did not run have gradients of zero, not none, as with torch's operators.
@@ -7,6 +7,7 @@ ran; arguments of what did not run have gradients of zero, not none, as with tor
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -14,7 +15,8 @@ import torch
 from fx_interface.dialects.dialect import broken, same_spec
 from fx_interface.graph import spec_of_node
 from fx_interface.regions.region import RegionCall, code_of, region, results_of
-from fx_interface.tensor_spec import TensorSpec
+from fx_interface.symbols import IntLike
+from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 
 Body = Callable[..., Sequence[Any]]
 
@@ -105,6 +107,56 @@ def loop(
         used = (*range(carried), *(carried + position for position in body_args))
     values = tuple(value.clone() if any(value is one for one in first) else value for value in values)
     return _differentiable(values, args, used)
+
+
+def _check_scan(call: RegionCall) -> None:
+    (body,) = call.bodies
+    carried, sliced = (call.node.kwargs.get(name) for name in ("carried", "sliced"))
+    if not (isinstance(carried, int) and isinstance(sliced, int)) or carried < 0 or sliced < 1:
+        broken("FXI113", call.node, f"carried={carried!r}, sliced={sliced!r}")
+    if carried + sliced > len(call.arguments):
+        broken("FXI113", call.node, f"{carried} + {sliced} of {len(call.arguments)} arguments")
+    specs = [spec_of_node(value) for value in call.arguments[carried : carried + sliced]]
+    if not all(isinstance(spec, TensorSpec) and spec.sizes for spec in specs):
+        broken("FXI113", call.node, "what is sliced is no tensor with a dimension")
+    first, others = call.arguments[:carried], call.arguments[carried + sliced :]
+    call.takes(body, (*first, *(slice_of(spec) for spec in specs), *others))  # type: ignore[arg-type]
+    found = results_of(body)
+    if not same_spec(found[:carried], tuple(spec_of_node(value) for value in first)):
+        broken("FXI113", call.node, "the sub-graph carries something else than it is given")
+    length = specs[0].sizes[0]  # type: ignore[union-attr]
+    call.gives((*found[:carried], *(stacked(spec, length) for spec in found[carried:])))
+
+
+def slice_of(spec: TensorSpec) -> TensorSpec:
+    """The form of ``tensor[0]``."""
+    return replace(spec, sizes=spec.sizes[1:], strides=spec.strides[1:])
+
+
+def stacked(spec: TensorSpec, length: IntLike) -> TensorSpec:
+    """The form of ``length`` tensors of one form in one."""
+    sizes = (length, *spec.sizes)
+    return replace(spec, sizes=sizes, strides=contiguous_strides(sizes))
+
+
+@region("scan", bodies=1, check=_check_scan)
+def scan(body: Body, *args: Any, carried: int, sliced: int) -> Sequence[Any]:
+    """What is left of the first ``carried`` arguments when ``body`` has replaced them once for each slice of the next
+    ``sliced`` ones, and the further results of all calls, stacked.
+
+    ``body`` gets what is carried, a slice of each, and the further arguments. There is at least one slice. Results are
+    new tensors; those that are differentiable require grad if any argument does.
+    """
+    values = tuple(args[:carried])
+    whole, others = args[carried : carried + sliced], args[carried + sliced :]
+    step = code_of(body)
+    rows: list[tuple[Any, ...]] = []
+    for position in range(whole[0].shape[0]):
+        found = tuple(step(*values, *(tensor.select(0, position) for tensor in whole), *others))
+        values, row = found[:carried], found[carried:]
+        rows.append(row)
+    results = (*values, *(torch.stack(column) for column in zip(*rows, strict=True)))
+    return _differentiable(results, args, range(len(args)))
 
 
 def _differentiable(results: tuple[Any, ...], args: Sequence[Any], used: Sequence[int]) -> tuple[Any, ...]:

@@ -36,19 +36,19 @@ def associative_scan(
     columns = [torch.movedim(leaf, dim, 0) for leaf in leaves]
     if reverse:
         columns = [column.flip(0) for column in columns]
-    columns = _scanned(combine, columns)
+    columns = scanned(combine, columns)
     if reverse:
         columns = [column.flip(0) for column in columns]
     return pytree.tree_unflatten([torch.movedim(column, 0, dim) for column in columns], structure)
 
 
-def _scanned(combine: _Combine, columns: list[Any]) -> list[Any]:
+def scanned(combine: _Combine, columns: list[Any]) -> list[Any]:
     """The scan along dimension 0: of neighbours in pairs first, which gives the odd places, then of those between."""
     count = columns[0].shape[0]
     if count < 2:
         return columns
     pairs = combine([column[:-1:2] for column in columns], [column[1::2] for column in columns])
-    odd = _scanned(combine, pairs)
+    odd = scanned(combine, pairs)
     before = odd if count % 2 else [column[:-1] for column in odd]
     between = combine(before, [column[2::2] for column in columns])
     even = [torch.cat([column[:1], rest]) for column, rest in zip(columns, between, strict=True)]

@@ -73,6 +73,8 @@ from dynamo_capture.semantics.regions import (
     autograd_function,  # noqa: F401  # fill the table too
     checkpoint,  # noqa: F401  # fill the table too
     control_flow,  # noqa: F401  # fill the table too
+    higher_order,  # noqa: F401  # fill the table too
+    scans,  # noqa: F401  # fill the table too
 )
 from dynamo_capture.semantics.regions.transforms import (
     forward,  # noqa: F401  # fill the table too
