@@ -14,7 +14,7 @@ def while_loop_operator(
     cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried: Sequence[Any], others: Sequence[Any]
 ) -> Any:
     """``torch.while_loop`` of functions that also get what does not change."""
-    return torch.while_loop(
+    return torch.while_loop(  # type: ignore[no-untyped-call]
         lambda *now: cond_fn(*now, *others), lambda *now: body_fn(*now, *others), tuple(carried)
     )
 

@@ -45,9 +45,11 @@ def call_operator(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
     tensors = list(_tensors(tx, [*given, *kwargs.values()]))
     kernel = _kernel(operator, {tensor.meta.spec.device.type for tensor in tensors})
     if kernel is None:
-        raise GraphBreak("CAP230", f"the operator {operator.name()} has no kernel in Python for its tensors")
+        raise GraphBreak(
+            "CAP230", f"the operator {operator.__name__} has no kernel in Python for its tensors"
+        )
     if torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in tensors):
-        raise GraphBreak("CAP230", f"the operator {operator.name()} is differentiated in its own way")
+        raise GraphBreak("CAP230", f"the operator {operator.__name__} is differentiated in its own way")
     outer = torch.is_grad_enabled()
     if outer:
         set_grad(tx, False)
