@@ -70,6 +70,10 @@ class Value:
         """The object itself, where it is known and immutable; NotConstant otherwise."""
         raise NotConstant(self)
 
+    def python_object(self, tx: Context) -> Any:
+        """A Python object equal to it, if its parts are all known; containers are copied. NotConstant otherwise."""
+        return self.as_constant()
+
     def identity(self) -> object:
         """Two values are the same object (``is``) exactly where their identities are one Python object."""
         return self

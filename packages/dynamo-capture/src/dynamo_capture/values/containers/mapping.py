@@ -7,6 +7,7 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.foundation.errors import NotConstant
 from dynamo_capture.foundation.known_objects import is_plain_key
 from dynamo_capture.sources.sources import item_source
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
@@ -52,6 +53,12 @@ class DictValue(Value):
 
     def python_type(self) -> type:
         return self.cls
+
+    def python_object(self, tx: Context) -> Any:
+        if self.cls is not dict:
+            raise NotConstant(self)
+        entries = self.all_entries(tx).values()
+        return {k.python_object(tx): tx.force(v).python_object(tx) for k, v in entries}
 
     def parts(self, tx: Context) -> list[Value]:
         return [tx.force(value) for _, value in self.all_entries(tx).values()]
@@ -236,6 +243,9 @@ class DictView(Value):
 
     def python_type(self) -> type:
         return type(getattr(collections.OrderedDict() if self._is_ordered else {}, self.kind)())
+
+    def python_object(self, tx: Context) -> Any:
+        return self.like([item.python_object(tx) for item in self.unpack(tx)])
 
     def children(self, tx: Context) -> list[Value]:
         return [self.owner]

@@ -157,6 +157,15 @@ class TupleValue(SequenceValue):
         items = [change(item) for item in self.unpack(tx)]
         return tuple.__new__(self.cls, items) if has_member(self.cls, "_fields") else tuple(items)
 
+    def python_object(self, tx: Context) -> Any:
+        items = [item.python_object(tx) for item in self.unpack(tx)]
+        if self.cls is tuple or has_member(self.cls, "_fields"):
+            return tuple.__new__(self.cls, items)
+        try:
+            return self.cls(items)
+        except TypeError:  # a class that makes no instances, as that of ``sys.version_info``
+            raise NotConstant(self) from None
+
 
 class ListValue(SequenceValue):
     """A list or deque; ``real`` is the object itself if it existed before the trace.
@@ -286,6 +295,11 @@ class ListValue(SequenceValue):
 
     def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
         return [change(item) for item in self.unpack(tx)]
+
+    def python_object(self, tx: Context) -> Any:
+        if self.cls is not list:
+            raise NotConstant(self)
+        return [item.python_object(tx) for item in self.unpack(tx)]
 
 
 class ListIterator(IteratorValue):

@@ -44,6 +44,11 @@ class SetValue(Value):
     def python_type(self) -> type:
         return self.cls
 
+    def python_object(self, tx: Context) -> Any:
+        if self.all_constant:
+            return self.cls(self.table(tx))
+        return self.cls(item.python_object(tx) for item in self.items.values())
+
     def children(self, tx: Context) -> list[Value]:
         return list(self.items.values())
 

@@ -27,6 +27,9 @@ class SymValue(Value):
     def python_type(self) -> type:
         return int
 
+    def python_object(self, tx: Context) -> Any:
+        return tx.index(self)
+
     def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
         return tx.inference.sizes.to_torch(self.expr)
 

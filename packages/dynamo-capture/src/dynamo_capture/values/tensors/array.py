@@ -40,6 +40,9 @@ class ArrayValue(Value):
 
         return numpy.ndarray
 
+    def python_object(self, tx: Context) -> Any:
+        return self.content.copy() if self.is_known else self.as_constant()
+
     def children(self, tx: Context) -> list[Value]:
         return [] if self.tensor is None else [self.tensor]
 

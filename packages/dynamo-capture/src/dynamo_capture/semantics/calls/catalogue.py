@@ -1,0 +1,33 @@
+"""The modules that fill the tables of calls: what each kind of call means is declared where it stands."""
+
+from dynamo_capture.semantics import messages  # noqa: F401
+from dynamo_capture.semantics.calls.builtins import (  # noqa: F401
+    class_checks,
+    constructors,
+    extremes,
+    functions,
+    methods,
+    new,
+    reversing,
+    set_methods,
+)
+from dynamo_capture.semantics.calls.library import (  # noqa: F401
+    copying,
+    handled_exceptions,
+    standard_library,
+)
+from dynamo_capture.semantics.calls.torch_calls import (  # noqa: F401
+    tensor_makers,
+    torch_functions,
+    wrappers,
+)
+from dynamo_capture.semantics.modes import contexts, modes, patched_options  # noqa: F401
+from dynamo_capture.semantics.random_numbers import choosing, drawing  # noqa: F401
+from dynamo_capture.semantics.regions import (  # noqa: F401
+    autograd_function,
+    checkpoint,
+    control_flow,
+    higher_order,
+    scans,
+)
+from dynamo_capture.semantics.regions.transforms import forward, reverse, vmap  # noqa: F401

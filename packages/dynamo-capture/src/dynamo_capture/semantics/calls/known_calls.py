@@ -1,0 +1,326 @@
+"""Calls of known objects: who is asked, in order. Each takes the call, or declines by None and the next is asked."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import torch
+
+from dynamo_capture._eval_frame import RegionFunction
+from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.polyfills.torch import substitute_for
+from dynamo_capture.semantics.calls.binding import by_position
+from dynamo_capture.semantics.calls.builtins.construct import construct
+from dynamo_capture.semantics.calls.builtins.slots import call_slot
+from dynamo_capture.semantics.calls.builtins.texts import REPR_WRAPPERS, wrapped_repr
+from dynamo_capture.semantics.calls.library.cached import call_cached
+from dynamo_capture.semantics.calls.library.getters import GETTERS, made_again
+from dynamo_capture.semantics.calls.library.references import DISPATCH, call_dispatch
+from dynamo_capture.semantics.calls.participants import takes_part
+from dynamo_capture.semantics.calls.receivers import (
+    BUILTIN_METHODS,
+    is_constant_object,
+    is_method_of,
+    is_tensor_getter,
+)
+from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
+from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
+from dynamo_capture.semantics.calls.torch_calls.leaf_functions import is_leaf_function, is_torch_builtin
+from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
+from dynamo_capture.semantics.modes.contexts import ContextValue
+from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
+from dynamo_capture.semantics.numbers.numbers import varies
+from dynamo_capture.semantics.registry import HANDLERS, PURE
+from dynamo_capture.session.controls import has_constant_result, is_allowed_in_graph, skip_reason
+from dynamo_capture.values import Const, ObjectValue, TensorValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+Args: TypeAlias = list[Value]
+Kwargs: TypeAlias = dict[str, Value]
+Interceptor: TypeAlias = Callable[["Context", Const, Args, Kwargs], Value | None]
+
+
+def call_known(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value:
+    """Call a known object."""
+    answer = _first_answer(KNOWN, tx, owner, args, kwargs)
+    if answer is None:
+        raise GraphBreak("CAP230", f"a call of {owner.describe()}, which is not written in Python")
+    return answer
+
+
+def _first_answer(
+    asked: tuple[Interceptor, ...], tx: Context, owner: Const, args: Args, kwargs: Kwargs
+) -> Value | None:
+    for interceptor in asked:
+        answer = interceptor(tx, owner, args, kwargs)
+        if answer is not None:
+            return answer
+    return None
+
+
+def _modes(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """A function of torch where there are modes of ``__torch_function__``."""
+    if not tx.tensors.modes:
+        return None
+    function = owner.value
+    if looks_for_modes(function):
+        return tx.inliner.call_function(owner, args, kwargs)
+    if not is_asked_about(function):
+        return None
+    answer = tx.tensors.by_mode(function, args, kwargs)
+    if answer is not None:
+        return answer
+    with tx.tensors.modes.without(len(tx.tensors.modes.active)):
+        return call_known(tx, owner, args, kwargs)
+
+
+def _handler(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """What the table of handlers has; numbers that vary are computed before."""
+    function = owner.value
+    try:
+        handler = HANDLERS.get(function)
+    except TypeError:
+        return None
+    computed = tx.numbers.call(function, args) if not kwargs and any(map(varies, args)) else None
+    if computed is not None or handler is None:
+        return computed
+    if kwargs:
+        args, kwargs = by_position(function, args, kwargs)
+    if takes(function, len(args), tuple(kwargs)):
+        try:
+            return handler(tx, args, kwargs)
+        except IndexError:
+            if len(args) > 1:
+                raise
+    raise _not_taken(owner)
+
+
+def _not_taken(owner: Const) -> GraphBreak:
+    """One with arguments that the function does not take runs in Python."""
+    return GraphBreak("CAP230", f"{owner.describe()} is called with arguments that it does not take")
+
+
+def _numpy(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    function = owner.value
+    if numpy_types.is_pure_function(function) or numpy_types.is_scalar_class(function):
+        return tx.arrays.call_function(function, args, kwargs)
+    return None
+
+
+def _in_python(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """A function that is written in Python."""
+    if type(owner.value) is not types.FunctionType:
+        return None
+    answer = _first_answer(IN_PYTHON, tx, owner, args, kwargs)
+    return tx.inliner.call_function(owner, args, kwargs) if answer is None else answer
+
+
+def _optimized(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    function = owner.value
+    return call_optimized(tx, function, args, kwargs) if type(function) is RegionFunction else None
+
+
+def _python_operation(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """A function that is one operation of the graph."""
+    function = owner.value
+    if is_allowed_in_graph(function) or (is_leaf_function(function) and takes_part(tx, args, kwargs)):
+        return tx.tensors.call_function(function, args, kwargs)
+    return None
+
+
+def _block(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """``Manager.__enter__(manager)``."""
+    if args and isinstance(args[0], ContextValue) and is_method_of(args[0], owner.value):
+        return args[0].call_method(tx, owner.value.__name__, args[1:], kwargs)
+    return None
+
+
+def _guarded_repr(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    if owner.value.__code__ in REPR_WRAPPERS:
+        return tx.inliner.call_function(Const(wrapped_repr(owner.value)), args, kwargs)
+    return None
+
+
+def _python_substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    substitute = substitute_for(owner.value)
+    return tx.inliner.call_function(Const(substitute), args, kwargs) if substitute is not None else None
+
+
+def _folded_if_known(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    if tx.calls.is_pure(owner.value) and _all_known(tx, args, kwargs):
+        return tx.calls.call_folded(owner.value, args, kwargs)
+    return None
+
+
+def _single_dispatch(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    return call_dispatch(tx, owner.value, args) if owner.value.__code__ is DISPATCH else None
+
+
+def _marked(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """What the user, or stock's compiler, has said of a function."""
+    answer = without_stock_marks(tx, owner.value, args, kwargs)
+    if answer is not None:
+        return answer
+    reason = skip_reason(owner.value)
+    if reason is not None:
+        raise GraphBreak("CAP231", reason)
+    return _constant_result(tx, owner.value, args, kwargs) if has_constant_result(owner.value) else None
+
+
+def _constant_result(tx: Context, function: Any, args: Args, kwargs: Kwargs) -> Value:
+    """A function whose result the user says is always the same: run now."""
+    real = [_existing(tx, value) for value in args]
+    options = {name: _existing(tx, value) for name, value in kwargs.items()}
+    return tx.known(tx.fold(lambda: function(*real, **options)))
+
+
+def _existing(tx: Context, value: Value) -> Any:
+    real = getattr(tx.force(value), "real", None)
+    if real is not None:
+        return real
+    try:
+        return tx.calls.python_object(value)
+    except NotConstant:
+        raise GraphBreak(
+            "CAP211", f"{value.describe()} is passed to a function with a constant result"
+        ) from None
+
+
+def _getter(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """``operator.itemgetter(0)``."""
+    return made_again(tx, owner.value).call(tx, args, kwargs) if type(owner.value) in GETTERS else None
+
+
+def _substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """A function in traceable Python in its place, where it cannot be run for real instead."""
+    function = owner.value
+    substitute = substitute_for(function)
+    if substitute is not None and not takes(function, len(args), tuple(kwargs)):
+        raise _not_taken(owner)
+    is_method = type(function) is types.MethodDescriptorType and args
+    if is_method and not issubclass(args[0].python_type(), function.__objclass__):
+        raise GraphBreak("CAP230", f"{function.__qualname__} is called with {args[0].describe()}")
+    if substitute is None:
+        return None
+    runs = tx.calls.is_pure(function) or isinstance(function, _RUN_IF_KNOWN)
+    if runs and not is_torch_builtin(function) and _all_known(tx, args, kwargs):
+        return None
+    return tx.inliner.call_function(Const(substitute), args, kwargs)
+
+
+def _class(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    return construct(tx, owner, args, kwargs) if isinstance(owner.value, type) else None
+
+
+def _operation(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """A function in C that is one operation of the graph."""
+    function = owner.value
+    if is_torch_builtin(function) and not (function in PURE and _all_known(tx, args, kwargs)):
+        return tx.tensors.call_function(function, args, kwargs)
+    return None
+
+
+def _tensor_getter(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    function: Any = owner.value
+    if type(function) is types.MethodWrapperType and len(args) == 1 and is_tensor_getter(function):
+        name: str = function.__self__.__name__  # type: ignore[attr-defined]
+        return tx.tensors.torchs_attribute(args[0], name)
+    return None
+
+
+def _cached(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    if type(owner.value) is functools._lru_cache_wrapper:
+        return call_cached(tx, owner, args, kwargs)
+    return None
+
+
+def _unbound(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """``str.upper(x)``, ``dict.update(d, ...)``, ``object.__setattr__(x, name, value)``."""
+    function = owner.value
+    if not isinstance(function, METHOD_KINDS):
+        return None
+    if not args:
+        tx.fold(function)
+    receiver, name = args[0], function.__name__
+    if isinstance(receiver, ObjectValue):
+        return call_slot(tx, receiver, function, args[1:], kwargs)
+    if isinstance(receiver, Const):
+        if function.__objclass__ is object and name == "__setattr__":
+            receiver.set_attr(tx, tx.constant(args[1]), args[2])
+            return Const(None)
+        return tx.calls.call_folded(function, args, kwargs)
+    if isinstance(receiver, TensorValue) and tx.tensors.is_own(torch.Tensor, name):
+        raise GraphBreak("CAP230", f"{function.__qualname__} is called, which the program has replaced")
+    return receiver.call_method(tx, name, args[1:], kwargs)
+
+
+def _folded(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """``dict.fromkeys``, or a function without effects."""
+    function = owner.value
+    if isinstance(function, types.ClassMethodDescriptorType) or tx.calls.is_pure(function):
+        return tx.calls.call_folded(function, args, kwargs)
+    return None
+
+
+def _bound(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """A method in C of a constant."""
+    function = owner.value
+    if isinstance(function, BUILTIN_METHODS) and is_constant_object(function.__self__):
+        return Const(function.__self__).call_method(tx, function.__name__, args, kwargs)
+    return None
+
+
+def _callable_object(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    in_class = tx.attributes.in_class(type(owner.value), "__call__")
+    if isinstance(in_class, types.FunctionType):
+        return tx.inliner.call_function(Const(in_class), [owner, *args], kwargs)
+    if not callable(owner.value):
+        raise tx.raises(TypeError, f"{message_name(type(owner.value))!r} object is not callable")
+    return None
+
+
+def _all_known(tx: Context, args: Args, kwargs: Kwargs) -> bool:
+    return all(tx.is_constant(v) for v in (*args, *kwargs.values()))
+
+
+_RUN_IF_KNOWN = (
+    *METHOD_KINDS,
+    types.ClassMethodDescriptorType,
+    types.MethodWrapperType,
+    functools._lru_cache_wrapper,
+)
+IN_PYTHON: tuple[Interceptor, ...] = (
+    _python_operation,
+    _block,
+    _guarded_repr,
+    _python_substitute,
+    _folded_if_known,
+    _single_dispatch,
+    _marked,
+)
+"""Who is asked about a function that is written in Python, before it is traced into."""
+KNOWN: tuple[Interceptor, ...] = (
+    _modes,
+    _handler,
+    _numpy,
+    _in_python,
+    _optimized,
+    _getter,
+    _substitute,
+    _class,
+    _operation,
+    _tensor_getter,
+    _cached,
+    _unbound,
+    _folded,
+    _bound,
+    _callable_object,
+)
+"""Who is asked about any known object."""

@@ -1,0 +1,75 @@
+"""Methods and items of known objects: constants, functions, classes and modules."""
+
+from __future__ import annotations
+
+import types
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.semantics.calls.builtins.methods import METHODS, check_arguments
+from dynamo_capture.semantics.calls.receivers import FOLDED
+from dynamo_capture.semantics.modes import modes
+from dynamo_capture.values import BuiltinMethod, Const, ListValue, MethodValue, TupleValue, Value, is_none
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+def call_method_of_known(
+    tx: Context, owner: Const, name: str, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """``constant.name(...)``."""
+    real = owner.value
+    if isinstance(real, (types.ModuleType, type)):
+        return _call_in_namespace(tx, owner, name, args, kwargs)
+    if isinstance(real, types.FunctionType) and name == "__get__":
+        return owner if is_none(args[0]) else MethodValue(owner, args[0])
+    if name == "__call__":
+        return owner.call(tx, args, kwargs)
+    method = getattr(type(real), name, None)
+    special = METHODS.get(method) if isinstance(real, (str, bytes, tuple, frozenset)) else None
+    if special is not None:
+        check_arguments(owner, method, args, kwargs)
+        receiver = tx.calls.as_set(owner, frozenset) if isinstance(real, frozenset) else owner
+        return special(tx, receiver, args, kwargs)
+    if isinstance(real, tuple) and not all(map(tx.is_constant, (*args, *kwargs.values()))):
+        values = TupleValue([tx.known(item) for item in real], type(real))
+        return values.call_method(tx, name, args, kwargs)
+    if isinstance(method, types.FunctionType):
+        return tx.inliner.call_function(Const(method), [owner, *args], kwargs)
+    if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
+        return modes.device_block(tx, real, name)
+    if isinstance(real, FOLDED):
+        return tx.calls.call_folded(tx.fold(lambda: getattr(real, name)), args, kwargs)
+    found = owner.get_attr(tx, name)
+    if isinstance(found, BuiltinMethod):
+        raise GraphBreak("CAP230", f"a call of the method {name!r} of {owner.describe()}")
+    return found.call(tx, args, kwargs)
+
+
+def _call_in_namespace(
+    tx: Context, owner: Const, name: str, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """``module.name(...)``, ``cls.name(...)``."""
+    found = owner.get_attr(tx, name)
+    if not isinstance(found, BuiltinMethod) or found.receiver is not owner:
+        return found.call(tx, args, kwargs)
+    if name == "mro" and not args and not kwargs:
+        tx.attributes.guard_bases(owner.value)
+        return ListValue([Const(base) for base in owner.value.mro()])
+    raise GraphBreak("CAP230", f"a call of {name!r}, a method of classes, on {owner.describe()}")
+
+
+def item_of_known(tx: Context, owner: Const, key: Value) -> Value:
+    """``constant[key]``."""
+    real: Any = owner.value
+    if hasattr(type(real), "__getitem__"):
+        index = tx.index(key)
+        return tx.known(tx.fold(lambda: real[index]))
+    if isinstance(real, type):
+        generic: Any = real
+        return tx.known(tx.fold(lambda: generic[tx.calls.python_object(key)]))
+    raise tx.raises(TypeError, f"{message_name(type(real))!r} object is not subscriptable")

@@ -1,0 +1,70 @@
+"""Calls of objects of the program's classes, of their methods, and of special methods."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.runtime.replacement_calls import instance_dict
+from dynamo_capture.semantics.attributes.lookup import ABSENT
+from dynamo_capture.semantics.calls.builtins.slots import call_slot, refuse
+from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
+from dynamo_capture.semantics.calls.torch_calls.hooks import has_no_hooks
+from dynamo_capture.session.controls import SKIP_MARK
+from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, ObjectValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_MODULE_CALL = torch.nn.Module.__call__
+"""As torch defines it: a program may put something else there."""
+
+
+def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``obj(...)``: modules without hooks go straight to ``forward``."""
+    tx.attributes.guard_type(owner)
+    call = tx.attributes.in_class(owner.cls, "__call__")
+    if call is _MODULE_CALL and owner.real is not None and has_no_hooks(tx, owner):
+        return owner.get_attr(tx, "forward").call(tx, args, kwargs)
+    if isinstance(call, types.FunctionType):
+        return tx.inliner.call_function(Const(call), [owner, *args], kwargs)
+    if hasattr(call, "__get__") and not isinstance(call, METHOD_KINDS):
+        return owner.get_attr(tx, "__call__").call(tx, args, kwargs)
+    marked = (instance_dict(owner.real) or {}).get(SKIP_MARK) if owner.real is not None else None
+    if marked is not None:
+        raise GraphBreak("CAP231", marked)
+    if call is ABSENT:
+        raise tx.raises(TypeError, f"{message_name(owner.cls)!r} object is not callable")
+    if not callable(call):
+        return tx.known(call).call(tx, args, kwargs)
+    raise owner.unsupported("calling")
+
+
+def call_method_of_object(
+    tx: Context, owner: ObjectValue, name: str, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """``obj.name(...)``."""
+    found = tx.attributes.of_object(owner, name)
+    if isinstance(found, BuiltinMethod) and found.receiver is owner:
+        return call_slot(tx, owner, tx.attributes.in_class(owner.cls, name), args, kwargs)
+    return found.call(tx, args, kwargs)
+
+
+def bound_special(tx: Context, owner: Value, name: str, args: Sequence[Value] = ()) -> Value:
+    """A special method bound to its object. ``args``: what it is called with, for an exception's text."""
+    if not isinstance(owner, ObjectValue):
+        return owner.get_attr(tx, name)
+    tx.attributes.guard_type(owner)
+    found = tx.attributes.in_class(owner.cls, name)
+    if isinstance(found, types.FunctionType):
+        return MethodValue(Const(found), owner)
+    if isinstance(found, METHOD_KINDS):
+        return BuiltinMethod(owner, name)
+    if not tx.attributes.has_special(owner, name):
+        raise refuse(tx, owner.cls, name, args)
+    return NONE if found is None else owner.get_attr(tx, name)

@@ -1,0 +1,117 @@
+"""Functions and classes that make a tensor of Python numbers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.calls.library.arrays import tensor_of
+from dynamo_capture.semantics.numbers.numbers import varies
+from dynamo_capture.semantics.registry import handles
+from dynamo_capture.values import (
+    TRUE,
+    Const,
+    ListValue,
+    SymValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    is_none,
+)
+from dynamo_capture.values.structures import sequence_leaves
+from dynamo_capture.values.tensors.floating import RuntimeFloat
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+def _make_tensor(function: Any) -> Any:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if args and (varies(args[0]) or _has_varying(tx, args[0])):
+            made_of_numbers = _tensor_of_numbers(tx, args[0], kwargs)
+            if made_of_numbers is not None:
+                return made_of_numbers
+        of_numpy = tensor_of(tx, function, args[0], kwargs) if len(args) == 1 else None
+        if of_numpy is not None:
+            return of_numpy
+        if args and _nested_tensor(tx, args[0]):
+            if isinstance(args[0], TensorValue):
+                return tx.tensors.call_function(function, args, kwargs)
+            raise GraphBreak(
+                "CAP201", f"torch.{function.__name__}() of a list of tensors reads their content"
+            )
+        return tx.tensors.call_function(function, args, kwargs)
+
+    return make
+
+
+def _has_varying(tx: Context, value: Value) -> bool:
+    """Whether a value is a list or tuple of numbers of which one varies."""
+    if not isinstance(value, (ListValue, TupleValue)):
+        return False
+    items = [tx.force(item) for item in value.items]
+    return any(map(varies, items)) and all(varies(item) or isinstance(item, Const) for item in items)
+
+
+def _tensor_of_numbers(tx: Context, value: Value, kwargs: dict[str, Value]) -> Value | None:
+    """A tensor of a number, or of a list of numbers, known only when the code runs; None for other options."""
+    given = {name: item for name, item in kwargs.items() if not is_none(item)}
+    if not given.keys() <= {"dtype", "device"}:
+        return None
+    if isinstance(value, (ListValue, TupleValue)):
+        items = [tx.force(item) for item in value.items]
+        types = {item.python_type() for item in items}
+        if not types <= {int, float, bool}:
+            return None
+        default = torch.get_default_dtype() if float in types else torch.int64
+        options = {"dtype": Const(default), **given}
+        make = Const(torch.tensor)
+        return tx.tensors.call_function(
+            torch.stack, [ListValue([make.call(tx, [item], options) for item in items])], {}
+        )
+    if isinstance(value, SymValue):
+        dtype = given.pop("dtype", Const(torch.int64))
+        return tx.tensors.call_function(torch.full, [Const(()), value], {"dtype": dtype, **given})
+    assert isinstance(value, RuntimeFloat)
+    options = {"dtype": Const(torch.get_default_dtype()), **given, "copy": TRUE}
+    return value.tensor().call_method(tx, "to", [], options)
+
+
+def _nested_tensor(tx: Context, value: Value) -> bool:
+    return any(isinstance(item, TensorValue) for item in sequence_leaves(tx, [value]))
+
+
+for _function in (torch.tensor, torch.as_tensor, torch.asarray):
+    handles(_function)(_make_tensor(_function))
+
+
+_LEGACY = {
+    torch.Tensor: None, torch.FloatTensor: torch.float32, torch.DoubleTensor: torch.float64,
+    torch.HalfTensor: torch.float16, torch.BFloat16Tensor: torch.bfloat16, torch.LongTensor: torch.int64,
+    torch.IntTensor: torch.int32, torch.ShortTensor: torch.int16, torch.CharTensor: torch.int8,
+    torch.ByteTensor: torch.uint8, torch.BoolTensor: torch.bool,
+}  # fmt: skip
+"""Classes that are called to make a tensor of one dtype (None: the default one) on the CPU."""
+
+
+def _make_legacy(cls: Any) -> Any:
+    def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """``torch.IntTensor([2, 3])`` has this content, ``torch.IntTensor(2, 3)`` this shape."""
+        options: dict[str, Value] = {
+            "dtype": Const(_LEGACY[cls] or torch.get_default_dtype()),
+            "device": Const(torch.device("cpu")),
+        }
+        if not kwargs and len(args) == 1 and isinstance(args[0], (ListValue, TupleValue)):
+            if args[0].python_type() is not torch.Size and not _nested_tensor(tx, args[0]):
+                return tx.tensors.call_function(torch.tensor, args, options)
+        elif not kwargs and all(value.python_type() is int for value in args):
+            return tx.tensors.call_function(torch.empty, [TupleValue(args)], options)
+        raise GraphBreak("CAP233", f"{cls.__name__} is called with something else than numbers")
+
+    return make
+
+
+for _class in _LEGACY:
+    handles(_class)(_make_legacy(_class))
