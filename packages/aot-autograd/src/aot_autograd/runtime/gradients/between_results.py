@@ -209,7 +209,13 @@ class _Between(torch.autograd.Function):
         return (None, None, None, *gradients, *link.gradients(node, gradients[0], wanted))
 
 
-_ELSEWHERE: Any = torch.ones(1, requires_grad=True).view(1).grad_fn
+def _node_of_its_own() -> Any:
+    """Made the same way under whatever modes a program has where it imports this."""
+    with torch.inference_mode(False), torch.enable_grad():
+        return torch.ones(1, device="cpu", requires_grad=True).view(1).grad_fn
+
+
+_ELSEWHERE: Any = _node_of_its_own()
 """A node of no backward: one that computes gradients of chosen tensors does not run it, any other might run all."""
 
 

@@ -177,7 +177,7 @@ def _len(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, V
 
 @method("__iter__")
 def _iter(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return owner.iterate(tx)
+    return None if args or kwargs else owner.iterate(tx)
 
 
 @method("item", "__float__")

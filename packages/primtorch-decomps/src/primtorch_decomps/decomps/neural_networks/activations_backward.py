@@ -7,6 +7,7 @@ and in the elements after the last whole vector, these formulas do what the vect
 from __future__ import annotations
 
 import math
+import struct
 from typing import Any
 
 import torch
@@ -107,7 +108,7 @@ def hardtanh_backward(grad: PrimTensor, x: PrimTensor, min_val: Any, max_val: An
     return ops.where(ops.gt(x, min_val) & ops.lt(x, max_val), grad, 0.0)
 
 
-_SIXTH = torch.tensor(1 / 6, dtype=torch.float32).item()
+_SIXTH = struct.unpack("f", struct.pack("f", 1 / 6))[0]
 """Eager's kernel holds it in float32, whatever it computes in."""
 
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 _CLASS: Any = vars(object)["__class__"]
-_SAMPLE = torch.empty(0)
-"""Stands for a tensor that the trace made, where Python asks for its class."""
+_LEGACY_CLASS: Any = type(torch.FloatTensor)
+_MODULE_OF_LEGACY = {"cpu": "torch", "cuda": "torch.cuda"}
 _REGISTERED = (abc.ABCMeta.__instancecheck__, abc.ABCMeta.__subclasscheck__)
 
 
@@ -75,11 +75,19 @@ def _answer(tx: Context, value: Value, cls: type, wanted: Any) -> bool:
     if isinstance(value, ObjectValue) and value.real is not None:
         return tx.fold(lambda: isinstance(value.real, wanted))
     if isinstance(value, TensorValue):
-        real = value.real
-        if real is None:
-            real = _SAMPLE if cls is torch.Tensor else _SAMPLE.as_subclass(cls)
-        return tx.fold(lambda: isinstance(real, wanted))
+        if value.real is not None:
+            return tx.fold(lambda: isinstance(value.real, wanted))
+        if isinstance(wanted, _LEGACY_CLASS):
+            return _is_legacy_instance(value, wanted)
+        sample = torch.empty(0, device="cpu")
+        return tx.fold(lambda: isinstance(sample if cls is torch.Tensor else sample.as_subclass(cls), wanted))
     return tx.fold(lambda: issubclass(cls, wanted))
+
+
+def _is_legacy_instance(value: TensorValue, wanted: Any) -> bool:
+    """``torch.DoubleTensor``, ``torch.cuda.HalfTensor``, ... have the tensors of one dtype on one kind of device."""
+    spec = value.meta.spec
+    return wanted.dtype is spec.dtype and wanted.__module__ == _MODULE_OF_LEGACY.get(spec.device.type)
 
 
 @handles(builtins.issubclass)

@@ -98,7 +98,8 @@ _LEGACY = {
 
 def _make_legacy(cls: Any) -> Any:
     def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """``torch.IntTensor([2, 3])`` has this content, ``torch.IntTensor(2, 3)`` this shape."""
+        """``torch.IntTensor([2, 3])`` has this content, ``torch.IntTensor(2, 3)`` this shape,
+        ``torch.IntTensor()`` no elements."""
         options: dict[str, Value] = {
             "dtype": Const(_LEGACY[cls] or torch.get_default_dtype()),
             "device": Const(torch.device("cpu")),
@@ -107,7 +108,8 @@ def _make_legacy(cls: Any) -> Any:
             if args[0].python_type() is not torch.Size and not _nested_tensor(tx, args[0]):
                 return tx.tensors.call_function(torch.tensor, args, options)
         elif not kwargs and all(value.python_type() is int for value in args):
-            return tx.tensors.call_function(torch.empty, [TupleValue(args)], options)
+            shape = TupleValue(args or [Const(0)])
+            return tx.tensors.call_function(torch.empty, [shape], options)
         raise GraphBreak("CAP233", f"{cls.__name__} is called with something else than numbers")
 
     return make
