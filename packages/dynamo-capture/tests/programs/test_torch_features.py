@@ -29,6 +29,31 @@ def test_unused_random_numbers_are_drawn(whole):
     whole(f, (X,), (X,))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.int64, torch.bool])
+def test_legacy_classes_of_tensors(whole, dtype):
+    kinds = (
+        torch.DoubleTensor,
+        torch.FloatTensor,
+        torch.LongTensor,
+        torch.cuda.FloatTensor,
+        torch.sparse.FloatTensor,
+    )
+
+    def f(x):
+        y = x.repeat(2)
+        asked = [isinstance(y, kind) for kind in kinds], isinstance(y, (torch.FloatTensor, torch.BoolTensor))
+        return y, asked, isinstance(y, torch.Tensor), y.type(), isinstance(x, torch.DoubleTensor)
+
+    whole(f, (torch.ones(3).to(dtype),))
+
+
+def test_legacy_classes_called_with_nothing(whole):
+    def f(x):
+        return torch.Tensor(), torch.LongTensor(), type(x)(), torch.Tensor(2, 0), x + 1
+
+    whole(f, (X,))
+
+
 def test_profiler_and_null_contexts(whole):
     def f(x):
         with torch.profiler.record_function("block"), torch.autograd.profiler.record_function("inner"):

@@ -2,6 +2,9 @@
 
 import collections
 import functools
+import heapq
+import itertools
+import numbers
 import types
 
 import pytest
@@ -126,7 +129,17 @@ EXPRESSIONS = {
         "[1].insert(1)", "[1].clear(1)", "{1: 2}.keys(1)", "{1}.issubset()", "{1}.union([2], [3])", "''.join()",
         "collections.deque([1]).append()", "collections.OrderedDict(a=1).pop()", "[1].__len__(2)",
         "[1].__getitem__()", "[1].__setitem__(0)", "[1].__contains__()", "getattr(1)", "next()", "max(1, 2, default=3)",
-        "Item(1).__setattr__('n')",
+        "Item(1).__setattr__('n')", "x.__iter__(x)", "iter([1]).__next__(1)", "iter([1]).__iter__(1)",
+        "types.SimpleNamespace(1)", "numbers.Real(1)", "numbers.Real(a=1)",
+    ],
+    "substitutes": [
+        "heapq.heappush(0, 1)", "heapq.heappushpop((1, 2), x)", "heapq.heapify((3, 1))", "heapq.heappop([])", "heapq.heapreplace([], 1)", "heapq.heappush([1], 'a')",
+        "functools.cmp_to_key()",
+        "functools.reduce({1: 1})", "functools.reduce(added, [1, 'a'])", "itertools.pairwise(reverse=True)",
+        "itertools.starmap(len)", "itertools.combinations_with_replacement()", "itertools.dropwhile(len)",
+        "itertools.count('a')", "itertools.islice([1], -1)", "itertools.islice([x], 'a')", "itertools.repeat(1, 'a')",
+        "itertools.combinations([x], -1)", "itertools.accumulate(3)", "itertools.chain(1) is None", "sum([x, 'a'])",
+        "next(itertools.chain(1))", "itertools.product([x], repeat='a')", "itertools.groupby(3)",
     ],
     "kinds of arguments": [
         "sum(['a'], '')", "reversed({1})", "hasattr(Item(1), 3)", "getattr(Item(1), 3)", "setattr(Item(1), 3, 3)",
@@ -169,7 +182,7 @@ EXPRESSIONS = {
     "iterators": [
         "1 in (v for v in (1, 2))", "5 in iter([1])", "(1, 2) in zip([1], [2])", "y in iter([y])",
         "collections.OrderedDict(a=1).fromkeys([1, 2])", "{1: 2}.fromkeys('ab', y)", "{1: 2}.fromkeys()",
-        "drained(iter([1, 2, 3]))",
+        "drained(iter([1, 2, 3]))", "[v.sum() for v in x.__iter__()]",
     ],
     "parameters": [
         "(lambda a, /, b, *, c: 1)(1)", "(lambda a, /, b, *, c: 1)(a=1, b=2, c=3)", "(lambda a, b=1, *, c: 1)(1, 2, 3)",
@@ -190,7 +203,7 @@ def again(made, *args):
 
 
 def _program(expression):
-    scope = dict(globals())
+    scope = globals() | {"heapq": heapq, "itertools": itertools, "numbers": numbers}
     text = f"""
 def program(x):
     y = x + 1

@@ -244,6 +244,8 @@ class IteratorValue(Value):
         return True
 
     def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if name in ("__iter__", "__next__") and (args or kwargs):
+            raise GraphBreak("CAP230", f"{self.describe()}.{name} gets arguments that it does not take")
         if name == "__iter__":
             return self
         if name == "__next__":

@@ -8,6 +8,11 @@ from typing import Any
 from dynamo_capture.polyfills.registry import substitutes
 
 
+def _check(name: str, heap: Any) -> None:
+    if not isinstance(heap, list):
+        raise TypeError(f"{name}() argument 1 must be list, not {type(heap).__name__}")
+
+
 def _before(one: Any, other: Any, largest: bool) -> bool:
     return bool(other < one) if largest else bool(one < other)
 
@@ -62,6 +67,7 @@ def _replace(heap: list[Any], item: Any, largest: bool) -> Any:
 @substitutes(heapq.heappush)
 def heappush(heap: list[Any], item: Any, /) -> None:
     """Add an item."""
+    _check("heappush", heap)
     heap.append(item)
     _rise(heap, 0, len(heap) - 1, False)
 
@@ -69,24 +75,28 @@ def heappush(heap: list[Any], item: Any, /) -> None:
 @substitutes(heapq.heappop)
 def heappop(heap: list[Any], /) -> Any:
     """Take the smallest item."""
+    _check("heappop", heap)
     return _pop(heap, False)
 
 
 @substitutes(heapq.heapify)
 def heapify(heap: list[Any], /) -> None:
     """Order a list as a heap."""
+    _check("heapify", heap)
     _make(heap, False)
 
 
 @substitutes(heapq.heapreplace)
 def heapreplace(heap: list[Any], item: Any, /) -> Any:
     """Take the smallest item, then add one."""
+    _check("heapreplace", heap)
     return _replace(heap, item, False)
 
 
 @substitutes(heapq.heappushpop)
 def heappushpop(heap: list[Any], item: Any, /) -> Any:
     """Add an item, then take the smallest."""
+    _check("heappushpop", heap)
     if heap and heap[0] < item:
         return _replace(heap, item, False)
     return item

@@ -29,6 +29,7 @@ from dynamo_capture.semantics.calls.receivers import (
     is_tensor_getter,
 )
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
+from dynamo_capture.semantics.calls.substituted import call_substitute, not_taken
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.leaf_functions import is_leaf_function, is_torch_builtin
 from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
@@ -99,12 +100,7 @@ def _handler(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | N
         except IndexError:
             if len(args) > 1:
                 raise
-    raise _not_taken(owner)
-
-
-def _not_taken(owner: Const) -> GraphBreak:
-    """One with arguments that the function does not take runs in Python."""
-    return GraphBreak("CAP230", f"{owner.describe()} is called with arguments that it does not take")
+    raise not_taken(owner)
 
 
 def _numpy(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
@@ -150,7 +146,7 @@ def _guarded_repr(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Valu
 
 def _python_substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
     substitute = substitute_for(owner.value)
-    return tx.inliner.call_function(Const(substitute), args, kwargs) if substitute is not None else None
+    return call_substitute(tx, owner, substitute, args, kwargs) if substitute is not None else None
 
 
 def _folded_if_known(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
@@ -203,7 +199,7 @@ def _substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value 
     function = owner.value
     substitute = substitute_for(function)
     if substitute is not None and not takes(function, len(args), tuple(kwargs)):
-        raise _not_taken(owner)
+        raise not_taken(owner)
     is_method = type(function) is types.MethodDescriptorType and args
     if is_method and not issubclass(args[0].python_type(), function.__objclass__):
         raise GraphBreak("CAP230", f"{function.__qualname__} is called with {args[0].describe()}")
@@ -212,7 +208,7 @@ def _substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value 
     runs = tx.calls.is_pure(function) or isinstance(function, _RUN_IF_KNOWN)
     if runs and not is_torch_builtin(function) and _all_known(tx, args, kwargs):
         return None
-    return tx.inliner.call_function(Const(substitute), args, kwargs)
+    return call_substitute(tx, owner, substitute, args, kwargs)
 
 
 def _class(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:

@@ -70,6 +70,9 @@ def construct_plainly(tx: Context, owner: Const, args: list[Value], kwargs: dict
     else:
         if issubclass(cls, tuple) and (len(args) > 1 or kwargs):
             tx.fold(lambda: tuple.__new__(cls, *[()] * len(args)))
+        by_object = maker is object.__new__ and tx.attributes.in_class(cls, "__init__") is object.__init__
+        if by_object and (args or kwargs):
+            raise tx.raises(TypeError, f"{cls.__name__}() takes no arguments")
         made = new_instance(tx, cls, args)
     if isinstance(made, ObjectValue):
         _initialize(tx, made, args, kwargs)
@@ -88,10 +91,6 @@ def _initialize(tx: Context, made: ObjectValue, args: list[Value], kwargs: dict[
                 TypeError, f"__init__() should return None, not {answer.python_type().__name__!r}"
             )
         return
-    if initializer is object.__init__ and (args or kwargs):
-        maker = tx.attributes.in_class(made.cls, "__new__")
-        if maker is object.__new__:
-            raise tx.raises(TypeError, f"{made.cls.__name__}() takes no arguments")
     call_slot(tx, made, initializer, args, kwargs)
 
 

@@ -349,6 +349,8 @@ def make_method(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 
 @handles(types.SimpleNamespace)
 def make_namespace(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if args:
+        raise GraphBreak("CAP230", "SimpleNamespace is called with a positional argument")
     made = ObjectValue(types.SimpleNamespace)
     made.attrs.update(kwargs)
     return made

@@ -1,0 +1,109 @@
+"""Calls of functions in C for which a traceable Python function stands.
+
+What the function in C refuses it refuses in its own words, before it does anything: ``reduce(f)`` expects at least 2
+arguments, ``heappush(0, 1)`` a list. The substitute would speak of parameters that are missing, or of what it found out
+half-way. So where it raises an exception of its own making, the real function is asked if its arguments are plain data.
+If they are not, Python calls it where the exception is about the kinds of its arguments.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.frames import tracebacks
+from dynamo_capture.semantics.calls.signatures import takes
+from dynamo_capture.values import (
+    NONE,
+    Const,
+    DictValue,
+    IteratorValue,
+    ListValue,
+    ObjectValue,
+    SetValue,
+    TupleValue,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_REFUSALS = (TypeError, AttributeError)
+_UNKNOWN: Any = object()
+_WITH_ITEMS = (ListValue, TupleValue, DictValue, SetValue, IteratorValue)
+_PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), slice, range)
+
+
+def call_substitute(
+    tx: Context,
+    owner: Const,
+    substitute: Callable[..., Any],
+    args: list[Value],
+    kwargs: dict[str, Value],
+) -> Value:
+    """The call ``owner(*args, **kwargs)``, by its substitute."""
+    if takes(substitute, len(args), tuple(kwargs)):
+        if isinstance(owner.value, type):
+            _check_construction(tx, owner.value, args, kwargs)
+        try:
+            return tx.inliner.call_function(Const(substitute), args, kwargs)
+        except UserRaise as raised:
+            error = raised.value
+            if not _is_its_own(tx, error):
+                raise
+            refuse(tx, owner, args, kwargs)
+            if not issubclass(error.cls, _REFUSALS):
+                raise
+    else:
+        refuse(tx, owner, args, kwargs)
+    raise not_taken(owner)
+
+
+def _check_construction(tx: Context, cls: type, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """An iterator of ``itertools`` looks at its arguments when it is made; a generator, which stands for it, later."""
+    shown = {name: _shown(value) for name, value in (*enumerate(args), *kwargs.items())}
+    if _UNKNOWN not in shown.values():
+        given = [shown.pop(index) for index in range(len(args))]
+        named = {str(name): value for name, value in shown.items()}
+        tx.fold(lambda: cls(*given, **named))
+
+
+def _shown(value: Value) -> Any:
+    """What the class is shown for an argument: plain data as it is, no items for what has some."""
+    if isinstance(value, Const):
+        return value.value if _is_plain(value.value) else _UNKNOWN
+    return () if isinstance(value, _WITH_ITEMS) else _UNKNOWN
+
+
+def not_taken(owner: Value) -> GraphBreak:
+    """The break for a call with arguments that the function does not take: it runs in Python."""
+    return GraphBreak("CAP230", f"{owner.describe()} is called with arguments that it does not take")
+
+
+def refuse(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """Raise what the function itself raises of plain arguments; returns where they are not, or it raises nothing."""
+    try:
+        real = [tx.calls.python_object(value) for value in args]
+        named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}
+    except (NotConstant, GraphBreak):
+        return
+    if all(map(_is_plain, (*real, *named.values()))):
+        tx.fold(lambda: owner.value(*real, **named))
+
+
+def _is_its_own(tx: Context, error: Any) -> bool:
+    """Whether an exception comes from the substitute, and not from a function of the program that it has called."""
+    if not isinstance(error, ObjectValue) or error.real is not None or issubclass(error.cls, StopIteration):
+        return False
+    return tracebacks.of(tx, error) is NONE
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether using the value runs no code of the program."""
+    kind = type(value)
+    if kind in (list, tuple, set, frozenset):
+        return all(map(_is_plain, value))
+    if kind is dict:
+        return all(_is_plain(key) and _is_plain(item) for key, item in value.items())
+    return kind in _PLAIN
