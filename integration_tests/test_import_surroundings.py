@@ -14,7 +14,9 @@ if sys.argv[1] == "under modes":
     torch.set_default_dtype(torch.float64)
     for mode in (torch.device("meta"), torch.no_grad(), torch.inference_mode(), torch.autocast("cpu")):
         modes.enter_context(mode)
-names = ["fx_interface", "fx_guards", "dynamo_capture", "aot_autograd", "primtorch_decomps", "inductor_codegen", "fxstack"]
+names = ["fx_interface", "fx_guards", "dynamo_capture", "aot_autograd", "primtorch_decomps", "inductor_codegen"]
+names.append("fxstack")
+left_out = "fxstack.__main__", "inductor_codegen.codegen.triton.launch"  # a program, and what needs Triton
 plain = (int, float, complex, bool, str, bytes, type(None), torch.dtype, torch.device)
 
 
@@ -29,7 +31,7 @@ def described(value):
 with modes:
     for package in map(importlib.import_module, names):
         for found in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
-            if not found.name.endswith("__main__") and not found.name.startswith("inductor_codegen.codegen.triton.launch"):
+            if not found.name.startswith(left_out):
                 importlib.import_module(found.name)
 for name in sorted(sys.modules):
     if name.partition(".")[0] in names:

@@ -1,4 +1,4 @@
-"""Programs that use the members of Python's, the standard library's and torch's classes and modules, as ``dir`` lists them.
+"""Programs that use the members of Python's, the standard library's and torch's classes, as ``dir`` lists them.
 
 Where the other adversaries draw from tables written by hand, this one asks the classes and modules themselves what they
 have, so that what nobody thought of is called too, with arguments that fit and with some that do not. What a statement
@@ -10,72 +10,52 @@ raises is caught; graph breaks stand between statements.
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import inspect
 from random import Random
 from typing import Any
 
-import torch
 from driver import Comparing, main
 
-OWNERS: tuple[tuple[str, Any], ...] = (
-    ("7", 7), ("True", True), ("2.5", 2.5), ("(1 + 2j)", 1j), ("'aBc d'", ""), ("b'ab'", b""), ("bytearray(b'ab')", bytearray()),
-    ("[3, 1, 2]", []), ("[y, 1]", []), ("(1, 'a', 1)", ()), ("{'a': 1, 'b': y}", {}), ("{3, 1}", set()),
-    ("frozenset((1, 2))", frozenset()), ("range(1, 7, 2)", range(1)), ("slice(1, None, 2)", slice(1)), ("None", None),
-    ("{'a': 1}.keys()", {}.keys()), ("{'a': 1}.items()", {}.items()), ("{'a': 1}.values()", {}.values()),
-    ("memoryview(b'ab')", memoryview(b"")), ("x.shape", torch.Size()), ("x.shape[0]", 3), ("torch.float32", torch.float32),
-    ("torch.device('cpu')", torch.device("cpu")), ("torch.finfo(torch.float32)", torch.finfo(torch.float32)),
-    ("collections.OrderedDict(a=1)", __import__("collections").OrderedDict()),
-    ("collections.defaultdict(list, a=1)", __import__("collections").defaultdict()),
-    ("collections.deque([1, 2], 3)", __import__("collections").deque()),
-    ("collections.Counter('aab')", __import__("collections").Counter()),
-    ("collections.ChainMap({'a': 1}, {})", __import__("collections").ChainMap()),
-    ("functools.partial(max, 1)", __import__("functools").partial(max)),
-    ("fractions.Fraction(1, 3)", __import__("fractions").Fraction(1)),
-    ("decimal.Decimal('1.5')", __import__("decimal").Decimal(1)),
-    ("datetime.timedelta(1, 2)", __import__("datetime").timedelta(1)),
-    ("datetime.date(2020, 1, 2)", __import__("datetime").date(2020, 1, 2)),
-    ("types.SimpleNamespace(a=1)", __import__("types").SimpleNamespace()),
-    ("pathlib.PurePosixPath('a/b.c')", __import__("pathlib").PurePosixPath("a")),
-    ("re.compile('a(b)?')", __import__("re").compile("a")), ("ValueError('a', 1)", ValueError()),
-    ("Point(1, 2)", __import__("collections").namedtuple("Point", "a b")(1, 2)), ("Colour.red", __import__("enum").Enum("C", "r").r),
-    ("Data(1)", __import__("dataclasses").make_dataclass("Data", ["a"])(1)), ("twice", lambda v: v), ("Thing", type), ("Thing()", object()),
-    ("Thing().method", [].append), ("model", torch.nn.Linear(1, 1)), ("model.weight", torch.nn.Parameter(torch.ones(1))),
-    ("torch.nn.ModuleList([model])", torch.nn.ModuleList()), ("torch.nn.ModuleDict({'a': model})", torch.nn.ModuleDict()),
-    ("torch.nn.Sequential(model)", torch.nn.Sequential()), ("torch.nn.ParameterList([model.weight])", torch.nn.ParameterList()),
-    ("x", torch.ones(1)), ("y", torch.ones(1)), ("(x > 0)", torch.ones(1)), ("y.long()", torch.ones(1)), ("y[0, 0]", torch.ones(1)),
-    ("outside", []), ("table", {}), ("group", set()), ("thing", object()), ("iter([1, 2, 3])", iter([])), ("words", ""),
-)  # fmt: skip
-"""Expressions of a program, and an object of the kind that they give, whose members are drawn."""
-
-MODULES = (
-    "math", "cmath", "operator", "itertools", "functools", "collections", "copy", "string", "textwrap", "bisect", "heapq", "fractions",
-    "decimal", "datetime", "numbers", "keyword", "re", "json", "struct", "base64", "types", "typing", "dataclasses", "contextlib",
-    "statistics", "enum", "abc", "builtins", "builtins", "builtins", "inspect", "torch.utils._pytree", "colorsys", "difflib", "calendar",
-)  # fmt: skip
-ARGUMENTS = (
-    "0", "1", "-1", "2.5", "True", "None", "'a'", "'ab'", "b'x'", "()", "(1, 2)", "[3, 1, 2]", "{'a': 1}", "{1, 2}", "slice(0, 2)",
-    "range(3)", "len", "twice", "int", "str", "Thing", "thing", "y", "x", "x.shape[0]", "x.shape", "torch.float32", "outside", "table",
-    "iter([1, 2])", "float('nan')", "10 ** 20", "y[0]", "[y, y]", "Thing()", "Point(1, 2)", "words", "2", "3", "1j",
-)  # fmt: skip
-KEYWORDS = ("key=len", "default=1", "sep=''", "dim=0", "start=1", "reverse=True", "strict=True", "a=1", "dtype=torch.float64")
+OWNERS = """
+7; True; 2.5; (1 + 2j); 'aBc d'; b'ab'; bytearray(b'ab'); [3, 1, 2]; [y, 1]; (1, 'a', 1); {'a': 1, 'b': y}; {3, 1}
+frozenset((1, 2)); range(1, 7, 2); slice(1, None, 2); None; {'a': 1}.keys(); {'a': 1}.items(); {'a': 1}.values()
+memoryview(b'ab'); iter([1, 2, 3]); x.shape; x.shape[0]; torch.float32; torch.device('cpu'); torch.finfo(torch.float32)
+collections.OrderedDict(a=1); collections.defaultdict(list, a=1); collections.deque([1, 2], 3); collections.Counter('aab')
+collections.ChainMap({'a': 1}, {}); functools.partial(max, 1); fractions.Fraction(1, 3); decimal.Decimal('1.5')
+datetime.timedelta(1, 2); datetime.date(2020, 1, 2); types.SimpleNamespace(a=1); pathlib.PurePosixPath('a/b.c')
+re.compile('a(b)?'); ValueError('a', 1); Point(1, 2); Colour.red; Data(1); twice; Thing; Thing(); Thing().method
+model; model.weight; torch.nn.ModuleList([model]); torch.nn.ModuleDict({'a': model}); torch.nn.Sequential(model)
+torch.nn.ParameterList([model.weight]); x; y; (x > 0); y.long(); y[0, 0]; outside; table; group; thing; words
+"""
+"""Expressions whose members are drawn."""
+ARGUMENTS = """
+0; 1; -1; 2.5; True; None; 'a'; 'ab'; b'x'; (); (1, 2); [3, 1, 2]; {'a': 1}; {1, 2}; slice(0, 2); range(3); len; twice
+int; str; Thing; thing; y; x; x.shape[0]; x.shape; torch.float32; outside; table; iter([1, 2]); float('nan'); 10 ** 20
+y[0]; [y, y]; Thing(); Point(1, 2); words; 2; 3; 1j
+"""
+KEYWORDS = "key=len; default=1; sep=''; dim=0; start=1; reverse=True; strict=True; a=1; dtype=torch.float64"
+MODULES = """
+math cmath operator itertools functools collections copy string textwrap bisect heapq fractions decimal datetime numbers
+keyword re json struct base64 types typing dataclasses contextlib statistics enum abc builtins builtins builtins inspect
+torch.utils._pytree colorsys difflib calendar
+""".split()
 LEFT_OUT = frozenset(
-    (
-        *("exit", "quit", "input", "breakpoint", "open", "help", "copyright", "credits", "license", "print", "exec", "eval"),
-        *("compile", "__import__", "id", "memoryview", "__build_class__", "vars", "globals", "locals", "dir"),
-        *("__sizeof__", "__subclasses__", "__weakref__", "__reduce__", "__reduce_ex__", "__getstate__", "__dir__"),
-        *("data_ptr", "_cdata", "storage", "untyped_storage", "_typed_storage", "const_data_ptr", "_use_count", "_fix_weakref"),
-        *("backward", "share_memory_", "_make_wrapper_subclass", "_dtensor__new__", "today", "now", "utcnow", "get_cache_token"),
-        *("share_memory", "cuda", "ipu", "xpu", "mtia", "to_mkldnn", "compile", "apply", "_apply", "volatile", "hex"),
-        *("_clear_type_cache", "set_int_max_str_digits", "deepcopy", "__hash__", "hash", "currentframe", "stack", "trace"),
-    )
-)  # fmt: skip
-"""What ends or waits, what reads addresses, the time or all that there is in the process, and what no machine here has."""
+    """
+    exit quit input breakpoint open help copyright credits license print exec eval compile __import__ id memoryview
+    __build_class__ vars globals locals dir __sizeof__ __subclasses__ __weakref__ __reduce__ __reduce_ex__ __getstate__
+    __dir__ data_ptr _cdata storage untyped_storage _typed_storage const_data_ptr _use_count _fix_weakref backward
+    share_memory_ _make_wrapper_subclass _dtensor__new__ today now utcnow get_cache_token share_memory cuda ipu xpu mtia
+    to_mkldnn apply _apply volatile hex set_int_max_str_digits deepcopy __hash__ hash currentframe stack trace
+    """.split()
+)
+"""What ends or waits, what reads addresses, the time or all that is in the process, and what no machine here has."""
 
 PRELUDE = """\
-import abc, base64, bisect, builtins, calendar, cmath, collections, colorsys, contextlib, copy, dataclasses, datetime, decimal
-import difflib, enum, fractions, functools, heapq, inspect, itertools, json, keyword, math, numbers, operator, pathlib, re
-import statistics, string, struct, textwrap, types, typing
+import abc, base64, bisect, builtins, calendar, cmath, collections, colorsys, contextlib, copy, dataclasses, datetime
+import decimal, difflib, enum, fractions, functools, heapq, inspect, itertools, json, keyword, math, numbers, operator
+import pathlib, re, statistics, string, struct, textwrap, types, typing
 import torch
 import torch.utils._pytree
 
@@ -110,7 +90,12 @@ def told(error):
     return type(error).__name__, str(error)
 
 
+def arguments(n):
+    return torch.ones(n, 2), [1, 2, 3], {'a': 1, 'b': [2]}, {1, 2}, Thing(), 'a b', torch.nn.Linear(2, 2)
+
+
 """
+SIGNATURE = "x, outside, table, group, thing, words, model"
 
 
 def draw(random: Random) -> str:
@@ -120,50 +105,60 @@ def draw(random: Random) -> str:
             lines.append("    print(end='')")
         lines += ["    try:", f"        r.append({_expression(random)})"]
         lines += ["    except Exception as error:", "        r.append(told(error))"]
-    given = "torch.ones({n}, 2), [1, 2, 3], {{'a': 1, 'b': [2]}}, {{1, 2}}, Thing(), 'a b', torch.nn.Linear(2, 2)"
-    calls = ", ".join(f"lambda: ({given.format(n=n)})" for n in (3, 4))
     return "\n".join(
         [
-            f"{PRELUDE}def program(x, outside, table, group, thing, words, model):",
+            f"{PRELUDE}def program({SIGNATURE}):",
             *lines,
             "    return r, y",
             "",
-            f"CALLS = [{calls}]",
+            "CALLS = [lambda: arguments(3), lambda: arguments(4)]",
             "",
         ]
     )
+
+
+def _listed(text: str) -> list[str]:
+    return [item.strip() for line in text.strip().splitlines() for item in line.split(";")]
+
+
+@functools.cache
+def _owners() -> list[tuple[str, Any]]:
+    """Each expression with what it gives."""
+    space: dict[str, Any] = {}
+    exec(PRELUDE, space)
+    space |= dict(zip(SIGNATURE.split(", "), space["arguments"](3), strict=True))
+    space["y"] = space["x"] + 1
+    return [(text, eval(text, space)) for text in _listed(OWNERS)]
 
 
 def _expression(random: Random) -> str:
     if random.random() < 0.35:
         name = random.choice(MODULES)
         module = importlib.import_module(name)
-        members = [m for m in dir(module) if m not in LEFT_OUT and not m.startswith("_") and _is_its_own(module, m)]
-        member = random.choice(members)
+        member = random.choice([m for m in dir(module) if m not in LEFT_OUT and _is_function_of(module, m)])
         return _used(random, f"{name}.{member}" if name != "builtins" else member, getattr(module, member))
-    text, kind = random.choice(OWNERS)
+    text, owner = random.choice(_owners())
     if random.random() < 0.1:
-        text, kind = f"type({text})", type(kind)
-    members = [m for m in dir(kind) if m not in LEFT_OUT]
-    member = random.choice(members)
+        text, owner = f"type({text})", type(owner)
+    member = random.choice([m for m in dir(owner) if m not in LEFT_OUT])
     form = random.random()
     if form < 0.05:
         return f"hasattr({text}, {member!r})"
     if form < 0.1:
         return f"getattr({text}, {member!r}, 'none')"
-    return _used(random, f"{text}.{member}", getattr(kind, member, None))
+    return _used(random, f"{text}.{member}", getattr(owner, member, None))
 
 
-def _is_its_own(module: Any, name: str) -> bool:
-    return not inspect.ismodule(getattr(module, name)) and not name.startswith(("set", "reset"))
+def _is_function_of(module: Any, name: str) -> bool:
+    return not inspect.ismodule(getattr(module, name)) and not name.startswith(("_", "set", "reset"))
 
 
 def _used(random: Random, text: str, found: Any) -> str:
     if not callable(found) or random.random() < 0.08:
         return f"type({text})" if callable(found) else text
-    arguments = [random.choice(ARGUMENTS) for _ in range(random.choice((0, 0, 1, 1, 1, 2, 2, 3)))]
+    arguments = [random.choice(_listed(ARGUMENTS)) for _ in range(random.choice((0, 0, 1, 1, 1, 2, 2, 3)))]
     if random.random() < 0.08:
-        arguments.append(random.choice(KEYWORDS))
+        arguments.append(random.choice(_listed(KEYWORDS)))
     call = f"{text}({', '.join(arguments)})"
     if found is builtins.iter or (inspect.isclass(found) and hasattr(found, "__next__")):
         return f"list({call})"

@@ -10,8 +10,6 @@ import math
 import struct
 from typing import Any
 
-import torch
-
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides
 from primtorch_decomps import promotion
