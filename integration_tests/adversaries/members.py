@@ -22,8 +22,9 @@ OWNERS = """
 7; True; 2.5; (1 + 2j); 'aBc d'; b'ab'; bytearray(b'ab'); [3, 1, 2]; [y, 1]; (1, 'a', 1); {'a': 1, 'b': y}; {3, 1}
 frozenset((1, 2)); range(1, 7, 2); slice(1, None, 2); None; {'a': 1}.keys(); {'a': 1}.items(); {'a': 1}.values()
 memoryview(b'ab'); iter([1, 2, 3]); x.shape; x.shape[0]; torch.float32; torch.device('cpu'); torch.finfo(torch.float32)
-collections.OrderedDict(a=1); collections.defaultdict(list, a=1); collections.deque([1, 2], 3); collections.Counter('aab')
-collections.ChainMap({'a': 1}, {}); functools.partial(max, 1); fractions.Fraction(1, 3); decimal.Decimal('1.5')
+collections.OrderedDict(a=1); collections.defaultdict(list, a=1); collections.deque([1, 2], 3)
+collections.Counter('aab'); collections.ChainMap({'a': 1}, {})
+functools.partial(max, 1); fractions.Fraction(1, 3); decimal.Decimal('1.5')
 datetime.timedelta(1, 2); datetime.date(2020, 1, 2); types.SimpleNamespace(a=1); pathlib.PurePosixPath('a/b.c')
 re.compile('a(b)?'); ValueError('a', 1); Point(1, 2); Colour.red; Data(1); twice; Thing; Thing(); Thing().method
 model; model.weight; torch.nn.ModuleList([model]); torch.nn.ModuleDict({'a': model}); torch.nn.Sequential(model)
@@ -40,16 +41,14 @@ MODULES = """
 math cmath operator itertools functools collections copy string textwrap bisect heapq fractions decimal datetime numbers
 keyword re json struct base64 types typing dataclasses contextlib statistics enum abc builtins builtins builtins inspect
 torch.utils._pytree colorsys difflib calendar
-""".split()
-LEFT_OUT = frozenset(
-    """
-    exit quit input breakpoint open help copyright credits license print exec eval compile __import__ id memoryview
-    __build_class__ vars globals locals dir __sizeof__ __subclasses__ __weakref__ __reduce__ __reduce_ex__ __getstate__
-    __dir__ data_ptr _cdata storage untyped_storage _typed_storage const_data_ptr _use_count _fix_weakref backward
-    share_memory_ _make_wrapper_subclass _dtensor__new__ today now utcnow get_cache_token share_memory cuda ipu xpu mtia
-    to_mkldnn apply _apply volatile hex set_int_max_str_digits deepcopy __hash__ hash currentframe stack trace
-    """.split()
-)
+"""
+LEFT_OUT = """
+exit quit input breakpoint open help copyright credits license print exec eval compile __import__ id memoryview
+__build_class__ vars globals locals dir __sizeof__ __subclasses__ __weakref__ __reduce__ __reduce_ex__ __getstate__
+__dir__ data_ptr _cdata storage untyped_storage _typed_storage const_data_ptr _use_count _fix_weakref backward
+share_memory_ _make_wrapper_subclass _dtensor__new__ today now utcnow get_cache_token share_memory cuda ipu xpu mtia
+to_mkldnn apply _apply volatile hex set_int_max_str_digits deepcopy __hash__ hash currentframe stack trace
+"""
 """What ends or waits, what reads addresses, the time or all that is in the process, and what no machine here has."""
 
 PRELUDE = """\
@@ -122,6 +121,11 @@ def _listed(text: str) -> list[str]:
 
 
 @functools.cache
+def _left_out() -> frozenset[str]:
+    return frozenset(LEFT_OUT.split())
+
+
+@functools.cache
 def _owners() -> list[tuple[str, Any]]:
     """Each expression with what it gives."""
     space: dict[str, Any] = {}
@@ -133,14 +137,16 @@ def _owners() -> list[tuple[str, Any]]:
 
 def _expression(random: Random) -> str:
     if random.random() < 0.35:
-        name = random.choice(MODULES)
+        name = random.choice(MODULES.split())
         module = importlib.import_module(name)
-        member = random.choice([m for m in dir(module) if m not in LEFT_OUT and _is_function_of(module, m)])
+        member = random.choice(
+            [m for m in dir(module) if m not in _left_out() and _is_function_of(module, m)]
+        )
         return _used(random, f"{name}.{member}" if name != "builtins" else member, getattr(module, member))
     text, owner = random.choice(_owners())
     if random.random() < 0.1:
         text, owner = f"type({text})", type(owner)
-    member = random.choice([m for m in dir(owner) if m not in LEFT_OUT])
+    member = random.choice([m for m in dir(owner) if m not in _left_out()])
     form = random.random()
     if form < 0.05:
         return f"hasattr({text}, {member!r})"
