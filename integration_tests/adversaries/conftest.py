@@ -29,7 +29,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     if session.config.option.collectonly:
         return
     for item in session.items:
-        if item.path.parent == FOLDER and isinstance(item, pytest.Function) and hasattr(item, "callspec"):
+        if (
+            item.path.parent == FOLDER
+            and isinstance(item, pytest.Function)
+            and "wait_for" in item.fixturenames
+        ):
             given = item.callspec.params
             name, count, backend = run = given["name"], given["count"], given["backend"]
             session.stash[_STARTED][run] = pool.submit(run_in_test, FOLDER / f"{name}.py", count, backend)

@@ -34,48 +34,23 @@ import subprocess
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from random import Random
 from types import ModuleType
 from typing import Any
 
+from judging import Comparing, Judge
 from shrinking import shrunk
+
+__all__ = ["Comparing", "main", "module_of", "run_in_test"]
 
 BATCH = 500
 PROGRAM_SECONDS = 60.0
 
 Draw = Callable[[Random], str]
-
-
-@dataclass(frozen=True, slots=True)
-class Comparing:
-    """How an adversary's outcomes are compared: what does not count, by backend, and how near values must be.
-
-    ``gradients``: as ``tolerances``, for gradients alone, whose terms a compiled graph adds in an order of its own.
-    ``reported``: parts of the messages of exceptions, and of warnings in the log, that say that something cannot be
-    compiled; from there on a program is not compared.
-    """
-
-    ignored: Mapping[str, frozenset[str]]
-    tolerances: Mapping[str, tuple[float, float]]
-    reported: tuple[str, ...] = ()
-    gradients: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-
-    @classmethod
-    def exactly(cls) -> Comparing:
-        """To the bit under ``eager`` and ``aot_eager``; ``inductor`` may round and count versions otherwise."""
-        return cls({"inductor": frozenset({"version"})}, {"inductor": (1e-4, 1e-5)})
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    number: int
-    source: str
-    differences: tuple[str, ...]
 
 
 class NoArgumentsError(Exception):
@@ -222,13 +197,8 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
     error, and a guard that fails at once (CAP410), are its own mistakes, and count as differences."""
 
     import fxstack
-    from fx_interface.conformance.outcomes import differences, rounding
 
-    values, of_gradients = (
-        None if tolerance is None else rounding(*tolerance)
-        for tolerance in (comparing.tolerances.get(backend), comparing.gradients.get(backend))
-    )
-    ignored = comparing.ignored.get(backend, frozenset())
+    judge = Judge.of(comparing, backend)
     try:
         plain = module_of(source, name)
     except Exception:
@@ -248,16 +218,24 @@ def equal_outcomes(source: str, name: str, backend: str, comparing: Comparing) -
             told = [*warned, *(str(outcome.forms["exception"]) for outcome in actual)]
             if any(text in message for text in comparing.reported for message in told):
                 break
-            compared = _before_refused(plain, expected) if "refused backward" in ignored else expected
+            compared = _before_refused(plain, expected) if "refused backward" in judge.ignored else expected
             refused = len(compared) < len(expected) or any(outcome.backward_raised for outcome in expected)
-            for before, after in zip(compared, actual, strict=False):
-                found += [
-                    f"call {number}: {line}"
-                    for line in differences(before, after, values, ignored, of_gradients)
-                ]
-            if refused and "refused backward" in ignored:
+            found += judge.differences(number, compared, actual, partial(_plain_outcomes, source, name))
+            if refused and "refused backward" in judge.ignored:
                 break  # gradients of what is watched differ from now on
     return found + mistakes + [message for message in warned if "CAP410" in message]
+
+
+def _plain_outcomes(source: str, name: str, last: int) -> list[list[Any]]:
+    """What the program does uncompiled, in each call up to the one of this number."""
+    plain = module_of(source, name)
+    found = []
+    for number, make in enumerate(plain.CALLS[: last + 1]):
+        try:
+            found.append(_outcomes(plain, _after(plain, number, plain.program), make, name))
+        except NoArgumentsError:
+            break
+    return found
 
 
 def _before_refused(module: Any, expected: list[Any]) -> list[Any]:

@@ -120,11 +120,12 @@ def _rows(random: Random, count: int) -> str:
 
 
 if __name__ == "__main__":
-    ignored = frozenset({"grad version", "version", "own version"})
+    ignored = frozenset({"grad version", "grad layout", "version", "own version"})
     main(
         draw,
         Comparing(
             {"aot_eager": ignored, "inductor": ignored},
             {"aot_eager": (1e-5, 1e-6), "inductor": (1e-4, 1e-5)},
+            referee=True,
         ),
     )

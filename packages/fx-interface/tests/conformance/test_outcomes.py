@@ -299,3 +299,16 @@ def test_a_backward_that_is_refused_may_pass_but_not_the_other_way_round():
     assert differences(raises, passes, ignore={"result", "arguments"})
     assert differences(raises, passes, ignore=left_out) == []
     assert differences(passes, raises, ignore=left_out)
+
+
+def test_strides_of_single_items_in_gradients():
+    def with_gradient(strides):
+        tensor = torch.ones(1, 3, requires_grad=True)
+        tensor.grad = torch.empty_strided((1, 3), strides).fill_(1.0)
+        return tensor
+
+    one, two = (observe(partial(with_gradient, strides)) for strides in ((3, 1), (1, 1)))
+    assert differences(one, two)
+    assert differences(one, two, ignore={"grad layout"}) == []
+    gaps = observe(partial(with_gradient, (6, 2)))
+    assert differences(one, gaps, ignore={"grad layout"})

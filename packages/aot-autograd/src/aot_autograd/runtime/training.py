@@ -16,6 +16,7 @@ from aot_autograd.plan import BackwardPlan, JointPlan, SavedInput
 from aot_autograd.runtime.double_backward.second_derivatives import Program, Repetition
 from aot_autograd.runtime.gradients.backward import Backward
 from aot_autograd.runtime.gradients.between_results import Given, linking
+from aot_autograd.runtime.hooks.chosen_tensors import Reach, chooses
 from aot_autograd.runtime.hooks.partially_used_inputs import PartlyReached, led_to
 from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
 from aot_autograd.runtime.hooks.unreached_inputs import guard_hooks
@@ -42,10 +43,12 @@ def training_function(
     dirty = sum(m.differentiable for m in plan.mutated)
     read = reader(plan, backward_plan)
     compute = Backward(plan, backward_plan, backward, repetition)
+    reach = Reach(backward_plan.gradient_of, led_to(plan, backward_plan), _places_of_gradients(plan))
     methods = {
         "result_again": staticmethod(_result_again_method(repetition, read, dirty)),
         "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
-        "backward": staticmethod(_with_hooks_guarded(plan, backward_plan, compute)),
+        "backward": staticmethod(_with_hooks_guarded(plan, backward_plan, compute, reach)),
+        "leads_on": staticmethod(reach.leads_on),
     }
     function: Any = type("CompiledFunction", (torch.autograd.Function,), methods)
     # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.
@@ -160,15 +163,33 @@ def _forward_method(
     return method
 
 
-def _with_hooks_guarded(
-    plan: JointPlan, backward_plan: BackwardPlan, compute: Callable[[Any, Sequence[Any], bool], Any]
-) -> Callable[..., Any]:
-    """The backward, which looks after the hooks of inputs where not every result has a gradient."""
+def _places_of_gradients(plan: JointPlan) -> list[int]:
+    """The outputs of the compiled function's node at which gradients may arrive."""
     dirty = sum(m.differentiable for m in plan.mutated)
-    expected = [*range(dirty), *(dirty + index for index in plan.differentiable)]
+    return [*range(dirty), *(dirty + index for index in plan.differentiable)]
+
+
+def _with_hooks_guarded(
+    plan: JointPlan,
+    backward_plan: BackwardPlan,
+    compute: Callable[[Any, Sequence[Any], bool], Any],
+    reach: Reach,
+) -> Callable[..., Any]:
+    """The backward, which looks after the hooks of inputs where not every result has a gradient, and in one of chosen
+    tensors leaves out what leads to none of them."""
+    expected = _places_of_gradients(plan)
     leading = led_to(plan, backward_plan)
 
     def method(ctx: Any, *grads: Any) -> Any:
+        if chooses():
+            arrived, unwanted = reach.reached(ctx, grads)
+            gradients = list(of_those(ctx, arrived))
+            for index in unwanted:
+                gradients[index] = None
+            return tuple(gradients)
+        return of_those(ctx, grads)
+
+    def of_those(ctx: Any, grads: Sequence[Any]) -> Any:
         for place in expected:
             if grads[place] is None:
                 gradients = compute(ctx, grads, False)

@@ -10,6 +10,8 @@ from typing import Any
 
 import torch
 
+from aot_autograd.runtime.hooks.chosen_tensors import edges_of_inputs
+
 _OWN_NODES = frozenset({"_BetweenBackward", "_SpreadBackward"})
 """Nodes between a compiled function's result and the compiled function's node: each hands on its first gradient."""
 
@@ -19,7 +21,7 @@ def made_again(node: Any, index: int, version: int) -> torch.Tensor | None:
 
     Where gradients are on, it has the history that it had.
     """
-    edge = _edge_of_input(node, index)
+    edge: Any = edges_of_inputs(node).get(index)
     while edge is not None and edge[0].name() in _OWN_NODES:
         edge = edge[0].next_functions[0]
     if edge is None or edge[0] is None:
@@ -31,15 +33,3 @@ def made_again(node: Any, index: int, version: int) -> torch.Tensor | None:
     if made is None or made._version != version:
         return None
     return made if torch.is_grad_enabled() else made.detach().requires_grad_()
-
-
-def _edge_of_input(node: Any, index: int) -> tuple[Any, int] | None:
-    """Where the input's gradient goes: a node, and which of its outputs the input was."""
-    apart = getattr(node, "edges", {}).get(index)
-    if apart is not None:  # a node of its own leads there
-        delivery, index = apart
-        leading: list[tuple[Any, int]] = [e for e in delivery.grad_fn.next_functions if e[0] is not None]
-        return leading[index]
-    needed = [i for i, needs in enumerate(node.needs_input_grad) if needs]
-    edges = [edge for edge in node.next_functions if edge[0] is not None]
-    return dict(zip(needed, edges, strict=True)).get(index)

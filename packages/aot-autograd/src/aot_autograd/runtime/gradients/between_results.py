@@ -31,11 +31,11 @@ import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan
 from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run, replacing
+from aot_autograd.runtime.hooks.chosen_tensors import chooses, edge_of, edges_of_inputs, is_chosen, leads_on
 from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
 from aot_autograd.runtime.results import view_maker
 
 _current_task = torch._C._current_graph_task_id
-_will_execute = torch._C._will_engine_execute_node
 _set_versions = torch._C._autograd._unsafe_set_version_counter
 _NOT_KNOWN = (
     "[AOT303] the gradient of a compiled function's result is asked for that other results are computed from, and\n"
@@ -131,6 +131,12 @@ class _Watched:
         tensor = self._tensor()
         return bool(self._hooks) or (tensor is not None and tensor.retains_grad)
 
+    def is_chosen(self) -> bool:
+        """Whether the backward that runs is to find its gradient, as far as can be told."""
+        tensor = self._tensor()
+        edge = None if tensor is None else edge_of(tensor)
+        return edge is not None and is_chosen(*edge)
+
 
 class _Link:
     """One result and the earlier ones that it is computed from, by their numbers in ``BackwardPlan.between``;
@@ -154,10 +160,15 @@ class _Link:
 
     def wanted(self, node: Any, earlier: Sequence[_Watched]) -> Sequence[int]:
         """The earlier results whose gradients somebody looks at in this backward."""
-        if not (_will_execute(_ELSEWHERE) or _is_needed(node)):
-            return self._indices
+        choosing = chooses()
+        if choosing and not any(leads_on(*edge) for edge in edges_of_inputs(node).values()):
+            return self._indices  # the compiled backward does not run, and only hands over what arrives at it
         indices = zip(self._indices, earlier, strict=True)
-        return [i for i, watched in indices if i in self._leaves or watched.is_looked_at()]
+        return [
+            i
+            for i, watched in indices
+            if i in self._leaves or watched.is_looked_at() or (choosing and watched.is_chosen())
+        ]
 
     def gradients(
         self, node: Any, gradient: torch.Tensor, wanted: Sequence[int]
@@ -207,28 +218,6 @@ class _Between(torch.autograd.Function):
         if not wanted:
             return (None, None, None, *gradients, *[None] * len(earlier))
         return (None, None, None, *gradients, *link.gradients(node, gradients[0], wanted))
-
-
-def _node_of_its_own() -> Any:
-    """Made the same way under whatever modes a program has where it imports this."""
-    with torch.inference_mode(False), torch.enable_grad():
-        return torch.ones(1, device="cpu", requires_grad=True).view(1).grad_fn
-
-
-_ELSEWHERE: Any = _node_of_its_own()
-"""A node of no backward: one that computes gradients of chosen tensors does not run it, any other might run all."""
-
-
-def _is_needed(node: Any) -> bool:
-    """Whether the compiled backward runs, and not only hands over a gradient that arrives at it."""
-    return any(_leads_on(following) for following, _ in node.next_functions if following is not None)
-
-
-def _leads_on(node: Any) -> bool:
-    try:
-        return _will_execute(node)
-    except RuntimeError:  # a leaf, in a backward that accumulates
-        return True
 
 
 Linking: TypeAlias = Callable[[Sequence[Any], Any, Sequence[Any]], dict[int, Any]]

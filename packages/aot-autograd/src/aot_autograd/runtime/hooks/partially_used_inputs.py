@@ -26,6 +26,7 @@ from typing import Any
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan
+from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
 from fx_interface.execution.undo import leaves_something
 
 _current_task = torch._C._current_graph_task_id
@@ -213,6 +214,7 @@ class PartlyReached:
             version = result._version
             _spread(call.parcels, place, result, *[d for places, d in deliveries.items() if place in places])
             _set_versions((result,), (version,))
+            prepare_hooks((result,), (0,), result.grad_fn)
         return node
 
 

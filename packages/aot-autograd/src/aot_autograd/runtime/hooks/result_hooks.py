@@ -1,7 +1,8 @@
 """Hooks of results: called where a gradient arrives, although the results of a compiled function share one node.
 
 In a backward of some results autograd calls the node of all of them, and what is registered there for each of them,
-with None where no gradient arrives. Eager reaches no such tensor and calls none of its hooks.
+with None where no gradient arrives. Eager reaches no such tensor and calls none of its hooks. Nor does it call those of
+a result that leads to no tensor which a backward is to find the gradient of (``chosen_tensors.py``).
 """
 
 from __future__ import annotations
@@ -11,17 +12,35 @@ from typing import Any
 
 import torch
 
+from aot_autograd.runtime.hooks.chosen_tensors import asking_whether_reached
+
 
 class IfGradient:
-    """A hook that is called with a gradient only."""
+    """A hook that is called with a gradient only, of a tensor that the backward reaches."""
 
-    __slots__ = ("hook",)
+    __slots__ = ("hook", "is_reached")
 
-    def __init__(self, hook: Callable[[Any], Any]) -> None:
+    def __init__(self, hook: Callable[[Any], Any], is_reached: Callable[[], bool] | None = None) -> None:
         self.hook = hook
+        self.is_reached = is_reached
 
     def __call__(self, gradient: torch.Tensor | None) -> Any:
-        return None if gradient is None else self.hook(gradient)
+        if gradient is None or not (self.is_reached is None or self.is_reached()):
+            return None
+        return self.hook(gradient)
+
+
+class _NoneIfNotReached:
+    """A hook of torch's that waits for several tensors: None is what it takes for one that is not reached."""
+
+    __slots__ = ("hook", "is_reached")
+
+    def __init__(self, hook: Callable[[Any], Any], is_reached: Callable[[], bool]) -> None:
+        self.hook = hook
+        self.is_reached = is_reached
+
+    def __call__(self, gradient: torch.Tensor | None) -> Any:
+        return self.hook(gradient if gradient is None or self.is_reached() else None)
 
 
 class _IfAnyGradient:
@@ -37,11 +56,15 @@ class _IfAnyGradient:
             self.function(gradients)
 
 
-def if_gradient(hook: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """``hook``, called with a gradient only."""
-    if isinstance(hook, IfGradient) or _waits_for_several(hook):
+def if_gradient(
+    hook: Callable[[Any], Any], is_reached: Callable[[], bool] | None = None
+) -> Callable[[Any], Any]:
+    """``hook``, called with a gradient only; ``is_reached`` is asked during a backward."""
+    if isinstance(hook, (IfGradient, _NoneIfNotReached)):
         return hook
-    return IfGradient(hook)
+    if _waits_for_several(hook):
+        return hook if is_reached is None else _NoneIfNotReached(hook, is_reached)
+    return IfGradient(hook, is_reached)
 
 
 def _waits_for_several(hook: Any) -> bool:
@@ -61,10 +84,14 @@ def _waits_for_several(hook: Any) -> bool:
 class ResultHooks(dict[int, Any]):
     """The hooks of one result, by the numbers of their handles."""
 
-    __slots__ = ("__weakref__",)
+    __slots__ = ("__weakref__", "_is_reached")
+
+    def __init__(self, is_reached: Callable[[], bool] | None) -> None:
+        super().__init__()
+        self._is_reached = is_reached
 
     def __setitem__(self, key: int, hook: Callable[[Any], Any]) -> None:
-        dict.__setitem__(self, key, if_gradient(hook))
+        dict.__setitem__(self, key, if_gradient(hook, self._is_reached))
 
 
 def prepare_hooks(results: Sequence[Any], indices: Sequence[int], node: Any) -> None:
@@ -72,5 +99,5 @@ def prepare_hooks(results: Sequence[Any], indices: Sequence[int], node: Any) -> 
     register = node._register_hook_dict
     for index in indices:
         result = results[index]
-        result._backward_hooks = ResultHooks()
+        result._backward_hooks = ResultHooks(asking_whether_reached(node, result.output_nr))
         register(result)

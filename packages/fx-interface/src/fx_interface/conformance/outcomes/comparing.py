@@ -30,8 +30,8 @@ def differences(
     ``values`` compares two tensors of equal dtype and shape and says in words how they differ (``same_bits`` if
     None); ``gradients`` does so for gradients, if given. ``ignore``: names of an outcome's parts, or of
     tensors' facts, that do not count; "grad version" stands for the versions of gradients, which count how
-    often they were added to, and "refused backward" for a backward that raises in ``expected`` and what is seen
-    after it.
+    often they were added to, "grad layout" for their strides of dimensions of one item, and "refused backward" for a
+    backward that raises in ``expected`` and what is seen after it.
     """
     left_out = frozenset(ignore)
     names = [name for name in {**expected.forms, **actual.forms} if name not in left_out]
@@ -87,8 +87,9 @@ class _Comparison:
         return found + self._parts(where, one.parts, two.parts)
 
     def _left_out_at(self, where: str) -> frozenset[str]:
-        is_grad = where.endswith(".grad") and "grad version" in self._left_out
-        return self._left_out | {"version", "own version"} if is_grad else self._left_out
+        if not where.endswith(".grad"):
+            return self._left_out
+        return self._left_out.union(*(_OF_GRADIENTS.get(name, ()) for name in self._left_out))
 
     def _parts(self, where: str, one: Mapping[str, Form], two: Mapping[str, Form]) -> list[str]:
         left_out = self._left_out_at(where)
@@ -111,6 +112,9 @@ class _Comparison:
             differ = judge(one.content, two.content)
             found += [] if differ is None else [f"{where}: {differ}"]
         return found + self._parts(where, one.parts, two.parts)
+
+
+_OF_GRADIENTS = {"grad version": ("version", "own version"), "grad layout": ("all strides",)}
 
 
 def _no_strides(name: str, form: TensorForm) -> bool:

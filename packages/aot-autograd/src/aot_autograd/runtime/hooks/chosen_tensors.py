@@ -1,0 +1,150 @@
+"""Backwards of chosen tensors (``torch.autograd.grad``, ``backward(inputs=...)``), which run only what leads to those.
+
+Autograd's engine decides for each node whether it leads to a chosen tensor. A compiled function is one node, which
+leads to all its inputs:
+
+    a, b = compiled(x, y)                  # a depends on x alone, b on y alone
+    torch.autograd.grad(a.sum() + b.sum(), x)
+
+In eager nothing runs here that lies before ``b``: no hook on it, no effect of its backward. The engine runs the
+compiled node, for ``x``, with both gradients. So the node asks the engine about what each result leads to, and what
+eager would not reach counts as not arrived. Which tensors were chosen the engine does not tell; the call in Python
+that started the backward does, where it is in the same thread.
+"""
+
+from __future__ import annotations
+
+import sys
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import torch
+from torch.autograd import graph as _graph
+
+_will_execute = torch._C._will_engine_execute_node
+
+
+def _node_of_its_own() -> Any:
+    """Made the same way under whatever modes a program has where it imports this."""
+    with torch.inference_mode(False), torch.enable_grad():
+        return torch.ones(1, device="cpu", requires_grad=True).view(1).grad_fn
+
+
+_ELSEWHERE: Any = _node_of_its_own()
+"""A node of no backward: one that computes gradients of chosen tensors does not run it, any other might run all."""
+_RUNS: Final = getattr(getattr(_graph, "_engine_run_backward", None), "__code__", None)
+_INPUTS: Final = 3
+"""Where, among what the engine is given beside the tensors to differentiate, the chosen tensors are."""
+_PASSING: Final = frozenset({"_BetweenBackward", "_SpreadBackward", "_DeliveryBackward"})
+"""Nodes around a compiled function's node, each of which leads where its next ones do."""
+
+
+class Edge(NamedTuple):
+    """A node, and which of its outputs."""
+
+    node: Any
+    place: int
+
+
+def chooses() -> bool:
+    """Whether the backward that runs is one of chosen tensors."""
+    return not _will_execute(_ELSEWHERE)
+
+
+def leads_on(node: Any, place: int) -> bool:
+    """Whether a chosen tensor lies behind this output of a node, or is it."""
+    if node is None:
+        return False
+    try:
+        if not _will_execute(node):
+            return False
+    except RuntimeError:  # a leaf that was chosen
+        return True
+    if node.name() in _PASSING:
+        return any(leads_on(*edge) for edge in node.next_functions)
+    ask = getattr(getattr(node, "_forward_cls", None), "leads_on", None)
+    return ask is None or bool(ask(node, place)) or is_chosen(node, place)
+
+
+def is_chosen(node: Any, place: int) -> bool:
+    """Whether this output's gradient is asked for itself; True where that cannot be told."""
+    chosen = _chosen()
+    return chosen is None or (node, place) in chosen
+
+
+def edge_of(tensor: Any) -> Edge | None:
+    """Where a tensor's gradient arrives, if it has a history."""
+    return None if tensor.grad_fn is None else Edge(tensor.grad_fn, tensor.output_nr)
+
+
+def _chosen() -> frozenset[Edge] | None:
+    """The tensors with a history that were chosen, from what the call that started this backward was given."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_code is not _RUNS:
+        frame = frame.f_back  # type: ignore[assignment]
+    given = () if frame is None else frame.f_locals.get("args", ())
+    if len(given) <= _INPUTS:
+        return None
+    edges = (
+        edge_of(chosen) if isinstance(chosen, torch.Tensor) else Edge(chosen.node, chosen.output_nr)
+        for chosen in given[_INPUTS]
+    )
+    return frozenset(edge for edge in edges if edge is not None)
+
+
+class Reach:
+    """What the outputs of a compiled function's node lead to."""
+
+    __slots__ = ("_leading", "_places")
+
+    def __init__(
+        self, inputs: Sequence[int], partly: Mapping[int, Sequence[int]], places: Sequence[int]
+    ) -> None:
+        """``inputs``: all that get a gradient; ``partly``: those that only some of the outputs ``places`` lead to."""
+        self._leading = [(index, frozenset(partly.get(index, places))) for index in inputs]
+        self._places = places
+
+    def leads_on(self, node: Any, place: int) -> bool:
+        """Whether a chosen tensor lies behind an output of the node."""
+        edges = edges_of_inputs(node)
+        return any(place in places and _leads(edges, index) for index, places in self._leading)
+
+    def reached(self, node: Any, grads: Sequence[Any]) -> tuple[Sequence[Any], list[int]]:
+        """Of gradients that arrive at the node those that eager's graph would take further, others as None, and the
+        inputs that no chosen tensor lies behind."""
+        edges = edges_of_inputs(node)
+        wanted = {index for index, _ in self._leading if _leads(edges, index)}
+        reached = {place for index, places in self._leading if index in wanted for place in places}
+        kept = [
+            None if place in self._places and place not in reached else g for place, g in enumerate(grads)
+        ]
+        return kept, [index for index, _ in self._leading if index not in wanted]
+
+
+def edges_of_inputs(node: Any) -> dict[int, Edge]:
+    """Where the gradients of a compiled function's inputs go, past nodes of its own that lead there."""
+    needed = [index for index, needs in enumerate(node.needs_input_grad) if needs]
+    edges = [edge for edge in node.next_functions if edge[0] is not None]
+    found = {index: Edge(*edge) for index, edge in zip(needed, edges, strict=True)}
+    for index, (delivery, place) in getattr(node, "edges", {}).items():
+        leading = [edge for edge in delivery.grad_fn.next_functions if edge[0] is not None]
+        found[index] = Edge(*leading[place])
+    return found
+
+
+def _leads(edges: Mapping[int, Edge], index: int) -> bool:
+    return index in edges and leads_on(*edges[index])
+
+
+def asking_whether_reached(node: Any, place: int) -> Callable[[], bool] | None:
+    """What tells, during a backward, whether eager reaches this output of a node of ours; None for any other node."""
+    if not hasattr(node, "_forward_cls"):
+        return None
+    alive = weakref.ref(node)
+
+    def is_reached() -> bool:
+        found = alive()
+        return found is None or not chooses() or leads_on(found, place) or is_chosen(found, place)
+
+    return is_reached

@@ -1,0 +1,108 @@
+"""``torch.autograd.grad`` and ``backward(inputs=...)``: what leads to no chosen tensor is left alone, as in eager."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+
+def _two(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    return x.sin(), y.cos() * 2
+
+
+def _linked(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    logits = x * y.exp()
+    return (logits.sin() * x).sum(), logits
+
+
+def _seen(tensor: torch.Tensor, log: list[Any], name: str) -> None:
+    tensor.register_hook(lambda g: log.append((name, g.tolist())))
+
+
+def _results_hooked(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    a, b = compiled(_two)(x, y)
+    _seen(a, log, "a")
+    _seen(b, log, "b")
+    return a, b
+
+
+def _chosen_input(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    a, b = _results_hooked(compiled, x, y, log)
+    return torch.autograd.grad(a.sum() + b.sum(), x)
+
+
+def _accumulated(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    a, b = _results_hooked(compiled, x, y, log)
+    (a.sum() + b.sum()).backward(inputs=[y])
+    return x.grad, y.grad
+
+
+def _chosen_result(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    a, b = _results_hooked(compiled, x, y, log)
+    return torch.autograd.grad(a.sum() + b.sum(), a)
+
+
+def _chosen_result_and_input(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    a, b = _results_hooked(compiled, x, y, log)
+    return torch.autograd.grad(a.sum() + b.sum(), [b, x])
+
+
+def _behind_another(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    """What a later compiled function leads to is an earlier one, at an output that leads to no chosen tensor."""
+    a, b = compiled(_two)(x, y)
+    c, d = compiled(lambda p, q: (p.exp(), q.tanh()))(a, b)
+    for name, tensor in (("a", a), ("b", b), ("c", c), ("d", d)):
+        _seen(tensor, log, name)
+    return torch.autograd.grad(c.sum() + d.sum(), x)
+
+
+def _several(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    a, b = compiled(_two)(x, y)
+    torch.autograd.graph.register_multi_grad_hook(
+        (a, b), lambda grads: log.append([g is None for g in grads])
+    )
+    return torch.autograd.grad(a.sum() + b.sum(), x)
+
+
+def _chosen_earlier_result(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    loss, logits = compiled(_linked)(x, y)
+    return torch.autograd.grad(loss, [logits, y, x])
+
+
+def _chosen_edge(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    loss, logits = compiled(_linked)(x, y)
+    edge = torch.autograd.graph.get_gradient_edge(logits)
+    return torch.autograd.grad(loss, [edge, y])
+
+
+def _hook_of_the_node(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    (a,) = compiled(lambda x, y: (x * y,))(x, y)
+    a.grad_fn.register_hook(lambda found, _: log.append([g is None for g in found]))
+    return torch.autograd.grad(a.sum(), x)
+
+
+CASES = {name[1:]: case for name, case in list(globals().items()) if name.startswith("_") and callable(case)}
+for other in ("two", "linked", "seen", "results_hooked"):
+    del CASES[other]
+
+
+@pytest.mark.parametrize("case", CASES.values(), ids=CASES.keys())
+@pytest.mark.parametrize("history", [False, True], ids=["leaves", "history"])
+def test_as_in_eager(compiled: Any, case: Any, history: bool) -> None:
+    found = []
+    for how in (lambda function: function, compiled):
+        x, y = torch.tensor([1.0, 0.5], requires_grad=True), torch.tensor([-1.0, 2.0], requires_grad=True)
+        log: list[Any] = []
+        given = (x * 1, y * 1) if history else (x, y)
+        if history:
+            for tensor in given:
+                tensor.retain_grad()
+        returned = case(how, *given, log)
+        found.append(([None if g is None else g.tolist() for g in returned], log))
+    assert sorted(map(str, found[0][1])) == sorted(map(str, found[1][1]))  # in another order, perhaps
+    for one, two in zip(found[0][0], found[1][0], strict=True):
+        assert (one is None) == (two is None)
+        if one is not None:
+            torch.testing.assert_close(torch.tensor(two), torch.tensor(one))
