@@ -23,6 +23,8 @@ def visit_effects(tx: Trace, effects: Effects, collector: Collector) -> None:
     for entry in effects.log.values():
         for value in _values(tx, entry):
             collector.visit(value)
+    for handle in effects.hooks:  # made once, whether or not the program keeps it
+        collector.shared.add(id(handle))
 
 
 def _values(tx: Trace, entry: tuple[Any, ...]) -> list[Value]:
@@ -32,8 +34,8 @@ def _values(tx: Trace, entry: tuple[Any, ...]) -> list[Value]:
         case ("attr" | "tensor_attr", owner, name):
             value = owner.attrs.get(name)
             return [owner] if value is None else [owner, value]
-        case ("iterator", iterator):
-            return [iterator]
+        case ("iterator" | "hook", value):
+            return [value]
         case ("cell", cell):
             return [cell] if cell.content is None else [cell, cell.content]
         case ("global", scope, name):
@@ -55,6 +57,9 @@ def _content(tx: Trace, owner: Value) -> list[Value]:
 
 def replay(tx: Trace, effects: Effects, to: Reconstruction) -> None:
     """Emit the replay."""
+    for handle in effects.hooks:
+        to.push(handle)
+        to.emitter.pop_top()
     for entry in effects.log.values():
         match entry:
             case ("content", owner):

@@ -111,6 +111,13 @@ class Effects(Protocol[V]):
     def has_changed(self, value: V) -> bool:
         """Whether a container of before the trace was changed."""
 
+    def hooked(self, handle: Any) -> None:
+        """A hook is registered on a tensor: after the graph, before all other effects."""
+
+    @property
+    def hooks(self) -> list[Any]:
+        """The handles of the hooks that are registered, in order."""
+
     @property
     def log(self) -> dict[Any, tuple[Any, ...]]:
         """What is to be replayed, in order."""

@@ -52,9 +52,9 @@ _ENTRIES = (
     ),
     BreakKind(
         "CAP205",
-        "a tensor hook is registered",
-        "the hook would have to run in the middle of the compiled backward pass",
-        "register hooks outside of the compiled function",
+        "a tensor with a hook is changed, or a hook is not followed",
+        "a hook is registered when the graph has run: what is changed before has another history then",
+        "register hooks on tensors that are not written to afterwards",
     ),
     BreakKind(
         "CAP206",

@@ -13,6 +13,7 @@ from dynamo_capture.values.containers.sequences import ListValue
 from dynamo_capture.values.containers.sets import SetValue
 from dynamo_capture.values.functions import CellValue
 from dynamo_capture.values.objects.instances import ObjectValue
+from dynamo_capture.values.tensors.hooks import HookHandle
 from dynamo_capture.values.tensors.tensor import TensorValue
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ class Effects:
         self.log: dict[Any, tuple[Any, ...]] = {}
         self.watching = False
         self.touched: list[Any] = []
+        self.hooks: list[HookHandle] = []
         self._count = 0
         self._is_drawn_by_another = False
 
@@ -115,6 +117,13 @@ class Effects:
         if self.watching:
             self.touched.append(None)
         self.log.setdefault(("global", id(scope), name), ("global", scope, name))
+
+    def hooked(self, handle: HookHandle) -> None:
+        """A hook is registered on a tensor: after the graph, before all other effects."""
+        if self.watching:
+            self.touched.append(None)
+        self.hooks.append(handle)
+        self.log["hook", id(handle)] = ("hook", handle)
 
     def deferred(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
         """A call whose result is not used and that may as well happen after the graph has run."""

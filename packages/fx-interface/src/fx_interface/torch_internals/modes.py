@@ -44,6 +44,12 @@ SWITCHES: Final[Mapping[Callable[..., Any], Callable[[], Any]]] = {
 }
 """Functions that set a mode, with what reads it."""
 
+
+def _stable_name(setter: Any) -> str:
+    own = str(setter.__module__).startswith("fx_interface")
+    return f"{'fx_interface.modes' if own else 'torch._C'}.{setter.__name__}"
+
+
 MODES: Final[Mapping[str, Callable[..., Any]]] = {
     "torch.amp._enter_autocast": enter_autocast,
     "torch.amp._exit_autocast": exit_autocast,
@@ -51,7 +57,7 @@ MODES: Final[Mapping[str, Callable[..., Any]]] = {
     "torch.autograd.grad_mode._exit_inference_mode": exit_inference_mode,
     "fx_interface.modes.enter_grad_mode": enter_grad_mode,
     "fx_interface.modes.exit_grad_mode": exit_grad_mode,
-    **{f"torch._C.{setter.__name__}": setter for setter in SWITCHES},
+    **{_stable_name(setter): setter for setter in SWITCHES},
 }
 """Every such function by its stable name."""
 

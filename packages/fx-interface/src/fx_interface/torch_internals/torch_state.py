@@ -45,10 +45,25 @@ def _function_modes() -> tuple[Any, ...]:
 
 _C: Final[Any] = torch._C
 
+
+def saved_tensors_hooks_refusal() -> str | None:
+    """With what words hooks on saved tensors are refused; None where they are not."""
+    refusal: str | None = _C._autograd._saved_tensors_hooks_get_disabled_error_message()
+    return refusal
+
+
+def set_saved_tensors_hooks_refusal(words: str | None) -> None:
+    """Refuse hooks on saved tensors with these words, or (None) allow them."""
+    if words is None:
+        _C._autograd._saved_tensors_hooks_enable()
+    else:
+        _C._autograd._saved_tensors_hooks_disable(words)
+
+
 FACTS: Final[tuple[Fact, ...]] = (
     Fact("grad_mode", torch.is_grad_enabled, setter=_C._set_grad_enabled),
     Fact("inference_mode", torch.is_inference_mode_enabled),
-    Fact("default_dtype", torch.get_default_dtype),
+    Fact("default_dtype", torch.get_default_dtype, setter=_C._set_default_dtype),
     Fact("dispatch_included", lambda: _C._dispatch_tls_local_include_set().raw_repr()),
     Fact("dispatch_excluded", lambda: _C._dispatch_tls_local_exclude_set().raw_repr()),
     Fact("torch_function_modes", _function_modes),
@@ -72,7 +87,8 @@ FACTS: Final[tuple[Fact, ...]] = (
     Fact("multithreading", _C._is_multithreading_enabled, False, _C._set_multithreading_enabled),
     Fact("sdp_priority", _C._get_sdp_priority_order, False, _C._set_sdp_priority_order),
     Fact("mkldnn_deterministic", _C._get_mkldnn_deterministic, False, _C._set_mkldnn_deterministic),
-    Fact("forward_gradients", _C._is_fwd_grad_enabled, False),
+    Fact("forward_gradients", _C._is_fwd_grad_enabled, False, _C._set_fwd_grad_enabled),
+    Fact("saved_tensors_hooks", saved_tensors_hooks_refusal, False, set_saved_tensors_hooks_refusal),
     Fact("view_replay", _C._is_view_replay_enabled, False),
     Fact("matmul_precision", torch.get_float32_matmul_precision, False),
     Fact("cudnn_tf32", lambda: torch.backends.cudnn.allow_tf32, False),

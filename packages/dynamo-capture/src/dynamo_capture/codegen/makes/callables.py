@@ -6,6 +6,8 @@ import functools
 import types
 import weakref
 
+import torch
+
 from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.runtime import replacement_calls, tracebacks
 from dynamo_capture.semantics.modes.contexts import ContextFunction
@@ -21,6 +23,7 @@ from dynamo_capture.values import (
     Value,
 )
 from dynamo_capture.values.opaque import NewReference
+from dynamo_capture.values.tensors.hooks import HookHandle
 from dynamo_capture.values.traceback import TracebackValue
 
 
@@ -124,6 +127,13 @@ def context_function(to: Reconstruction, value: ContextFunction) -> None:
     to.emitter.end_callable()
     to.push(value.function)
     to.emitter.call(1)
+
+
+@makes(HookHandle)
+def handle(to: Reconstruction, value: HookHandle) -> None:
+    """Hooks of tensors: making the handle registers the hook."""
+    register = getattr(torch.Tensor, value.register)
+    to.call(register, lambda: to.push_all([value.tensor, value.hook]), 2)
 
 
 @makes(NewReference)

@@ -29,6 +29,15 @@ def ordered_fromkeys(keys: Iterable[Any], value: Any = None) -> collections.Orde
     return result
 
 
+@substitutes(collections.defaultdict.fromkeys)
+def defaultdict_fromkeys(keys: Iterable[Any], value: Any = None) -> collections.defaultdict[Any, Any]:
+    """A ``defaultdict`` without a factory."""
+    result: collections.defaultdict[Any, Any] = collections.defaultdict()
+    for key in keys:
+        result[key] = value
+    return result
+
+
 def _between(items: Sequence[Any], start: Any, stop: Any) -> range:
     """The positions to look at; None, which a slice takes, is refused."""
     if start is None or stop is None:

@@ -72,6 +72,8 @@ class MadeAttributes(Lookup):
             return MethodValue(Const(found), owner)
         if isinstance(found, classmethod):
             return MethodValue(Const(found.__func__), Const(cls))
+        if isinstance(found, staticmethod):
+            return self._tx.known(found.__func__)
         if isinstance(found, types.BuiltinFunctionType):
             return Const(found)
         if isinstance(found, types.ClassMethodDescriptorType):

@@ -12,7 +12,9 @@ from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.semantics.calls.builtins.methods import METHODS, check_arguments
 from dynamo_capture.semantics.calls.receivers import FOLDED
 from dynamo_capture.semantics.modes import modes
+from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import BuiltinMethod, Const, ListValue, MethodValue, TupleValue, Value, is_none
+from fx_interface.source import ItemSource
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -60,7 +62,19 @@ def _call_in_namespace(
     if name == "mro" and not args and not kwargs:
         tx.attributes.guard_bases(owner.value)
         return ListValue([Const(base) for base in owner.value.mro()])
+    if name == "__subclasses__" and not args and not kwargs:
+        return _subclasses(tx, owner.value)
     raise GraphBreak("CAP230", f"a call of {name!r}, a method of classes, on {owner.describe()}")
+
+
+def _subclasses(tx: Context, cls: type) -> Value:
+    """``cls.__subclasses__()``: a new list; the guard asks again."""
+    source = CallSource(known_object(type.__subclasses__), (known_object(cls),), ())
+    found = source.step(type.__subclasses__)
+    tx.guards.length(source, found)
+    for index, one in enumerate(found):
+        tx.guards.is_object(ItemSource(source, index), one)
+    return ListValue([Const(one) for one in found])
 
 
 def item_of_known(tx: Context, owner: Const, key: Value) -> Value:

@@ -27,6 +27,7 @@ from fx_interface.torch_internals.modes import (
     enter_inference_mode,
     exit_grad_mode,
 )
+from fx_interface.torch_internals.torch_state import set_saved_tensors_hooks_refusal
 
 if TYPE_CHECKING:
     from torch.fx import Node
@@ -68,6 +69,18 @@ def _set_switch(setter: Callable[..., Any]) -> Any:
 
 for _setter in SWITCHES:
     handles(_setter)(_set_switch(_setter))
+
+
+@handles(torch._C._autograd._saved_tensors_hooks_disable)
+def refuse_saved_tensors_hooks(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    turn(tx, set_saved_tensors_hooks_refusal, tx.constant(args[0]))
+    return NONE
+
+
+@handles(torch._C._autograd._saved_tensors_hooks_enable)
+def allow_saved_tensors_hooks(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    turn(tx, set_saved_tensors_hooks_refusal, None)
+    return NONE
 
 
 class GradMode(ContextValue):

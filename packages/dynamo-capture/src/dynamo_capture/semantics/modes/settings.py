@@ -17,6 +17,7 @@ from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import NONE, Const, Value
 from fx_guards.kinds.state import FACTS
 from fx_interface.torch_internals.modes import SWITCHES
+from fx_interface.torch_internals.torch_state import saved_tensors_hooks_refusal
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -72,3 +73,44 @@ for _name, _reader in _READ_ONLY.items():
 for _getter in dict.fromkeys(SWITCHES.values()):
     if _getter not in (torch.is_grad_enabled, torch._C._get_sdp_priority_order):
         handles(_getter)(_reads(_getter))
+
+for _getter in (
+    torch.autograd._is_checkpoint_valid,
+    torch._C._is_torch_function_all_disabled,
+    torch._C._are_functorch_transforms_active,
+):
+    handles(_getter)(_reads(_getter))
+
+
+@handles(torch._C._autograd._saved_tensors_hooks_get_disabled_error_message)
+def saved_tensors_hooks(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(read(tx, saved_tensors_hooks_refusal))
+
+
+def _autocast_dtype(tx: Context, device: str) -> Value:
+    """The guards on torch's state hold it while autocast is on; otherwise a guard of its own does."""
+    if torch.is_autocast_enabled(device):
+        return Const(tx.fold(lambda: torch.get_autocast_dtype(device)))
+    if tx.blocks:
+        raise GraphBreak("CAP237", "the dtype of autocast is asked for inside of a block, where it is off")
+    return Const(read(tx, torch.get_autocast_dtype, (device,)))
+
+
+@handles(torch.get_autocast_dtype)
+def autocast_dtype(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _autocast_dtype(tx, str(tx.constant(args[0] if args else kwargs["device_type"])))
+
+
+def _deprecated(reader: Callable[..., Any], answer: Callable[[Context], Value]) -> None:
+    """Declare a reader that warns whenever it is called: it is called once more after the graph."""
+
+    def handle(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        tx.effects.deferred(reader, [], {})
+        return answer(tx)
+
+    handles(reader)(handle)
+
+
+_deprecated(torch.is_autocast_cpu_enabled, lambda tx: Const(torch.is_autocast_enabled("cpu")))
+_deprecated(torch.get_autocast_cpu_dtype, lambda tx: _autocast_dtype(tx, "cpu"))
+_deprecated(torch.get_autocast_gpu_dtype, lambda tx: _autocast_dtype(tx, "cuda"))

@@ -91,6 +91,8 @@ class TensorAttributes(Operations):
                 raise GraphBreak(
                     "CAP208", f"the autograd state {name!r} of a tensor is asked for", as_written=made_here
                 )
+            case "_backward_hooks" | "_post_accumulate_grad_hooks" if tx.effects.hooks:
+                raise GraphBreak("CAP205", "a tensor's hooks are asked for after one was registered")
             case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
                 source = _fact(owner, name)
                 return tx.wrap(source.step(owner.real), source)

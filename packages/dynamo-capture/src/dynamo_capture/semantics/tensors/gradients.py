@@ -78,6 +78,8 @@ def _check_surroundings(tx: Context, outputs: list[TensorValue], inputs: list[Te
         raise _refused("torch.autograd.grad is called where a function is transformed or run again")
     if tx.blocks:
         raise _refused("torch.autograd.grad is called inside a block of a mode")
+    if tx.effects.hooks:
+        raise _refused("torch.autograd.grad is called after a hook was registered on a tensor")
     if graph.born:
         raise _refused("torch.autograd.grad is called after a size from data was met")
     given = {item.node: item for item in graph.inputs}

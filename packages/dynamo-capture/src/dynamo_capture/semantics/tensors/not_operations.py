@@ -35,8 +35,6 @@ _ENDING: Final = {
     "storage_type": _STORAGE,
     "_typed_storage": _STORAGE,
     "untyped_storage": _STORAGE,
-    "register_hook": _HOOK,
-    "register_post_accumulate_grad_hook": _HOOK,
     "_register_hook_dict": _HOOK,
     "apply_": _CALLBACK,
     "map_": _CALLBACK,
@@ -57,6 +55,9 @@ _ENDING: Final = {
 }
 """The code and the words of the break at each method or attribute."""
 
+_REGISTERING: Final = frozenset({"register_hook", "register_post_accumulate_grad_hook"})
+"""Methods that keep a Python function where ``hooks.py`` can follow them."""
+
 _CALLABLES: Final = (FunctionType, BuiltinFunctionType, MethodType)
 
 
@@ -71,6 +72,8 @@ def check_is_operation(name: str, args: Sequence[Value], kwargs: Mapping[str, Va
     ending = _ENDING.get(name)
     if ending is not None:
         raise GraphBreak(*ending)
+    if name in _REGISTERING:
+        return
     for value in (*args, *kwargs.values()):
         if value.python_type() in _CALLABLES:
             raise GraphBreak("CAP207", f"the tensor method {name} gets a Python function")

@@ -20,6 +20,7 @@ from dynamo_capture.semantics.tensors.arguments import defaults, indexing, of_nu
 from dynamo_capture.semantics.tensors.content import contents, data_numbers, known_sizes
 from dynamo_capture.semantics.tensors.content.followed import Followed
 from dynamo_capture.semantics.tensors.content.small_buffers import State
+from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.semantics.tensors.methods import METHODS
 from dynamo_capture.semantics.tensors.not_operations import check_is_operation
 from dynamo_capture.semantics.tensors.python_warnings import listening
@@ -159,11 +160,12 @@ class Operations(Results):
             return tx.inliner.call_function(Const(function), args, kwargs)
         is_users = is_allowed_in_graph(function)
         if not outcome.has_tensor and outcome.is_pure:
-            if is_users:
+            if is_users and outcome.result is not None:
                 raise GraphBreak(
                     "CAP231", f"{label_of(function)}, which is allowed in the graph, gives no tensor"
                 )
-            return self.constant_result(outcome.result)
+            if not is_users:
+                return self.constant_result(outcome.result)
         lasts = tx.output.lasts
         self._note_effects(outcome, tensors)
         spec = self.spec_tree(outcome.result, tensors)
@@ -199,6 +201,10 @@ class Operations(Results):
                 "CAP206", "out= resizes a tensor from outside of the graph, a view, or one that has views"
             )
         self._note_leaves(outcome, tensors)
+        if outcome.writes or outcome.updates:
+            known = outcome.written or outcome.updates
+            changed = (*outcome.written, *(index for index, _ in outcome.updates))
+            check_not_hooked(tx, [tensors[index] for index in changed] if known else None)
         if outcome.draws:
             tx.output.draw()
         if outcome.writes:

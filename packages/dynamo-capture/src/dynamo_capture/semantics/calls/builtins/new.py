@@ -19,7 +19,7 @@ from dynamo_capture.semantics.calls.builtins.construct import (
     new_tuple,
 )
 from dynamo_capture.semantics.registry import handles
-from dynamo_capture.values import Const, SetValue, Value
+from dynamo_capture.values import Const, ListValue, SetValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -45,6 +45,12 @@ def new_object(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
 @handles(dict.__new__)
 def new_dict(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return new_instance(tx, _allowed(tx, dict.__new__, args, kwargs), [])
+
+
+@handles(list.__new__)
+def new_list(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    cls = _allowed(tx, list.__new__, args, kwargs)
+    return ListValue([]) if cls is list else new_instance(tx, cls, [])
 
 
 @handles(tuple.__new__)

@@ -8,6 +8,7 @@ import functools
 import importlib
 import inspect
 import operator
+import os
 import struct
 import sys
 import types
@@ -71,6 +72,18 @@ pure(
 def recursion_limit(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     source = CallSource(known_object(sys.getrecursionlimit), (), ())
     return tx.wrap(sys.getrecursionlimit(), source)
+
+
+@handles(os.fspath)
+def path_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if issubclass(args[0].python_type(), (str, bytes)):
+        return args[0]
+    if isinstance(args[0], ObjectValue) and tx.attributes.has_special(args[0], "__fspath__"):
+        made = tx.calls.special(args[0], "__fspath__", [])
+        if issubclass(made.python_type(), (str, bytes)):
+            return made
+    path = tx.constant(args[0])
+    return Const(tx.fold(lambda: os.fspath(path)))
 
 
 @handles(graph_break)

@@ -39,7 +39,6 @@ pure(
     torch.finfo,
     torch.iinfo,
     torch.device,
-    torch.get_default_dtype,
     torch.promote_types,
     torch.result_type,
     torch.can_cast,
@@ -47,7 +46,7 @@ pure(
     torch.are_deterministic_algorithms_enabled,
     torch.get_num_threads,
     torch.is_autocast_enabled,
-    torch.get_autocast_dtype,
+    torch._C._is_any_autocast_enabled,
     torch.is_inference_mode_enabled,
     torch.is_autocast_cache_enabled,
     torch.cuda.is_available,
@@ -205,9 +204,7 @@ def random_state(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
     raise GraphBreak("CAP209", "the state of the random generator is read or set")
 
 
-@handles(
-    torch.save, torch.load, torch.set_default_dtype, torch.set_num_threads, torch.use_deterministic_algorithms
-)
+@handles(torch.save, torch.load, torch.set_num_threads, torch.use_deterministic_algorithms)
 def global_state(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP237", "torch's global state or a file is changed")
 

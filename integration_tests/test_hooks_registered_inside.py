@@ -1,0 +1,146 @@
+"""Hooks that a compiled function registers on tensors: called by its backward as in eager, in one graph."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+from torch import Tensor
+from torch.utils import _pytree as pytree
+
+import fxstack
+
+Program = Callable[[Tensor, list[Any]], Any]
+
+
+def _given(requires_grad: bool = True) -> Tensor:
+    return torch.linspace(-1, 1, 6).view(2, 3).requires_grad_(requires_grad)
+
+
+def scaled(factor: float, grad: Tensor) -> Tensor:
+    return grad * factor
+
+
+def on_an_input(x: Tensor, log: list[Any]) -> Any:
+    x.register_hook(lambda grad: log.append(("x", grad.clone())))
+    x.register_hook(functools.partial(scaled, 3.0))
+    return (x * 2).sum()
+
+
+def on_what_is_computed(x: Tensor, log: list[Any]) -> Any:
+    y = x.exp()
+    y.register_hook(lambda grad: log.append(("first", grad.clone())))
+    y.register_hook(lambda grad: grad * 10)
+    y.register_hook(lambda grad: log.append(("last", grad.clone())))
+    return (y.sin() + y).sum()
+
+
+def on_both(x: Tensor, log: list[Any]) -> Any:
+    y = x * x
+    x.register_hook(lambda grad: log.append("x"))
+    y.register_hook(lambda grad: log.append("y"))
+    z = y.cos()
+    z.register_hook(lambda grad: log.append("z"))
+    return z.sum(), y
+
+
+def taken_off_again(x: Tensor, log: list[Any]) -> Any:
+    handle = x.register_hook(lambda grad: grad * 100)
+    y = x * 2
+    handle.remove()
+    kept = y.register_hook(lambda grad: grad * 3)
+    return y.sum(), handle, kept
+
+
+def when_accumulated(x: Tensor, log: list[Any]) -> Any:
+    x.register_post_accumulate_grad_hook(lambda leaf: log.append(leaf.grad.clone()))
+    return (x * 3).sum()
+
+
+def before_and_after_a_write(x: Tensor, log: list[Any]) -> Any:
+    y = x * 2
+    y.register_hook(lambda grad: log.append(("before", grad.clone())))
+    y.mul_(5)
+    y.register_hook(lambda grad: log.append(("after", grad.clone())))
+    return y.sum()
+
+
+def differentiated_inside(x: Tensor, log: list[Any]) -> Any:
+    y = x * 2
+    y.register_hook(lambda grad: grad * 7)
+    (grad,) = torch.autograd.grad((y * y).sum(), x, retain_graph=True)
+    return (y * grad).sum()
+
+
+def on_a_constant(x: Tensor, log: list[Any]) -> Any:
+    try:
+        x.detach().register_hook(print)
+    except RuntimeError as error:
+        log.append(str(error))
+    try:
+        (x * 2).register_post_accumulate_grad_hook(print)
+    except RuntimeError as error:
+        log.append(str(error))
+    return x.sum()
+
+
+def _outcome(program: Program, run: Callable[..., Any]) -> Any:
+    x, log = _given(), []
+    found: Any = []
+    for _ in range(2):
+        result = run(x, log)
+        parts = result if isinstance(result, tuple) else (result,)
+        tensors = [part for part in parts if isinstance(part, Tensor)]
+        sum(part.sum() for part in tensors).backward()
+        found.append([part.detach().clone() for part in tensors])
+        for handle in parts[len(tensors) :]:
+            handle.remove()
+    return found, x.grad, log
+
+
+WHOLE = (
+    on_an_input,
+    on_what_is_computed,
+    on_both,
+    taken_off_again,
+    when_accumulated,
+    on_a_constant,
+)
+BROKEN = (before_and_after_a_write, differentiated_inside)
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+@pytest.mark.parametrize("program", [*WHOLE, *BROKEN], ids=lambda program: program.__name__)
+def test_hooks_do_what_they_do_in_eager(program: Program, backend: str) -> None:
+    compiled = fxstack.compile(program, backend=backend, fullgraph=program in WHOLE)
+    expected, actual = _outcome(program, program), _outcome(program, compiled)
+    one, other = pytree.tree_leaves(expected), pytree.tree_leaves(actual)
+    assert len(one) == len(other)
+    for wanted, found in zip(one, other, strict=True):
+        if isinstance(wanted, Tensor):
+            torch.testing.assert_close(found, wanted)
+        else:
+            assert found == wanted
+
+
+@pytest.mark.parametrize("backend", ["eager", "inductor"])
+def test_a_hook_that_closes_over_what_changes(backend: str) -> None:
+    """The object that a hook reads is the program's own, as it is when the backward runs."""
+
+    def program(x: Tensor, box: dict[str, float]) -> Tensor:
+        y = x * 2
+        y.register_hook(lambda grad: grad * box["factor"])
+        box["factor"] += 1.0
+        return y.sum()
+
+    grads = []
+    for run in (program, fxstack.compile(program, backend=backend, fullgraph=True)):
+        x, box = _given(), {"factor": 2.0}
+        result = run(x, box)
+        box["factor"] *= 2
+        result.backward()
+        grads.append((x.grad, box))
+    torch.testing.assert_close(grads[1], grads[0])

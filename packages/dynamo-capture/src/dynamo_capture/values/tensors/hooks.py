@@ -1,0 +1,46 @@
+"""Hooks that the program puts on tensors: what registering one gives back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from torch.utils.hooks import RemovableHandle
+
+from dynamo_capture.values.base import Value
+from dynamo_capture.values.constant import NONE
+from dynamo_capture.values.functions import BuiltinMethod
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+    from dynamo_capture.values.tensors.tensor import TensorValue
+
+
+class HookHandle(Value):
+    """What ``tensor.register_hook(hook)`` gives. ``register``: the method's name."""
+
+    __slots__ = ("hook", "register", "tensor")
+
+    def __init__(self, register: str, tensor: TensorValue, hook: Value) -> None:
+        self.register = register
+        self.tensor = tensor
+        self.hook = hook
+
+    def python_type(self) -> type:
+        return RemovableHandle
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.tensor, self.hook]
+
+    def truth(self, tx: Context) -> bool:
+        return True
+
+    def get_attr(self, tx: Context, name: str) -> Value:
+        if name == "remove":
+            return BuiltinMethod(self, name)
+        raise self.unsupported(f"reading the attribute {name!r}")
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if name != "remove" or args or kwargs:
+            raise self.unsupported(f"calling {name}")
+        tx.effects.deferred(RemovableHandle.remove, [self], {})
+        return NONE
