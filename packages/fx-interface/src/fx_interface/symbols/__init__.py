@@ -1,18 +1,17 @@
 """Symbolic integers (``expr``), their ``ranges``, ``relations`` between them, and what is known of them (``env``)."""
 
 from fx_interface.symbols.env import ShapeEnv, ShapeGuard, SymbolInfo
+from fx_interface.symbols.evaluation import evaluate, substitute
 from fx_interface.symbols.expr import (
     Apply,
     Expr,
     IntLike,
     Symbol,
-    evaluate,
     floordiv,
     maximum,
     minimum,
     mod,
     product,
-    substitute,
     symbol,
 )
 from fx_interface.symbols.ranges import Range

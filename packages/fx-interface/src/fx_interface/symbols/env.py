@@ -7,18 +7,8 @@ from collections.abc import Callable, Iterator, Mapping
 from fx_interface.errors import UnbackedSymbolError, UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import Source
-from fx_interface.symbols.expr import (
-    Apply,
-    Expr,
-    IntLike,
-    Symbol,
-    evaluate,
-    maximum,
-    minimum,
-    substitute,
-    symbol,
-    without_quotient,
-)
+from fx_interface.symbols.evaluation import evaluate, substitute
+from fx_interface.symbols.expr import Apply, Expr, IntLike, Symbol, maximum, minimum, symbol, without_quotient
 from fx_interface.symbols.ranges import Range, bounds, larger, smaller
 from fx_interface.symbols.relations import Relation, RelationOp, compare
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Literal
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fx_interface.symbols.expr import Expr, IntLike, Symbol, evaluate, maximum
+from fx_interface.symbols.evaluation import evaluate
+from fx_interface.symbols.expr import Expr, IntLike, Symbol, maximum
 
 RelationOp = Literal["==", "!=", "<", "<="]
 _NEGATED: dict[RelationOp, tuple[RelationOp, bool]] = {

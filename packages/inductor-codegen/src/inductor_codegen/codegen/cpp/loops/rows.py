@@ -31,7 +31,7 @@ from inductor_codegen.codegen.cpp.text.reductions import Accumulator
 from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
 from inductor_codegen.ir.index import Loaded, LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store, extent_product
-from inductor_codegen.ir.scalar import Kept, Load, Scalar, Total
+from inductor_codegen.ir.scalar import Load, Total
 from inductor_codegen.ir.traverse import postorder, roots_of
 
 BLOCK = 4096
@@ -42,8 +42,6 @@ LONG = 512
 """Terms from which on a sum is made of several streams; of a part where each turn takes one."""
 SHORT = 64
 """Terms up to which the lanes of a wide vector take longer to be joined than a narrow one takes to be filled."""
-STACK_ELEMENTS = 8192
-"""Elements that a row may keep on the stack."""
 
 
 class RowWriter(Writer):
@@ -398,30 +396,3 @@ class RowWriter(Writer):
                         continue
                     lines += found.step(scope.name(value), where, names.get(accumulator, found.name))
         return lines
-
-    # -- kept values ------------------------------------------------------------------------------
-
-    def _kept_arrays(self) -> None:
-        count = extent_product(self.kernel.inner)
-        for slot, kind in self._kept_types().items():
-            if isinstance(count, int) and count <= STACK_ELEMENTS:
-                self.add(f"alignas(64) {kind} kept{slot}[{count}];")
-                continue
-            self.add(f"alignas(64) {kind} kept{slot}_stack[{STACK_ELEMENTS // 2}];")
-            need = self.names.size(count)
-            self.add(
-                f"{kind}* const kept{slot} = {need} <= {STACK_ELEMENTS // 2} ? kept{slot}_stack"
-                f" : ({kind}*)__builtin_malloc(sizeof({kind}) * (uint64_t)({need}));"
-            )
-
-    def _free_kept(self) -> None:
-        count = extent_product(self.kernel.inner)
-        if isinstance(count, int) and count <= STACK_ELEMENTS:
-            return
-        for slot in self._kept_types():
-            self.add(f"if (kept{slot} != kept{slot}_stack) __builtin_free(kept{slot});")
-
-    def _bind_kept(self, roots: Iterable[Scalar], scope: Scope) -> None:
-        for node in postorder(roots):
-            if isinstance(node, Kept):
-                scope.bind(node, f"kept{node.slot}[{self._inner_position()}]")

@@ -12,9 +12,12 @@ from inductor_codegen.codegen.cpp.text.names import Names
 from inductor_codegen.codegen.cpp.text.reductions import Accumulator
 from inductor_codegen.codegen.cpp.text.scope import Condition, Scope, is_checked, must_be_protected
 from inductor_codegen.ir.index import LoopVar, as_index, flatten
-from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store
+from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store, extent_product
 from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statements_of
+
+STACK_ELEMENTS = 8192
+"""Elements that a row may keep on the stack."""
 
 
 class Writer:
@@ -112,6 +115,31 @@ class Writer:
             for item in statements_of(self.kernel.passes)
             if isinstance(item, Keep)
         }
+
+    def _kept_arrays(self) -> None:
+        count = extent_product(self.kernel.inner)
+        for slot, kind in self._kept_types().items():
+            if isinstance(count, int) and count <= STACK_ELEMENTS:
+                self.add(f"alignas(64) {kind} kept{slot}[{count}];")
+                continue
+            self.add(f"alignas(64) {kind} kept{slot}_stack[{STACK_ELEMENTS // 2}];")
+            need = self.names.size(count)
+            self.add(
+                f"{kind}* const kept{slot} = {need} <= {STACK_ELEMENTS // 2} ? kept{slot}_stack"
+                f" : ({kind}*)__builtin_malloc(sizeof({kind}) * (uint64_t)({need}));"
+            )
+
+    def _free_kept(self) -> None:
+        count = extent_product(self.kernel.inner)
+        if isinstance(count, int) and count <= STACK_ELEMENTS:
+            return
+        for slot in self._kept_types():
+            self.add(f"if (kept{slot} != kept{slot}_stack) __builtin_free(kept{slot});")
+
+    def _bind_kept(self, roots: Iterable[Scalar], scope: Scope) -> None:
+        for node in postorder(roots):
+            if isinstance(node, Kept):
+                scope.bind(node, f"kept{node.slot}[{self._inner_position()}]")
 
 
 def _is_checked(statements: Iterable[Statement]) -> bool:
