@@ -1,4 +1,6 @@
 /* The frame hook: at the entry of a plain function frame, run a cached replacement in place or ask the callback. */
+#include "eval_frame.h"
+
 #include "code_cache.h"
 #include "frame_view.h"
 #include "region.h"
@@ -167,7 +169,7 @@ static PyObject *ask(FXSThread *thread, _PyInterpreterFrame *frame, Py_ssize_t e
 }
 
 /* Cache an entry; -1 with an exception if it does not fit the code. */
-static int admit(PyCodeObject *code, FXSEntry *entry)
+int fxs_admit(PyCodeObject *code, FXSEntry *entry)
 {
     if (fxs_check_replacement(code, entry->code) < 0) {
         return -1;
@@ -180,7 +182,7 @@ static int admit(PyCodeObject *code, FXSEntry *entry)
     return 0;
 }
 
-static int set_skip(PyCodeObject *code, FXSSkip skip)
+int fxs_set_skip(PyCodeObject *code, FXSSkip skip)
 {
     FXSCodeState *state = fxs_code_state_make(code);
     if (state == NULL) {
@@ -193,7 +195,7 @@ static int set_skip(PyCodeObject *code, FXSSkip skip)
     return 0;
 }
 
-static int refuse(void *callback, PyCodeObject *code, FXSSkip skip)
+int fxs_refuse(void *callback, PyCodeObject *code, FXSSkip skip)
 {
     FXSCodeState *state = fxs_code_state_make(code);
     return state == NULL ? -1 : fxs_code_state_refuse(state, callback, skip);
@@ -215,12 +217,12 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
         return run(thread, tstate, frame, 0);
     }
     if (answer == skip_recursively) {
-        status = refuse(thread->callback, code, FXS_SKIP_RECURSIVELY);
+        status = fxs_refuse(thread->callback, code, FXS_SKIP_RECURSIVELY);
         result = status < 0 ? NULL : run_inactive(thread, tstate, frame);
     }
     else if (PyObject_TypeCheck(answer, &FXSEntry_Type)) {
         ((FXSEntry *)answer)->callback = thread->callback;
-        status = admit(code, (FXSEntry *)answer);
+        status = fxs_admit(code, (FXSEntry *)answer);
         result = status < 0 ? NULL : run_entry(thread, tstate, frame, (FXSEntry *)answer, taken);
     }
     else if (answer == as_written) {
@@ -233,7 +235,7 @@ static PyObject *miss(FXSThread *thread, PyThreadState *tstate, _PyInterpreterFr
     }
     else {
         if (answer == skip_code) {
-            status = refuse(thread->callback, code, FXS_SKIP_CODE);
+            status = fxs_refuse(thread->callback, code, FXS_SKIP_CODE);
         }
         else if (answer != Py_None) {
             PyErr_Format(PyExc_TypeError,
@@ -295,180 +297,7 @@ PyObject *fxs_eval_frame(PyThreadState *tstate, _PyInterpreterFrame *frame, int 
     return dispatch(thread, tstate, frame);
 }
 
-/* --- the module --- */
-
-static PyObject *py_set_callback(PyObject *Py_UNUSED(module), PyObject *callback)
-{
-    PyObject *chosen = callback == Py_None ? NULL : Py_NewRef(callback);
-    PyObject *previous = fxs_activate(&fxs_thread, chosen);
-    return previous == NULL ? Py_NewRef(Py_None) : previous;
-}
-
-static PyObject *py_get_callback(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
-    PyObject *callback = fxs_thread.callback;
-    return Py_NewRef(callback == NULL ? Py_None : callback);
-}
-
-static PyObject *py_set_paused(PyObject *Py_UNUSED(module), PyObject *flag)
-{
-    int paused = PyObject_IsTrue(flag);
-    if (paused < 0) {
-        return NULL;
-    }
-    fxs_paused = paused;
-    Py_RETURN_NONE;
-}
-
-static PyObject *py_after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
-    fxs_after_fork();
-    Py_RETURN_NONE;
-}
-
-static PyObject *py_is_installed(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(ignored))
-{
-    return PyBool_FromLong(fxs_installed());
-}
-
-static PyCodeObject *as_code(PyObject *object)
-{
-    if (PyCode_Check(object)) {
-        return (PyCodeObject *)object;
-    }
-    PyErr_Format(PyExc_TypeError, "a code object is needed, not %R", Py_TYPE(object));
-    return NULL;
-}
-
-static PyObject *py_entries(PyObject *Py_UNUSED(module), PyObject *argument)
-{
-    PyCodeObject *code = as_code(argument);
-    PyObject *list = code == NULL ? NULL : PyList_New(0);
-    if (list == NULL) {
-        return NULL;
-    }
-    FXSCodeState *state = fxs_code_state(code);
-    for (FXSEntry *entry = state == NULL ? NULL : state->first; entry != NULL; entry = entry->next) {
-        if (PyList_Append(list, (PyObject *)entry) < 0) {
-            Py_DECREF(list);
-            return NULL;
-        }
-    }
-    return list;
-}
-
-static PyObject *py_clear_entries(PyObject *Py_UNUSED(module), PyObject *argument)
-{
-    PyCodeObject *code = as_code(argument);
-    if (code == NULL) {
-        return NULL;
-    }
-    FXSCodeState *state = fxs_code_state(code);
-    if (state != NULL) {
-        Py_INCREF(code);
-        fxs_code_state_clear(state);
-        Py_DECREF(code);
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *py_add_entry(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *code, *entry;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyCode_Type, &code, &FXSEntry_Type, &entry)) {
-        return NULL;
-    }
-    if (admit((PyCodeObject *)code, (FXSEntry *)entry) < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *py_set_skip(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *code, *callback = Py_None;
-    int skip;
-    if (!PyArg_ParseTuple(args, "O!i|O", &PyCode_Type, &code, &skip, &callback)) {
-        return NULL;
-    }
-    if (skip < FXS_SKIP_NOTHING || skip > FXS_SKIP_RECURSIVELY) {
-        PyErr_SetString(PyExc_ValueError, "0: nothing is skipped, 1: the code, 2: the code and all it calls");
-        return NULL;
-    }
-    int status = callback == Py_None ? set_skip((PyCodeObject *)code, (FXSSkip)skip)
-                                     : refuse(callback, (PyCodeObject *)code, (FXSSkip)skip);
-    if (status < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *py_get_skip(PyObject *Py_UNUSED(module), PyObject *argument)
-{
-    PyCodeObject *code = as_code(argument);
-    if (code == NULL) {
-        return NULL;
-    }
-    FXSCodeState *state = fxs_code_state(code);
-    return PyLong_FromLong(state == NULL ? FXS_SKIP_NOTHING : (long)fxs_code_state_skip(state, NULL));
-}
-
-static PyObject *py_check_replacement(PyObject *Py_UNUSED(module), PyObject *args)
-{
-    PyObject *original, *replacement;
-    if (!PyArg_ParseTuple(args, "O!O!", &PyCode_Type, &original, &PyCode_Type, &replacement)) {
-        return NULL;
-    }
-    if (fxs_check_replacement((PyCodeObject *)original, (PyCodeObject *)replacement) < 0) {
-        return NULL;
-    }
-    Py_RETURN_NONE;
-}
-
-static PyObject *py_set_rival(PyObject *Py_UNUSED(module), PyObject *exchange)
-{
-    Py_XSETREF(fxs_rival, Py_NewRef(exchange));
-    Py_RETURN_NONE;
-}
-
-static PyMethodDef methods[] = {
-    {"set_callback", py_set_callback, METH_O,
-     "set_callback(callback or None): make it the active one in this thread; returns the previous one."},
-    {"get_callback", py_get_callback, METH_NOARGS, "The callback active in this thread, or None."},
-    {"set_paused", py_set_paused, METH_O, "set_paused(flag): whether all frames, in all threads, run as they are."},
-    {"after_fork", py_after_fork, METH_NOARGS, "To be called in a forked child, whose other threads are gone."},
-    {"set_rival", py_set_rival, METH_O,
-     "set_rival(exchange): how another compiler is switched off in this thread; exchange(callback) -> previous."},
-    {"is_installed", py_is_installed, METH_NOARGS, "Whether the interpreter evaluates frames through the hook now."},
-    {"entries", py_entries, METH_O, "entries(code): the cached entries, most recently used first."},
-    {"clear_entries", py_clear_entries, METH_O, "clear_entries(code): drop them all."},
-    {"add_entry", py_add_entry, METH_VARARGS, "add_entry(code, entry): cache an entry; ValueError if it cannot replace."},
-    {"set_skip", py_set_skip, METH_VARARGS,
-     "set_skip(code, n, callback=None): 0 ask about frames of the code, 1 run them as they are, 2 and all they call; "
-     "under one callback, or under every one (0: forget what was said of any)."},
-    {"get_skip", py_get_skip, METH_O, "get_skip(code): the most that was set, under any callback."},
-    {"check_replacement", py_check_replacement, METH_VARARGS,
-     "check_replacement(original, replacement): ValueError unless frames of one can run the other in place."},
-    {"rest", (PyCFunction)(void (*)(void))fxs_rest, METH_FASTCALL,
-     "rest(function, *args): what a resume function returns to go on with another call."},
-    {"go_on", fxs_go_on, METH_O,
-     "go_on(rest): make its call, and go on for as long as the result is a rest."},
-    {"call_rest", (PyCFunction)(void (*)(void))fxs_call_rest, METH_FASTCALL,
-     "call_rest(function, *args): call, and go on for as long as the result is a rest."},
-    {"traceback_frame", fxs_traceback_frame, METH_VARARGS,
-     "traceback_frame(code, globals, offset, line): a frame that stands at an instruction and never runs."},
-    {"call_suspended", (PyCFunction)(void (*)(void))fxs_call_suspended, METH_FASTCALL,
-     "call_suspended(function, *args): the same for the rest of a frame that the caller has called."},
-    {NULL, NULL, 0, NULL},
-};
-
-static struct PyModuleDef module_definition = {
-    PyModuleDef_HEAD_INIT,
-    .m_name = "dynamo_capture._eval_frame",
-    .m_doc = "The native frame hook (PEP 523); use it through dynamo_capture.hook.frame_hook.",
-    .m_size = -1,
-    .m_methods = methods,
-};
+/* --- the answers --- */
 
 /* A named object that stands for an answer. */
 static PyObject *add_answer(PyObject *module, const char *name)
@@ -480,25 +309,11 @@ static PyObject *add_answer(PyObject *module, const char *name)
     return answer;
 }
 
-PyMODINIT_FUNC PyInit__eval_frame(void)
+int fxs_add_answers(PyObject *module)
 {
-    if (fxs_code_cache_init() < 0 || PyType_Ready(&FXSFrameView_Type) < 0 || PyType_Ready(&FXSRegion_Type) < 0
-        || PyType_Ready(&FXSRest_Type) < 0) {
-        return NULL;
-    }
-    PyObject *module = PyModule_Create(&module_definition);
-    if (module == NULL) {
-        return NULL;
-    }
     skip_code = add_answer(module, "SKIP");
     skip_recursively = add_answer(module, "SKIP_RECURSIVELY");
     as_written = add_answer(module, "AS_WRITTEN");
     again = add_answer(module, "AGAIN");
-    if (skip_code == NULL || skip_recursively == NULL || as_written == NULL || again == NULL || PyModule_AddType(module, &FXSEntry_Type) < 0
-        || PyModule_AddType(module, &FXSFrameView_Type) < 0 || PyModule_AddType(module, &FXSRegion_Type) < 0
-        || PyModule_AddType(module, &FXSRest_Type) < 0) {
-        Py_DECREF(module);
-        return NULL;
-    }
-    return module;
+    return skip_code == NULL || skip_recursively == NULL || as_written == NULL || again == NULL ? -1 : 0;
 }

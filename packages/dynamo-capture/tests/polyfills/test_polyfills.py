@@ -21,35 +21,12 @@ words = ["b", "A", "c", "a"]
 
 
 def _builtins() -> Iterator[Call]:
-    for original in (builtins.all, builtins.any):
-        for values in ([], [0, 1], [1, 1], [0, 0]):
-            yield original, (values,), {}
     yield builtins.sum, (items,), {}
     yield math.prod, (items,), {}
     yield math.prod, ([2, 0.5],), {"start": 3}
     yield builtins.sum, (items, 5), {}
     yield builtins.sum, ([[1], [2]], []), {}
     yield builtins.sum, (words, ""), {}
-    yield builtins.enumerate, (items,), {"start": 2}
-    yield builtins.map, (operator.add, items, items[:2]), {}
-    yield builtins.map, (operator.neg, items), {}
-    yield builtins.filter, (None, [0, 1, "", "x"]), {}
-    yield builtins.filter, (lambda n: n > 1, items), {}
-    yield builtins.zip, (items, words), {}
-    yield builtins.zip, (), {}
-    yield builtins.zip, (items, words[:2]), {"strict": True}
-    yield builtins.zip, (items[:2], words), {"strict": True}
-    yield builtins.zip, (items, words, items[:3]), {"strict": True}
-    for options in ({}, {"reverse": True}, {"key": str.lower}, {"key": str.lower, "reverse": True}):
-        yield builtins.sorted, (words,), options
-    for original in (builtins.max, builtins.min):
-        yield original, (items,), {}
-        yield original, (3, 1, 2), {}
-        yield original, (words,), {"key": str.lower}
-        yield original, ([],), {"default": 7}
-        yield original, ([],), {}
-        yield original, (), {}
-        yield original, (1, 2), {"default": 3}
     yield builtins.divmod, (7, -2), {}
     yield builtins.divmod, (7, 0), {}
     yield dict.fromkeys, (words, 0), {}
@@ -147,5 +124,5 @@ def test_list_methods_change_the_list() -> None:
 
 
 def test_declaring_twice_names_both_places() -> None:
-    with pytest.raises(ValueError, match=r"polyfills\.python\.builtins\.any_ and .*<lambda>"):
-        substitutes(builtins.any)(lambda iterable: False)
+    with pytest.raises(ValueError, match=r"polyfills\.python\.builtins\.sum_ and .*<lambda>"):
+        substitutes(builtins.sum)(lambda iterable: 0)

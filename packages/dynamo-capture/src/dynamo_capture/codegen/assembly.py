@@ -30,7 +30,8 @@ from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.hook.frame_hook import RegionFunction
 from dynamo_capture.runtime import replacement_calls
-from dynamo_capture.semantics.random_numbers.drawing import MODULE_GENERATOR, Draw
+from dynamo_capture.semantics.random_numbers.drawing import Draw
+from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR
 from dynamo_capture.sources.sources import NUMBERS, ComputedSource, computing
 from dynamo_capture.values import CellValue, Value
 from fx_interface.source import (

@@ -18,6 +18,7 @@ from dynamo_capture.bytecode.control_flow import past_loop_end
 from dynamo_capture.bytecode.decoded import decoded
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.liveness import reads_and_writes
+from dynamo_capture.bytecode.resume.analysis import after_loop, gives_result, landing_of
 from dynamo_capture.bytecode.resume.code import (
     NULL,
     VALUE,
@@ -25,9 +26,6 @@ from dynamo_capture.bytecode.resume.code import (
     ResumeCodes,
     ResumePlan,
     StackSlot,
-    after_loop,
-    gives_result,
-    landing_of,
 )
 from dynamo_capture.bytecode.resume.method_loads import loads_method, stack_after
 from dynamo_capture.bytecode.resume.splice import cut, emit_resume_call

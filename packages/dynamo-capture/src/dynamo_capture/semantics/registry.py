@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from dynamo_capture.values import Value
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
-Handler = Callable[["Context", list[Value], dict[str, Value]], Value]
+Handler = Callable[["Context", list[Value], dict[str, Value]], Value | None]
+H = TypeVar("H", bound=Handler)
 HANDLERS: dict[Any, Handler] = {}
-"""What calling a builtin, class or library function means."""
+"""What calling a builtin, class or library function means; None: as without a handler."""
 
 PURE: set[Any] = set()
 """Callables that may be run for real when every argument is known: no effects, result determined by the arguments."""
@@ -38,10 +39,10 @@ PURE_MODULES: set[str] = {
 """Modules whose functions are all pure."""
 
 
-def handles(*functions: Any) -> Callable[[Handler], Handler]:
+def handles(*functions: Any) -> Callable[[H], H]:
     """Declare what calling ``functions`` means; declaring one twice is an error that names both."""
 
-    def register(handler: Handler) -> Handler:
+    def register(handler: H) -> H:
         for function in dict.fromkeys(functions):
             if function in HANDLERS:
                 first = HANDLERS[function]

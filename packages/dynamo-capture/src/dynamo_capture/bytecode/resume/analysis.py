@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from types import CodeType
 
+from dynamo_capture.bytecode.control_flow import past_loop_end
 from dynamo_capture.bytecode.decoded import Decoded, decoded
 from dynamo_capture.bytecode.depth import stack_effect
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
+from dynamo_capture.bytecode.instruction import CodeBody
 
 
 class ResumeAnalysis:
@@ -86,3 +88,22 @@ def _offset_slots(facts: Decoded) -> list[frozenset[int]]:
                 slots[successor] |= found
                 pending.append(successor)
     return slots
+
+
+def landing_of(body: CodeBody, index: int) -> int:
+    """Where a frame goes on once instruction ``index`` has its answer: behind it; a branch is taken with the answer."""
+    return index if body.instructions[index].opname.startswith("POP_JUMP") else index + 1
+
+
+def after_loop(body: CodeBody, index: int) -> int:
+    """Where a loop goes on when its FOR_ITER, instruction ``index``, finds no more items; the iterator is popped."""
+    target = body.instructions[index].target
+    return past_loop_end(
+        body.instructions, next(i for i, one in enumerate(body.instructions) if one is target)
+    )
+
+
+def gives_result(body: CodeBody, depths: Sequence[int | None], index: int, below: int) -> bool:
+    """Whether the answer is on the stack then, above ``below`` other values; ``depths`` are those of ``body``."""
+    depth = depths[landing_of(body, index)]
+    return depth is not None and depth > below

@@ -58,7 +58,7 @@ from dynamo_capture.bytecode.instruction import (
     CodeBody,
     Instruction,
 )
-from dynamo_capture.bytecode.resume.analysis import ResumeAnalysis
+from dynamo_capture.bytecode.resume.analysis import ResumeAnalysis, after_loop, gives_result, landing_of
 from dynamo_capture.runtime.suspension import End
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 
@@ -358,25 +358,6 @@ def _push_stack(
             continue
         emitter.emit("LOAD_FAST", argval=by_slot[depth])
         emitter.delete_fast(by_slot[depth])
-
-
-def landing_of(body: CodeBody, index: int) -> int:
-    """Where a frame goes on once instruction ``index`` has its answer: behind it; a branch is taken with the answer."""
-    return index if body.instructions[index].opname.startswith("POP_JUMP") else index + 1
-
-
-def after_loop(body: CodeBody, index: int) -> int:
-    """Where a loop goes on when its FOR_ITER, instruction ``index``, finds no more items; the iterator is popped."""
-    target = body.instructions[index].target
-    return past_loop_end(
-        body.instructions, next(i for i, one in enumerate(body.instructions) if one is target)
-    )
-
-
-def gives_result(body: CodeBody, depths: Sequence[int | None], index: int, below: int) -> bool:
-    """Whether the answer is on the stack then, above ``below`` other values; ``depths`` are those of ``body``."""
-    depth = depths[landing_of(body, index)]
-    return depth is not None and depth > below
 
 
 def _unless_ended(call: list[Instruction], end: Instruction) -> list[Instruction]:

@@ -6,21 +6,8 @@ lists from parts; here they are put in one by one as well. What is a run at the 
 
 from __future__ import annotations
 
-import builtins
 import sys
-from collections.abc import Callable, Iterable
 from typing import Any
-
-from dynamo_capture.polyfills.registry import substitutes
-
-
-@substitutes(builtins.sorted)
-def sorted_(
-    iterable: Iterable[Any], /, *, key: Callable[[Any], Any] | None = None, reverse: bool = False
-) -> list[Any]:
-    """``sorted``: all keys first, then comparisons by ``<`` only."""
-    items = list(iterable)
-    return sorted_by(items, items if key is None else [key(item) for item in items], reverse)
 
 
 def sorted_by(items: list[Any], ranks: list[Any], reverse: bool) -> list[Any]:

@@ -31,8 +31,8 @@ from dynamo_capture.semantics.calls.receivers import (
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
 from dynamo_capture.semantics.calls.substituted import call_substitute, not_taken
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
-from dynamo_capture.semantics.calls.torch_calls.leaf_functions import is_leaf_function, is_torch_builtin
 from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
+from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_torch_builtin
 from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.semantics.numbers.numbers import varies

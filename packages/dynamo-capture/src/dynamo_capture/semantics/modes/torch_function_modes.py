@@ -20,14 +20,13 @@ import torch
 from torch.overrides import TorchFunctionMode
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.leaf_functions import is_torch_builtin
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, ObjectValue, TupleValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
-_C_MODULES = ("torch._C._nn", "torch._C._fft", "torch._C._linalg", "torch._C._special")
-_OPERATORS = (torch._ops.OpOverload, torch._ops.OpOverloadPacket)
 _TENSOR_METHODS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 
 
@@ -94,11 +93,8 @@ def looks_for_modes(function: Any) -> bool:
 
 def is_asked_about(function: Any) -> bool:
     """Whether torch asks modes when this function, which is not written in Python, is called."""
-    if isinstance(function, _OPERATORS) or function is torch._C._set_grad_enabled:
+    if is_torch_builtin(function) or function is torch._C._set_grad_enabled:
         return True
-    if isinstance(function, types.BuiltinFunctionType):
-        module = function.__module__ or ""
-        return module.startswith(_C_MODULES) or function.__qualname__.startswith("_VariableFunctionsClass.")
     if isinstance(function, _TENSOR_METHODS):
         return function.__objclass__ is torch._C.TensorBase
     if isinstance(function, types.MethodWrapperType):

@@ -13,7 +13,8 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
-from dynamo_capture.semantics.random_numbers.drawing import MODULE_GENERATOR, Draw, receiver_of
+from dynamo_capture.semantics.random_numbers.drawing import Draw
+from dynamo_capture.semantics.random_numbers.python_generator import MODULE_GENERATOR, receiver_of
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, ListValue, Value
 

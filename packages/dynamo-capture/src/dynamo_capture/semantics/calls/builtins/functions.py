@@ -11,7 +11,6 @@ from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.python.sorting import sorted_by
-from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, refuse
 from dynamo_capture.semantics.calls.builtins.texts import text_of
 from dynamo_capture.semantics.numbers.floats import is_open
@@ -223,7 +222,7 @@ _DIVIDED = (*numpy_types.ARRAYS, *numpy_types.SCALARS)
 
 
 @handles(divmod)
-def quotient_and_rest(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def quotient_and_rest(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     one, other = args
     if any(isinstance(arg, ObjectValue) for arg in args):
         raise GraphBreak("CAP230", "divmod() of an object of the program")
@@ -238,7 +237,7 @@ def quotient_and_rest(tx: Context, args: list[Value], kwargs: dict[str, Value]) 
     if not (divided or all(kind in (int, float, bool) for kind in kinds)):
         names = " and ".join(repr(message_name(kind)) for kind in kinds)
         raise tx.raises(TypeError, f"unsupported operand type(s) for divmod(): {names}")
-    return tx.inliner.call_function(Const(substitute_for(divmod)), args, {})
+    return None
 
 
 @handles(round)
@@ -263,14 +262,12 @@ def power(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 
 @handles(sum)
-def total(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+def total(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     result = args[1] if len(args) > 1 else kwargs.get("start", Const(0))
     if result.python_type() in (str, bytes, bytearray):
         raise GraphBreak("CAP230", f"sum() starts with {result.describe()}")
-    if isinstance(args[0], MapIterator) or isinstance(
-        result, ObjectValue
-    ):  # a graph may end in what these call
-        return tx.inliner.call_function(Const(substitute_for(sum)), [args[0], result], {})
+    if isinstance(args[0], MapIterator) or isinstance(result, ObjectValue):
+        return None  # a graph may end in what these call
     for item in args[0].one_by_one(tx):
         result = tx.operators.binary("+", result, item)
     return result

@@ -88,7 +88,9 @@ def call_slot(
     """``function(receiver, *args, **kwargs)``."""
     name = function.__name__
     if any(function is handled for handled in HANDLED_METHODS):  # some C methods have no hash
-        return HANDLERS[function](tx, [receiver, *args], kwargs)
+        answer = HANDLERS[function](tx, [receiver, *args], kwargs)
+        assert answer is not None  # they do not decline
+        return answer
     if isinstance(function, METHOD_KINDS) and not takes(function, 1 + len(args), tuple(kwargs)):
         raise GraphBreak("CAP230", f"{function.__qualname__} gets arguments that it does not take")
     match name:

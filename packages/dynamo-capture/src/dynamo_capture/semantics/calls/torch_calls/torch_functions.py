@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
-from dynamo_capture.semantics.registry import HANDLERS, handles, pure
+from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.semantics.tensors import gradients
 from dynamo_capture.semantics.tensors.arguments import positions
 from dynamo_capture.semantics.tensors.content.data_numbers import (
@@ -102,7 +102,7 @@ def is_grad_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) ->
 
 @handles(torch.is_tensor)
 def is_tensor(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return HANDLERS[isinstance](tx, [args[0], Const(torch.Tensor)], {})
+    return Const(isinstance).call(tx, [args[0], Const(torch.Tensor)], {})
 
 
 @handles(torch.numel)

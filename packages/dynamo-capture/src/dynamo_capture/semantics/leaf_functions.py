@@ -34,7 +34,5 @@ def is_torch_builtin(function: Any) -> bool:
         return True
     if not isinstance(function, types.BuiltinFunctionType):
         return False
-    module = function.__module__
-    if module is not None and module.startswith(_C_MODULES):
-        return True
-    return function.__qualname__.startswith("_VariableFunctionsClass.")
+    module = function.__module__ or ""
+    return module.startswith(_C_MODULES) or function.__qualname__.startswith("_VariableFunctionsClass.")
