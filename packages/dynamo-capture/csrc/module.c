@@ -3,6 +3,7 @@
 #include "eval_frame.h"
 #include "frame_view.h"
 #include "region.h"
+#include "method_load.h"
 #include "rest.h"
 #include "thread_state.h"
 #include "traceback.h"
@@ -169,6 +170,10 @@ static PyMethodDef methods[] = {
      "traceback_frame(code, globals, offset, line): a frame that stands at an instruction and never runs."},
     {"call_suspended", (PyCFunction)(void (*)(void))fxs_call_suspended, METH_FASTCALL,
      "call_suspended(function, *args): the same for the rest of a frame that the caller has called."},
+    {"load_method", (PyCFunction)(void (*)(void))fxs_load_method, METH_FASTCALL,
+     "load_method(owner, name): its self and the method, or the attribute and operator.call."},
+    {"leaves_methods", fxs_leaves_methods, METH_O,
+     "leaves_methods(cls): whether load_method gives self and method for methods of its instances."},
     {NULL, NULL, 0, NULL},
 };
 

@@ -27,10 +27,12 @@ import program
 
 from dynamo_capture import optimize
 from dynamo_capture.frames.steps import prepare
+from dynamo_capture.values import CALLED_BY_ITSELF, CALLED_WITH_SELF, NULL
 
 PAGE = Path(__file__).parents[4] / "docs" / "capture.md"
 HIDDEN = ("RESUME", "PRECALL", "PUSH_NULL")
-"""Instructions that say nothing to a reader."""
+OF_CALLS = {id(value) for value in (NULL, CALLED_BY_ITSELF, CALLED_WITH_SELF)}
+"""Instructions, and what they leave beside the callable, that say nothing to a reader."""
 
 
 class Run:
@@ -58,7 +60,7 @@ class Run:
             def watched(frame: Any, step: Any) -> Any:
                 answer = run(frame, step)
                 if step.opname not in HIDDEN:
-                    stack = [value.describe() for value in frame.stack if "NullValue" not in value.describe()]
+                    stack = [value.describe() for value in frame.stack if id(value) not in OF_CALLS]
                     named = step.argval.describe() if hasattr(step.argval, "describe") else step.argval
                     self.steps.append((step.opname, "" if named is None else str(named), ", ".join(stack)))
                 return answer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 START = """\
-import array, collections, copy, functools, operator, types, typing, warnings
+import array, collections, copy, enum, functools, logging, operator, types, typing, warnings
 import torch
 LOG = []
 WATCHED = {"log": LOG}
@@ -258,6 +258,48 @@ Mode.answer = True
 def program(t):
     with Mode():
         return t.shape, t.mT
+""",
+    "modules, classes and constants change their class": """
+class Lazy(types.ModuleType):
+    extra = 5
+    def __getattr__(self, name): return name
+    @property
+    def asked(self): return 4
+class First(type): z = 1
+class Second(type): z = 2
+class C(metaclass=First): pass
+class E(enum.Enum): a = 1
+class Plain: z = 9
+class Log(logging.Logger): z = 3
+module, log = types.ModuleType("m"), logging.Logger("l")
+def change():
+    module.__class__, C.__class__, E.a.__class__, log.__class__ = Lazy, Second, Plain, Log
+    return torch.ones(2)
+CALLS = [lambda: (torch.ones(2),), lambda: (change(),)]
+def program(x):
+    kinds = [type(one).__name__ for one in (module, C, E.a, log)]
+    return kinds, C.z, [getattr(module, name, "none") for name in ("extra", "other", "asked")], x + 1
+""",
+    "a module is given another class inside": """
+class M(types.ModuleType): pass
+m = M("m")
+def program(x):
+    name = type(m).__name__
+    m.__class__ = type("Other", (type(m),), {"extra": len(name)})
+    return name, m.extra, x + 1
+""",
+    "what super() binds of a class in C": """
+class L(list):
+    def append(self, item):
+        found = super().append
+        kind, name = type(found).__name__, found.__name__
+        found(item)
+        return found, kind, name, found.__self__ is self, hasattr(found, "__func__"), type(super().__len__).__name__
+class E(ValueError):
+    def __str__(self): return super().__str__.__name__ + super().__str__()
+def program(x):
+    items = L()
+    return items.append(3), items, str(E("a")), type(super(L, items).pop).__name__, x + 1
 """,
 }
 

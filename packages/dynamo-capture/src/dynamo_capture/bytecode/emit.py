@@ -319,6 +319,10 @@ class Emitter:
             self.emit("PRECALL", count)
         self.emit("CALL", count)
 
+    def call_with_self(self, count: int) -> None:
+        """callable, a1 .. an -> result, n > 0; the first argument stands where a method has its self"""
+        self.call(count - 1)
+
     def call_function_ex(self, *, keywords: bool = False) -> None:
         """callable prologue, tuple(, dict) -> result"""
         self.emit("CALL_FUNCTION_EX", int(keywords))

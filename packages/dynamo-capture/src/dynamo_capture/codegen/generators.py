@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.codegen.bridges import argument, slots
 from dynamo_capture.codegen.held_objects import unbound_locals
+from dynamo_capture.codegen.method_pairs import take_methods_apart
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values import FunctionValue, Value
 
@@ -26,6 +27,7 @@ def remade(value: GeneratorValue, resumes: ResumeCodes) -> list[Value]:
             raise GraphBreak(
                 "CAP240", f"the generator {frame.code.co_qualname} outlives the captured code, {state}"
             )
+        take_methods_apart(frame.stack)
         plan = resumes.make_generator(frame.code, frame.next, slots(frame), unbound=unbound_locals(frame))
         function = FunctionValue(plan.code, frame.globals)
         function.closure = [frame.cell(name) for name in plan.freevars]

@@ -9,6 +9,7 @@ import inspect
 import logging
 import operator
 import re
+import sys
 import types
 import typing
 from typing import Any
@@ -58,6 +59,9 @@ BY_IDENTITY = (
     operator.methodcaller,
     RegionFunction,
 )
+_HEAP_TYPE = 1 << 9
+_IMMUTABLE_TYPE = 1 << 8
+LIBRARIES = frozenset({"torch", *sys.stdlib_module_names})
 BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
 KINDS_BY_IDENTITY = (type, enum.Enum, logging.Logger, types.ModuleType, torch._ops.HigherOrderOperator)
 """As BY_IDENTITY, with their subclasses."""
@@ -76,6 +80,19 @@ def is_known(value: Any) -> bool:
     if kind is tuple or kind is frozenset:
         return all(map(is_known, value))
     return is_member_of_c(value)
+
+
+def is_immutable(cls: type) -> bool:
+    """Whether Python forbids to change the class."""
+    return not cls.__flags__ & _HEAP_TYPE or bool(cls.__flags__ & _IMMUTABLE_TYPE)
+
+
+def may_change_class(value: Any) -> bool:
+    """Whether Python lets a program assign ``value.__class__``. Modules of torch and of Python are taken to keep it."""
+    kind = type(value)
+    if issubclass(kind, types.ModuleType):
+        return str(vars(value).get("__name__")).partition(".")[0] not in LIBRARIES
+    return not is_immutable(kind)
 
 
 def is_member_of_c(value: Any) -> bool:

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import fx_guards
-from dynamo_capture.foundation.known_objects import is_plain_key
+from dynamo_capture.foundation.known_objects import is_plain_key, may_change_class
 from fx_interface.errors import UserLocation
 from fx_interface.source import DictKeySource, Source
 
@@ -30,8 +30,10 @@ class GuardLog:
         self.records.append(fx_guards.TypeIs(source, expected, where=self._where()))
 
     def is_object(self, source: Source, expected: Any) -> None:
-        """``x is expected``."""
+        """``x is expected``, and still of its class, where a program may change that."""
         self.records.append(fx_guards.IsObject(source, expected, where=self._where()))
+        if may_change_class(expected):
+            self.type_is(source, type(expected))
 
     def equals(self, source: Source, expected: Any) -> None:
         """Same type and equal value."""

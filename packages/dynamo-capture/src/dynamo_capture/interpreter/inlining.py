@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import fx_guards
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.frames.frame import Frame, Return
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.globals_scope import GlobalsScope, scope_source
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.frames.steps import prepare
-from dynamo_capture.semantics.attributes.lookup import LIBRARIES
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import CellValue, Const, FunctionValue, Value
 from fx_interface.backend import STACK_PACKAGES

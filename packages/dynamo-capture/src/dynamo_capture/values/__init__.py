@@ -2,6 +2,8 @@
 
 from dynamo_capture.values.base import NULL, Context, IteratorStop, IteratorValue, Lazy, NullValue, Value
 from dynamo_capture.values.constant import (
+    CALLED_BY_ITSELF,
+    CALLED_WITH_SELF,
     FALSE,
     NONE,
     TRUE,
@@ -40,6 +42,8 @@ from dynamo_capture.values.sequence_iterator import SequenceIterator
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 
 __all__ = [
+    "CALLED_BY_ITSELF",
+    "CALLED_WITH_SELF",
     "FALSE",
     "NONE",
     "NULL",

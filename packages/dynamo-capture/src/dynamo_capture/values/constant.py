@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -233,6 +234,10 @@ class RangeIterator(IteratorValue):
 NONE = Const(None)
 TRUE = Const(True)
 FALSE = Const(False)
+CALLED_BY_ITSELF = Const(operator.call)
+"""On the stack in the place of a method, before what was loaded for a call: as the method of all that is called."""
+CALLED_WITH_SELF = Const(operator.call)
+"""The same before a method in C that was found in the class of its owner: Python has the two beside each other."""
 
 
 def is_none(value: Value) -> bool:

@@ -105,8 +105,15 @@ class FunctionValue(Value):
         return self.qualname
 
 
+_BOUND_KINDS: dict[type, type] = {
+    types.MethodDescriptorType: types.BuiltinMethodType,
+    types.WrapperDescriptorType: types.MethodWrapperType,
+}
+"""What functions in C that take ``self`` are when they are bound."""
+
+
 class MethodValue(Value):
-    """A function bound to an object. ``real``: the method, if it existed."""
+    """A function bound to an object; one in C as ``super()`` finds it. ``real``: the method, if it existed."""
 
     __slots__ = ("function", "real", "receiver", "source")
 
@@ -122,7 +129,8 @@ class MethodValue(Value):
         return self if self.real is None else self.real
 
     def python_type(self) -> type:
-        return types.MethodType
+        kind = self.function.python_type() if isinstance(self.function, Const) else types.FunctionType
+        return _BOUND_KINDS.get(kind, types.MethodType)
 
     def children(self, tx: Context) -> list[Value]:
         return [self.function, self.receiver]
@@ -135,12 +143,18 @@ class MethodValue(Value):
 
     def get_attr(self, tx: Context, name: str) -> Value:
         """What the class of methods does not have, the function may."""
+        if self.python_type() is not types.MethodType:
+            return super().get_attr(tx, name)
         if name == "__doc__" or tx.attributes.in_class(types.MethodType, name) is fx_guards.ABSENT:
             return tx.attribute(self.function, name)
         return super().get_attr(tx, name)
 
     def own_attribute(self, tx: Context, name: str) -> Value | None:
-        return {"__self__": self.receiver, "__func__": self.function}.get(name)
+        if self.python_type() is types.MethodType:
+            return {"__self__": self.receiver, "__func__": self.function}.get(name)
+        if name == "__self__":
+            return self.receiver
+        return self.function.get_attr(tx, name) if name == "__name__" else None
 
     def describe(self) -> str:
         return f"the method {self.function.describe()}"

@@ -2,21 +2,25 @@
 
 Which of the two is known only when they have run, and a NULL cannot be handed over to a resume function, nor can
 one place of it be entered with both. So where such an instruction is the one at which a graph ends, or the graph
-ends between it and its call (``open_at``), which code that runs uncaptured may come to as well, it loads the attribute
-plainly:
+ends between it and its call (``open_at``), which code that runs uncaptured may come to as well, it leaves two values:
+the method and its self as ever, or ``operator.call`` and what is called by itself.
 
-    LOAD_METHOD name   ->   LOAD_ATTR name; PUSH_NULL; SWAP 2      (CPython 3.11 and 3.12; 3.13 has the NULL on top)
+    LOAD_METHOD name   ->   load_method(owner, name); UNPACK_SEQUENCE 2
+
+The method of a class in C that is called with its self names its class where it refuses arguments (``set.pop()``);
+as an attribute it would name the object's.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 
+from dynamo_capture import _eval_frame
 from dynamo_capture.bytecode.depth import stack_depths
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.bytecode.instruction import CodeBody, Instruction
-from dynamo_capture.bytecode.resume.code import NULL, VALUE, StackSlot
-from dynamo_capture.bytecode.versions.running import RULES
+from dynamo_capture.bytecode.resume.code import VALUE, StackSlot
 
 
 def loads_method(instruction: Instruction) -> bool:
@@ -26,15 +30,21 @@ def loads_method(instruction: Instruction) -> bool:
     return instruction.opname in ("LOAD_ATTR", "LOAD_SUPER_ATTR") and bool(instruction.arg & 1)
 
 
-def load_plainly(instruction: Instruction) -> list[Instruction]:
-    """Make a method's load one of an attribute; the instructions that put the NULL beside it."""
-    if instruction.opname == "LOAD_METHOD":
-        instruction.opname = "LOAD_ATTR"
-    instruction.arg &= ~1
-    emitter = Emitter(instruction.position)
-    emitter.push_null()
-    if RULES.null_before_callable:
+def load_pair(instruction: Instruction) -> list[Instruction]:
+    """Make a method's load leave two values; the instructions that follow on it."""
+    emitter = Emitter(instruction.position, instruction.handler)
+    if instruction.opname == "LOAD_SUPER_ATTR":
+        instruction.arg &= ~1
+        emitter.load_const(operator.call)
         emitter.swap(2)
+        return emitter.instructions
+    name = instruction.argval
+    instruction.opname, instruction.arg, instruction.argval = "NOP", 0, None
+    emitter.load_const(_eval_frame.load_method)
+    emitter.swap(2)
+    emitter.load_const(name)
+    emitter.call_with_self(2)
+    emitter.emit("UNPACK_SEQUENCE", 2)
     return emitter.instructions
 
 
@@ -65,6 +75,5 @@ def _taken(load: Instruction) -> int:
 
 
 def stack_after(instruction: Instruction, before: Sequence[StackSlot]) -> list[StackSlot]:
-    """The stack after the load has been made a plain one."""
-    pushed = [NULL, VALUE] if RULES.null_before_callable else [VALUE, NULL]
-    return [*before[: len(before) - _taken(instruction)], *pushed]
+    """The stack after the load."""
+    return [*before[: len(before) - _taken(instruction)], VALUE, VALUE]

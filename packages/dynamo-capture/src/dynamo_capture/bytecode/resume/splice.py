@@ -38,7 +38,7 @@ from dynamo_capture.bytecode.control_flow import past_loop_end, without_unreacha
 from dynamo_capture.bytecode.emit import Emitter, function_prologue
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction
 from dynamo_capture.bytecode.resume.code import UNBOUND, Parameter, ResumePlan
-from dynamo_capture.bytecode.resume.method_loads import load_plainly, open_at
+from dynamo_capture.bytecode.resume.method_loads import load_pair, open_at
 
 _EXIT_CALLEE = ".exit_callee"
 
@@ -90,15 +90,15 @@ def _with_exits(
     """The twins of a body's instructions, led through exits."""
     originals = body.instructions
     exits = {past_loop_end(originals, index): written for index, written in exits.items()}
-    plain = open_at(body, exits)
+    pairs = open_at(body, exits)
     doors = {twins[originals[index]]: Instruction("LABEL") for index in exits}
     instructions: list[Instruction] = []
     for index, original in enumerate(originals):
         if index in exits:
             instructions += [doors[twins[original]], *exits[index]]
         instructions.append(twins[original])
-        if index in plain:
-            instructions += load_plainly(twins[original])
+        if index in pairs:
+            instructions += load_pair(twins[original])
     _redirect(instructions, doors)
     return instructions
 

@@ -66,8 +66,10 @@ def cell(to: Reconstruction, value: CellValue) -> None:
 
 @makes(MethodValue)
 def method(to: Reconstruction, value: MethodValue) -> None:
-    """Bound methods."""
-    to.call(types.MethodType, lambda: to.push_all([value.function, value.receiver]), 2)
+    """Bound methods: what binds a function in C is its own ``__get__``."""
+    kind = value.function.python_type()
+    bind = types.MethodType if value.python_type() is types.MethodType else vars(kind)["__get__"]
+    to.call(bind, lambda: to.push_all([value.function, value.receiver]), 2)
 
 
 @makes(DescriptorValue)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import sys
+import operator
 from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.versions.running import RULES
@@ -11,7 +11,7 @@ from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.interpreter.opcodes.building import is_iterable, name_of_callable
 from dynamo_capture.semantics.modes.torch_function_modes import Spread
 from dynamo_capture.semantics.operators.mappings import spread_entries
-from dynamo_capture.values import NullValue, Value
+from dynamo_capture.values import CALLED_BY_ITSELF, CALLED_WITH_SELF, Const, NullValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.frames.frame import Frame
@@ -44,11 +44,11 @@ def _call(frame: Frame, count: int, names: tuple[str, ...]) -> None:
         del stack[-count:]
     second = stack.pop()
     first = stack.pop()
-    if sys.version_info >= (3, 13):
+    if first is CALLED_BY_ITSELF or first is CALLED_WITH_SELF or type(first) is NullValue:
+        function = second
+    elif type(second) is NullValue:
         function = first
-        if type(second) is not NullValue:
-            args.insert(0, second)
-    elif type(first) is NullValue:
+    elif type(first) is Const and first.value is operator.call:  # as a resume function takes it
         function = second
     else:
         function = first

@@ -7,11 +7,20 @@ import sys
 from typing import TYPE_CHECKING
 
 from dynamo_capture.bytecode.instruction import Slot
-from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.interpreter.opcodes.dropping import check_dropped
-from dynamo_capture.values import NULL, CellValue, Const, Lazy, NullValue, Value
+from dynamo_capture.values import (
+    CALLED_BY_ITSELF,
+    CALLED_WITH_SELF,
+    NULL,
+    BuiltinMethod,
+    CellValue,
+    Const,
+    Lazy,
+    NullValue,
+    Value,
+)
 
 if TYPE_CHECKING:
     from dynamo_capture.frames.frame import Frame
@@ -192,21 +201,21 @@ def load_attr(frame: Frame, step: Step) -> None:
     frame.operands = (owner,)
     value = frame.tx.attribute(owner, step.argval)
     if step.arg & 1:
-        _push_method(stack, value)
+        _push_method(stack, owner, step.argval, value)
     else:
         stack.append(value)
 
 
-def _push_method(stack: list[Value], value: Value) -> None:
-    """What CALL takes, and a NULL; never a function and its self: where a graph ends before the call, the rest of the
-    frame loads methods as plain attributes (``method_loads.open_at``)."""
-    stack.extend((NULL, value) if RULES.null_before_callable else (value, NULL))
+def _push_method(stack: list[Value], owner: Value, name: str, value: Value) -> None:
+    """Two values, as where a graph ends before the call (``method_loads.open_at``)."""
+    with_self = type(value) is BuiltinMethod and value.receiver is owner and value.name == name
+    stack.extend((CALLED_WITH_SELF if with_self else CALLED_BY_ITSELF, value))
 
 
 @opcode("LOAD_METHOD", until=(3, 11))
 def load_method(frame: Frame, step: Step) -> None:
-    stack = frame.stack
-    _push_method(stack, frame.tx.attribute(stack.pop(), step.argval))
+    owner = frame.stack.pop()
+    _push_method(frame.stack, owner, step.argval, frame.tx.attribute(owner, step.argval))
 
 
 @opcode("LOAD_SUPER_ATTR", since=(3, 12))
@@ -217,7 +226,7 @@ def load_super_attr(frame: Frame, step: Step) -> None:
     owner = kind.call(frame.tx, arguments, {})
     value = frame.tx.attribute(owner, step.argval)
     if step.arg & 1:
-        _push_method(frame.stack, value)
+        _push_method(frame.stack, owner, step.argval, value)
     else:
         frame.stack.append(value)
 

@@ -12,15 +12,13 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable, is_known
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.attributes.lookup import (
     ABSENT,
     C_METHODS,
-    LIBRARIES,
     Lookup,
     goes_first,
-    is_immutable,
     is_property,
 )
 from dynamo_capture.sources.sources import known_object

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +10,7 @@ import torch
 import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
-from dynamo_capture.foundation.known_objects import is_known
+from dynamo_capture.foundation.known_objects import is_immutable, is_known
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, ObjectValue, Value
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 ABSENT: Any = fx_guards.ABSENT
-_HEAP_TYPE = 1 << 9
-_IMMUTABLE_TYPE = 1 << 8
 C_METHODS = (
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
@@ -32,7 +29,6 @@ C_METHODS = (
 MODULE_GETATTR: Any = torch.nn.Module.__getattr__
 MODULE_SETATTR: Any = torch.nn.Module.__setattr__
 """As torch defines them: a program may put something else there."""
-LIBRARIES = frozenset({"torch", *sys.stdlib_module_names})
 
 
 class Missing(Exception):
@@ -122,11 +118,6 @@ class Lookup:
 def is_identity(found: Any) -> bool:
     """Whether a class attribute is known by what object it is, not by a value."""
     return is_known(found) and not isinstance(found, (int, float, str, bytes, complex, tuple, type(None)))
-
-
-def is_immutable(cls: type) -> bool:
-    """Whether Python forbids to change the class."""
-    return not cls.__flags__ & _HEAP_TYPE or bool(cls.__flags__ & _IMMUTABLE_TYPE)
 
 
 def instance_dict_of(real: Any) -> dict[str, Any] | None:

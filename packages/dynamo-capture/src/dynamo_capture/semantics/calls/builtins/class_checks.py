@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
-from dynamo_capture.semantics.attributes.lookup import LIBRARIES
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, TensorValue, Value, boolean

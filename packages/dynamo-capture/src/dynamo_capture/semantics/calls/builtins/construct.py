@@ -15,8 +15,8 @@ import torch
 import fx_guards
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.frames.parameters import Parameters
-from dynamo_capture.semantics.attributes.lookup import LIBRARIES
 from dynamo_capture.semantics.calls.builtins.slots import call_slot
 from dynamo_capture.values import NONE, Const, DictValue, ListValue, ObjectValue, SetValue, TupleValue, Value
 from dynamo_capture.values.containers.sequences import keeps_tuple_methods

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.semantics.attributes.lookup import LIBRARIES
+from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.session.controls import graph_break
 from dynamo_capture.sources.sources import CallSource, known_object

@@ -1,0 +1,52 @@
+"""The words of exceptions that functions in C raise, found by the adversary ``objects``."""
+
+from __future__ import annotations
+
+import pytest
+
+START = """\
+import collections, functools, operator, types
+import torch
+CALLS = [lambda: (torch.arange(6.) + 1, 3), lambda: (torch.arange(6.) * 2, 0), lambda: (torch.arange(4.) - 1, -1)]
+def caught(function, *args):
+    try:
+        return function(*args)
+    except Exception as error:
+        return type(error).__name__, str(error)
+class S(set): pass
+class L(list): pass
+class D(dict): pass
+class Kept:
+    def __init__(self):
+        self.kept, self.bound = S().pop, L().append
+        self.pop = L().append
+    @property
+    def given(self): return self.pop
+s, l, d, kept = S(), L(), D(), Kept()
+"""
+
+PROGRAMS = {
+    "of a method whose class is the parent's": """
+def program(x, n):
+    try:
+        return s.pop("a", n), x + n
+    except TypeError as error:
+        return error.args, x + n
+""",
+    "of methods that were loaded before the graph ended": """
+def item(x):
+    print(end="")
+    return x.sum().item()
+def program(x, n):
+    calls = (lambda: s.pop(item(x)), lambda: l.append(item(x), n), lambda: d.get(item(x), n, n),
+             lambda: l.index(item(x)), lambda: x.add(item(x), n, n), lambda: s.pop(k=item(x)),
+             lambda: kept.kept(item(x)), lambda: kept.bound(item(x), n), lambda: kept.pop(item(x), n), lambda: kept.given(item(x), n),
+             lambda: super(S, s).pop(item(x)), lambda: S.pop(s, item(x)), lambda: "a".join(item(x), n))
+    return [caught(call) for call in calls], x + n
+""",
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_as_in_eager(name, as_in_eager):
+    as_in_eager(START + PROGRAMS[name])
