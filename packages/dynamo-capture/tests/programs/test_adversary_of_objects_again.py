@@ -301,6 +301,87 @@ def program(x):
     items = L()
     return items.append(3), items, str(E("a")), type(super(L, items).pop).__name__, x + 1
 """,
+    "methods of type and object that are called with a class, a module or a constant": """
+class Meta(type):
+    def __setattr__(cls, name, value):
+        LOG.append(name)
+        super().__setattr__(name, value)
+    def __delattr__(cls, name): super().__delattr__(name)
+    def __getattribute__(cls, name): return super().__getattribute__(name)
+    @property
+    def count(cls):
+        LOG.append("count")
+        return len(LOG)
+class C(metaclass=Meta): k = 0
+class E(enum.Enum):
+    a = 1
+    @property
+    def count(self):
+        LOG.append("count of a")
+        return len(LOG)
+m = types.ModuleType("m")
+m.v = 0
+def program(x):
+    type.__setattr__(C, "k", C.k + 1)
+    types.ModuleType.__setattr__(m, "v", m.v + 1)
+    object.__setattr__(E.a, "v", getattr(E.a, "v", 0) + 1)
+    C.z = C.k
+    got = C.count, type.__getattribute__(C, "count"), property.__get__(vars(Meta)["count"], C)
+    of_a = E.a.count, object.__getattribute__(E.a, "count"), property.__get__(vars(E)["count"], E.a), E.a.v
+    del C.z
+    return got, of_a, m.v, hasattr(C, "count"), hasattr(C, "z"), types.ModuleType.__getattribute__(m, "v"), x + 1
+""",
+    "constants of classes that answer for attributes": """
+class E(enum.Enum):
+    a = 1
+    def __getattr__(self, name):
+        LOG.append(name)
+        if name.startswith("_"): raise AttributeError(name)
+        return "got " + name, len(LOG)
+    @enum.property
+    def own(self):
+        LOG.append("own")
+        return len(LOG)
+class F(enum.Enum):
+    a = 1
+    def __getattribute__(self, name):
+        LOG.append("F " + name)
+        return super().__getattribute__(name)
+class L(logging.Logger):
+    def __getattr__(self, name): return name, len(LOG)
+log = L("log")
+def program(x):
+    return E.a.own, E.a.other, E.a.value, hasattr(E.a, "more"), F.a.value, F.a.name, hasattr(F.a, "no"), log.name, log.more, x + 1
+""",
+    "classes and modules that answer for each attribute are asked for nothing more": """
+class Meta(type):
+    def __getattribute__(cls, name):
+        LOG.append("class " + name)
+        return super().__getattribute__(name)
+class C(metaclass=Meta):
+    k = 1
+    def f(self): return self.k
+class M(types.ModuleType):
+    def __getattribute__(self, name):
+        LOG.append("module " + name)
+        return super().__getattribute__(name)
+m, o = M("m"), C()
+m.v = 1
+def program(x):
+    first = C.k, o.f(), type(o) is C, isinstance(o, C), m.v, isinstance(m, int), isinstance(C, int), hasattr(C, "z")
+    return first, [C, m], C(), x + 1
+""",
+    "a view that autograd is told to follow": """
+class T(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        return func(*(a.as_subclass(torch.Tensor) if isinstance(a, T) else a for a in args), **(kwargs or {}))
+def program(x):
+    t, y = x.as_subclass(T), x + 1
+    t.requires_grad_()
+    part = y[:2].requires_grad_()
+    return t.requires_grad, y.requires_grad, part.requires_grad, y[:2].requires_grad, part.is_leaf, x.requires_grad
+""",
 }
 
 

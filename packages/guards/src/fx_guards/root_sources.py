@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 from dataclasses import field
 from typing import Any
 
@@ -80,7 +81,15 @@ class KnownObjectSource(Source):
         return self.label
 
 
+_name_of_class: Any = vars(type)["__qualname__"].__get__
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodDescriptorType, types.MethodType)
+
+
 def known_object(value: Any) -> KnownObjectSource:
-    """The source of an object that is held by reference."""
-    name = getattr(value, "__qualname__", None) or type(value).__qualname__
+    """The source of an object that is held by reference. Neither it nor a metaclass is asked for its name."""
+    kind = type(value)
+    if issubclass(kind, type):
+        name = _name_of_class(value)
+    else:
+        name = value.__qualname__ if kind in _FUNCTIONS else _name_of_class(kind)
     return KnownObjectSource(_Held(value), f"<{name}>")

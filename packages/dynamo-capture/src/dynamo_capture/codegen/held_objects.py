@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dynamo_capture.foundation.class_members import has_weak_references
 from dynamo_capture.frames.generator_values import GeneratorValue
 from dynamo_capture.frames.steps import prepare
 from dynamo_capture.sources.frame_locals import is_frame_local
@@ -117,7 +118,7 @@ def _parts(value: Value) -> Iterator[Value]:
 
 def _may_be_watched(cls: type) -> bool:
     """Whether the program may see when an object dies; a weak reference that dies first does not call its callback."""
-    return issubclass(cls, weakref.ref) or (cls.__weakrefoffset__ != 0 and not issubclass(cls, torch.Tensor))
+    return issubclass(cls, weakref.ref) or (has_weak_references(cls) and not issubclass(cls, torch.Tensor))
 
 
 def dying_in_turn(tx: Context, frame: Frame, arguments: Sequence[str]) -> list[str]:

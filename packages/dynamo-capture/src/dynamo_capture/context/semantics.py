@@ -76,6 +76,9 @@ class Attributes(Protocol[V]):
     def withdraws(self, value: V, name: str) -> bool:
         """Whether the value's class says by None that its instances lack what a base class or a protocol would give."""
 
+    def of_known_plainly(self, owner: Any, name: str, function: Any) -> V:
+        """``function(owner, name)``, a ``__getattribute__`` in C, which asks no other and no ``__getattr__``."""
+
     def without_getattr(self, obj: Any, name: str) -> V:
         """``object.__getattribute__(obj, name)``."""
 

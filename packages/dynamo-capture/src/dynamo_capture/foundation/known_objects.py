@@ -18,6 +18,7 @@ import torch
 
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.class_members import runs_program
 
 PLAIN = (int, float, bool, str, bytes, complex, type(None), type(Ellipsis), type(NotImplemented))
 BY_EQUALITY = (torch.dtype, torch.device, torch.layout, torch.memory_format, range, slice)
@@ -65,16 +66,18 @@ LIBRARIES = frozenset({"torch", *sys.stdlib_module_names})
 BUILTIN_METHODS = (types.BuiltinFunctionType, types.MethodWrapperType)
 KINDS_BY_IDENTITY = (type, enum.Enum, logging.Logger, types.ModuleType, torch._ops.HigherOrderOperator)
 """As BY_IDENTITY, with their subclasses."""
-_KNOWN = frozenset((*PLAIN, *BY_EQUALITY, *BY_IDENTITY, *BUILTIN_METHODS, torch.Size, types.FunctionType))
+_KNOWN = frozenset(
+    (*PLAIN, *BY_EQUALITY, *BY_IDENTITY, *BUILTIN_METHODS, torch.Size, type, types.FunctionType)
+)
 
 
 def is_known(value: Any) -> bool:
     """Whether an object is a constant for the translator: immutable, or one whose identity is its meaning."""
     kind = type(value)
-    if kind in _KNOWN or issubclass(
-        kind, KINDS_BY_IDENTITY
-    ):  # ``isinstance`` would ask the object for its ``__class__``
+    if kind in _KNOWN:
         return True
+    if issubclass(kind, KINDS_BY_IDENTITY):  # ``isinstance`` would ask the object for its ``__class__``
+        return not runs_program(kind)
     if issubclass(kind, numpy_types.CONSTANTS):
         return numpy_types.is_constant(value)
     if kind is tuple or kind is frozenset:

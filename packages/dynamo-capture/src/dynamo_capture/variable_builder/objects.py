@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
+from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.foundation.errors import GraphBreak, forget_frames
 from dynamo_capture.foundation.known_objects import (
     BY_EQUALITY,
@@ -186,7 +187,12 @@ class Wrapping:
 
     def _other(self, real: Any, source: Source) -> Value:
         tx, cls = self._tx, type(real)  # ``isinstance`` would ask the object for its ``__class__``
-        if issubclass(cls, KINDS_BY_IDENTITY):
+        is_known_by_identity = issubclass(cls, KINDS_BY_IDENTITY)
+        if (is_known_by_identity and runs_program(cls)) or (
+            type(cls) is not type and runs_program(type(cls))
+        ):
+            raise GraphBreak("CAP214", f"{source} answers for its attributes in Python, or its class does")
+        if is_known_by_identity:
             tx.guards.is_object(source, real)
             return Const(real, source)
         if is_member_of_c(real):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from dynamo_capture.foundation.class_members import has_member
+from dynamo_capture.foundation.class_members import has_member, has_weak_references
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.frame_locals import is_frame_local
 from dynamo_capture.values import Lazy, ObjectValue, Value
@@ -33,7 +33,7 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
     held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
     if held.count(value.source) > 1:
         return
-    if cls.__weakrefoffset__ or cls is GeneratorType or has_member(cls, "__del__"):
+    if has_weak_references(cls) or cls is GeneratorType or has_member(cls, "__del__"):
         frame.tx.guards.type_is(value.source, cls)
     if cls is GeneratorType or has_member(cls, "__del__"):
         raise GraphBreak("CAP240", f"an object of {cls.__name__}, which has a finalizer, is dropped")

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable, is_known
 from dynamo_capture.runtime.replacement_calls import C_SLOTS
@@ -127,32 +128,41 @@ class KnownAttributes(Lookup):
                 self.in_class(cls, name)
             found = tx.fold(lambda: getattr(cls, name))
             return Const(found) if type(found) is types.MappingProxyType else tx.known(found)
-        custom = self.in_class(meta, "__getattribute__")
-        if isinstance(custom, types.FunctionType):
-            return self._asked_of_metaclass(owner, custom, name)
+        if runs_program(meta):
+            raise GraphBreak("CAP214", "the metaclass answers for a class's attributes in Python")
+        plain = self._of_class_plainly(owner, name)
+        if plain is not None:
+            return plain
+        fallback = self.in_class(meta, "__getattr__")
+        if isinstance(fallback, types.FunctionType):
+            return tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
+        return tx.known(tx.fold(lambda: getattr(cls, name)))
+
+    def _of_class_plainly(self, owner: Const, name: str) -> Value | None:
+        """``type.__getattribute__(cls, name)``; None where nothing is found."""
+        cls = owner.value
+        meta = type(cls)
         in_meta = self.in_class(meta, name)
         if in_meta is not ABSENT and goes_first(in_meta):
             return self._of_metaclass(owner, in_meta, name)
         found = self.in_class(cls, name)
         if found is not ABSENT:
             return self._of_class_itself(owner, found, name)
-        if in_meta is not ABSENT:
-            return self._of_metaclass(owner, in_meta, name)
-        fallback = self.in_class(meta, "__getattr__")
-        if isinstance(fallback, types.FunctionType):
-            return tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
-        return tx.known(tx.fold(lambda: getattr(cls, name)))
+        return None if in_meta is ABSENT else self._of_metaclass(owner, in_meta, name)
 
-    def _asked_of_metaclass(self, owner: Const, custom: types.FunctionType, name: str) -> Value:
-        """By the metaclass's own ``__getattribute__``, then by its ``__getattr__``."""
-        tx = self._tx
-        try:
-            return tx.inliner.call_function(Const(custom), [owner, Const(name)], {})
-        except UserRaise as raised:
-            fallback = self.in_class(type(owner.value), "__getattr__")
-            if not issubclass(raised.value.python_type(), AttributeError) or fallback is ABSENT:
-                raise
-        return tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
+    def of_known_plainly(self, owner: Const, name: str, function: Any) -> Value:
+        """``function(owner, name)``, a ``__getattribute__`` in C, which asks no other and no ``__getattr__``."""
+        real = owner.value
+        kind = type(real)
+        if isinstance(real, type):
+            found = self._of_class_plainly(owner, name) if function is type.__getattribute__ else None
+        elif isinstance(real, types.ModuleType) or self.in_class(kind, "__getattr__") is not ABSENT:
+            found = None
+        else:
+            found = self._of_constant_plainly(owner, name)
+        if found is None:
+            raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {owner.describe()}")
+        return found
 
     def _of_metaclass(self, owner: Const, found: Any, name: str) -> Value:
         """What the metaclass has under a name, read through the class."""
@@ -238,6 +248,21 @@ class KnownAttributes(Lookup):
             self._tx.guards.absent(source, name)
 
     def _of_constant(self, owner: Const, name: str) -> Value:
+        cls = type(owner.value)
+        if _is_of_library(cls):
+            return self._of_constant_plainly(owner, name)
+        if runs_program(cls):
+            raise GraphBreak("CAP214", "the class of a constant answers for its attributes in Python")
+        try:
+            return self._of_constant_plainly(owner, name)
+        except UserRaise as raised:
+            fallback = self.in_class(cls, "__getattr__")
+            found_nothing = issubclass(raised.value.python_type(), AttributeError)
+            if not found_nothing or not isinstance(fallback, types.FunctionType):
+                raise
+        return self._tx.inliner.call_function(Const(fallback), [owner, Const(name)], {})
+
+    def _of_constant_plainly(self, owner: Const, name: str) -> Value:
         tx, real = self._tx, owner.value
         cls = type(real)
         if name == "__class__":
@@ -251,18 +276,32 @@ class KnownAttributes(Lookup):
             and not cls.__module__.startswith(("inspect", "torch"))
         ):
             return tx.calls.call_known(Const(found.fget), [owner], {})
+        getter = self.in_class(type(found), "__get__") if found is not ABSENT else ABSENT
+        if isinstance(getter, types.FunctionType) and not _is_own_fact(found):
+            return tx.inliner.call_function(Const(getter), [tx.known(found), owner, Const(cls)], {})
         if cls.__dictoffset__:
             tx.attribute_dicts.check_constant(owner)
         if isinstance(real, _WITH_OWN_ATTRIBUTES):
             self._check_own(real)
             self._guard_own(real, {"value": "_value_", "name": "_name_"}.get(name, name))
-        value = tx.fold(lambda: getattr(real, name))
+        read: Any = getattr if _is_of_library(cls) else object.__getattribute__
+        value = tx.fold(lambda: read(real, name))
         if isinstance(value, (types.BuiltinMethodType, types.MethodWrapperType)) and value.__self__ is real:
             return BuiltinMethod(owner, name)
         if is_known(value) or type(value) is types.MappingProxyType:
             return Const(value)
         source = owner.source if owner.source is not None else known_object(real)
         return tx.wrap(value, AttrSource(source, name))
+
+
+def _is_of_library(cls: type) -> bool:
+    """Whether reading attributes of its instances runs no code of the program but what the lookup finds."""
+    return is_immutable(cls) or str(cls.__module__).partition(".")[0] in LIBRARIES
+
+
+def _is_own_fact(found: Any) -> bool:
+    """Whether a descriptor of enumerations reads what they keep themselves, as ``name`` and ``value`` do."""
+    return getattr(getattr(found, "fget", None), "__module__", None) == enum.__name__
 
 
 def _makes_annotations(owner: Any) -> GraphBreak:

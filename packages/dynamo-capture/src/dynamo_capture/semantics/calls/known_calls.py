@@ -7,8 +7,6 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import torch
-
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
@@ -16,7 +14,6 @@ from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.binding import by_position
 from dynamo_capture.semantics.calls.builtins.construct import construct
-from dynamo_capture.semantics.calls.builtins.slots import call_slot
 from dynamo_capture.semantics.calls.builtins.texts import REPR_WRAPPERS, wrapped_repr
 from dynamo_capture.semantics.calls.library.cached import call_cached
 from dynamo_capture.semantics.calls.library.getters import GETTERS, made_again
@@ -32,13 +29,14 @@ from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
 from dynamo_capture.semantics.calls.substituted import call_substitute, not_taken
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
+from dynamo_capture.semantics.calls.unbound import call_unbound
 from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_torch_builtin
 from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.semantics.numbers.numbers import varies
 from dynamo_capture.semantics.registry import HANDLERS, PURE
 from dynamo_capture.session.controls import has_constant_result, is_allowed_in_graph, skip_reason
-from dynamo_capture.values import Const, ObjectValue, TensorValue, Value
+from dynamo_capture.values import Const, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -239,22 +237,9 @@ def _cached(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | No
 
 def _unbound(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
     """``str.upper(x)``, ``dict.update(d, ...)``, ``object.__setattr__(x, name, value)``."""
-    function = owner.value
-    if not isinstance(function, METHOD_KINDS):
-        return None
-    if not args:
-        tx.fold(function)
-    receiver, name = args[0], function.__name__
-    if isinstance(receiver, ObjectValue):
-        return call_slot(tx, receiver, function, args[1:], kwargs)
-    if isinstance(receiver, Const):
-        if function.__objclass__ is object and name == "__setattr__":
-            receiver.set_attr(tx, tx.constant(args[1]), args[2])
-            return Const(None)
-        return tx.calls.call_folded(function, args, kwargs)
-    if isinstance(receiver, TensorValue) and tx.tensors.is_own(torch.Tensor, name):
-        raise GraphBreak("CAP230", f"{function.__qualname__} is called, which the program has replaced")
-    return receiver.call_method(tx, name, args[1:], kwargs)
+    if isinstance(owner.value, METHOD_KINDS):
+        return call_unbound(tx, owner.value, args, kwargs)
+    return None
 
 
 def _folded(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:

@@ -119,6 +119,14 @@ def _requires_grad(
 ) -> Value | None:
     """Whether autograd follows an existing tensor is set before the graph runs, which must not have used it."""
     given = args[0] if args else kwargs.get("requires_grad", TRUE)
+    if (
+        owner.root is not owner
+        and isinstance(given, Const)
+        and bool(given.value) is not owner.meta.requires_grad
+    ):
+        raise GraphBreak(
+            "CAP208", "autograd is told to follow a view, and nothing else that shows its memory"
+        )
     if owner.real is None or owner.source is None or not isinstance(given, Const):
         return None
     meta, wanted = owner.meta, bool(given.value)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.known_objects import LIBRARIES
+from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import handles
-from dynamo_capture.values import Const, ObjectValue, TensorValue, Value, boolean
+from dynamo_capture.values import Const, ObjectValue, OpaqueValue, TensorValue, Value, boolean
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -31,10 +31,11 @@ def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
     value, wanted = args[0], tx.constant(args[1])
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
-        if not _is_told_by_class(value.cls, wanted):
-            _check_class_is_shown(tx, value.cls)
     known = isinstance(value, Const) and not floats.is_open(value)
-    tx.attributes.guard_bases(type(value.value) if known else value.python_type())  # type: ignore[attr-defined]
+    cls = type(value.value) if known else value.python_type()  # type: ignore[attr-defined]
+    if isinstance(value, (Const, ObjectValue, OpaqueValue)) and not _is_told_by_class(cls, wanted):
+        _check_class_is_shown(tx, cls)
+    tx.attributes.guard_bases(cls)
     return boolean(_any_of(tx, value, wanted))
 
 
@@ -47,10 +48,12 @@ def _is_told_by_class(cls: type, wanted: Any) -> bool:
 def _check_class_is_shown(tx: Context, cls: type) -> None:
     """``obj.__class__`` must be the class, and no code of the program."""
     in_class = tx.attributes.in_class
+    if is_immutable(cls):
+        return
     if in_class(cls, "__class__") is not _CLASS or isinstance(
         in_class(cls, "__getattribute__"), types.FunctionType
     ):
-        raise GraphBreak("CAP214", f"objects of {cls.__name__} answer themselves what class they have")
+        raise GraphBreak("CAP214", "objects of a class answer themselves what class they have")
 
 
 def _any_of(tx: Context, value: Value, wanted: Any) -> bool:

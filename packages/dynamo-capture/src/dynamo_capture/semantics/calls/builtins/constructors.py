@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_buffer
 from dynamo_capture.semantics.calls.builtins.functions import is_callable
@@ -237,7 +238,10 @@ def type_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
             from fx_interface.source import TypeSource
 
             return Const(value.cls, TypeSource(value.source))
-    return Const(value.python_type())
+    cls = value.python_type()
+    if runs_program(type(cls)):
+        raise value.unsupported("asking for the class")
+    return Const(cls)
 
 
 @handles(builtins.__build_class__)

@@ -7,6 +7,7 @@ import types
 import weakref
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.foundation.class_members import has_weak_references
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.sources.sources import known_object
@@ -26,7 +27,7 @@ def make_reference(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
     existing = isinstance(target, (ObjectValue, DictValue, ListValue, SetValue, TensorValue))
     if not existing or target.source is None:
         raise GraphBreak("CAP233", f"a weak reference to {target.describe()} is made")
-    if target.python_type().__weakrefoffset__ == 0:
+    if not has_weak_references(target.python_type()):
         name = target.python_type().__name__
         raise tx.raises(TypeError, f"cannot create weak reference to {name!r} object")
     tx.weakly_referenced.add(target.source)

@@ -1,0 +1,76 @@
+"""Methods in C that are called through their class: ``str.upper(x)``, ``object.__setattr__(x, name, value)``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.known_objects import is_immutable
+from dynamo_capture.semantics.calls.builtins.slots import attribute_name, call_slot
+from dynamo_capture.semantics.calls.receivers import FOLDED
+from dynamo_capture.values import NONE, Const, ObjectValue, TensorValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_OPERANDS = {"__getattribute__": 2, "__setattr__": 3, "__delattr__": 2}
+"""What may run code of the program, or change the object, and how many arguments it has, self included."""
+_HARMLESS = frozenset(
+    {
+        "__eq__",
+        "__ne__",
+        "__lt__",
+        "__le__",
+        "__gt__",
+        "__ge__",
+        "__hash__",
+        "__repr__",
+        "__sizeof__",
+        "__or__",
+    }
+)
+"""What only looks at any object in C."""
+
+
+def call_unbound(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``function(receiver, ...)``, a method descriptor or a slot's wrapper."""
+    if not args:
+        tx.fold(function)
+    receiver, name = args[0], function.__name__
+    if isinstance(receiver, TensorValue):
+        if tx.tensors.is_own(torch.Tensor, name):
+            raise GraphBreak("CAP230", f"{function.__qualname__} is called, which the program has replaced")
+        return receiver.call_method(tx, name, args[1:], kwargs)
+    if isinstance(receiver, ObjectValue):
+        return call_slot(tx, receiver, function, args[1:], kwargs)
+    if isinstance(receiver, Const):
+        return _of_known(tx, function, receiver, args, kwargs)
+    return receiver.call_method(tx, name, args[1:], kwargs)
+
+
+def _of_known(
+    tx: Context, function: Any, receiver: Const, args: list[Value], kwargs: dict[str, Value]
+) -> Value:
+    """Run for real only where that runs no code of the program and changes nothing."""
+    real, name = receiver.value, function.__name__
+    if name in _OPERANDS and len(args) == _OPERANDS[name] and not kwargs:
+        return _attribute(tx, function, receiver, args)
+    is_value = isinstance(real, FOLDED) and (is_immutable(type(real)) or function.__objclass__ in FOLDED)
+    if is_value or name in _HARMLESS or name in _OPERANDS:
+        return tx.calls.call_folded(function, args, kwargs)
+    if tx.attributes.in_class(type(real), name) is function:
+        return receiver.call_method(tx, name, args[1:], kwargs)
+    raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
+
+
+def _attribute(tx: Context, function: Any, receiver: Const, args: list[Value]) -> Value:
+    name = attribute_name(tx, args[1])
+    if function.__name__ == "__getattribute__":
+        return tx.attributes.of_known_plainly(receiver, name, function)
+    if function.__name__ == "__setattr__":
+        receiver.set_attr(tx, name, args[2])
+    else:
+        receiver.del_attr(tx, name)
+    return NONE
