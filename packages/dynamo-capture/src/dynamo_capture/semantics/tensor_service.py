@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.semantics.tensor_subclasses.overrides import OverriddenTensors
+from dynamo_capture.semantics.tensor_subclasses.wrappers import WrapperTensors
 from dynamo_capture.semantics.tensors.inputs import Inputs
+from dynamo_capture.semantics.tensors.operations import Operations
 from dynamo_capture.semantics.tensors.results.outcome import Outcome
 
 if TYPE_CHECKING:
@@ -14,6 +16,15 @@ if TYPE_CHECKING:
 
 class Tensors(OverriddenTensors, Inputs):
     """The tensor inputs and operations of one trace. ``memo`` outlives it."""
+
+    interceptors = (
+        OverriddenTensors.check_operands,
+        OverriddenTensors.by_modes,
+        OverriddenTensors.by_classes,
+        OverriddenTensors.by_attributes,
+        WrapperTensors.by_dispatch,
+        Operations.plain,
+    )
 
     def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
         Inputs.__init__(self, tx)

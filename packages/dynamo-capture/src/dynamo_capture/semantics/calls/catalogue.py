@@ -31,3 +31,4 @@ from dynamo_capture.semantics.regions import (  # noqa: F401
     scans,
 )
 from dynamo_capture.semantics.regions.transforms import forward, reverse, vmap  # noqa: F401
+from dynamo_capture.semantics.tensor_subclasses import asking_functions  # noqa: F401

@@ -12,7 +12,7 @@ from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
 from dynamo_capture.semantics.calls.builtins.methods import call_builtin_method
 from dynamo_capture.semantics.registry import PURE, PURE_MODULES
-from dynamo_capture.semantics.tensors.operations import label_of
+from dynamo_capture.semantics.tensors.results.outcomes import label_of
 from dynamo_capture.values import (
     Const,
     DictValue,

@@ -1,7 +1,7 @@
 """``__torch_function__``: operations on tensor subclasses, and on objects that take part in torch's functions.
 
-What torch would hand to ``__torch_function__`` is learnt from torch itself: the operation runs once on stand-ins, whose
-own ``__torch_function__`` notes what it is given. The program's is then traced like any function of the program.
+The program's ``__torch_function__`` is traced like any function of the program, with what torch hands to it
+(``stand_ins.py``).
 """
 
 from __future__ import annotations
@@ -9,35 +9,26 @@ from __future__ import annotations
 import operator
 import types
 from collections.abc import Callable
-from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 import torch
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.semantics.attributes.lookup import ABSENT
-from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import (
     FunctionModes,
-    Spread,
-    classes_of,
     is_asked_about,
     looks_for_modes,
 )
-from dynamo_capture.semantics.registry import handles, pure
+from dynamo_capture.semantics.tensor_subclasses.stand_ins import Given, StandInMode
 from dynamo_capture.semantics.tensor_subclasses.wrappers import WrapperTensors
+from dynamo_capture.semantics.tensors.operations import Operation
 from dynamo_capture.semantics.tensors.results.outcome import Outcome
-from dynamo_capture.semantics.tensors.torchs_members import DISABLED, overrides
+from dynamo_capture.semantics.tensors.torchs_members import overrides
 from dynamo_capture.sources.sources import TensorAttributeSource
 from dynamo_capture.values import (
-    NONE,
     Const,
-    DictValue,
-    ListValue,
     ObjectValue,
-    SliceValue,
-    SymValue,
     TensorMeta,
     TensorValue,
     TupleValue,
@@ -50,39 +41,6 @@ from dynamo_capture.values.tensors.wrapper import WrapperValue, add_classes, dis
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
-
-
-class _Reached(BaseException):
-    """Torch has come to a stand-in's ``__torch_function__``."""
-
-    def __init__(self, func: Any, types: Any, args: Any, kwargs: Any) -> None:
-        self.func = func
-        self.types = types
-        self.args = args
-        self.kwargs = kwargs
-
-
-class _StandIn:
-    """For an object that is no tensor."""
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise _Reached(func, types, args, kwargs)
-
-
-class _StandInTensor(torch.Tensor):
-    """For a tensor of a subclass."""
-
-    @classmethod
-    def __torch_function__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise _Reached(func, types, args, kwargs)
-
-
-class _StandInMode(torch.overrides.TorchFunctionMode):
-    """For a mode."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise _Reached(func, types, args, kwargs)
 
 
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
@@ -104,8 +62,8 @@ class OverriddenTensors(WrapperTensors):
         """What the modes make of a function of torch; None where there are none, or torch does not ask them."""
         if not self.modes:
             return None
-        given = _Given(self._tx)
-        reached = given.run(function, args, kwargs, _StandInMode())
+        given = Given(self._tx)
+        reached = given.run(function, args, kwargs, StandInMode())
         if reached is None:
             return None
         options = None if reached.kwargs is None else given.back(reached.kwargs)
@@ -135,26 +93,29 @@ class OverriddenTensors(WrapperTensors):
         if self.by_mode(operator.setitem, [owner, key, value], {}) is None:
             super().set_item(owner, key, value)
 
-    def operation(
-        self, op: str, target: Any, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
-    ) -> Value:
-        """One operation, or what the program makes of it."""
-        if op == "call_function":
-            rely_on_operator(self._tx, function, args)
-        self._check_operator(function, args)
-        answer = self.by_mode(function, args, kwargs)
-        if answer is not None:
-            return answer
-        if not self.disabled:
-            classes = self.overriding([*args, *kwargs.values()])
-            answer = self._overridden(function, classes, args, kwargs) if classes else None
-            if answer is not None:
-                return answer
-        if any(
-            isinstance(arg, TensorValue) and self.function_reads_own(arg.meta.cls, function) for arg in args
-        ):
-            return self._tx.inliner.call_function(Const(function), args, kwargs)
-        return super().operation(op, target, function, args, kwargs)
+    def check_operands(self, call: Operation) -> None:
+        """Python asks the classes of an operator's operands before torch is asked."""
+        if call.op == "call_function":
+            rely_on_operator(self._tx, call.function, call.args)
+        self._check_operator(call.function, call.args)
+
+    def by_modes(self, call: Operation) -> Value | None:
+        """What modes of ``__torch_function__`` make of an operation."""
+        return self.by_mode(call.function, call.args, call.kwargs)
+
+    def by_classes(self, call: Operation) -> Value | None:
+        """What classes with a ``__torch_function__`` make of an operation on their tensors."""
+        if self.disabled:
+            return None
+        classes = self.overriding([*call.args, *call.kwargs.values()])
+        return self._overridden(call.function, classes, call.args, call.kwargs) if classes else None
+
+    def by_attributes(self, call: Operation) -> Value | None:
+        """A function of torch in Python that asks for attributes which a class of the program defines."""
+        for arg in call.args:
+            if isinstance(arg, TensorValue) and self.function_reads_own(arg.meta.cls, call.function):
+                return self._tx.inliner.call_function(Const(call.function), call.args, call.kwargs)
+        return None
 
     def _check_operator(self, function: Callable[..., Any], args: list[Value]) -> None:
         if getattr(function, "__module__", "") != "_operator":
@@ -292,7 +253,7 @@ class OverriddenTensors(WrapperTensors):
         """What the program makes of an operation; None for one that torch does not ask it about."""
         tx = self._tx
         classes = self.overriding([*args, *kwargs.values()]) or classes
-        given = _Given(tx)
+        given = Given(tx)
         reached = given.run(function, args, kwargs)
         if reached is None:
             return None
@@ -314,140 +275,3 @@ def _is_asked_itself(operand: Any) -> bool:
 
 def _in_tensor(name: str) -> Any:
     return next((base.__dict__[name] for base in torch.Tensor.__mro__[:-1] if name in base.__dict__), None)
-
-
-class _Given:
-    """The stand-ins of one operation, and what each stands for."""
-
-    def __init__(self, tx: Context) -> None:
-        self._tx = tx
-        self._values: dict[int, Value] = {}
-        self._kept: list[Any] = []
-
-    def run(
-        self,
-        function: Callable[..., Any],
-        args: list[Value],
-        kwargs: dict[str, Value],
-        mode: Any = None,
-    ) -> _Reached | None:
-        """What torch hands to ``__torch_function__``, of a class or of ``mode``; None if it does not get there."""
-        given = [self._real(value) for value in args]
-        options = {name: self._real(value) for name, value in kwargs.items()}
-        try:
-            with mode or nullcontext():
-                function(*given, **options) if options or isinstance(kwargs, Spread) else function(*given)
-        except _Reached as reached:
-            return reached
-        except Exception as error:
-            what = "on a tensor subclass" if mode is None else "in a TorchFunctionMode"
-            raise GraphBreak("CAP238", f"a call {what} fails: {error}") from None
-        return None
-
-    def _real(self, value: Value) -> Any:
-        value = self._tx.force(value)
-        match value:
-            case TensorValue():
-                made: Any = torch.empty(0)
-                if value.meta.cls in (torch.nn.Parameter, torch.nn.Buffer):
-                    made = value.meta.cls(made)
-                elif overrides(value.meta.cls):
-                    made = made.as_subclass(_StandInTensor)
-                return self._stands(made, value)
-            case TupleValue() | ListValue() | DictValue() if value.cls in (tuple, torch.Size, list, dict):
-                return value.rebuilt(self._tx, self._real)
-            case ObjectValue() if self._tx.attributes.in_class(value.cls, "__torch_function__") is not ABSENT:
-                return self._stands(_StandIn(), value)
-            case SliceValue():
-                return self._stands(value.rebuilt(self._tx, self._real), value)
-            case _ if self._tx.is_constant(value):
-                return self._tx.constant(value)
-            case SymValue():
-                return self._stands(int("1000003"), value)
-        raise GraphBreak("CAP238", f"{value.describe()} is passed along with a tensor subclass")
-
-    def _stands(self, made: Any, value: Value) -> Any:
-        self._kept.append(made)
-        self._values[id(made)] = value
-        return made
-
-    def back(self, real: Any) -> Value:
-        """The values that the stand-ins in ``real`` stand for."""
-        known = self._values.get(id(real))
-        if known is not None:
-            return known
-        if type(real) is tuple:
-            return TupleValue([self.back(item) for item in real])
-        if type(real) is list:
-            return ListValue([self.back(item) for item in real])
-        if type(real) is dict:
-            return DictValue({key: [Const(key), self.back(item)] for key, item in real.items()})
-        return self._tx.known(real)
-
-
-class _Disabling(ContextValue):
-    """``DisableTorchFunctionSubclass``: operations inside are torch's own."""
-
-    __slots__ = ()
-
-    def python_type(self) -> type:
-        cls: Any = torch._C.DisableTorchFunctionSubclass
-        return cls  # type: ignore[no-any-return]
-
-    def enter(self, tx: Context) -> Value:
-        tx.tensors.disabled += 1
-        return NONE
-
-    def leave(self, tx: Context, raised: Value) -> Value:
-        tx.tensors.disabled -= 1
-        return NONE
-
-
-@handles(torch._C.DisableTorchFunctionSubclass)
-def disabling(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return _Disabling()
-
-
-@handles(torch._C._is_torch_function_enabled)
-def is_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return Const(not tx.tensors.disabled and torch._C._is_torch_function_enabled())
-
-
-@handles(DISABLED)
-def without_override(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``__torch_function__`` of classes that leave operations as they are: ``func, types, args, kwargs``."""
-    function, _, given = args[:3]
-    options = tx.force(args[3]) if len(args) > 3 else DictValue({})
-    named = options.all_entries(tx).values() if isinstance(options, DictValue) else []
-    tx.tensors.disabled += 1
-    try:
-        return function.call(tx, given.unpack(tx), {tx.constant(name): tx.force(v) for name, v in named})
-    finally:
-        tx.tensors.disabled -= 1
-
-
-@handles(
-    torch.overrides.has_torch_function,
-    torch.overrides.has_torch_function_unary,
-    torch.overrides.has_torch_function_variadic,
-)
-def has_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if tx.tensors.modes:
-        return Const(True)
-    if not tx.tensors.disabled and tx.tensors.overriding([tx.force(value) for value in args]):
-        raise GraphBreak("CAP238", "a function of torch looks for __torch_function__ by itself")
-    return Const(False)
-
-
-@handles(torch.overrides.handle_torch_function)
-def handle_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if not tx.tensors.modes:
-        raise GraphBreak("CAP238", "__torch_function__ of a user's class is called")
-    public, relevant, *given = args
-    options = DictValue({name: [Const(name), value] for name, value in kwargs.items()})
-    classes = classes_of(tx, tx.force(relevant).unpack(tx))
-    modes: FunctionModes = tx.tensors.modes
-    return modes.ask(tx, tx.constant(public), classes, TupleValue(list(given)), options)
-
-
-pure(torch.overrides.get_default_nowrap_functions)

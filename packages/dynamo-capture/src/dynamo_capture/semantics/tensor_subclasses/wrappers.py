@@ -18,13 +18,10 @@ from dynamo_capture.semantics.modes.modes import set_grad
 from dynamo_capture.semantics.tensor_subclasses.dispatch_decomposition import TakenApart
 from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
 from dynamo_capture.semantics.tensors.attributes import TensorAttributes
+from dynamo_capture.semantics.tensors.operations import Operation
 from dynamo_capture.values import (
-    DictValue,
-    Lazy,
-    ListValue,
     TensorMeta,
     TensorValue,
-    TupleValue,
     Value,
 )
 from dynamo_capture.values.tensors.wrapper import WrapperValue
@@ -63,31 +60,26 @@ class WrapperTensors(TensorAttributes):
         )
         return WrapperValue(meta, source, real)
 
-    def operation(
-        self, op: str, target: Any, function: Callable[..., Any], args: list[Value], kwargs: dict[str, Value]
-    ) -> Value:
-        """One operation; one on tensors that dispatch is taken apart."""
-        found = list(self._tensors_in([*args, *kwargs.values()]))
+    def by_dispatch(self, call: Operation) -> Value | None:
+        """What classes that dispatch in Python make of an operation on their tensors."""
+        found = list(self._tensors_in([*call.args, *call.kwargs.values()]))
         if any(type(tensor) is WrapperValue for tensor in found):
-            return self._taken_apart(function, found, args, kwargs)
+            return self._taken_apart(call.function, found, call.args, call.kwargs)
         if self.below and torch.is_grad_enabled() and any(tensor.meta.requires_grad for tensor in found):
             set_grad(self._tx, False)
             try:
-                return super().operation(op, target, function, args, kwargs)
+                return self.plain(call)
             finally:
                 set_grad(self._tx, True)
-        return super().operation(op, target, function, args, kwargs)
+        return None
 
     def _tensors_in(self, values: Iterable[Value]) -> Iterable[TensorValue]:
         for value in values:
-            if type(value) is Lazy:
-                value = self._tx.force(value)
-            if isinstance(value, TensorValue):
-                yield value
-            elif isinstance(value, (TupleValue, ListValue)):
-                yield from self._tensors_in(value.items)
-            elif isinstance(value, DictValue):
-                yield from self._tensors_in(item for _, item in value.all_entries(self._tx).values())
+            known = self._tx.force(value)
+            if isinstance(known, TensorValue):
+                yield known
+            else:
+                yield from self._tensors_in(known.parts(self._tx) or ())
 
     def _taken_apart(
         self,

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import torch
 
-from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors import foreach
@@ -23,41 +23,89 @@ from dynamo_capture.semantics.tensors.content.small_buffers import State
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.semantics.tensors.methods import METHODS
 from dynamo_capture.semantics.tensors.not_operations import check_is_operation
-from dynamo_capture.semantics.tensors.python_warnings import listening
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
-from dynamo_capture.semantics.tensors.results.results import Results
+from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
 from dynamo_capture.semantics.tensors.results.writes import is_own_memory, may_be_refused
 from dynamo_capture.semantics.tensors.torchs_members import BY_METHOD_ONLY
 from dynamo_capture.session.controls import is_allowed_in_graph
-from dynamo_capture.shapes import SpecTensor
-from dynamo_capture.values import Const, ObjectValue, TensorMeta, TensorValue, Value
+from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
 from dynamo_capture.values.numbers.random_generator import DiceValue
-from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
 from fx_interface.symbols import Symbol
-from fx_interface.torch_symbols.sym_floats import FloatNode
-from fx_interface.torch_symbols.sym_nodes import SizeTable, SymNode
 
 if TYPE_CHECKING:
     from torch.fx import Node
 
     from dynamo_capture.values.base import Context
 
-_STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
-"""What stands for the program's sizes and tensors: what torch misses in them, the program does not."""
-_AUTOGRAD = torch._C.DispatchKey.AutogradCPU
-_SYMBOLIC = "on tensor with symbolic sizes/strides"
-_NO_DATA = "data is not allocated yet"
-"""What torch says when a kernel asks a tensor without data for it."""
+
+class Operation:
+    """A node that may come: ``target`` is what it calls, ``function`` what the program has called."""
+
+    __slots__ = ("args", "function", "kwargs", "op", "target")
+
+    def __init__(
+        self,
+        op: str,
+        target: Any,
+        function: Callable[..., Any],
+        args: list[Value],
+        kwargs: dict[str, Value],
+    ) -> None:
+        self.op = op
+        self.target = target
+        self.function = function
+        self.args = args
+        self.kwargs = kwargs
+
+    @property
+    def name(self) -> str:
+        """The last part of the name."""
+        return self.target if isinstance(self.target, str) else getattr(self.target, "__name__", "")
 
 
-class Operations(Results):
+def _one_by_one(tx: Context, call: Operation) -> Value | None:
+    """``torch._foreach_add(xs, ys)``."""
+    if not call.name.startswith(foreach.PREFIX):
+        return None
+    return foreach.taken_apart(tx, call.name, call.args, call.kwargs)
+
+
+def _of_numbers(tx: Context, call: Operation) -> Value | None:
+    """``torch.tensor([0, n])``."""
+    if not tx.env.has_data or call.name not in of_numbers.NAMES:
+        return None
+    return of_numbers.stacked(tx, call.args, call.kwargs)
+
+
+def _of_floats(tx: Context, call: Operation) -> Value | None:
+    """``x * a``, of a float that varies."""
+    replaced = scalars.without_open_floats(tx, call.name, call.args, call.kwargs)
+    if isinstance(replaced, Value):
+        return replaced
+    call.args = replaced
+    return None
+
+
+def _of_sizes(tx: Context, call: Operation) -> Value | None:
+    """``x.reshape(n, -1)``, of a size from data."""
+    if tx.env.has_data and call.name in reshaping.NAMES and not call.kwargs:
+        call.args = reshaping.with_all_sizes(tx, call.args)
+    return None
+
+
+_REWRITES = (_one_by_one, _of_numbers, _of_floats, _of_sizes)
+"""What puts an operation in terms of others, or its arguments in other terms."""
+
+
+class Operations(Outcomes):
     """The tensor operations of one trace. ``memo`` outlives it."""
 
+    interceptors: ClassVar[tuple[Callable[[Any, Operation], Value | None], ...]]
+    """Who is asked about an operation, in order."""
+
     def __init__(self, tx: Context, memo: dict[Any, Outcome]) -> None:
-        super().__init__(tx)
-        self._static_memo = memo
-        self._symbolic_memo: dict[Any, Outcome] = {}
+        super().__init__(tx, memo)
         self.followed = Followed()
         self.trained: set[Node] = set()
         """Nodes of tensors that have come to require grad by what was written to them."""
@@ -133,48 +181,44 @@ class Operations(Results):
         args: list[Value],
         kwargs: dict[str, Value],
     ) -> Value:
-        tx = self._tx
-        name = target if isinstance(target, str) else getattr(target, "__name__", "")
-        if name.startswith(foreach.PREFIX):
-            apart = foreach.taken_apart(tx, name, args, kwargs)
-            if apart is not None:
-                return apart
-        if tx.env.has_data and name in of_numbers.NAMES:
-            made_of = of_numbers.stacked(tx, args, kwargs)
-            if made_of is not None:
-                return made_of
-        replaced = scalars.without_open_floats(tx, name, args, kwargs)
-        if isinstance(replaced, Value):
-            return replaced
-        args = replaced
-        if tx.env.has_data and name in reshaping.NAMES and not kwargs:
-            args = reshaping.with_all_sizes(tx, args)
+        """One operation: what the first of the ``interceptors`` that takes it makes of it."""
+        call = Operation(op, target, function, args, kwargs)
+        return next(answer for asked in self.interceptors if (answer := asked(self, call)) is not None)
+
+    def plain(self, call: Operation) -> Value:
+        """An operation that torch's own kernels carry out."""
+        for rewrite in _REWRITES:
+            answer = rewrite(self._tx, call)
+            if answer is not None:
+                return answer
+        return self._node(call)
+
+    def _node(self, call: Operation) -> Value:
+        tx, function = self._tx, call.function
         tensors: list[TensorValue] = []
-        kwargs = defaults.with_surrounding_device(function, kwargs)
-        outcome, made = self._outcome(target, function, args, kwargs, tensors)
+        kwargs = defaults.with_surrounding_device(function, call.kwargs)
+        outcome, made = self._outcome(call.target, function, call.args, kwargs, tensors)
         if outcome.reads:
             chosen = [tensors[index] for index in outcome.reads]
-            args, kwargs = contents.with_numbers(tx, args, kwargs, chosen)
-            return self.operation(op, target, function, args, kwargs)
+            known = contents.with_numbers(tx, call.args, kwargs, chosen)
+            return self.operation(call.op, call.target, function, *known)
         if outcome.warns:
-            return tx.inliner.call_function(Const(function), args, kwargs)
+            return tx.inliner.call_function(Const(function), call.args, kwargs)
         is_users = is_allowed_in_graph(function)
         if not outcome.has_tensor and outcome.is_pure:
-            if is_users and outcome.result is not None:
+            if is_users:
                 raise GraphBreak(
                     "CAP231", f"{label_of(function)}, which is allowed in the graph, gives no tensor"
                 )
-            if not is_users:
-                return self.constant_result(outcome.result)
+            return self.constant_result(outcome.result)
         lasts = tx.output.lasts
         self._note_effects(outcome, tensors)
         spec = self.spec_tree(outcome.result, tensors)
-        kwargs = defaults.with_dtype(function, kwargs, spec)
         node = tx.output.call(
-            op,
-            target,
-            tuple([a.argument(tx) for a in args]),
-            {k: v.argument(tx) for k, v in kwargs.items()},
+            call.op,
+            call.target,
+            tuple([a.argument(tx) for a in call.args]),
+            {k: v.argument(tx) for k, v in defaults.with_dtype(function, kwargs, spec).items()},
             spec,
             tx.where(),
             pure=outcome.is_pure and not is_users,
@@ -185,13 +229,26 @@ class Operations(Results):
         for index, meta in outcome.updates:
             self.becomes(tensors[index], meta)
         result = self.result_of(node, outcome.result, tensors)
+        self._note_contents(call, kwargs, outcome, made, tensors, result)
+        return result
+
+    def _note_contents(
+        self,
+        call: Operation,
+        kwargs: dict[str, Value],
+        outcome: Outcome,
+        made: frozenset[Symbol],
+        tensors: list[TensorValue],
+        result: Value,
+    ) -> None:
+        """What is known of the content of the result."""
+        tx = self._tx
         if made:
             data_numbers.note_births(tx, made, result)
-            known_sizes.settle(tx, function, args, kwargs, result)
+            known_sizes.settle(tx, call.function, call.args, kwargs, result)
         if outcome.is_determined:
-            contents.computed(tx, function, args, kwargs, result)
-        self.followed.follow(name, args, outcome.writes, tensors, result)
-        return result
+            contents.computed(tx, call.function, call.args, kwargs, result)
+        self.followed.follow(call.name, call.args, outcome.writes, tensors, result)
 
     def _note_effects(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """What an operation does besides computing its results."""
@@ -211,34 +268,6 @@ class Operations(Results):
             tx.output.write([tensors[index] for index in outcome.written], self._lasting(outcome, tensors))
             contents.forget(tensors)
             tx.inference.counts.clear()
-
-    def _outcome(
-        self,
-        target: Any,
-        function: Callable[..., Any],
-        args: list[Value],
-        kwargs: dict[str, Value],
-        tensors: list[TensorValue],
-    ) -> tuple[Outcome, frozenset[Symbol]]:
-        """What the operation does, remembered or learnt, and the symbols from data that it makes; fills ``tensors``."""
-        tx = self._tx
-        frozen_args = tuple([a.frozen(tx, tensors) for a in args])
-        frozen_kwargs = tuple([(name, v.frozen(tx, tensors)) for name, v in kwargs.items()])
-        key = (target, self._mode_key(), frozen_args, frozen_kwargs)
-        memo = self._symbolic_memo if tx.env.symbols else self._static_memo
-        outcome = memo.get(key)
-        if outcome is not None:
-            return outcome, frozenset()
-        known, relied = len(tx.env.symbols), len(tx.env.guards)
-        scalars.limit_by_line(tx, function, tensors)
-        outcome = self._infer(function, args, kwargs, tensors)
-        scalars.limit_sizes(tx, function, relied)
-        if tx.inference.by_data:  # the numbers of this call only
-            return outcome, frozenset(list(tx.env.symbols)[known:])
-        memo[key] = outcome
-        if len(memo) > 50_000:
-            memo.clear()
-        return outcome, frozenset()
 
     def _note_leaves(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
         """The program may ask for gradients of a tensor that it makes here, which not every backend can hand on."""
@@ -277,20 +306,6 @@ class Operations(Results):
         number = data_numbers.take_out(self._tx, tensor) if tensor.content is None else None
         return number if number is not None else contents.number(self._tx, tensor, what, code)
 
-    def _mode_key(self) -> Any:
-        grad: Any = torch.is_grad_enabled()
-        if torch._C._dispatch_tls_is_dispatch_key_excluded(_AUTOGRAD):  # in a ``__torch_dispatch__``
-            grad = (grad, None)
-        inference = torch.is_inference_mode_enabled()
-        if torch._C._len_torch_function_stack():  # a default device, say
-            return (grad, inference, torch.get_default_dtype(), object())
-        if torch.is_autocast_enabled("cpu") or torch.is_autocast_enabled("cuda"):
-            state = tuple(
-                (torch.is_autocast_enabled(d), torch.get_autocast_dtype(d)) for d in ("cpu", "cuda")
-            )
-            return (grad, inference, torch.get_default_dtype(), state)
-        return (grad, inference, torch.get_default_dtype())
-
     def becomes(self, tensor: TensorValue, meta: TensorMeta) -> None:
         """What autograd knows of a tensor has changed, and so of its base and the base's views."""
         tensor.meta = meta
@@ -302,102 +317,3 @@ class Operations(Results):
                     other.meta = TensorMeta.of(
                         other.meta.spec, True, False, other.meta.cls, other.meta.is_inference
                     )
-
-    def _infer(
-        self,
-        function: Callable[..., Any],
-        args: list[Value],
-        kwargs: dict[str, Value],
-        tensors: list[TensorValue],
-    ) -> Outcome:
-        tx = self._tx
-        fakes: dict[int, SpecTensor] = {}
-        tx.env.location = tx.where()
-        tx.env.unanswered = None
-        try:
-            fake_args = [a.fake(tx, fakes) for a in args]
-            fake_kwargs = {name: v.fake(tx, fakes) for name, v in kwargs.items()}
-            tried, heard = listening(function)
-            result = tx.inference.run(tried, fake_args, fake_kwargs)
-        except DataDependent as error:
-            asked = [
-                i
-                for i, t in enumerate(tensors)
-                if error.tensor is not None and error.tensor is fakes.get(id(t))
-            ]
-            if not asked or not data_numbers.is_taken_as_number(tx, tensors[asked[0]]):
-                raise self.failure(function, error, args) from None
-            tx.inference.by_data = True
-            return Outcome(None, False, [], writes=False, draws=False, reads=tuple(asked))
-        except Exception as error:
-            raise self.failure(function, error, args) from None
-        outcome = self._described(result, tensors, [fakes[id(t)] for t in tensors])
-        outcome.warns = heard.anything
-        return outcome
-
-    def failure(
-        self, function: Callable[..., Any], error: Exception, args: Sequence[Value] = ()
-    ) -> Exception:
-        """What the failure of a run on tensors without data means: a break, or an exception of the program."""
-        tx, name = self._tx, label_of(function)
-        match error:
-            case GraphBreak() | UserRaise() | NotConstant():
-                return error
-            case DataDependent():
-                return GraphBreak("CAP201", f"the content of a tensor is needed: {error}")
-            case UnbackedSymbolError():
-                return GraphBreak("CAP217", f"{name}: {error.what}")
-            case UnsupportedProgramError():
-                return GraphBreak("CAP206", f"{name}: {error.what}")
-            case NotImplementedError():
-                return GraphBreak("CAP206", f"{name}: {error}")
-        if _SYMBOLIC in str(error):  # C++ code that takes plain sizes only
-            return GraphBreak("CAP217", f"{name}: {str(error).splitlines()[0]}")
-        if _NO_DATA in str(error):
-            return GraphBreak("CAP201", f"the content of a tensor is needed: {name} reads it")
-        if isinstance(error, AttributeError) and isinstance(error.obj, _STAND_INS):
-            return GraphBreak("CAP206", f"{name}: {error}")
-        if any(isinstance(value, ObjectValue) for value in args):  # what stands for one is of another class
-            return GraphBreak("CAP206", f"{name}: {error}")
-        if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
-            return GraphBreak("CAP217", f"{name}: {tx.env.unanswered.what}")
-        kinds = [value.python_type() for value in args if isinstance(value, TensorValue)]
-        shown = kinds[0].__name__ if kinds else torch.Tensor.__name__
-        error.args = tuple(_in_terms_of_the_program(part, shown) for part in error.args)
-        return UserRaise(tx.exception(error))
-
-    def _described(self, result: Any, tensors: list[TensorValue], order: list[SpecTensor]) -> Outcome:
-        """What the last run did; ``order``: what stood for the tensor arguments in it."""
-        updates = [
-            (i, TensorMeta.of(fake.spec, fake.requires_grad, fake.is_leaf, t.meta.cls, t.meta.is_inference))
-            for i, (t, fake) in enumerate(zip(tensors, order, strict=True))
-            if fake.spec is not t.meta.spec
-            or (fake.requires_grad, fake.is_leaf) != (t.meta.requires_grad, t.meta.is_leaf)
-        ]
-        found = [False]
-        described = self.describe_result(result, order, found)
-        run = self._tx.inference
-        owners = [run.owner(tensor) for tensor in run.written]
-        written = tuple(i for i, fake in enumerate(order) if any(owner is fake for owner in owners))
-        inside = bool(owners) and all(isinstance(owner, SpecTensor) for owner in owners)  # or in an argument
-        return Outcome(
-            described,
-            found[0],
-            updates,
-            writes=bool(updates or written) or (run.wrote and not inside),
-            draws=run.drew,
-            may_fail=run.may_fail,
-            leaves_open=run.left_open,
-            reads=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.read)),
-            written=written,
-            resized=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.resized)),
-        )
-
-
-def _in_terms_of_the_program(part: Any, shown: str) -> Any:
-    """A part of an operation's error; where it names the class of its arguments, that of the tensors they stand for."""
-    return part.replace(SpecTensor.__name__, shown) if isinstance(part, str) else part
-
-
-def label_of(function: Any) -> str:
-    return getattr(function, "__qualname__", None) or repr(function)

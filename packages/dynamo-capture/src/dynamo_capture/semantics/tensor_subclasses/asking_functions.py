@@ -1,0 +1,94 @@
+"""What asks for ``__torch_function__`` or turns it off: functions of torch, and the block without it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.modes.contexts import ContextValue
+from dynamo_capture.semantics.modes.torch_function_modes import (
+    FunctionModes,
+    classes_of,
+)
+from dynamo_capture.semantics.registry import handles, pure
+from dynamo_capture.semantics.tensors.torchs_members import DISABLED
+from dynamo_capture.values import (
+    NONE,
+    Const,
+    DictValue,
+    TupleValue,
+    Value,
+)
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+class _Disabling(ContextValue):
+    """``DisableTorchFunctionSubclass``: operations inside are torch's own."""
+
+    __slots__ = ()
+
+    def python_type(self) -> type:
+        cls: Any = torch._C.DisableTorchFunctionSubclass
+        return cls  # type: ignore[no-any-return]
+
+    def enter(self, tx: Context) -> Value:
+        tx.tensors.disabled += 1
+        return NONE
+
+    def leave(self, tx: Context, raised: Value) -> Value:
+        tx.tensors.disabled -= 1
+        return NONE
+
+
+@handles(torch._C.DisableTorchFunctionSubclass)
+def disabling(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return _Disabling()
+
+
+@handles(torch._C._is_torch_function_enabled)
+def is_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return Const(not tx.tensors.disabled and torch._C._is_torch_function_enabled())
+
+
+@handles(DISABLED)
+def without_override(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``__torch_function__`` of classes that leave operations as they are: ``func, types, args, kwargs``."""
+    function, _, given = args[:3]
+    options = tx.force(args[3]) if len(args) > 3 else DictValue({})
+    named = options.all_entries(tx).values() if isinstance(options, DictValue) else []
+    tx.tensors.disabled += 1
+    try:
+        return function.call(tx, given.unpack(tx), {tx.constant(name): tx.force(v) for name, v in named})
+    finally:
+        tx.tensors.disabled -= 1
+
+
+@handles(
+    torch.overrides.has_torch_function,
+    torch.overrides.has_torch_function_unary,
+    torch.overrides.has_torch_function_variadic,
+)
+def has_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if tx.tensors.modes:
+        return Const(True)
+    if not tx.tensors.disabled and tx.tensors.overriding([tx.force(value) for value in args]):
+        raise GraphBreak("CAP238", "a function of torch looks for __torch_function__ by itself")
+    return Const(False)
+
+
+@handles(torch.overrides.handle_torch_function)
+def handle_torch_function(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if not tx.tensors.modes:
+        raise GraphBreak("CAP238", "__torch_function__ of a user's class is called")
+    public, relevant, *given = args
+    options = DictValue({name: [Const(name), value] for name, value in kwargs.items()})
+    classes = classes_of(tx, tx.force(relevant).unpack(tx))
+    modes: FunctionModes = tx.tensors.modes
+    return modes.ask(tx, tx.constant(public), classes, TupleValue(list(given)), options)
+
+
+pure(torch.overrides.get_default_nowrap_functions)
