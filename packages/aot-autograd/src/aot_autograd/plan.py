@@ -198,7 +198,7 @@ class JointPlan:
     forms (``operators/functionalized.py``) the graphs call. ``may_fail``: an operator of the forward may raise because
     of what is in its tensors; ``ignored`` counts results at the end of the forward graph that nobody reads, which are
     there because what makes them may raise. ``versions``: results that the program has written to since it made them,
-    and how often.
+    and how often; ``versions_of_inputs``: inputs that the program has written to, and how often, with nothing new.
     """
 
     inputs: int
@@ -221,6 +221,7 @@ class JointPlan:
     may_fail: bool
     ignored: int
     versions: tuple[tuple[int, int], ...]
+    versions_of_inputs: tuple[tuple[int, int], ...]
     backward: BackwardPlan | None
 
     @property
@@ -235,5 +236,6 @@ class JointPlan:
             and not self.marked
             and not self.ignored
             and not self.versions
+            and not self.versions_of_inputs
             and all(recipe == FromGraph(index) for index, recipe in enumerate(self.recipes))
         )

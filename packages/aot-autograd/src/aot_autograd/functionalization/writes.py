@@ -18,6 +18,8 @@ from aot_autograd.views.overlaps import refuse_overlaps
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.tensor_spec import TensorSpec
 
+_OVER_LISTS = "aten::_foreach_"
+
 
 def write_functionally(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
     """Record the variant of ``op`` and write its results; returns what ``op`` returns."""
@@ -36,6 +38,8 @@ def write_functionally(trace: Trace, op: OpOverload, args: tuple[Any, ...], kwar
         given | _options(op, variant, targets[0]) if variant.makes else given,
     )
     returned = [value] if type(value.spec) is TensorSpec else _items(trace, value)
+    if op._schema.name.startswith(_OVER_LISTS):  # each operator on one tensor counts there, by itself
+        torch.autograd.graph.increment_version([t for t in targets[0] if not t.is_inference()])
     if len(targets) == 1 and isinstance(targets[0], (list, tuple)) and type(value.spec) is list:
         news, targets = returned, list(targets[0])
     else:

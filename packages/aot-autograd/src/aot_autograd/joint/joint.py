@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import field
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from aot_autograd.functionalization.functionalize import handle, handle_backward
 from aot_autograd.functionalization.symbolic_composites import symbolic_composites
 from aot_autograd.joint.as_strided_bounds import check_reach, places_named
 from aot_autograd.joint.backward_effects import without_writes
+from aot_autograd.joint.input_changes import forms_of, versions_of
 from aot_autograd.plan import FormOfInput, MutatedInput, Tangent
 from aot_autograd.recording.ancestry import ancestry, partly_reached
 from aot_autograd.recording.content_queries import OpenQuestion, Questions
@@ -23,7 +24,7 @@ from aot_autograd.recording.storage import Storage
 from aot_autograd.recording.trace import Handler, Trace, TracedTensor, TraceMode
 from aot_autograd.recording.values import Value
 from aot_autograd.runtime.autocast import without_autocast, without_hooks
-from aot_autograd.views.aliasing import Results, add_mutation, classify, replay_of, separate, view_through
+from aot_autograd.views.aliasing import Results, add_mutation, classify, separate, view_through
 from fx_interface.errors import StackError, UnsupportedProgramError
 from fx_interface.operators import OperatorLibrary
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -49,7 +50,7 @@ _SECOND_TIME: Final = "Trying to backward through the graph a second time"
 @dataclass(slots=True)
 class Joint:
     """What was recorded. ``inputs`` holds a value for each tensor input, None for the others; ``decomposed``: with a
-    table of decompositions; ``placed`` is the plan's; ``between``,
+    table of decompositions; ``versions_of_inputs`` and ``placed`` are the plan's; ``between``,
     ``leaves``, ``cut``, ``released`` and ``partly`` are the backward plan's."""
 
     trace: Trace
@@ -60,6 +61,7 @@ class Joint:
     training: bool
     mutated: list[MutatedInput]
     forms: list[FormOfInput]
+    versions_of_inputs: dict[int, int]
     decomposed: bool = False
     placed: tuple[tuple[int, int, int], ...] = ()
     between: tuple[tuple[int, tuple[int, ...]], ...] = ()
@@ -214,28 +216,16 @@ def _finish_forward(
             action="leave the copy out",
         )
     firsts = {storage.first for storage in written.values()}
+    forms = forms_of(arguments.storages, written)
+    versions = versions_of({i: arguments.passed[i] for i in arguments.storages}, forms, written)
     mutated = []
     for index, storage in written.items():
         graph_index = add_mutation(trace, results, storage, firsts)
-        passed = arguments.passed[index]
-        counted = 1 if passed.is_inference() else passed._version
-        mutated.append(MutatedInput(index, graph_index, storage.has_new_history, counted))
+        mutated.append(MutatedInput(index, graph_index, storage.has_new_history, versions.pop(index)))
     inputs = [arguments.storages[i].first if i in arguments.storages else None for i in range(len(declared))]
-    forms = [form for index in arguments.storages if (form := _form(arguments, index, written)) is not None]
-    return Joint(trace, declared, inputs, results, user_results, training, mutated, forms)
-
-
-def _form(arguments: _Arguments, index: int, written: Collection[int]) -> FormOfInput | None:
-    """What is to be done to an input that takes another form; AOT112 where its gradient would not follow."""
-    form = arguments.storages[index].form
-    if form is None:
-        return None
-    if form.tensor.requires_grad and (index in written or any(step.no_grad for step in form.steps)):
-        raise UnsupportedProgramError(
-            "AOT112",
-            "an input that requires grad changes its shape in place, and its content or without grad",
-        )
-    return FormOfInput(index, tuple(replay_of(step) for step in form.steps))
+    return Joint(
+        trace, declared, inputs, results, user_results, training, mutated, list(forms.values()), versions
+    )
 
 
 def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> None:

@@ -102,6 +102,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         may_fail=bool(failing),
         ignored=ignored,
         versions=_versions(joint),
+        versions_of_inputs=tuple(joint.versions_of_inputs.items()),
         backward=backward_plan,
     )
     return TracedProgram(plan, forward, backward_graph)

@@ -11,7 +11,7 @@ from aot_autograd.plan import JointPlan
 from aot_autograd.runtime.inputs.conjugate_bits import unmarking
 from aot_autograd.runtime.inputs.forms import giving_forms
 from aot_autograd.runtime.inputs.overlap import OverlapCheck
-from aot_autograd.runtime.inputs.write_back import count_writes, write_back
+from aot_autograd.runtime.inputs.write_back import count_more, count_writes, write_back
 from aot_autograd.runtime.results import Maker, result_maker
 from aot_autograd.runtime.training import training_function
 from fx_interface.backend import CompiledGraph
@@ -95,12 +95,13 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
     constants = plan.constants
     mutated = plan.mutated
     returned = plan.returned
-    versions = plan.versions
+    versions, more = plan.versions, plan.versions_of_inputs
 
     def run(*inputs: Any) -> Sequence[Any]:
         results = forward(*inputs, *constants)
         write_back(inputs, results, mutated)
         count_writes(results, versions)
+        count_more(inputs, more)
         return results[:returned] if make is None else make(inputs, results)
 
     def run_without_gradients(*inputs: Any) -> Sequence[Any]:
@@ -108,6 +109,7 @@ def _inference(plan: JointPlan, forward: CompiledGraph, make: Maker | None) -> C
             results = forward(*inputs, *constants)
             write_back(inputs, results, mutated)
             count_writes(results, versions)
+            count_more(inputs, more)
         return results[:returned] if make is None else make(inputs, results)
 
     return run_without_gradients if plan.no_grad else run

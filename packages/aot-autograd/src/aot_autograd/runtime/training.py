@@ -20,7 +20,7 @@ from aot_autograd.runtime.hooks.chosen_tensors import Reach, chooses
 from aot_autograd.runtime.hooks.partially_used_inputs import PartlyReached, led_to
 from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
 from aot_autograd.runtime.hooks.unreached_inputs import guard_hooks
-from aot_autograd.runtime.inputs.write_back import count_writes, write_back
+from aot_autograd.runtime.inputs.write_back import count_more, count_writes, write_back
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.saved import Kept, owned, reader
 from fx_interface.backend import CompiledGraph
@@ -131,7 +131,7 @@ def _forward_method(
     constant = sorted(set(range(returned)) - set(plan.differentiable))
     symbols = [position for _, position in plan.symbols]
     born = [index for _, index in plan.born]
-    versions = plan.versions
+    versions, more = plan.versions, plan.versions_of_inputs
     remember = repetition.remember
     linked = _is_linked(backward_plan)
 
@@ -152,6 +152,8 @@ def _forward_method(
             write_back(inputs, results, quiet)
         if versions:
             count_writes(results, versions)
+        if more:
+            count_more(inputs, more)
         if constant:
             ctx.mark_non_differentiable(*[r for i in constant if isinstance(r := results[i], torch.Tensor)])
         if not dirty:

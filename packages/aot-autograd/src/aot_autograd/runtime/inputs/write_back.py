@@ -44,3 +44,9 @@ def count_writes(results: Sequence[Any], versions: Iterable[tuple[int, int]]) ->
         result = results[index]
         if not result.is_inference():
             _set_versions((result,), (version,))
+
+
+def count_more(inputs: Sequence[Any], versions: Iterable[tuple[int, int]]) -> None:
+    """The versions of inputs, by number, grow by this much, for writes that have changed nothing."""
+    for index, count in versions:
+        _set_versions((inputs[index],), (inputs[index]._version + count,))
