@@ -30,6 +30,7 @@ def _family(decorator: Any, options: dict[str, bool]) -> tuple[type, type]:
         kind: ClassVar[str] = "base"
         first: int
         second: Any = "two"
+        where: Any = field(default=None, compare=False, kw_only=True)
 
         def described(self) -> str:
             return f"{self.kind} {self.first}"
@@ -41,6 +42,8 @@ def _family(decorator: Any, options: dict[str, bool]) -> tuple[type, type]:
         kind: ClassVar[str] = "derived"
         second: Any = 2
         items: list[int] = field(default_factory=list)
+        needed: Any = field(kw_only=True)
+        lazily: list[int] = field(kw_only=True, default_factory=list)
         hidden: str = field(default="h", repr=False)
         aside: Any = field(default=None, compare=False)
         hashed: int = field(default=0, hash=False)
@@ -74,28 +77,32 @@ def _hash(instance: Any) -> Any:
 
 
 QUESTIONS: dict[str, Callable[[type, type], Any]] = {
-    "made": lambda base, derived: (base(1), derived(1, "b", [3], "x", 4, 5)),
-    "by name": lambda base, derived: derived(first=1, aside=3),
+    "made": lambda base, derived: (base(1), derived(1, "b", [3], "x", 4, 5, needed=6, lazily=[7])),
+    "by name": lambda base, derived: derived(first=1, aside=3, needed=2, where=1),
     "too few": lambda base, derived: base(),
     "too many": lambda base, derived: base(1, 2, 3),
-    "not an argument": lambda base, derived: derived(1, total=3),
-    "a new list each": lambda base, derived: derived(1).items is derived(1).items,
-    "computed": lambda base, derived: (derived(3).total, derived(3).noted, derived(3).fixed),
+    "not an argument": lambda base, derived: derived(1, needed=0, total=3),
+    "a new list each": lambda base, derived: derived(1, needed=0).items is derived(1, needed=0).items,
+    "computed": lambda base, derived: (
+        derived(3, needed=0).total,
+        derived(3, needed=0).noted,
+        derived(3, needed=0).fixed,
+    ),
     "equal": lambda base, derived: (
         base(1) == base(1),
         base(1) == base(2),
-        derived(1, aside=1) == derived(1, aside=2),
-        derived(1, items=[2]) == derived(1),
-        base(1) == derived(1),
+        derived(1, needed=0, aside=1) == derived(1, needed=0, aside=2),
+        derived(1, needed=0, items=[2]) == derived(1, needed=0),
+        base(1) == derived(1, needed=0),
         base(1) == 1,
     ),
     "hash": lambda base, derived: _hash(base(1)),
-    "hash of what has none": lambda base, derived: _hash(derived(1)),
+    "hash of what has none": lambda base, derived: _hash(derived(1, needed=0)),
     "hashed fields": lambda base, derived: (
-        _hash(derived(1, items=(), hashed=1)) == _hash(derived(1, items=(), aside=2))
+        _hash(derived(1, needed=0, items=(), hashed=1)) == _hash(derived(1, needed=0, items=(), aside=2))
     ),
     "assigned": lambda base, derived: _assigned(base(1), "first"),
-    "assigned, inherited": lambda base, derived: _assigned(derived(1), "first"),
+    "assigned, inherited": lambda base, derived: _assigned(derived(1, needed=0), "first"),
     "assigned, unknown": lambda base, derived: _assigned(base(1), "unknown"),
     "deleted": lambda base, derived: delattr(base(1), "first"),
     "of a subclass": lambda base, derived: _assigned(type("Plain", (base,), {})(1), "unknown"),
@@ -103,15 +110,21 @@ QUESTIONS: dict[str, Callable[[type, type], Any]] = {
     "fields": lambda base, derived: [
         (one.name, one.type, one.init, one.repr, one.compare) for one in dataclasses.fields(derived)
     ],
-    "replaced": lambda base, derived: dataclasses.replace(derived(1), first=5),
-    "as a dict": lambda base, derived: dataclasses.asdict(derived(1)),
-    "is one": lambda base, derived: (dataclasses.is_dataclass(base), dataclasses.is_dataclass(derived(1))),
+    "replaced": lambda base, derived: dataclasses.replace(derived(1, needed=0), first=5),
+    "as a dict": lambda base, derived: dataclasses.asdict(derived(1, needed=0)),
+    "is one": lambda base, derived: (
+        dataclasses.is_dataclass(base),
+        dataclasses.is_dataclass(derived(1, needed=0)),
+    ),
     "signature": lambda base, derived: inspect.signature(derived),
-    "init": lambda base, derived: vars(derived)["__init__"].__annotations__,
+    "init": lambda base, derived: sorted(vars(derived)["__init__"].__annotations__.items(), key=str),
     "matched": lambda base, derived: vars(derived)["__match_args__"],
     "slots": lambda base, derived: [vars(cls).get("__slots__") for cls in (base, derived)],
-    "copied": lambda base, derived: (copy.copy(derived(1)), copy.deepcopy(derived(1, items=[1]))),
-    "methods": lambda base, derived: (base(1).described(), derived(2).described()),
+    "copied": lambda base, derived: (
+        copy.copy(derived(1, needed=0)),
+        copy.deepcopy(derived(1, needed=0, items=[1])),
+    ),
+    "methods": lambda base, derived: (base(1).described(), derived(2, needed=0).described()),
     "names": lambda base, derived: (
         derived.__name__,
         derived.__qualname__,
@@ -170,7 +183,7 @@ def test_the_standard_library_inherits_from_a_quick_one() -> None:
     made: Any = dataclasses.dataclass(frozen=True)(
         type("Further", (base,), {"__annotations__": {"more": "int"}, "more": 1})
     )
-    assert repr(made(1)) == "Further(first=1, second='two', more=1)"
+    assert repr(made(1)) == "Further(first=1, second='two', where=None, more=1)"
     assert made(1) != made(1, more=2)
 
 
@@ -179,7 +192,7 @@ def test_a_quick_one_inherits_from_the_standard_library() -> None:
     made: Any = dataclass(frozen=True)(
         type("Further", (base,), {"__annotations__": {"more": "int"}, "more": 1})
     )
-    assert repr(made(1)) == "Further(first=1, second='two', more=1)"
+    assert repr(made(1)) == "Further(first=1, second='two', where=None, more=1)"
 
 
 @dataclass(frozen=True, slots=True)

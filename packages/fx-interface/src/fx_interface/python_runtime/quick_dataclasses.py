@@ -69,7 +69,9 @@ def _made(cls: type, *, frozen: bool, slots: bool, eq: bool) -> type:
     names = vars(cls)
     added: dict[str, Any] = {
         "__record_fields__": fields,
-        "__match_args__": tuple([name for name, one in fields.items() if one.init]),
+        "__match_args__": tuple(
+            [name for name, one in fields.items() if one.init and one.kw_only is not True]
+        ),
         "__repr__": _repr,
     }
     parameters: dict[str, Any] = {"frozen": frozen, "eq": eq}
@@ -125,16 +127,17 @@ def _fields_of(cls: type, frozen: bool) -> Fields | None:
         given = names.get(name, MISSING)
         one = given if isinstance(given, dataclasses.Field) else dataclasses.field(default=given)
         default = one.default
-        if one.kw_only is True or (default is not MISSING and default.__class__.__hash__ is None):
+        if default is not MISSING and default.__class__.__hash__ is None:
             return None
         one.name, one.type = name, annotation
         fields[name] = one
     optional = False
     for one in fields.values():
-        has_default = one.default is not MISSING or one.default_factory is not MISSING
-        if one.init and optional and not has_default:
-            return None
-        optional = optional or (one.init and has_default)
+        if one.init and one.kw_only is not True:
+            has_default = one.default is not MISSING or one.default_factory is not MISSING
+            if optional and not has_default:
+                return None
+            optional = has_default
     return fields
 
 
@@ -157,13 +160,18 @@ def _with_slots(cls: type, fields: Fields) -> type:
 def _init_of(cls: type, fields: Fields, frozen: bool) -> FunctionType:
     kinds = []
     cells: dict[str, Any] = {}
-    defaults = []
+    defaults: list[Any] = []
+    named: dict[str, Any] = {}
     for position, (name, one) in enumerate(fields.items()):
         factory = one.default_factory is not MISSING
         if one.init:
-            kinds.append("factory" if factory else "value")
-            if factory or one.default is not MISSING:
-                defaults.append(_UNSET if factory else one.default)
+            by_name = one.kw_only is True
+            kinds.append(("named " if by_name else "") + ("factory" if factory else "value"))
+            default = _UNSET if factory else one.default
+            if default is not MISSING and by_name:
+                named[name] = default
+            elif default is not MISSING:
+                defaults.append(default)
         elif factory or one.default is not MISSING:
             kinds.append("made" if factory else "constant")
             cells[f"_default_{position}"] = one.default
@@ -175,6 +183,7 @@ def _init_of(cls: type, fields: Fields, frozen: bool) -> FunctionType:
     code = _init_code(tuple(kinds), frozen, hasattr(cls, "__post_init__"))
     made = _renamed(code, tuple(fields), cells, tuple(defaults))
     made.__qualname__ = f"{cls.__qualname__}.__init__"
+    made.__kwdefaults__ = named or None
     made.__annotations__ = {name: one.type for name, one in fields.items() if one.init} | {"return": None}
     return made
 
@@ -186,10 +195,12 @@ def _setter(cls: type, name: str) -> Callable[[Any, Any], None]:
     return lambda instance, value: object.__setattr__(instance, name, value)
 
 
-_PARAMETERS = ("value", "factory")
+_VALUE, _FACTORY = "f{0}", "_factory_{0}() if f{0} is _UNSET else f{0}"
 _VALUES = {
-    "value": "f{0}",
-    "factory": "_factory_{0}() if f{0} is _UNSET else f{0}",
+    "value": _VALUE,
+    "factory": _FACTORY,
+    "named value": _VALUE,
+    "named factory": _FACTORY,
     "made": "_factory_{0}()",
     "constant": "_default_{0}",
 }
@@ -198,7 +209,10 @@ _VALUES = {
 @functools.cache
 def _init_code(kinds: tuple[str, ...], frozen: bool, post_init: bool) -> CodeType:
     numbered = list(enumerate(kinds))
-    parameters = ["self", *(f"f{i}" for i, kind in numbered if kind in _PARAMETERS)]
+    parameters = ["self", *(f"f{i}" for i, kind in numbered if kind in ("value", "factory"))]
+    named = [f"f{i}" for i, kind in numbered if kind in ("named value", "named factory")]
+    if named:
+        parameters += ["*", *named]
     stores = "_set_{0}(self, {1})" if frozen else "self.f{0} = {1}"
     body = [stores.format(i, _VALUES[kind].format(i)) for i, kind in numbered if kind in _VALUES]
     if post_init:
