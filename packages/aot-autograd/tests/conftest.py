@@ -13,7 +13,7 @@ from torch.utils import _pytree as pytree
 from aot_autograd import aot_function
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec
-from fx_interface.verify import verify
+from fx_interface.verifier import verify
 
 
 class KernelLibrary:

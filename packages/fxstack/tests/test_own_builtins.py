@@ -8,7 +8,8 @@ import sys
 
 _PROGRAM = """
 import sys, functools, itertools, json, math, operator
-import fxstack
+import fxstack, aot_autograd.pipeline, inductor_codegen.compile, primtorch_decomps
+len(primtorch_decomps.DECOMPOSITIONS)  # loads all families
 from fx_interface.python_runtime.own_builtins import OWN_BUILTINS, STACK_PACKAGES
 shared = (functools, itertools, math, operator)
 of_stack = {name: vars(module) for name, module in sys.modules.items() if name.partition(".")[0] in STACK_PACKAGES}

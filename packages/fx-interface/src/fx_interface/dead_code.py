@@ -6,7 +6,7 @@ from torch.fx import GraphModule, Node
 
 from fx_interface.dialects.dialect import Dialect
 from fx_interface.regions import bodies_of, region_of
-from fx_interface.verify import dialect_of
+from fx_interface.verifier import dialect_of
 
 
 def remove_dead_code(graph_module: GraphModule) -> int:

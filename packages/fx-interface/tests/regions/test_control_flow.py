@@ -13,7 +13,7 @@ from fx_interface.errors import InvalidGraphError
 from fx_interface.regions import conditional, loop, scan
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.tensor_spec import SPEC_KEY, spec_of
-from fx_interface.verify import verify
+from fx_interface.verifier import verify
 
 
 def given() -> list[torch.Tensor]:

@@ -13,7 +13,7 @@ from fx_interface.errors import InvalidGraphError
 from fx_interface.regions import gradient, mapped, pushed
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.tensor_spec import SPEC_KEY, spec_of
-from fx_interface.verify import verify
+from fx_interface.verifier import verify
 
 X = torch.linspace(-1, 1, 6).reshape(2, 3)
 W = torch.linspace(0, 1, 3).requires_grad_()

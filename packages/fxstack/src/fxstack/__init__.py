@@ -4,27 +4,49 @@ from fxstack import shadowed  # noqa: F401  (before all others: it looks whether
 
 # isort: split
 import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
-from dynamo_capture import (
-    allow_in_graph,
-    assume_constant_result,
-    disable,
-    error_on_graph_break,
-    explain_recompiles,
-    graph_break,
-    is_compiling,
-    mark_dynamic,
-    mark_static,
-    patch_options,
-    set_stance,
-)
+
+# isort: split
+from typing import TYPE_CHECKING
+
+from fx_interface.python_runtime.gc_pause import collector_paused
+from fx_interface.python_runtime.lazy_names import lazy_names
 from fxstack.__about__ import __version__
-from fxstack.backends import backend
-from fxstack.checking import CheckWarning
-from fxstack.compile import compile, reset
-from fxstack.options import Options
-from fxstack.report import Explanation, explain
-from fxstack.verification import Verification
-from fxstack.verify import verify
+
+with (
+    collector_paused()
+):  # modules stay: searching torch's objects for cycles while they are loaded frees nothing
+    from dynamo_capture import (
+        allow_in_graph,
+        assume_constant_result,
+        disable,
+        error_on_graph_break,
+        explain_recompiles,
+        graph_break,
+        is_compiling,
+        mark_dynamic,
+        mark_static,
+        patch_options,
+        set_stance,
+    )
+    from fxstack.backends import backend
+    from fxstack.compile import compile, reset
+    from fxstack.options import Options
+
+if TYPE_CHECKING:
+    from fxstack.checking import CheckWarning
+    from fxstack.report import Explanation, explain
+    from fxstack.verification import Verification
+    from fxstack.verifying import verify
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "fxstack.checking": ("CheckWarning",),
+            "fxstack.report": ("Explanation", "explain"),
+            "fxstack.verification": ("Verification",),
+            "fxstack.verifying": ("verify",),
+        },
+    )
 
 __all__ = [
     "CheckWarning",

@@ -9,7 +9,7 @@ from typing import Any
 from torch.fx import GraphModule
 from torch.fx._lazy_graph_module import _LazyGraphModule
 
-from aot_autograd import compile_joint
+import aot_autograd
 from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.plugins import load_backend
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -54,7 +54,7 @@ class AotEager:
     def __call__(self, graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
         """Trace ahead of time and run the functional graphs as they are."""
         with refused(default_policy()):
-            return compile_joint(
+            return aot_autograd.compile_joint(
                 graph_module,
                 example_inputs,
                 operators=LIBRARY,

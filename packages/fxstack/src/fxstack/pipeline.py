@@ -4,31 +4,36 @@
 
 The artifact of a program holds the plan, the keys of its native graphs and the relations between sizes that compiling
 relied on. It is found by the captured graph's canonical hash, so that a second process goes from the captured graph to
-the callable without tracing, lowering or compiling anything.
+the callable without tracing, lowering or compiling anything, and without loading what does: the names of other packages
+are read from their facades when a program is compiled.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from torch._ops import OpOverload
 from torch.fx import GraphModule
 
-from aot_autograd import compile_in_parts, finish, has_parts, trace_joint
-from aot_autograd.partition import Partitioner, save_everything
-from aot_autograd.plan import JointPlan
-from fx_interface import SHAPE_ENV_KEY, CompiledGraph, verify
+import aot_autograd
+import fx_interface
+import inductor_codegen
+import primtorch_decomps
+from aot_autograd import finish, has_parts
+from fx_interface import SHAPE_ENV_KEY, CompiledGraph
 from fx_interface.execution.rehearsal import rehearsal_of
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fxstack.counter_random import COUNTER
 from fxstack.options import Options
 from fxstack.programs.keys import program_key
 from fxstack.programs.stored import StoredProgram, load_program, store_program
-from inductor_codegen import CodegenOptions, compile_graph
 from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.native_errors import MissingCompilerError
-from primtorch_decomps import DECOMPOSITIONS, LIBRARY, STRICT, decompose
+from primtorch_decomps import LIBRARY
+
+if TYPE_CHECKING:
+    from aot_autograd import JointPlan, Partitioner
 
 logger = logging.getLogger("fxstack")
 
@@ -60,7 +65,7 @@ def compile_captured(
 
     try:
         if has_parts(graph_module):
-            return compile_in_parts(graph_module, example_inputs, compile_part)
+            return aot_autograd.compile_in_parts(graph_module, example_inputs, compile_part)
         return compile_part(graph_module, example_inputs)[0]
     except MissingCompilerError as error:
         if options.on_missing_compiler == "error":
@@ -97,23 +102,31 @@ def _compile(
     graph_module: GraphModule, example_inputs: Sequence[Any], options: Options, store: ArtifactStore
 ) -> _Compiled:
     if options.verify:
-        verify(graph_module)
+        fx_interface.verify(graph_module)
     partition = _partitioner(options.activation_budget)
-    traced = trace_joint(
+    traced = aot_autograd.trace_joint(
         graph_module,
         example_inputs,
         operators=LIBRARY,
         partition=partition,
-        decompositions=COUNTER if options.rng == "counter" else {},
+        decompositions=_of_random_numbers(options),
     )
     forward = _compile_aten(traced.forward, options, store)
     backward = None if traced.backward is None else _compile_aten(traced.backward, options, store)
     return _Compiled(traced.plan, forward, backward)
 
 
+def _of_random_numbers(options: Options) -> Mapping[OpOverload, Callable[..., Any]]:
+    if options.rng != "counter":
+        return {}
+    from fxstack.counter_random import COUNTER  # an option that few ask for
+
+    return COUNTER
+
+
 def _partitioner(budget: float | None) -> Partitioner:
     if budget is None:
-        return save_everything
+        return aot_autograd.save_everything
     from aot_autograd.partition.min_cut import min_cut  # with a graph library that nobody else needs
 
     return min_cut(budget)
@@ -121,8 +134,11 @@ def _partitioner(budget: float | None) -> Partitioner:
 
 def _compile_aten(graph_module: GraphModule, options: Options, store: ArtifactStore) -> CompiledGraph:
     if options.verify:
-        verify(graph_module)
-    primitive = decompose(graph_module, STRICT if options.mode == "strict" else DECOMPOSITIONS)
+        fx_interface.verify(graph_module)
+    strict = options.mode == "strict"
+    table = primtorch_decomps.STRICT if strict else primtorch_decomps.DECOMPOSITIONS
+    primitive = primtorch_decomps.decompose(graph_module, table)
     if options.verify:
-        verify(primitive)
-    return compile_graph(primitive, CodegenOptions(compiler=options.compiler), store=store)
+        fx_interface.verify(primitive)
+    chosen = inductor_codegen.CodegenOptions(compiler=options.compiler)
+    return inductor_codegen.compile_graph(primitive, chosen, store=store)

@@ -1,8 +1,25 @@
 """Compile functional FX graphs of primitives into fused native kernels and one entry point."""
 
 import fx_interface  # noqa: F401  (first: modules that follow get builtins of their own)
+
+# isort: split
+from typing import TYPE_CHECKING
+
+from fx_interface.python_runtime.lazy_names import lazy_names
 from inductor_codegen.__about__ import __version__
-from inductor_codegen.compile import compile_graph, load_graph
-from inductor_codegen.options import CodegenOptions
+
+if TYPE_CHECKING:
+    from inductor_codegen.compile import compile_graph
+    from inductor_codegen.native.stored import load_graph
+    from inductor_codegen.options import CodegenOptions
+else:
+    __getattr__, __dir__ = lazy_names(
+        __name__,
+        {
+            "inductor_codegen.compile": ("compile_graph",),
+            "inductor_codegen.native.stored": ("load_graph",),
+            "inductor_codegen.options": ("CodegenOptions",),
+        },
+    )
 
 __all__ = ["CodegenOptions", "__version__", "compile_graph", "load_graph"]

@@ -1,4 +1,4 @@
-"""The way through this package: graph -> program -> text -> library -> callable; and back from the store."""
+"""The way through this package: graph -> program -> text -> library -> callable."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from inductor_codegen.cache import ArtifactStore, temporary_store
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.errors import unsupported
 from inductor_codegen.ir.program import Program, RunKernel
-from inductor_codegen.native.cpu import build_graph, load_native_graph
-from inductor_codegen.native_errors import ArtifactLoadError
+from inductor_codegen.native.cpu import build_graph
 from inductor_codegen.options import CodegenOptions
 from inductor_codegen.pipeline import kernel_sources, plan
 from inductor_codegen.runtime import CompiledGraph
@@ -35,22 +34,6 @@ def compile_graph(
         return _build(program, store or ArtifactStore(options.cache_dir), options)
     with temporary_store() as passing:
         return _build(program, passing, options)
-
-
-def load_graph(key: str, store: ArtifactStore) -> CompiledGraph | None:
-    """The callable that had this ``artifact_key``, perhaps in another process; None if it is no longer there."""
-    found = store.get(key)
-    if found is None:
-        return None
-    try:
-        if isinstance(found.metadata, dict) and found.metadata.get("kind") == "triton":
-            from inductor_codegen.native.gpu import load_triton_graph
-
-            return load_triton_graph(found)
-        return load_native_graph(found)
-    except ArtifactLoadError:
-        store.remove(key)
-        return None
 
 
 def _build(program: Program, store: ArtifactStore, options: CodegenOptions) -> CompiledGraph:

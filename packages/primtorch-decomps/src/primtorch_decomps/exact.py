@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch._ops import OpOverload
 
-from primtorch_decomps.registry import OperatorTable
+from primtorch_decomps.registry import DECOMPOSITIONS, OperatorTable
 
 FAMILIES = frozenset(
     (
@@ -96,3 +96,7 @@ def _has_one_rounding(args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
         return False
     dtypes = [getattr(arg, "dtype", None) for arg in args]
     return len(set(dtypes)) == 1 or not any(dtype in _HALVES for dtype in dtypes)
+
+
+STRICT: OperatorTable = exact_table(DECOMPOSITIONS)
+"""The decompositions that give eager's results to the last bit on a CPU; other operators stay torch's own kernels."""

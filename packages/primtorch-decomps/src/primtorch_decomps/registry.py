@@ -1,8 +1,12 @@
-"""Registration: one decorated function for each decomposition and each spec rule, found by the operator's name."""
+"""Registration: one decorated function for each decomposition and each spec rule, found by the operator's name.
+
+A family's module is loaded when the first of its operators is asked for; ``index`` says which module that is.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import torch
@@ -11,6 +15,7 @@ from torch._ops import OpOverload
 from fx_interface.operators import SpecRule
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from primtorch_decomps.errors import DuplicateDeclarationError
+from primtorch_decomps.index import BY_PREFIX, DECOMPOSED, RULED
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -43,9 +48,42 @@ _DECOMPOSITIONS: dict[str, Decomposition] = {}
 _RULES: dict[str, SpecRule] = {}
 
 
+def _by_name(modules: Mapping[str, str]) -> dict[str, str]:
+    return {f"aten.{name}": module for module, names in modules.items() for name in names.split()}
+
+
+_DECOMPOSED_IN = _by_name(DECOMPOSED)
+_RULED_IN = _by_name(RULED)
+
+
 def declared(name: str) -> Decomposition | None:
     """The decomposition declared for the operator called ``name``, if any."""
+    if name not in _DECOMPOSITIONS:
+        _load(name, _DECOMPOSED_IN)
     return _DECOMPOSITIONS.get(name)
+
+
+def ruled(name: str) -> SpecRule | None:
+    """The spec rule declared for the operator called ``name``, if any."""
+    if name not in _RULES:
+        _load(name, _RULED_IN)
+    return _RULES.get(name)
+
+
+def _load(name: str, homes: Mapping[str, str], asking: str = "") -> None:
+    """Load the module that declares the operator, unless it is the one that asks."""
+    home = homes.get(name)
+    if home is None:
+        short = name.removeprefix("aten.")
+        home = next((module for prefix, module in BY_PREFIX.items() if short.startswith(prefix)), None)
+    if home is not None and home != asking:
+        importlib.import_module(home)
+
+
+def load_all() -> None:
+    """Load every family."""
+    for module in sorted({*DECOMPOSED, *RULED, *BY_PREFIX.values()}):
+        importlib.import_module(module)
 
 
 def overload(name: str) -> OpOverload | None:
@@ -61,6 +99,7 @@ def decomposes(*names: str, rule: SpecRule | None = None) -> Callable[[Function]
 
     def declare(function: Function) -> Function:
         for name in names:
+            _load(name, _DECOMPOSED_IN, function.__module__)
             if name in _DECOMPOSITIONS:
                 raise DuplicateDeclarationError(
                     "DEC201",
@@ -70,7 +109,7 @@ def decomposes(*names: str, rule: SpecRule | None = None) -> Callable[[Function]
             family = function.__module__.rpartition(".")[2]
             _DECOMPOSITIONS[name] = Decomposition(name, function, family)
             if rule is not None:
-                _declare_rule(name, rule)
+                _declare_rule(name, rule, function.__module__)
         return function
 
     return declare
@@ -81,13 +120,14 @@ def spec_rule(*names: str) -> Callable[[Function], Function]:
 
     def declare(function: Function) -> Function:
         for name in names:
-            _declare_rule(name, function)
+            _declare_rule(name, function, function.__module__)
         return function
 
     return declare
 
 
-def _declare_rule(name: str, rule: SpecRule) -> None:
+def _declare_rule(name: str, rule: SpecRule, asking: str) -> None:
+    _load(name, _RULED_IN, asking)
     if name in _RULES:
         raise DuplicateDeclarationError(
             "DEC201",
@@ -119,20 +159,62 @@ class OperatorTable(Mapping[OpOverload, Any]):
         return len(self._entries)
 
     def __or__(self, other: Mapping[OpOverload, Any]) -> OperatorTable:
-        return OperatorTable({**self._entries, **other})
+        return OperatorTable({**self, **other})
 
     def without(self, *ops: OpOverload) -> OperatorTable:
         """The table less some operators, which then stay library calls."""
-        return OperatorTable({op: entry for op, entry in self._entries.items() if op not in ops})
+        return OperatorTable({op: entry for op, entry in self.items() if op not in ops})
 
 
-def decomposition_table() -> OperatorTable:
-    """Everything declared so far whose operator this version of torch has."""
-    return OperatorTable(
-        {op: entry for name, entry in _DECOMPOSITIONS.items() if (op := overload(name)) is not None}
-    )
+class DeclaredTable(OperatorTable):
+    """What the families declare for the operators that this version of torch has, loaded when it is asked for."""
+
+    __slots__ = ("_absent", "_find", "_names")
+
+    def __init__(self, find: Callable[[str], Any], names: Callable[[], Iterable[str]]) -> None:
+        super().__init__({})
+        self._absent: set[Any] = set()
+        self._find = find
+        self._names: Callable[[], Iterable[str]] | None = names
+
+    def __getitem__(self, op: OpOverload) -> Any:
+        found = self.get(op)
+        if found is None:
+            raise KeyError(op)
+        return found
+
+    def get(self, op: Any, default: Any = None) -> Any:
+        """The entry of ``op``, or ``default``."""
+        found = self._entries.get(op)
+        if found is None and op not in self._absent:
+            found = self._find(str(op)) if isinstance(op, OpOverload) else None
+            if found is None:
+                self._absent.add(op)
+            else:
+                self._entries[op] = found
+        return default if found is None else found
+
+    def __contains__(self, op: object) -> bool:
+        return self.get(op) is not None
+
+    def __iter__(self) -> Iterator[OpOverload]:
+        self._load_all()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        self._load_all()
+        return super().__len__()
+
+    def _load_all(self) -> None:
+        if self._names is not None:
+            load_all()
+            for name in sorted(self._names()):
+                self.get(overload(name))
+            self._names = None
 
 
-def rule_table() -> OperatorTable:
-    """Every spec rule declared so far whose operator this version of torch has."""
-    return OperatorTable({op: entry for name, entry in _RULES.items() if (op := overload(name)) is not None})
+DECOMPOSITIONS: OperatorTable = DeclaredTable(declared, lambda: _DECOMPOSITIONS)
+"""Decomposition of every operator that has one. ``DECOMPOSITIONS | {op: function}`` overrides, ``without`` removes."""
+
+RULES: OperatorTable = DeclaredTable(ruled, lambda: _RULES)
+"""Spec rule of every operator whose spec its decomposition does not imply."""

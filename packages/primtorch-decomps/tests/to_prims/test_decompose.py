@@ -15,7 +15,7 @@ from fx_interface.graph import call_block
 from fx_interface.signature import DIALECT_KEY, SHAPE_ENV_KEY
 from fx_interface.symbols import ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec, spec_of
-from fx_interface.verify import verify
+from fx_interface.verifier import verify
 from primtorch_decomps import DECOMPOSITIONS, LIBRARY, decompose
 from primtorch_decomps.prims import ops
 

@@ -10,7 +10,7 @@ from torch.fx import Graph, GraphModule
 
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.tensor_spec import SPEC_KEY, spec_of
-from fx_interface.verify import verify
+from fx_interface.verifier import verify
 from primtorch_decomps import LIBRARY, decompose
 
 aten = torch.ops.aten

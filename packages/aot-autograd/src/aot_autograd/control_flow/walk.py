@@ -20,6 +20,7 @@ from aot_autograd.control_flow.cut import Cutter, is_size, symbol_of
 from aot_autograd.control_flow.driver import Slot, Step, driver
 from aot_autograd.control_flow.examples import example_of
 from aot_autograd.control_flow.flags import requires_grad_after
+from aot_autograd.control_flow.parts import has_parts, is_cut
 from aot_autograd.plan import JointPlan
 from fx_interface.backend import CompiledGraph
 from fx_interface.graph import outputs, placeholders
@@ -31,13 +32,6 @@ from fx_interface.torch_internals.modes import BLOCKS, CHANGING, restored
 
 PartCompiler: TypeAlias = Callable[[GraphModule, Sequence[Any]], tuple[CompiledGraph, JointPlan]]
 """What compiles one part, given inputs of its form."""
-
-_STEERED = (conditional, loop, scan)
-
-
-def has_parts(graph_module: GraphModule) -> bool:
-    """Whether the program takes branches or loops that data decide about, in itself or in a checkpointed part."""
-    return any(_is_cut(node, graph_module) for node in graph_module.graph.nodes)
 
 
 def compile_in_parts(
@@ -100,7 +94,7 @@ class _Walk:
             for node in self._module.graph.nodes:
                 if node.op in ("placeholder", "get_attr", "output"):
                     continue
-                if _is_cut(node, self._module) or (in_parts and node.target in CHANGING):
+                if is_cut(node, self._module) or (in_parts and node.target in CHANGING):
                     self._part(pending)
                     pending = []
                     self._between(node)
@@ -148,7 +142,7 @@ class _Walk:
         return example_of(node.meta[SPEC_KEY], flag, self._whole.symbols)
 
     def _between(self, node: Node) -> None:
-        if not _is_cut(node, self._module):
+        if not is_cut(node, self._module):
             self._mode(node)
             return
         bodies = list(bodies_of(node, self._module))
@@ -254,19 +248,10 @@ class _Walk:
         return run
 
 
-def _is_cut(node: Node, owner: GraphModule) -> bool:
-    """Whether a node is a branch or a loop, or a checkpointed part with one."""
-    if node.op != "call_function":
-        return False
-    if node.target is checkpointed:
-        return any(map(has_parts, bodies_of(node, owner)))
-    return node.target in _STEERED
-
-
 def _picks(node: Node, owner: GraphModule) -> bool:
     """Whether a node takes a result out of a region at which the program is cut."""
     region = node.args[0] if node.target is operator.getitem else None
-    return isinstance(region, Node) and _is_cut(region, owner)
+    return isinstance(region, Node) and is_cut(region, owner)
 
 
 def _needs(user: Node, node: Node) -> bool:

@@ -13,7 +13,7 @@ from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.serialization.encoding import decode_expr, encode_expr
 from fx_interface.symbols import Relation, ShapeEnv, ShapeGuard
 from inductor_codegen.cache import ArtifactStore
-from inductor_codegen.compile import load_graph
+from inductor_codegen.native.stored import load_graph
 
 logger = logging.getLogger("fxstack")
 

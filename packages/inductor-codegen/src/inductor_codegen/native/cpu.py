@@ -9,8 +9,9 @@ import torch
 
 from inductor_codegen.cache import Artifact, ArtifactStore, Create, content_key
 from inductor_codegen.codegen.wrapper import EntrySource
+from inductor_codegen.native.library import LIBRARY, load_native_graph
 from inductor_codegen.native_errors import ArtifactLoadError, CompilationError
-from inductor_codegen.runtime import ENTRY_ABI, CompiledGraph, GraphRecord, load
+from inductor_codegen.runtime import ENTRY_ABI, CompiledGraph, GraphRecord
 from inductor_codegen.toolchain.cpp_compiler import (
     ENTRY_FLAGS,
     KERNEL_FLAGS,
@@ -22,8 +23,6 @@ from inductor_codegen.toolchain.cpp_compiler import (
 from inductor_codegen.toolchain.shared_libraries import build_library
 from inductor_codegen.trusted import Folder
 
-LIBRARY = "graph.so"
-"""The file of a graph's library in its artifact."""
 _FORMAT = "2"  # libraries that were looked at when they were made, and name their key
 _LARGE_ENTRY = 16384  # characters; the time to optimise more is longer than what it saves in calls
 _EXPORTED = ("fx_abi", "fx_entry", "fx_bind")
@@ -110,8 +109,3 @@ def graph_key(entry: EntrySource, kernels: Sequence[str], compiler: Compiler) ->
 
 def _mark_of(key: str) -> str:
     return f"fx_graph_{key}"
-
-
-def load_native_graph(artifact: Artifact) -> CompiledGraph:
-    """The callable of a stored artifact. ArtifactLoadError IND401 when it cannot be read or loaded."""
-    return load(GraphRecord.from_data(artifact.metadata), artifact.files[LIBRARY])

@@ -15,7 +15,8 @@ from inductor_codegen.codegen.triton.out_of_place import out_of_place
 from inductor_codegen.codegen.triton.wrapper import kernels_source
 from inductor_codegen.codegen.wrapper import write_entry
 from inductor_codegen.ir.program import Program
-from inductor_codegen.native.cpu import LIBRARY, build_entry, graph_key, load_again
+from inductor_codegen.native.cpu import build_entry, graph_key, load_again
+from inductor_codegen.native.library import LIBRARY
 from inductor_codegen.native_errors import ArtifactLoadError
 from inductor_codegen.runtime import CompiledGraph, GraphRecord, load
 from inductor_codegen.toolchain.cpp_compiler import find_compiler

@@ -100,9 +100,10 @@ class Library:
         self, op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], env: ShapeEnv
     ) -> Any:
         """The spec by rule or decomposition alone; ``NotImplemented`` where there is neither."""
-        rule, decomposition = self.rules.get(op), self.decompositions.get(op)
+        rule = self.rules.get(op)
         if rule is not None and is_layout_rule(rule):
             return rule(*args, **kwargs, env=env)
+        decomposition = self.decompositions.get(op) if rule is None else None
         if rule is None and decomposition is None:
             return NotImplemented
 

@@ -14,7 +14,7 @@ from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.binding import by_position
 from dynamo_capture.semantics.calls.builtins.construct import construct
-from dynamo_capture.semantics.calls.builtins.texts import REPR_WRAPPERS, wrapped_repr
+from dynamo_capture.semantics.calls.builtins.texts import is_repr_wrapper, wrapped_repr
 from dynamo_capture.semantics.calls.library.cached import call_cached
 from dynamo_capture.semantics.calls.library.getters import GETTERS, made_again
 from dynamo_capture.semantics.calls.library.references import DISPATCH, call_dispatch
@@ -137,7 +137,7 @@ def _block(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | Non
 
 
 def _guarded_repr(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
-    if owner.value.__code__ in REPR_WRAPPERS:
+    if is_repr_wrapper(owner.value):
         return tx.inliner.call_function(Const(wrapped_repr(owner.value)), args, kwargs)
     return None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import reprlib
 import types
 from typing import TYPE_CHECKING, Any
@@ -52,8 +53,14 @@ def text_of_exception(tx: Context, value: ObjectValue, name: str) -> Value:
     return Const(tx.fold(lambda: str(base(*plain))))
 
 
+def is_repr_wrapper(function: types.FunctionType) -> bool:
+    """Whether a function is the wrapper that ends a ``__repr__`` at cycles by ``id``."""
+    return function.__code__.co_name == "wrapper" and function.__code__ in _repr_wrappers()
+
+
+@functools.cache
 def _repr_wrappers() -> frozenset[types.CodeType]:
-    """The code of the wrappers that end a ``__repr__`` at cycles by ``id``: of ``reprlib`` and of data classes."""
+    """The code of those wrappers: of ``reprlib`` and of data classes."""
 
     @dataclasses.dataclass
     class Sample:
@@ -61,9 +68,6 @@ def _repr_wrappers() -> frozenset[types.CodeType]:
 
     wrapped: list[Any] = [Sample.__repr__, reprlib.recursive_repr()(lambda self: "")]
     return frozenset(function.__code__ for function in wrapped)
-
-
-REPR_WRAPPERS = _repr_wrappers()
 
 
 def wrapped_repr(function: types.FunctionType) -> Any:
