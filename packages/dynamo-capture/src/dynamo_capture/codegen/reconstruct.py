@@ -168,7 +168,8 @@ class Reconstruction:
             return
         if value.meta.cls not in PLAIN_CLASSES:
             plain = TensorValue(value.node, TensorMeta.of(value.meta.spec, False, True))
-            self.call(replacement_calls.as_class, lambda: self.push_all([plain, Const(value.meta.cls)]), 2)
+            made = replacement_calls.own_class if value.root is value else replacement_calls.as_class
+            self.call(made, lambda: self.push_all([plain, Const(value.meta.cls)]), 2)
             self._remember(value)
             return
         self.push_result(self.tx.output.use(value.node))

@@ -160,7 +160,7 @@ class Tensors(Protocol[V]):
     below: Any
     """The modes of ``__torch_dispatch__`` that are at work."""
 
-    def as_class(self, owner: Any, cls: type) -> Any:
+    def as_class(self, owner: Any, cls: type, *, followed: bool = ...) -> Any:
         """Another tensor, of that class, with the same memory and history."""
 
     def becomes(self, tensor: Any, meta: Any) -> None:

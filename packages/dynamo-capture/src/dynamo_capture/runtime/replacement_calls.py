@@ -54,6 +54,12 @@ def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
         return torch.Tensor.as_subclass(value, cls)
 
 
+def own_class(value: torch.Tensor, cls: type) -> torch.Tensor:
+    """An instance of a subclass in the same memory, without a history: ``torch.Tensor._make_subclass``."""
+    made: torch.Tensor = torch.Tensor._make_subclass(cls, value)
+    return made
+
+
 def follow(tensor: torch.Tensor, followed: bool) -> None:
     """``tensor.requires_grad_(followed)``, past what the tensor's class makes of operations."""
     with torch._C.DisableTorchFunctionSubclass():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import field
 from types import CodeType, FunctionType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -15,7 +15,7 @@ from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.sources.sources import DrawnFromSource, UpcomingSource
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
-from fx_interface.source import ItemSource, SizeSource, Source, StrideSource
+from fx_interface.source import InstanceDictSource, ItemSource, SizeSource, Source, StrideSource
 from fx_interface.symbols import Expr, IntLike
 
 if TYPE_CHECKING:
@@ -118,6 +118,16 @@ def _merge(
     return merged
 
 
+@dataclass(frozen=True, slots=True)
+class _Wrapper:
+    """A tensor that wraps others: what holds of its sizes holds of theirs, where they have the same."""
+
+    shape: tuple[int, ...]
+    marked: Mapping[int, Any]
+    static: Collection[int]
+    is_argument: bool
+
+
 class Policy:
     """The choice for one capture. ``dynamic``: True every size, False none, None those that differed. ``fullgraph``: no
     graph break is made where another version will do. ``follows_data``: sizes and numbers from data are symbols, and
@@ -138,6 +148,7 @@ class Policy:
         self._history = history
         self._by_value: dict[int, Expr] = {}
         self._integers: dict[Source, Expr] = {}
+        self._wrappers: dict[Source, _Wrapper] = {}
 
     @property
     def is_fullgraph(self) -> bool:
@@ -260,18 +271,26 @@ class Policy:
     ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
         """Sizes and strides of an input, and which dimensions' sizes and strides are left open in its guard."""
         shape, stride = tuple(torch.Tensor.size(real)), tuple(torch.Tensor.stride(real))
-        if isinstance(real, torch.nn.Parameter) or self._dynamic is False:
+        if isinstance(real, torch.nn.Parameter):
             return shape, stride, ((), ())
         if self.is_decisive(source) and self.is_settled(real, source):
             return shape, stride, ((), ())
         own = instance_dict(real) or {}
         marked = own.get("_dynamo_capture_dynamic", {})
         static = own.get("_dynamo_capture_static", ())
+        outer = self._wrapper_around(source)
+        if outer is not None and outer.shape == shape:
+            marked, static = {**outer.marked, **marked}, {*outer.static, *static}
+        is_argument = _is_argument(source) if outer is None else outer.is_argument
+        if type(real).__torch_dispatch__ is not torch.Tensor.__torch_dispatch__:
+            self._wrappers[source] = _Wrapper(shape, marked, static, is_argument)
+        if self._dynamic is False and not marked:
+            return shape, stride, ((), ())
         seen = self._history.record_sizes(source.expression, shape)
         chosen = [
             d for d, n in enumerate(shape)
             if n >= 2 and d not in static
-            and (d in marked or (seen[d] is None if self._dynamic is None else _is_argument(source)))
+            and (d in marked or (seen[d] is None if self._dynamic is None else self._dynamic and is_argument))
         ]  # fmt: skip
         known_strides = self._history.record_strides(source.expression, stride)
         moved = [d for d, n in enumerate(stride) if n >= 2 and known_strides[d] is None]
@@ -282,6 +301,12 @@ class Policy:
             sizes[dim] = self._symbol(tx, shape[dim], SizeSource(source, dim), *marked.get(dim, (None, None)))
         strides, open_strides = self._strides(tx, source, sizes, shape, stride, moved)
         return tuple(sizes), strides, (chosen, open_strides)
+
+    def _wrapper_around(self, source: Source) -> _Wrapper | None:
+        """What is known of the tensor that a tensor is an attribute of, if that one dispatches in Python."""
+        space = source.base if isinstance(source, ItemSource) else None
+        owner = space.base if isinstance(space, InstanceDictSource) else None
+        return None if owner is None else self._wrappers.get(owner)
 
     def _symbol(self, tx: Sizing, size: int, source: Source, low: int | None, high: int | None) -> Expr:
         """One symbol for each value: equal sizes are taken to be equal for a reason, and guarded so. ``low`` and

@@ -230,7 +230,7 @@ def _tensor_getter(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Val
 
 
 def _cached(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
-    if type(owner.value) is functools._lru_cache_wrapper:
+    if type(owner.value) is functools._lru_cache_wrapper and not tx.calls.is_pure(owner.value):
         return call_cached(tx, owner, args, kwargs)
     return None
 

@@ -208,27 +208,30 @@ class OverriddenTensors(WrapperTensors):
             raise GraphBreak("CAP238", f"the attribute {name!r} of a tensor subclass is set")
         super().set_attr(owner, name, value)
 
-    def as_class(self, owner: TensorValue, cls: type) -> TensorValue:
-        """Another tensor, of that class, with the same memory and history."""
+    def as_class(self, owner: TensorValue, cls: type, *, followed: bool = True) -> TensorValue:
+        """Another tensor, of that class, with the same memory and history, or none."""
         if dispatches(cls):
             raise GraphBreak("CAP249", f"a tensor is made a {cls.__name__}, which dispatches in Python")
-        alias = self._alias(owner)
+        alias = self._alias(
+            owner, torch.ops.aten.alias.default if followed else torch.ops.aten.detach.default
+        )
         meta = alias.meta
         made = TensorValue(
             alias.node,
             TensorMeta.of(meta.spec, meta.requires_grad, not meta.requires_grad, cls, meta.is_inference),
         )
-        made.root = alias.root
         made.show(alias.memory)
-        made.root.views.append(made)
+        if followed:
+            made.root = alias.root
+            made.root.views.append(made)
         return made
 
-    def _alias(self, owner: TensorValue) -> TensorValue:
+    def _alias(self, owner: TensorValue, function: Callable[..., Any]) -> TensorValue:
         """A tensor object of its own that shows the same, of which neither class nor mode is asked."""
         self.disabled += 1
         try:
             with self.modes.without(len(self.modes.active)):
-                alias = self.call_function(torch.ops.aten.alias.default, [owner], {})
+                alias = self.call_function(function, [owner], {})
         finally:
             self.disabled -= 1
         assert isinstance(alias, TensorValue)

@@ -13,6 +13,7 @@ from dynamo_capture.runtime import replacement_calls
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.arguments import positions
 from dynamo_capture.semantics.tensors.content import data_numbers
+from dynamo_capture.semantics.tensors.places import storage_offset
 from dynamo_capture.sources.sources import AnswerSource, FollowedTensorSource, PlainTensorSource
 from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
 from fx_interface.source import Source
@@ -99,10 +100,10 @@ for _name in ("_is_view", "is_shared", "is_pinned"):
 def _storage_offset(
     tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
-    answer = _answer(tx, owner, "storage_offset")
-    if answer is None:
+    known = None if args or kwargs else storage_offset(tx, owner)
+    if known is None:
         raise GraphBreak("CAP204", "the place of a tensor in memory is asked for")
-    return answer
+    return size_value(known)
 
 
 def _answer(tx: Context, owner: TensorValue, name: str) -> Value | None:

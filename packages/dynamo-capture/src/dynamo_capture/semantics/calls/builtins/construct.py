@@ -18,9 +18,18 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import LIBRARIES
 from dynamo_capture.frames.parameters import Parameters
 from dynamo_capture.semantics.calls.builtins.slots import call_slot
-from dynamo_capture.values import NONE, Const, DictValue, ListValue, ObjectValue, SetValue, TupleValue, Value
+from dynamo_capture.values import (
+    NONE,
+    Const,
+    DictValue,
+    ListValue,
+    ObjectValue,
+    SetValue,
+    TensorValue,
+    TupleValue,
+    Value,
+)
 from dynamo_capture.values.containers.sequences import keeps_tuple_methods
-from dynamo_capture.values.tensors.wrapper import WrapperValue
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -76,7 +85,7 @@ def construct_plainly(tx: Context, owner: Const, args: list[Value], kwargs: dict
         made = new_instance(tx, cls, args)
     if isinstance(made, ObjectValue):
         _initialize(tx, made, args, kwargs)
-    elif isinstance(made, WrapperValue):
+    elif isinstance(made, TensorValue):
         _initialize_tensor(tx, made, args, kwargs)
     return made
 
@@ -94,7 +103,7 @@ def _initialize(tx: Context, made: ObjectValue, args: list[Value], kwargs: dict[
     call_slot(tx, made, initializer, args, kwargs)
 
 
-def _initialize_tensor(tx: Context, made: WrapperValue, args: list[Value], kwargs: dict[str, Value]) -> None:
+def _initialize_tensor(tx: Context, made: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> None:
     """Torch's own ``__init__`` of tensors does nothing."""
     initializer = tx.attributes.in_class(made.python_type(), "__init__")
     if isinstance(initializer, types.FunctionType):
@@ -110,7 +119,7 @@ def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:
     if issubclass(cls, collections.defaultdict):
         raise GraphBreak("CAP213", f"{cls.__qualname__} is a subclass of defaultdict")
     if issubclass(cls, torch.Tensor):
-        raise GraphBreak("CAP233", f"a tensor of the class {cls.__name__} is made")
+        return new_tensor(tx, cls, args)
     if issubclass(cls, type):
         raise GraphBreak("CAP232", "a class is made")
     if issubclass(cls, _LOOKS_AT_ARGUMENTS) or (issubclass(cls, (OSError, SyntaxError)) and len(args) > 1):
@@ -131,6 +140,15 @@ def new_instance(tx: Context, cls: type, args: list[Value]) -> Value:
             "CAP233",
             f"an instance of {cls.__module__}.{cls.__qualname__} is made, a class not written in Python",
         )
+    return made
+
+
+def new_tensor(tx: Context, cls: type, args: list[Value]) -> Value:
+    """``torch.Tensor.__new__(cls, tensor)``: a view of a tensor, of that class."""
+    given = tx.force(args[0]) if len(args) == 1 else None
+    if not isinstance(given, TensorValue):
+        raise GraphBreak("CAP233", f"a tensor of the class {cls.__name__} is made")
+    made: Value = tx.tensors.as_class(given, cls)
     return made
 
 

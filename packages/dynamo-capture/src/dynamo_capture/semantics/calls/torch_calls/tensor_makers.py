@@ -110,6 +110,9 @@ def _make_legacy(cls: Any) -> Any:
         elif not kwargs and all(value.python_type() is int for value in args):
             shape = TupleValue(args or [Const(0)])
             return tx.tensors.call_function(torch.empty, [shape], options)
+        elif not kwargs and cls is torch.Tensor and len(args) == 1 and isinstance(args[0], TensorValue):
+            alias: Value = tx.tensors.as_class(args[0], torch.Tensor)
+            return alias
         raise GraphBreak("CAP233", f"{cls.__name__} is called with something else than numbers")
 
     return make

@@ -8,9 +8,10 @@ import torch
 from torch.utils._python_dispatch import return_and_correct_aliasing
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.calls.builtins.construct import new_tensor
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.shapes.irregular import written_argument
-from dynamo_capture.values import Const, SymValue, TensorMeta, TupleValue, Value, is_none
+from dynamo_capture.values import Const, SymValue, TensorMeta, TensorValue, TupleValue, Value, is_none
 from dynamo_capture.values.tensors.wrapper import WrapperValue, dispatches
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides, located
 
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 _POSITIONS = ("cls", "size", "strides", "storage_offset", "memory_format", "dtype", "layout", "device")
-_READ = frozenset({"size", "strides", "dtype", "device"})
+_READ = frozenset({"size", "strides", "storage_offset", "dtype", "device"})
 _DEFAULTS = {
-    "storage_offset": (None, 0),
     "memory_format": (None,),
     "layout": (torch.strided, None),
     "pin_memory": (False, None),
@@ -51,6 +51,32 @@ def make_wrapper(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
     )
     meta = TensorMeta.of(spec, False, True, cls, torch.is_inference_mode_enabled())
     return WrapperValue(meta, given=[Const(cls), *given.values()], names=(*given,))
+
+
+@handles(torch.Tensor.__new__)
+def new_tensor_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``super().__new__(cls, tensor)``."""
+    cls = tx.constant(args[0]) if args else None
+    if not (isinstance(cls, type) and issubclass(cls, torch.Tensor)) or kwargs:
+        raise GraphBreak("CAP233", "Tensor.__new__() is called with something else than a class and a tensor")
+    return new_tensor(tx, cls, args[1:])
+
+
+@handles(torch.Tensor._make_subclass)
+def make_subclass(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``torch.Tensor._make_subclass(cls, tensor, require_grad=False)``: the same memory without a history, of that
+    class."""
+    given = dict(zip(("cls", "data", "require_grad"), args, strict=False))
+    if len(args) > 3 or given.keys() & kwargs.keys() or not {*given, *kwargs} >= {"cls", "data"}:
+        raise GraphBreak("CAP230", "_make_subclass() is called with other arguments than it takes")
+    given |= kwargs
+    cls, data = tx.constant(given.pop("cls")), tx.force(given.pop("data"))
+    if not (isinstance(cls, type) and issubclass(cls, torch.Tensor) and isinstance(data, TensorValue)):
+        raise GraphBreak("CAP230", "_make_subclass() of something else than a class and a tensor")
+    if any(tx.constant(value) for value in given.values()):
+        raise GraphBreak("CAP233", f"a {cls.__name__} that requires grad is made")
+    made: Value = tx.tensors.as_class(data, cls, followed=False)
+    return made
 
 
 def _numbers(tx: Context, value: Value) -> tuple[Any, ...]:
