@@ -35,10 +35,10 @@ def test_views_are_not_detached_in_place(requires_grad):
     assert log == [1]
 
 
-def test_where_a_tensor_that_is_made_lies_is_not_known():
+def test_where_a_tensor_lies_is_not_known_if_only_data_tell():
     def f(x):
-        return x[1:].storage_offset(), x * 2
+        return (x * 2)[x.argmax() :].storage_offset(), x * 2
 
     fast = optimize(lambda graph, inputs: graph.forward)(f)
-    assert fast(torch.ones(4)[1:])[0] == 2
-    assert fast.__fxstack_capture__.report.replacements[0][1].stopped.code == "CAP204"
+    assert fast(torch.arange(4.0))[0] == 3
+    assert fast.__fxstack_capture__.report.replacements[0][1].stopped is not None
