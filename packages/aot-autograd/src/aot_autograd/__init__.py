@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from aot_autograd.__about__ import __version__
 from fx_interface.python_runtime.lazy_names import lazy_names
+from fx_interface.python_runtime.runtimes import runs_compiled_code
 
 if TYPE_CHECKING:
     from aot_autograd.control_flow import compile_in_parts, has_parts
@@ -53,3 +54,5 @@ __all__ = [
     "save_everything",
     "trace_joint",
 ]
+
+runs_compiled_code(__name__)

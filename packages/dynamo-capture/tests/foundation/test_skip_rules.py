@@ -9,6 +9,7 @@ import torch
 
 from dynamo_capture import optimize, run_graph
 from dynamo_capture.foundation.skip_rules import is_closed, is_worth_capturing
+from fx_interface.backend import runs_compiled_code
 
 
 def _is(function):
@@ -36,7 +37,10 @@ def test_torchs_modules_are_code_like_the_programs():
 
 def test_nothing_is_captured_below_imports_and_running_compiled_code():
     assert is_closed(sys.modules["importlib._bootstrap"]._find_and_load.__code__, {})
-    assert is_closed(_is.__code__, {"__name__": "aot_autograd.runtime.training"})
+    assert not is_closed(_is.__code__, {"__name__": "backend_of_another.runtime"})
+    runs_compiled_code("backend_of_another")
+    assert is_closed(_is.__code__, {"__name__": "backend_of_another.runtime"})
+    assert not is_worth_capturing(_is.__code__, {"__name__": "backend_of_another"})
     assert not is_closed(_is.__code__, globals())
     assert not is_closed(run_graph.__code__, run_graph.__globals__)
 

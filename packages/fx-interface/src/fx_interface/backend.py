@@ -8,8 +8,17 @@ from typing import Any, Protocol, TypeAlias, runtime_checkable
 from torch.fx import GraphModule
 
 from fx_interface.python_runtime.own_builtins import STACK_PACKAGES
+from fx_interface.python_runtime.runtimes import is_runtime, runs_compiled_code
 
-__all__ = ["ENTRY_POINT_GROUP", "INTERFACE_VERSION", "STACK_PACKAGES", "Backend", "CompiledGraph"]
+__all__ = [
+    "ENTRY_POINT_GROUP",
+    "INTERFACE_VERSION",
+    "STACK_PACKAGES",
+    "Backend",
+    "CompiledGraph",
+    "is_runtime",
+    "runs_compiled_code",
+]
 
 INTERFACE_VERSION: tuple[int, int] = (0, 1)
 """Major and minor version of the graph interface. A plug-in for (M, m) works with (M, n) where n >= m; before 1.0 a

@@ -6,6 +6,7 @@ import fx_interface  # noqa: F401  (first: modules that follow get builtins of t
 from typing import TYPE_CHECKING
 
 from fx_interface.python_runtime.lazy_names import lazy_names
+from fx_interface.python_runtime.runtimes import runs_compiled_code
 from inductor_codegen.__about__ import __version__
 
 if TYPE_CHECKING:
@@ -23,3 +24,5 @@ else:
     )
 
 __all__ = ["CodegenOptions", "__version__", "compile_graph", "load_graph"]
+
+runs_compiled_code(__name__)

@@ -11,16 +11,16 @@ from typing import Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
-from fx_interface.backend import STACK_PACKAGES
+from fx_interface.backend import STACK_PACKAGES, is_runtime
 
 _UNCAPTURED: tuple[str, ...] = ()
-_RUNNING_COMPILED_CODE = frozenset({"aot_autograd", "inductor_codegen"})
 
 
 def is_worth_capturing(code: CodeType, namespace: Mapping[str, Any]) -> bool:
     """Whether frames of this code are captured on their own: not the machinery of Python, torch or the stack itself."""
     name = code.co_filename
-    if name.startswith("<frozen") or str(namespace.get("__name__")).partition(".")[0] in STACK_PACKAGES:
+    module = str(namespace.get("__name__"))
+    if name.startswith("<frozen") or module.partition(".")[0] in STACK_PACKAGES or is_runtime(module):
         return False
     if _is_called_by_the_collector(code):
         return False
@@ -34,8 +34,7 @@ def is_closed(code: CodeType, namespace: Mapping[str, Any]) -> bool:
     name = code.co_filename
     if name.startswith("<frozen importlib") or _is_called_by_the_collector(code):
         return True
-    package = str(namespace.get("__name__")).partition(".")[0]
-    return package in _RUNNING_COMPILED_CODE or name.endswith("/torch/_dynamo/eval_frame.py")
+    return is_runtime(str(namespace.get("__name__"))) or name.endswith("/torch/_dynamo/eval_frame.py")
 
 
 def _is_called_by_the_collector(code: CodeType) -> bool:
