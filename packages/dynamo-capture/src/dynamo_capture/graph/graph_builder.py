@@ -62,6 +62,7 @@ class GraphOutput:
         self.graph = Graph()
         self.inputs: list[GraphInput] = []
         self.checks = False
+        self.unfollowed: set[Node] = set()
         self.symbol_nodes: dict[Symbol, Node] = {}
         self.born: dict[Symbol, tuple[Node, int]] = {}
         self.mutates = False
@@ -93,6 +94,9 @@ class GraphOutput:
     def use(self, node: Node) -> Node:
         """The node of this graph that stands for ``node``, which may lie in a region's sub-graph that has ended."""
         if node.graph is self.graph:
+            if node in self.unfollowed and torch.is_grad_enabled():
+                what = "a tensor that requires grad is computed with after its data were replaced"
+                raise GraphBreak("CAP208", what)
             return node
         body = self.ended.get(node.graph)
         if body is None:

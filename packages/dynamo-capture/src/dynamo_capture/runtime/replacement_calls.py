@@ -66,6 +66,11 @@ def follow(tensor: torch.Tensor, followed: bool) -> None:
         tensor.requires_grad_(followed)
 
 
+def set_data(tensor: torch.Tensor, data: torch.Tensor) -> None:
+    """``tensor.data = data``."""
+    tensor.data = data
+
+
 def new_wrapper(cls: type, form: Mapping[str, Any], attributes: Mapping[str, Any]) -> torch.Tensor:
     """A tensor that dispatches in Python, without running the class's own ``__new__`` or ``__init__``."""
     made: torch.Tensor = torch.Tensor._make_wrapper_subclass(cls, **form)

@@ -14,6 +14,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.per_class import once_per_class
 from dynamo_capture.semantics.tensors.not_operations import check_is_known
 from dynamo_capture.semantics.tensors.operations import Operations
+from dynamo_capture.semantics.tensors.replaced_data import set_data
 from dynamo_capture.semantics.tensors.torchs_members import is_torchs
 from dynamo_capture.sources.sources import TensorAttributeSource
 from dynamo_capture.values import (
@@ -211,6 +212,9 @@ class TensorAttributes(Operations):
             return
         if name == "data" and self._tx.force(value) is owner:  # ``module.to(dtype)`` that has nothing to do
             return
+        if name == "data":
+            set_data(self._tx, owner, value)
+            return
         is_grad = name == "grad" and self._is_leaf(owner) and _may_be_grad(owner, self._tx.force(value))
         if not is_grad and has_member(owner.meta.cls, name):
             raise GraphBreak("CAP208", f"the attribute {name!r} of a tensor is set")
@@ -228,8 +232,8 @@ def _fact(owner: TensorValue, name: str) -> Source:
 
 
 def _may_be_grad(owner: TensorValue, value: Value) -> bool:
-    """Whether an existing leaf surely takes ``value`` as its gradient, so that this can be done after the graph."""
-    if owner.real is None or owner.source is None:
+    """Whether a leaf surely takes ``value`` as its gradient, so that this can be done after the graph."""
+    if (owner.real is None or owner.source is None) and owner.meta.requires_grad:
         return False
     if isinstance(value, Const):
         return value.value is None

@@ -23,6 +23,7 @@ from dynamo_capture.semantics.tensors.content.small_buffers import State
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.semantics.tensors.methods import METHODS
 from dynamo_capture.semantics.tensors.not_operations import check_is_operation
+from dynamo_capture.semantics.tensors.replaced_data import count_writes
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
 from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
 from dynamo_capture.semantics.tensors.results.writes import is_own_memory, may_be_refused
@@ -267,6 +268,7 @@ class Operations(Outcomes):
         if outcome.writes:
             tx.output.write([tensors[index] for index in outcome.written], self._lasting(outcome, tensors))
             contents.forget(tensors)
+            count_writes(tx, [tensors[index] for index in outcome.written])
             tx.inference.counts.clear()
 
     def _note_leaves(self, outcome: Outcome, tensors: list[TensorValue]) -> None:
