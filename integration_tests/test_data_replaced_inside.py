@@ -1,4 +1,4 @@
-"""``tensor.data = other`` inside of a compiled function, under every backend: objects, memory and values as in eager."""
+"""``tensor.data = other`` inside of a compiled function, under every backend: what objects, memory and values are."""
 
 from __future__ import annotations
 

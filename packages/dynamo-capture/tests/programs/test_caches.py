@@ -179,3 +179,63 @@ def test_a_function_whose_cache_is_full_runs_as_often_as_in_eager(size):
     for _ in range(3):
         assert torch.equal(plain(X), compiled(X))
         assert runs == expected
+
+
+def test_a_cache_is_left_out_where_a_tensor_is_given_and_the_graph_must_be_whole(forward):
+    calls = []
+
+    @functools.lru_cache
+    def scaled(x, factor=2):
+        calls.append(factor)
+        return x * factor
+
+    def f(x):
+        y = x + 1
+        one, other = scaled(y, 3), scaled(y, 3)
+        return one + scaled(x), one is other
+
+    fast = optimize(forward, fullgraph=True)(f)
+    with pytest.warns(UserWarning, match="scaled has a cache"):
+        value, is_same = fast(torch.ones(2))
+    assert is_same
+    assert value.tolist() == [8.0, 8.0]
+    assert scaled.cache_info().currsize == 0
+    assert calls == [3, 2]
+
+
+def test_what_a_cache_has_for_a_tensor_is_read(forward):
+    @functools.lru_cache
+    def doubled(x, factor):
+        return x * factor
+
+    x = torch.ones(2)
+    kept = doubled(x, 2)
+    kept.add_(5)  # so that the cache's answer is not what the function gives
+    fast = optimize(forward, fullgraph=True)(lambda x: (doubled(x, 2), doubled(x, 2) + 1))
+    for _ in range(2):
+        same, more = fast(x)
+        assert same is kept
+        assert more.tolist() == [8.0, 8.0]
+    with pytest.warns(UserWarning, match="has a cache"):
+        other = fast(torch.zeros(2))
+    assert other[0].tolist() == [0.0, 0.0]
+    assert fast(x)[0] is kept
+    assert doubled.cache_info().currsize == 1
+
+
+def test_a_cached_method_of_a_new_object(forward):
+    class Counter:
+        def __init__(self):
+            self.total = 0
+
+        @functools.lru_cache  # noqa: B019
+        def add(self, number):
+            self.total += number
+            return self.total
+
+    def f(x):
+        counter = Counter()
+        return x + counter.add(3) + counter.add(3) + counter.add(4)
+
+    with pytest.warns(UserWarning, match="has a cache"):
+        assert optimize(forward, fullgraph=True)(f)(torch.zeros(1)).item() == f(torch.zeros(1)).item()

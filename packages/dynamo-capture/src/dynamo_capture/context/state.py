@@ -32,6 +32,9 @@ class Namespace(Protocol[V]):
 class Wrapping(Protocol[V]):
     """Existing objects as values, one value for each object."""
 
+    without_cache: dict[Any, V]
+    """What functions with a cache gave that were traced into, by their arguments."""
+
     def read_from(self, source: Any) -> V | None:
         """What a call of a function with a cache has given before."""
 

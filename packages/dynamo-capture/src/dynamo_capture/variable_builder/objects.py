@@ -97,6 +97,7 @@ class Wrapping:
         self.by_identity: dict[int, tuple[Any, Value]] = {}
         self._constants: list[SourcedConst] = []
         self._calls: dict[CallSource, Value] = {}
+        self.without_cache: dict[Any, Value] = {}
 
     def release(self) -> None:
         """Let go of the objects: their values refer to each other in circles (an object, its methods)."""

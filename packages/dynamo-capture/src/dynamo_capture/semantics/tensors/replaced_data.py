@@ -2,8 +2,8 @@
 
     x.data = y; x.add_(1)      ->      d = y.data; d.add_(1), and after the graph ``x.data = y``
 
-Inside of the graph the tensor is a node that shows the memory. Autograd is not told: of a tensor that requires grad only
-what follows without gradients can be computed so, and the graph ends before the rest.
+Inside of the graph the tensor is a node that shows the memory. Autograd is not told: of a tensor that requires grad
+only what follows without gradients can be computed so, and the graph ends before the rest.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import torch
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import replacement_calls
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
-from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
+from dynamo_capture.values import TensorMeta, TensorValue, Value
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
     check_not_hooked(tx, [owner])
     tx.effects.deferred(replacement_calls.set_data, [owner, value], {})
     with torch.no_grad():  # with a count of writes of its own, as the owner has one
-        shown = tx.tensors.operation("call_function", getattr, getattr, [value, Const("data")], {})
+        shown = tx.tensors.get_attr(value, "data")
     assert isinstance(shown, TensorValue)
     meta = owner.meta
     owner.node, owner.content = shown.node, None

@@ -11,17 +11,22 @@ without the cache now. One that gives None, and does nothing but what may be def
 the other effects, in its place among them. Else the graph ends. It also ends where an entry would go for the new one:
 guards that call again would find it gone, and run the function more often than the program does. So what a program gets
 is always what its cache gives, however old that is. ``cache_info()`` counts the questions of guards as hits too.
+
+A tensor or an object that the trace made has no name for a guard. There the graph ends; under ``fullgraph=True``, where
+it may not, what the cache has for a tensor is read, if it has an answer. If not the function is traced into, its cache
+is not filled, and a warning says so.
 """
 
 from __future__ import annotations
 
-import gc
+import warnings
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.regions.reachable import first_outside
+from dynamo_capture.sources.cached_answers import NO_ANSWER, KeptAnswerSource, caches_of
 from dynamo_capture.sources.sources import CallSource, known_object
-from dynamo_capture.values import Const, ObjectValue, SymValue, Value
+from dynamo_capture.values import Const, ObjectValue, SymValue, TensorValue, Value
 from fx_guards import constants_equal
 
 if TYPE_CHECKING:
@@ -31,6 +36,8 @@ if TYPE_CHECKING:
 def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``owner(*args, **kwargs)``, ``owner`` being a function under a cache."""
     function = owner.value
+    if tx.policy.is_fullgraph and not all(_is_nameable(tx, value) for value in (*args, *kwargs.values())):
+        return _without_cache(tx, function, args, kwargs)
     if tx.effects or not tx.output.is_repeatable:
         return _after_changes(tx, owner, args, kwargs)
     source = _source(tx, function, args, kwargs)
@@ -41,6 +48,45 @@ def call_cached(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, 
     except Exception as error:  # the program's own: nothing of it is kept
         raise GraphBreak("CAP230", f"{owner.describe()} has a cache, and raises {error!r}") from None
     return tx.wrap(real, source)
+
+
+def _without_cache(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What the cache has for a tensor, or what the function gives, traced into once for equal arguments:
+    ``fullgraph=True`` leaves nobody to run it beside the graph."""
+    given = [*args, *(part for name, value in kwargs.items() for part in (Const(name), value))]
+    key = (known_object(function), len(args), *(tx.hash_key(value) for value in given))
+    found = tx.wrapping.without_cache.get(key)
+    if found is not None:
+        return found
+    kept = _kept(tx, function, args) if not kwargs else None
+    found = None if kept is None else kept.step(_tensor_among(args).real)
+    if kept is not None and found is not NO_ANSWER:
+        made = tx.wrap(found, kept)
+    else:
+        if kept is not None:
+            tx.guards.is_object(kept, NO_ANSWER)
+        name = getattr(function, "__qualname__", repr(function))
+        text = f"{name} has a cache and gets a tensor or a new object: under fullgraph=True the cache is left out"
+        warnings.warn(text, stacklevel=2)
+        made = Const(function.__wrapped__).call(tx, args, kwargs)
+    tx.wrapping.without_cache[key] = made
+    return made
+
+
+def _tensor_among(args: list[Value]) -> Any:
+    """The only tensor of before the trace that is an argument; None where it is not one."""
+    found = [value for value in args if isinstance(value, TensorValue) and value.source is not None]
+    return found[0] if len(found) == 1 and found[0].real is not None else None
+
+
+def _kept(tx: Context, function: Any, args: list[Value]) -> KeptAnswerSource | None:
+    """Where the cache's answer for a tensor among known arguments is read."""
+    tensor = _tensor_among(args)
+    others = [value for value in args if value is not tensor]
+    if tensor is None or not all(map(tx.is_constant, others)):
+        return None
+    given = tuple(None if value is tensor else tx.constant(value) for value in args)
+    return KeptAnswerSource(tensor.source, function, given, args.index(tensor))
 
 
 def _source(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> CallSource:
@@ -114,8 +160,7 @@ def _is_answered(function: Any, source: CallSource) -> bool:
         return False
     given = source.given()
     key = given[0] if len(given) == 1 and type(given[0]) in (int, str) else given
-    caches = [one for one in gc.get_referents(function) if type(one) is dict and one is not vars(function)]
-    return any(key in cache for cache in caches)
+    return any(key in cache for cache in caches_of(function))
 
 
 def _gives(tx: Context, function: Any, source: CallSource, expected: Any) -> bool:
@@ -125,6 +170,13 @@ def _gives(tx: Context, function: Any, source: CallSource, expected: Any) -> boo
     except UserRaise:
         return False
     return constants_equal(expected, real)
+
+
+def _is_nameable(tx: Context, value: Value) -> bool:
+    """Whether a source, which is to call the function again, can name the argument."""
+    value = tx.force(value)
+    existing = isinstance(value, ObjectValue) and value.real is not None and value.source is not None
+    return isinstance(value, SymValue) or existing or tx.is_constant(value)
 
 
 def _argument(tx: Context, value: Value) -> Any:
