@@ -1,4 +1,4 @@
-"""What a function with a cache has kept for a tensor: asked only where there is an answer, so that asking runs nothing."""
+"""What a function with a cache has kept for a tensor: asked only where there is an answer, so that nothing runs."""
 
 from __future__ import annotations
 
