@@ -33,7 +33,7 @@ torch.nn.ParameterList([model.weight]); x; y; (x > 0); y.long(); y[0, 0]; outsid
 """Expressions whose members are drawn."""
 ARGUMENTS = """
 0; 1; -1; 2.5; True; None; 'a'; 'ab'; b'x'; (); (1, 2); [3, 1, 2]; {'a': 1}; {1, 2}; slice(0, 2); range(3); len; twice
-int; str; Thing; thing; y; x; x.shape[0]; x.shape; torch.float32; outside; table; iter([1, 2]); float('nan'); 10 ** 20
+int; str; Thing; thing; y; x; x.shape[0]; x.shape; torch.float32; outside; table; iter([1, 2]); float('nan'); 300
 y[0]; [y, y]; Thing(); Point(1, 2); words; 2; 3; 1j
 """
 KEYWORDS = "key=len; default=1; sep=''; dim=0; start=1; reverse=True; strict=True; a=1; dtype=torch.float64"
@@ -167,7 +167,7 @@ def _used(random: Random, text: str, found: Any) -> str:
         arguments.append(random.choice(_listed(KEYWORDS)))
     call = f"{text}({', '.join(arguments)})"
     if found is builtins.iter or (inspect.isclass(found) and hasattr(found, "__next__")):
-        return f"list({call})"
+        return f"list(itertools.islice({call}, 5))"
     return call
 
 

@@ -147,6 +147,16 @@ EXPRESSIONS = {
         "collections.Counter('a') in {}", "slice(1).numel()", "torch._C._set_grad_enabled('no')", "Refused(a=1)",
         "getattr(torch, slice(0, 2))",
     ],
+    "methods of a base": [
+        "object.__eq__(x, x)", "object.__eq__(x, y)", "object.__eq__([1], [1])", "object.__ne__(x, None, 2)",
+        "dict.__eq__(collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1))", "x.__len__(3)",
+        "tuple.__add__(x.shape, (1,))", "type(tuple.__add__(x.shape, (1,)))", "object.__setattr__(x)",
+        "dict.__or__(slice(0, 2), 3)", "type({}.items()).__rsub__((1, 2))", "object.__format__([1], '')",
+        "dict.__repr__(collections.OrderedDict(a=1))", "dict.__len__(collections.OrderedDict(a=1))",
+        "object.__lt__([1], [2])", "object.__hash__((1, 2)) == hash((1, 2))", "tuple.__repr__(Named(1, 2))",
+        "type(Item(1).__init_subclass__).__name__", "type(Item(1).__subclasshook__).__name__", "type({}.fromkeys)",
+        "functools.wraps(len, int).keywords", "types.ClassMethodDescriptorType(str)", "type({}.values())(1, 2)",
+    ],
     "special methods": [
         "[1].__eq__(3)", "(1,).__eq__([1])", "(1,).__ne__([1])", "{1}.__or__([1])", "{1: 2}.__eq__([1])",
         "{}.__or__([1])", "[1].__add__([2])", "{1}.__and__({1, 2})", "Item(1).__eq__(3)", "Item(1).__ne__(3)",

@@ -226,7 +226,7 @@ class InstanceAttributes(Lookup):
             if kind is types.BuiltinFunctionType:
                 return Const(found)
             if kind is types.ClassMethodDescriptorType:
-                return MethodValue(Const(found), Const(cls))
+                return Const(cls).get_attr(tx, name)
             return BuiltinMethod(receiver, name)
         getter = self.in_class(kind, "__get__")
         if isinstance(getter, types.FunctionType):

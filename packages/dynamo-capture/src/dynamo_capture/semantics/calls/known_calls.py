@@ -198,7 +198,7 @@ def _substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value 
     substitute = substitute_for(function)
     if substitute is not None and not takes(function, len(args), tuple(kwargs)):
         raise not_taken(owner)
-    is_method = type(function) is types.MethodDescriptorType and args
+    is_method = isinstance(function, METHOD_KINDS) and args
     if is_method and not issubclass(args[0].python_type(), function.__objclass__):
         raise GraphBreak("CAP230", f"{function.__qualname__} is called with {args[0].describe()}")
     if substitute is None:

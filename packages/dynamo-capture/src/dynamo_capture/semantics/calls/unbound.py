@@ -10,6 +10,8 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import is_immutable
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, call_slot
 from dynamo_capture.semantics.calls.receivers import FOLDED
+from dynamo_capture.semantics.calls.signatures import takes
+from dynamo_capture.semantics.calls.substituted import not_taken
 from dynamo_capture.values import NONE, Const, ObjectValue, TensorValue, Value
 
 if TYPE_CHECKING:
@@ -38,15 +40,23 @@ def call_unbound(tx: Context, function: Any, args: list[Value], kwargs: dict[str
     """``function(receiver, ...)``, a method descriptor or a slot's wrapper."""
     if not args:
         tx.fold(function)
+    if not takes(function, len(args), tuple(kwargs)):
+        raise not_taken(Const(function))
     receiver, name = args[0], function.__name__
     if isinstance(receiver, TensorValue):
         if tx.tensors.is_own(torch.Tensor, name):
             raise GraphBreak("CAP230", f"{function.__qualname__} is called, which the program has replaced")
+        if function.__objclass__ is object and getattr(receiver.meta.cls, name) is not function:
+            raise GraphBreak("CAP230", f"{function.__qualname__} is called with {receiver.describe()}")
         return receiver.call_method(tx, name, args[1:], kwargs)
     if isinstance(receiver, ObjectValue):
         return call_slot(tx, receiver, function, args[1:], kwargs)
     if isinstance(receiver, Const):
         return _of_known(tx, function, receiver, args, kwargs)
+    if (
+        getattr(receiver.python_type(), name, None) is not function
+    ):  # as ``OrderedDict`` has an ``__eq__`` of its own
+        raise GraphBreak("CAP230", f"{function.__qualname__} is called with {receiver.describe()}")
     return receiver.call_method(tx, name, args[1:], kwargs)
 
 

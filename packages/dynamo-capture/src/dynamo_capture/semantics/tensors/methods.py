@@ -181,7 +181,7 @@ def _as_subclass(
 
 @method("__len__")
 def _len(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return Const(owner.length(tx))
+    return None if args or kwargs else Const(owner.length(tx))
 
 
 @method("__iter__")

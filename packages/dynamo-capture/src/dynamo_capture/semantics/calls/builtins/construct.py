@@ -79,8 +79,7 @@ def construct_plainly(tx: Context, owner: Const, args: list[Value], kwargs: dict
     else:
         if issubclass(cls, tuple) and (len(args) > 1 or kwargs):
             tx.fold(lambda: tuple.__new__(cls, *[()] * len(args)))
-        by_object = maker is object.__new__ and tx.attributes.in_class(cls, "__init__") is object.__init__
-        if by_object and (args or kwargs):
+        if (args or kwargs) and maker is object.__new__ and _is_heap(cls) and not _has_initializer(tx, cls):
             raise tx.raises(TypeError, f"{cls.__name__}() takes no arguments")
         made = new_instance(tx, cls, args)
     if isinstance(made, ObjectValue):
@@ -88,6 +87,10 @@ def construct_plainly(tx: Context, owner: Const, args: list[Value], kwargs: dict
     elif isinstance(made, TensorValue):
         _initialize_tensor(tx, made, args, kwargs)
     return made
+
+
+def _has_initializer(tx: Context, cls: type) -> bool:
+    return tx.attributes.in_class(cls, "__init__") is not object.__init__
 
 
 def _initialize(tx: Context, made: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> None:

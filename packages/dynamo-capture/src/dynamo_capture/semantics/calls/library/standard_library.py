@@ -256,7 +256,13 @@ def update_wrapper(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
 
 @handles(functools.wraps)
 def wraps(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    return PartialValue.of(Const(functools.update_wrapper), [], _given(functools.wraps, args, kwargs))
+    defaults = {
+        "assigned": tx.known(functools.WRAPPER_ASSIGNMENTS),
+        "updated": tx.known(functools.WRAPPER_UPDATES),
+    }
+    given = _given(functools.wraps, args, kwargs)
+    named = {name: given[name] if name in given else defaults[name] for name in ("wrapped", *defaults)}
+    return PartialValue.of(Const(functools.update_wrapper), [], named)
 
 
 def _given(function: Any, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Value]:
