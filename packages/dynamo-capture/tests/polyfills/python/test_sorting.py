@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import bisect
 import random
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+import torch
 
+from dynamo_capture import optimize
+from dynamo_capture.polyfills import SUBSTITUTES
 from dynamo_capture.polyfills.python.sorting import sorted_by
 
 
@@ -54,3 +58,37 @@ def test_more_items_are_sorted_stably() -> None:
     items = list(range(200))
     assert sorted_by(items, ranks, False) == sorted(items, key=ranks.__getitem__)
     assert sorted_by(items, ranks, True) == sorted(items, key=ranks.__getitem__, reverse=True)
+
+
+@pytest.mark.parametrize("insert", [bisect.insort_left, bisect.insort_right])
+def test_insertion_asks_what_the_original_asks(insert: Callable[..., Any]) -> None:
+    def found(function: Callable[..., Any], ranks: list[int], rank: int) -> Any:
+        log: list[tuple[int, int]] = []
+        items = [_Seen(rank, position, log) for position, rank in enumerate(sorted(ranks))]
+        function(items, _Seen(rank, -1, log))
+        return [item.position for item in items], log
+
+    random_ = random.Random(2)
+    for _ in range(200):
+        ranks = _draw(random_)
+        assert found(SUBSTITUTES[insert], ranks, 1) == found(insert, ranks, 1)
+
+
+def test_a_place_below_zero_is_refused() -> None:
+    for function in (bisect.bisect_left, SUBSTITUTES[bisect.bisect_left]):
+        with pytest.raises(ValueError, match="lo must be non-negative"):
+            function([1], 1, -1)
+
+
+def test_sizes_are_put_into_a_sorted_list() -> None:
+    def f(x: torch.Tensor) -> Any:
+        kept = [1, 4]
+        bisect.insort(kept, x.shape[0])
+        bisect.insort_left(kept, -1, key=lambda n: -n)
+        return x * kept[1], kept
+
+    fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(f)
+    for rows in (2, 3, 5, 6):
+        made, kept = fast(torch.ones(rows))
+        assert torch.equal(made, f(torch.ones(rows))[0])
+        assert kept == f(torch.ones(rows))[1]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
+from dynamo_capture import optimize
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.values import Const, ObjectValue
 
@@ -49,3 +51,36 @@ def test_an_object_s_class_is_not_changed(tx):
     with pytest.raises(GraphBreak) as reason:
         ObjectValue(Checked).set_attr(tx, "__class__", Const(object))
     assert reason.value.code == "CAP215"
+
+
+def counted(x):
+    counted.calls += 1
+    counted.last = x
+    return x * counted.calls, counted.last
+
+
+counted.calls = 0
+
+
+def test_an_attribute_of_a_function_is_set():
+    fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(counted)
+    for calls in range(1, 5):
+        x = torch.full((2,), float(calls))
+        made, last = fast(x)
+        assert counted.calls == calls
+        assert counted.last is last is x
+        assert torch.equal(made, x * calls)
+    del counted.last
+
+
+def test_what_python_keeps_of_a_function_is_set_by_python():
+    def f(x):
+        def inner():
+            return 1
+
+        f.__name__ = "another"
+        return x + inner()
+
+    fast = optimize(lambda graph, inputs: graph.forward)(f)
+    assert torch.equal(fast(torch.ones(2)), torch.full((2,), 2.0))
+    assert f.__name__ == "another"

@@ -42,3 +42,12 @@ def test_where_a_tensor_lies_is_not_known_if_only_data_tell():
     fast = optimize(lambda graph, inputs: graph.forward)(f)
     assert fast(torch.arange(4.0))[0] == 3
     assert fast.__fxstack_capture__.report.replacements[0][1].stopped is not None
+
+
+@pytest.mark.parametrize("x", [torch.ones(2, 3), torch.tensor(1.0)])
+def test_how_many_dimensions_are_dense_and_sparse(x):
+    def f(x):
+        return x + 1, x.dense_dim(), x.sparse_dim()
+
+    fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(f)
+    assert fast(x)[1:] == f(x)[1:]

@@ -6,8 +6,12 @@ lists from parts; here they are put in one by one as well. What is a run at the 
 
 from __future__ import annotations
 
+import bisect
 import sys
+from collections.abc import Callable, Sequence
 from typing import Any
+
+from dynamo_capture.polyfills.registry import substitutes
 
 
 def sorted_by(items: list[Any], ranks: list[Any], reverse: bool) -> list[Any]:
@@ -67,3 +71,55 @@ def with_equals(ranks: list[Any]) -> list[int]:
 
 first_run = with_equals if sys.version_info >= (3, 13) else rising_or_falling
 """Positions of the items of the run at the start, smallest first; at least two ranks are given."""
+
+
+@substitutes(bisect.bisect_left)
+def bisect_left(
+    a: Sequence[Any], x: Any, lo: int = 0, hi: int | None = None, *, key: Callable[[Any], Any] | None = None
+) -> int:
+    """The first place at which ``x`` keeps a sorted sequence sorted; ``key`` is asked of the items, not of ``x``."""
+    return _place(a, lo, hi, key, lambda rank: rank < x)
+
+
+@substitutes(bisect.bisect_right)
+def bisect_right(
+    a: Sequence[Any], x: Any, lo: int = 0, hi: int | None = None, *, key: Callable[[Any], Any] | None = None
+) -> int:
+    """The last place at which ``x`` keeps a sorted sequence sorted."""
+    return _place(a, lo, hi, key, lambda rank: not x < rank)
+
+
+def _place(
+    a: Sequence[Any],
+    low: int,
+    high: int | None,
+    key: Callable[[Any], Any] | None,
+    goes_before: Callable[[Any], bool],
+) -> int:
+    """The first place of which the item does not go before what is looked for."""
+    if low < 0:
+        raise ValueError("lo must be non-negative")
+    high = len(a) if high is None else high
+    while low < high:
+        middle = (low + high) // 2
+        if goes_before(a[middle] if key is None else key(a[middle])):
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@substitutes(bisect.insort_left)
+def insort_left(
+    a: list[Any], x: Any, lo: int = 0, hi: int | None = None, *, key: Callable[[Any], Any] | None = None
+) -> None:
+    """Put ``x`` before its equals."""
+    a.insert(bisect_left(a, x if key is None else key(x), lo, hi, key=key), x)
+
+
+@substitutes(bisect.insort_right)
+def insort_right(
+    a: list[Any], x: Any, lo: int = 0, hi: int | None = None, *, key: Callable[[Any], Any] | None = None
+) -> None:
+    """Put ``x`` behind its equals."""
+    a.insert(bisect_right(a, x if key is None else key(x), lo, hi, key=key), x)

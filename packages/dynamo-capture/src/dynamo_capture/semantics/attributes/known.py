@@ -23,7 +23,7 @@ from dynamo_capture.semantics.attributes.lookup import (
     is_property,
 )
 from dynamo_capture.sources.sources import known_object
-from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, Value
+from dynamo_capture.values import NONE, BuiltinMethod, Const, DictValue, MethodValue, Value
 from fx_interface.source import AttrSource, ImportedModuleSource, InstanceDictSource, ItemSource, Source
 
 _FUNCTION_FACTS = frozenset(
@@ -208,10 +208,15 @@ class KnownAttributes(Lookup):
 
     def _of_function(self, owner: Const, name: str) -> Value:
         tx, function = self._tx, owner.value
-        self._check_own(function)
         source = owner.source if owner.source is not None else known_object(function)
+        space = tx.wrapping.value_of(vars(function))
         if name == "__dict__":
             return tx.wrap(vars(function), InstanceDictSource(source))
+        if isinstance(space, DictValue) and not hasattr(types.FunctionType, name):
+            written = space.find(tx, name)
+            if written is None:
+                raise tx.raises(AttributeError, f"'function' object has no attribute {name!r}")
+            return written
         if name == "__get__" or name == "__call__":
             return BuiltinMethod(owner, name)
         if name in _FUNCTION_FACTS:

@@ -156,6 +156,9 @@ class WrittenAttributes(ModuleAttributes):
     def set_known(self, owner: Const, name: str, value: Value) -> None:
         """An attribute of a known function, class or module is set."""
         module = owner.value
+        if isinstance(module, types.FunctionType) and not hasattr(types.FunctionType, name):
+            owner.get_attr(self._tx, "__dict__").set_item(self._tx, Const(name), value)
+            return
         if isinstance(module, types.ModuleType):
             tx, setting = self._tx, self.in_module_class(module, name)
             if type(setting) is property and setting.fset is not None:

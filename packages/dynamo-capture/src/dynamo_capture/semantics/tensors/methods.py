@@ -56,6 +56,16 @@ def _dim(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, V
     return Const(len(owner.meta.spec.sizes))
 
 
+@method("dense_dim")
+def _dense_dim(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return Const(len(owner.meta.spec.sizes))
+
+
+@method("sparse_dim")
+def _sparse_dim(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    return Const(0)
+
+
 @method("is_inference")
 def _is_inference(
     tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
