@@ -36,9 +36,6 @@ from dynamo_capture.values import (
     Const,
     Lazy,
     ObjectValue,
-    SliceValue,
-    SymValue,
-    TensorValue,
     TupleValue,
     Value,
 )
@@ -209,20 +206,7 @@ class Trace:
 
     def index(self, value: Value) -> Any:
         """An integer (or a constant slice) as used for indexing; a symbolic one is fixed."""
-        if isinstance(value, SymValue):
-            return value.specialize(self)
-        if isinstance(value, ObjectValue) and self.attributes.has_special(value, "__index__"):
-            if issubclass(value.cls, int):  # is one, whatever its ``__index__`` says
-                raise value.unsupported("taking the number")
-            return self.index(self.calls.special(value, "__index__", []))
-        if isinstance(value, TensorValue):
-            self.tensors.check_special(value, "__index__")
-            what = "a tensor's content is used as an index of a Python object"
-            number = self.tensors.number(value, what, "CAP202")
-            return self.fold(lambda: operator.index(self.index(number)))
-        if isinstance(value, SliceValue):
-            return value.as_slice(self)
-        return self.constant(value)
+        return value.index(self)
 
     def integer(self, value: Value) -> int:
         """An integer, where nothing else will do."""
@@ -322,4 +306,4 @@ def _is_open(value: Value) -> bool:
     """Whether a number that differs from call to call is the value, or in it."""
     if isinstance(value, TupleValue):
         return any(map(_is_open, value.items))
-    return isinstance(value, RuntimeFloat) and value.is_unread
+    return value.is_open

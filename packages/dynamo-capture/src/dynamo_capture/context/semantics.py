@@ -246,9 +246,6 @@ class Tensors(Protocol[V]):
 class Numbers(Protocol[V]):
     """Numbers that are computed when the code runs."""
 
-    def varies(self, value: V) -> bool:
-        """Whether a value is a number that is not fixed."""
-
     def call(self, function: Any, args: Sequence[V]) -> V | None:
         """A call of a function of numbers; None where it is none, or what it is called with must be known."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import types
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from dynamo_capture.context.tracing import Tracing
 from dynamo_capture.foundation.class_members import has_member, member
@@ -24,6 +24,24 @@ class Value:
 
     __slots__ = ()
     source: Source | None = None
+    is_mutable: ClassVar[bool] = False
+    """Whether two paths to such an object could turn out to lead to one."""
+    is_read_again: ClassVar[bool] = False
+    """Whether each path that leads to it has a value, while nobody asks whether it is one object."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is a float that is known only when the code runs, and that nothing has asked for."""
+        return False
+
+    @property
+    def varies(self) -> bool:
+        """Whether it is a number that is not fixed."""
+        return self.is_open
+
+    def number(self) -> Any:
+        """The number that it is: an expression of sizes, or a constant; None where it is none."""
+        return None
 
     def python_type(self) -> type:
         """The class that ``type(x)`` gives."""
@@ -136,6 +154,10 @@ class Value:
     def length(self, tx: Context) -> int:
         """``len(x)``."""
         raise self._lacking(tx, "__len__", "taking the length", "object of type {name!r} has no len()")
+
+    def index(self, tx: Context) -> Any:
+        """The constant that it is as an index: an integer, a slice; a symbolic one is fixed."""
+        return tx.constant(self)
 
     def truth(self, tx: Context) -> bool:
         """``bool(x)``."""

@@ -54,6 +54,12 @@ class Const(Value):
     def python_type(self) -> type:
         return type(self.value)
 
+    def number(self) -> Any:
+        known = self.value
+        if not isinstance(known, (int, float)):
+            return None
+        return int(known) if isinstance(known, bool) else known
+
     def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
         return numpy_types.plain(self.value)
 
@@ -109,7 +115,7 @@ class Const(Value):
         if answer is not None:
             return tx.truth(answer)
         try:
-            if tx.numbers.varies(item):
+            if item.varies:
                 raise NotConstant(item)
             wanted = item.as_constant()
         except NotConstant:

@@ -116,6 +116,7 @@ class MethodValue(Value):
     """A function bound to an object; one in C as ``super()`` finds it. ``real``: the method, if it existed."""
 
     __slots__ = ("function", "real", "receiver", "source")
+    is_read_again = True
 
     def __init__(
         self, function: Value, receiver: Value, source: Source | None = None, real: Any = None
@@ -164,6 +165,7 @@ class BuiltinMethod(Value):
     """A method of a builtin object (``list.append``) bound to a value. ``real``: the method, if it existed."""
 
     __slots__ = ("name", "real", "receiver", "source")
+    is_read_again = True
 
     def __init__(self, receiver: Value, name: str, source: Source | None = None, real: Any = None) -> None:
         self.receiver = receiver

@@ -18,6 +18,7 @@ class OpaqueValue(Value):
     """``reason``: why the object cannot be followed, told when something is asked of it."""
 
     __slots__ = ("real", "reason", "source")
+    is_mutable = True
 
     def __init__(self, real: Any, source: Source, reason: GraphBreak) -> None:
         self.real = real

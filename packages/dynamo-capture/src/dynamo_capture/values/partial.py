@@ -20,6 +20,7 @@ class PartialValue(Value):
     """``functools.partial``. ``keywords`` is the dict that its attribute of that name gives out (``shown``)."""
 
     __slots__ = ("args", "attrs", "function", "keywords", "real", "shown", "source")
+    is_read_again = True
 
     def __init__(
         self,

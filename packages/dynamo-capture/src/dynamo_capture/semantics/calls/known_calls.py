@@ -33,7 +33,6 @@ from dynamo_capture.semantics.calls.unbound import call_unbound
 from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_torch_builtin
 from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
-from dynamo_capture.semantics.numbers.numbers import varies
 from dynamo_capture.semantics.registry import HANDLERS, PURE
 from dynamo_capture.session.controls import has_constant_result, is_allowed_in_graph, skip_reason
 from dynamo_capture.values import Const, Value
@@ -87,7 +86,7 @@ def _handler(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | N
         handler = HANDLERS.get(function)
     except TypeError:
         return None
-    computed = tx.numbers.call(function, args) if not kwargs and any(map(varies, args)) else None
+    computed = tx.numbers.call(function, args) if not kwargs and any(value.varies for value in args) else None
     if computed is not None or handler is None:
         return computed
     if kwargs:

@@ -26,11 +26,6 @@ _EXACT_INTEGERS = 1 << 53
 _FOLLOWED = frozenset({torch.float16, torch.bfloat16, torch.float32, torch.float64})
 
 
-def is_open(value: Value) -> bool:
-    """Whether a value is a float that is not fixed."""
-    return isinstance(value, RuntimeFloat) and value.is_unread
-
-
 def of_tensor(tx: Context, owner: TensorValue) -> RuntimeFloat | None:
     """``owner.item()`` of a tensor of floats with one element; None for other tensors."""
     spec = owner.meta.spec
@@ -82,7 +77,7 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> bool | None:
     """``lhs symbol rhs`` of an open float and a number; None for anything else."""
     if isinstance(lhs, SymValue) or isinstance(rhs, SymValue):
         return tx.numbers.compare(symbol, lhs, rhs)
-    if not is_open(lhs):
+    if not lhs.is_open:
         lhs, rhs, symbol = rhs, lhs, _MIRRORED[symbol]
     assert isinstance(lhs, RuntimeFloat)
     if isinstance(rhs, RuntimeFloat):

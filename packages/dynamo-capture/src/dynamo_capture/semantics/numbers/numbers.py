@@ -34,11 +34,6 @@ _SAME_INTEGER = frozenset({"int", "round", "math.floor", "math.ceil", "math.trun
 """Functions that give an integer back as it is."""
 
 
-def varies(value: Value) -> bool:
-    """Whether a value is a number that is not fixed."""
-    return isinstance(value, SymValue) or (isinstance(value, RuntimeFloat) and value.is_unread)
-
-
 class Numbers:
     """The computed numbers of one trace. ``made``: what replacement code computes, where it is needed."""
 
@@ -48,8 +43,6 @@ class Numbers:
         self._of_symbols: dict[Symbol, Formula] = {}
         self._of_sizes: dict[Expr, Formula] = {}
         self._computed: dict[Symbol, None] = {}
-
-    varies = staticmethod(varies)
 
     def formula(self, value: Value) -> Formula | None:
         """How a number follows from what the program reads; None for what is no number, or not known so far."""

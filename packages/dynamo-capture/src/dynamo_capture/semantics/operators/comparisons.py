@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.numbers import floats
-from dynamo_capture.semantics.numbers.floats import is_open
 from dynamo_capture.semantics.operators import comparing_containers
 from dynamo_capture.semantics.operators.refusals import check_named, refuse
 from dynamo_capture.values import (
@@ -53,7 +52,7 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     """``lhs symbol rhs`` for ``<``, ``==`` and so on."""
     lhs, rhs = _with_fixed_bounds(tx, lhs), _with_fixed_bounds(tx, rhs)
     function, left, right = COMPARE[symbol]
-    if is_open(lhs) or is_open(rhs):
+    if lhs.is_open or rhs.is_open:
         answer = floats.compare(tx, symbol, lhs, rhs)
         if answer is not None:
             return boolean(answer)
@@ -101,7 +100,7 @@ def _with_fixed_bounds(tx: Context, value: Value) -> Value:
 
 
 def _compare_symbolic(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:
-    one, other = number_of(lhs), number_of(rhs)
+    one, other = lhs.number(), rhs.number()
     if one is None or other is None:
         if symbol in ("==", "!="):
             return boolean(symbol == "!=")
@@ -173,12 +172,3 @@ def _is_no_operand(value: Value) -> bool:
     if isinstance(value, Const):
         return is_none(value)
     return isinstance(value, (SequenceValue, DictValue, ObjectValue))
-
-
-def number_of(value: Value) -> Any:
-    """The number that a value is: an expression of sizes, or a constant; None where it is none."""
-    if isinstance(value, SymValue):
-        return value.expr
-    if isinstance(value, Const) and isinstance(value.value, (int, float)):
-        return int(value.value) if isinstance(value.value, bool) else value.value
-    return None

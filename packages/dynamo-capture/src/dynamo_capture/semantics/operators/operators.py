@@ -14,22 +14,17 @@ from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
 from dynamo_capture.semantics.numbers import floats
-from dynamo_capture.semantics.numbers.floats import is_open
 from dynamo_capture.semantics.operators import comparing_containers, comparisons
-from dynamo_capture.semantics.operators.comparisons import number_of, of_members
+from dynamo_capture.semantics.operators.comparisons import of_members
 from dynamo_capture.semantics.operators.refusals import TEXTS, check_named, naming, refused
 from dynamo_capture.values import (
     FALSE,
     TRUE,
-    BuiltinMethod,
     Const,
     DictValue,
     DictView,
     ListValue,
-    MethodValue,
     ObjectValue,
-    OpaqueValue,
-    PartialValue,
     SequenceValue,
     SetValue,
     SymValue,
@@ -59,8 +54,6 @@ _SYMBOLIC: dict[str, Callable[[Any, Any], Any]] = {
     "%": operator.mod,
 }
 
-_READ_AGAIN = (TupleValue, MethodValue, BuiltinMethod, PartialValue)
-"""What is a value of its own for each path that leads to it, while nobody asks whether it is one object."""
 _NOT_NUMBERS = (SequenceValue, DictValue, SetValue, ObjectValue, Const)
 _SEQUENCES = (list, tuple, str, bytes, bytearray, collections.deque)
 _REMAINDERS = (operator.mod, operator.imod)
@@ -75,7 +68,7 @@ class Operators:
     def binary(self, symbol: str, lhs: Value, rhs: Value) -> Value:
         """``lhs symbol rhs``; a symbol ending in ``=`` is the augmented operator."""
         row = BINARY[symbol]
-        if is_open(lhs) or is_open(rhs):
+        if lhs.is_open or rhs.is_open:
             computed = floats.binary(self._tx, row.plain or symbol, lhs, rhs)
             if computed is not None:
                 return computed
@@ -120,7 +113,7 @@ class Operators:
         raise refused(self._tx, lhs, rhs, symbol)
 
     def _symbolic(self, symbol: str, lhs: Value, rhs: Value) -> Value | None:
-        numbers = [number_of(lhs), number_of(rhs)]
+        numbers = [lhs.number(), rhs.number()]
         if None in numbers:
             return None
         combine = _SYMBOLIC.get(symbol)
@@ -282,16 +275,13 @@ class Operators:
             if isinstance(value, ObjectValue):
                 self._tx.attributes.guard_type(value)
         one, other = lhs.identity(), rhs.identity()
-        if is_mutable(lhs) and is_mutable(rhs):
+        if lhs.is_mutable and rhs.is_mutable:
             if lhs.source is not None and rhs.source is not None and one is not other:
                 self._tx.guards.distinct([lhs.source, rhs.source])
             if isinstance(lhs, TensorValue):
                 return False
         elif (
-            type(lhs) is type(rhs)
-            and isinstance(lhs, _READ_AGAIN)
-            and lhs.source is not None
-            and rhs.source is not None
+            type(lhs) is type(rhs) and lhs.is_read_again and lhs.source is not None and rhs.source is not None
         ):
             if one is other:
                 self._tx.guards.same(lhs.source, rhs.source)
@@ -324,9 +314,3 @@ def _content(value: Value) -> Value | None:
     """What an object of a class made from a container holds."""
     kinds = (SequenceValue, DictValue, SetValue)
     return value.base if isinstance(value, ObjectValue) and isinstance(value.base, kinds) else None
-
-
-def is_mutable(value: Value) -> bool:
-    """Whether two paths to such an object could turn out to lead to one."""
-    kinds = (TensorValue, ObjectValue, ListValue, DictValue, SetValue, ArrayValue, OpaqueValue)
-    return isinstance(value, kinds)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
-from dynamo_capture.semantics.numbers.floats import is_open
 from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value
 
 if TYPE_CHECKING:
@@ -69,7 +68,7 @@ def _items(tx: Context, arg: Value) -> list[Value] | None:
 
 def _has_open(lists: list[list[Value] | None], args: list[Value], kwargs: dict[str, Value]) -> bool:
     numbers = [*args, *kwargs.values(), *(item for items in lists if items is not None for item in items)]
-    return any(map(is_open, numbers))
+    return any(value.is_open for value in numbers)
 
 
 def _all_small(lists: list[list[Value] | None]) -> bool:

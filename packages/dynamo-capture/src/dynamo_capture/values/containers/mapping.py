@@ -30,6 +30,7 @@ class DictValue(Value):
     """
 
     __slots__ = ("cls", "entries", "factory", "keys_guarded", "late", "reads", "real", "source", "stored")
+    is_mutable = True
 
     def __init__(
         self,

@@ -118,6 +118,7 @@ class TupleValue(SequenceValue):
     object, if it existed."""
 
     __slots__ = ("real",)
+    is_read_again = True
 
     def __init__(
         self, items: list[Value], cls: type = tuple, source: Source | None = None, real: Any = None
@@ -176,6 +177,7 @@ class ListValue(SequenceValue):
     """
 
     __slots__ = ("_items", "_unread", "appended", "at_least", "maxlen", "real")
+    is_mutable = True
 
     def __init__(
         self,

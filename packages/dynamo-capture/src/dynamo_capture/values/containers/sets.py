@@ -25,6 +25,7 @@ class SetValue(Value):
     itself until it is changed."""
 
     __slots__ = ("_order_guarded", "cls", "items", "order", "real", "source")
+    is_mutable = True
 
     def __init__(
         self,

@@ -25,6 +25,9 @@ class SliceValue(Value):
     def python_type(self) -> type:
         return slice
 
+    def index(self, tx: Context) -> Any:
+        return self.as_slice(tx)
+
     def mapped(self, tx: Context, change: Callable[[Value], Value]) -> Value:
         start, stop, step = (change(tx.force(bound)) for bound in self.bounds)
         return SliceValue((start, stop, step))

@@ -27,6 +27,16 @@ class SymValue(Value):
     def python_type(self) -> type:
         return int
 
+    @property
+    def varies(self) -> bool:
+        return True
+
+    def number(self) -> Any:
+        return self.expr
+
+    def index(self, tx: Context) -> Any:
+        return self.specialize(tx)
+
     def python_object(self, tx: Context) -> Any:
         return tx.index(self)
 

@@ -25,6 +25,7 @@ class ObjectValue(Value):
     which one. ``base``: the content of an instance of a subclass of list, dict, tuple or set."""
 
     __slots__ = ("attrs", "base", "cls", "pseudo", "reads", "real", "source", "tables", "type_guarded")
+    is_mutable = True
 
     def __init__(self, cls: type, real: Any = None, source: Source | None = None) -> None:
         self.cls = cls
@@ -51,6 +52,13 @@ class ObjectValue(Value):
 
     def python_type(self) -> type:
         return self.cls
+
+    def index(self, tx: Context) -> Any:
+        if not tx.attributes.has_special(self, "__index__"):
+            return super().index(tx)
+        if issubclass(self.cls, int):  # is one, whatever its ``__index__`` says
+            raise self.unsupported("taking the number")
+        return tx.index(tx.calls.special(self, "__index__", []))
 
     def rebuilt(self, tx: Context, change: Callable[[Value], Any]) -> Any:
         return self._sequence().rebuilt(tx, change)

@@ -22,6 +22,7 @@ class ArrayValue(Value):
     ``tensor``: the tensor that shares its memory, where the program has one."""
 
     __slots__ = ("content", "real", "source", "tensor")
+    is_mutable = True
 
     def __init__(
         self,

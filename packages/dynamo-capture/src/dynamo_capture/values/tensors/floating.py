@@ -85,6 +85,10 @@ class RuntimeFloat(Const):
     def python_type(self) -> type:
         return float
 
+    @property
+    def is_open(self) -> bool:
+        return not self._is_fixed
+
     def identity(self) -> object:
         return self
 

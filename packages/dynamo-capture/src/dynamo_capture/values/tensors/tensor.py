@@ -75,6 +75,7 @@ class TensorValue(Value):
         "attrs", "content", "follows_from", "formula", "initial", "is_replaced", "is_shown", "memory", "meta",
         "node", "real", "root", "source", "views",
     )  # fmt: skip
+    is_mutable = True
 
     def __init__(
         self, node: Node, meta: TensorMeta, source: Source | None = None, real: torch.Tensor | None = None
@@ -104,6 +105,12 @@ class TensorValue(Value):
 
     def python_type(self) -> type:
         return self.meta.cls
+
+    def index(self, tx: Context) -> Any:
+        tx.tensors.check_special(self, "__index__")
+        what = "a tensor's content is used as an index of a Python object"
+        number = tx.tensors.number(self, what, "CAP202")
+        return tx.fold(lambda: operator.index(tx.index(number)))
 
     def fake(self, tx: Context, fakes: dict[int, Any]) -> Any:
         fake = fakes.get(id(self))

@@ -13,7 +13,6 @@ import torch
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
-from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, OpaqueValue, TensorValue, Value, boolean
 
@@ -31,7 +30,7 @@ def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
     value, wanted = args[0], tx.constant(args[1])
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
-    known = isinstance(value, Const) and not floats.is_open(value)
+    known = isinstance(value, Const) and not value.is_open
     cls = type(value.value) if known else value.python_type()  # type: ignore[attr-defined]
     if isinstance(value, (Const, ObjectValue, OpaqueValue)) and not _is_told_by_class(cls, wanted):
         _check_class_is_shown(tx, cls)
@@ -73,7 +72,7 @@ def _any_of(tx: Context, value: Value, wanted: Any) -> bool:
 
 
 def _answer(tx: Context, value: Value, cls: type, wanted: Any) -> bool:
-    if isinstance(value, Const) and not floats.is_open(value):
+    if isinstance(value, Const) and not value.is_open:
         return tx.fold(lambda: isinstance(value.value, wanted))
     if isinstance(value, ObjectValue) and value.real is not None:
         return tx.fold(lambda: isinstance(value.real, wanted))

@@ -15,7 +15,6 @@ from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.type_names import has_buffer
 from dynamo_capture.semantics.calls.builtins.functions import is_callable
 from dynamo_capture.semantics.calls.builtins.texts import text_of
-from dynamo_capture.semantics.numbers.floats import is_open
 from dynamo_capture.semantics.registry import Handler, handles
 from dynamo_capture.semantics.tensors.content.data_numbers import truth_of
 from dynamo_capture.values import (
@@ -165,7 +164,7 @@ def make_float(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
         if answer is not None:
             return answer
         args = [args[0].call_method(tx, "item", [], {})]
-        if is_open(args[0]):
+        if args[0].is_open:
             return args[0]
     if isinstance(args[0], ObjectValue):
         _refuse_text(args[0])

@@ -13,7 +13,6 @@ from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.python.sorting import sorted_by
 from dynamo_capture.semantics.calls.builtins.slots import attribute_name, refuse
 from dynamo_capture.semantics.calls.builtins.texts import text_of
-from dynamo_capture.semantics.numbers.floats import is_open
 from dynamo_capture.semantics.registry import handles, pure
 from dynamo_capture.values import (
     NONE,
@@ -226,7 +225,7 @@ def quotient_and_rest(tx: Context, args: list[Value], kwargs: dict[str, Value]) 
     one, other = args
     if any(isinstance(arg, ObjectValue) for arg in args):
         raise GraphBreak("CAP230", "divmod() of an object of the program")
-    if isinstance(one, Const) and isinstance(other, Const) and not (is_open(one) or is_open(other)):
+    if isinstance(one, Const) and isinstance(other, Const) and not (one.is_open or other.is_open):
         check_metaclass(tx, one.value, "__divmod__")
         check_metaclass(tx, other.value, "__rdivmod__")
         return tx.calls.from_python(tx.fold(lambda: divmod(one.value, other.value)))

@@ -8,7 +8,6 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.calls.library.arrays import tensor_of
-from dynamo_capture.semantics.numbers.numbers import varies
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import (
     TRUE,
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
 
 def _make_tensor(function: Any) -> Any:
     def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        if args and (varies(args[0]) or _has_varying(tx, args[0])):
+        if args and (args[0].varies or _has_varying(tx, args[0])):
             made_of_numbers = _tensor_of_numbers(tx, args[0], kwargs)
             if made_of_numbers is not None:
                 return made_of_numbers
@@ -52,7 +51,9 @@ def _has_varying(tx: Context, value: Value) -> bool:
     if not isinstance(value, (ListValue, TupleValue)):
         return False
     items = [tx.force(item) for item in value.items]
-    return any(map(varies, items)) and all(varies(item) or isinstance(item, Const) for item in items)
+    return any(value.varies for value in items) and all(
+        item.varies or isinstance(item, Const) for item in items
+    )
 
 
 def _tensor_of_numbers(tx: Context, value: Value, kwargs: dict[str, Value]) -> Value | None:

@@ -16,7 +16,6 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.numbers import floats
-from dynamo_capture.semantics.numbers.floats import is_open
 from dynamo_capture.semantics.tensors.arguments.forms import FORMS, Form
 from dynamo_capture.sources.formulas import number
 from dynamo_capture.values import Const, TensorValue, Value, is_none
@@ -51,7 +50,7 @@ def without_open_floats(
         number = floats.of_tensor(tx, given) if isinstance(given, TensorValue) else None
         if number is not None:  # torch reads the number out of the tensor
             kwargs = {**kwargs, keyword: number}
-    if not (any(map(is_open, args)) or any(map(is_open, kwargs.values()))):
+    if not (any(value.is_open for value in args) or any(value.is_open for value in kwargs.values())):
         return args
     made = _of_numbers_alone(tx, name, args, kwargs) or _by_form(tx, name, args, kwargs)
     if made is not None:
@@ -86,7 +85,7 @@ def _beside(tx: Context, name: str, args: list[Value]) -> list[Value] | None:
         return None
     if dtype is None or ("pow" in name and args[0] is tensor and _has_own_kernel(tx, args[1])):
         return None
-    operands = [_operand(tx, value, dtype) if is_open(value) else value for value in args]
+    operands = [_operand(tx, value, dtype) if value.is_open else value for value in args]
     swapped = name in ("add", "mul") and args[0] is not tensor  # as ``Tensor.__radd__`` and ``__rmul__`` do
     return operands[::-1] if swapped else operands
 
@@ -123,7 +122,7 @@ def _by_form(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]
     found = FORMS.get(name.removesuffix("_"))
     if found is None or not _takes(found.function, len(args), tuple(kwargs)):
         return None
-    if name == "truediv" and not is_open(args[0]):
+    if name == "truediv" and not args[0].is_open:
         return None
     if name in ("add", "sub", "subtract") and not kwargs:
         return None
