@@ -13,6 +13,7 @@ PROGRAMS: list[Callable[[torch.Tensor], torch.Tensor]] = [
     lambda x: x.prod(),
     lambda x: x.prod(0),
     lambda x: x.prod(1, keepdim=True),
+    lambda x: x.prod(-1),
     lambda x: x.max(),
     lambda x: x.min(),
     lambda x: x.median(),
@@ -38,5 +39,27 @@ def test_agree(compiled: Any, program: Any, rows: Any, arriving: float) -> None:
         x = torch.tensor(rows, requires_grad=True)
         result = function(x)
         result.backward(torch.full_like(result, arriving))
+        found.append(x.grad)
+    torch.testing.assert_close(found[1], found[0], equal_nan=True)
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        lambda x: x.prod(),
+        lambda x: x.prod(0),
+        lambda x: x.prod(-1, keepdim=True),
+        lambda x: x[:, :1].prod(1) * 2,
+        lambda x: (x[:, :1] * x[:, :1].prod(-1, keepdim=True)).sum(),
+    ],
+)
+@pytest.mark.parametrize(
+    "rows", [[[INFINITE]], [[float("nan")]], [[2.0]], [[0.0]], [[INFINITE], [0.0]], [[INFINITE], [3.0]]]
+)
+def test_one_factor(compiled: Any, program: Any, rows: Any) -> None:
+    found = []
+    for function in (program, compiled(program)):
+        x = torch.tensor(rows, requires_grad=True)
+        function(x).sum().backward()
         found.append(x.grad)
     torch.testing.assert_close(found[1], found[0], equal_nan=True)

@@ -11,6 +11,7 @@ import torch
 from aot_autograd.decompositions import NOTHING, Decompositions, decomposing
 from aot_autograd.functionalization.calls import values_of
 from aot_autograd.functionalization.functionalize import handle, handle_backward
+from aot_autograd.functionalization.plain_formulas import dividing_single_factors
 from aot_autograd.functionalization.symbolic_composites import symbolic_composites
 from aot_autograd.joint.as_strided_bounds import check_reach, places_named
 from aot_autograd.joint.backward_effects import without_writes
@@ -258,6 +259,7 @@ def _record_backward(joint: Joint, arguments: _Arguments, handler: Handler) -> N
         torch.autograd.set_multithreading_enabled(False),
         without_autocast(),
         without_writes(trace),
+        dividing_single_factors(trace, [output.tensor for output in outputs]),
     ):
         gradients, released = _differentiate(outputs, tuple(leaf for _, leaf in leaves))
     joint.released = tuple(output.declared.graph_index for output in released)

@@ -49,6 +49,15 @@ def _chosen_result_and_input(compiled: Any, x: Any, y: Any, log: list[Any]) -> A
     return torch.autograd.grad(a.sum() + b.sum(), [b, x])
 
 
+def _leaf_inside(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
+    """Nothing is chosen: a result that leads to a leaf of its own is reached too."""
+    a, b = compiled(lambda x, y: (x.sin(), y.detach().requires_grad_().exp()))(x, y)
+    _seen(a, log, "a")
+    _seen(b, log, "b")
+    torch.autograd.backward([a, b], [torch.ones(2), torch.ones(2)])
+    return x.grad, y.grad
+
+
 def _behind_another(compiled: Any, x: Any, y: Any, log: list[Any]) -> Any:
     """What a later compiled function leads to is an earlier one, at an output that leads to no chosen tensor."""
     a, b = compiled(_two)(x, y)

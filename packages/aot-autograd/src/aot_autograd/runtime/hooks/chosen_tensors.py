@@ -16,23 +16,15 @@ from __future__ import annotations
 
 import sys
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 import torch
 from torch.autograd import graph as _graph
 
 _will_execute = torch._C._will_engine_execute_node
-
-
-def _node_of_its_own() -> Any:
-    """Made the same way under whatever modes a program has where it imports this."""
-    with torch.inference_mode(False), torch.enable_grad():
-        return torch.ones(1, device="cpu", requires_grad=True).view(1).grad_fn
-
-
-_ELSEWHERE: Any = _node_of_its_own()
-"""A node of no backward: one that computes gradients of chosen tensors does not run it, any other might run all."""
+_runs_all: Callable[[], bool] = torch.autograd.Variable._execution_engine.is_checkpoint_valid
+"""Asked while a node runs: whether its backward runs all nodes that it comes to, as a checkpoint needs it."""
 _RUNS: Final = getattr(getattr(_graph, "_engine_run_backward", None), "__code__", None)
 _INPUTS: Final = 3
 """Where, among what the engine is given beside the tensors to differentiate, the chosen tensors are."""
@@ -48,8 +40,8 @@ class Edge(NamedTuple):
 
 
 def chooses() -> bool:
-    """Whether the backward that runs is one of chosen tensors."""
-    return not _will_execute(_ELSEWHERE)
+    """Whether the backward that runs is one of chosen tensors; asked by a node that runs."""
+    return not _runs_all()
 
 
 def leads_on(node: Any, place: int) -> bool:
@@ -70,7 +62,15 @@ def leads_on(node: Any, place: int) -> bool:
 def is_chosen(node: Any, place: int) -> bool:
     """Whether this output's gradient is asked for itself; True where that cannot be told."""
     chosen = _chosen()
-    return chosen is None or (node, place) in chosen
+    return chosen is None or _is_among(chosen, node, place)
+
+
+def _is_among(chosen: Iterable[Any], node: Any, place: int) -> bool:
+    for one in chosen:
+        edge = edge_of(one) if isinstance(one, torch.Tensor) else (one.node, one.output_nr)
+        if edge == (node, place):
+            return True
+    return False
 
 
 def edge_of(tensor: Any) -> Edge | None:
@@ -78,19 +78,14 @@ def edge_of(tensor: Any) -> Edge | None:
     return None if tensor.grad_fn is None else Edge(tensor.grad_fn, tensor.output_nr)
 
 
-def _chosen() -> frozenset[Edge] | None:
-    """The tensors with a history that were chosen, from what the call that started this backward was given."""
+def _chosen() -> Sequence[Any] | None:
+    """The tensors that were chosen, or their edges, as the call that started this backward was given them: none, if it
+    reaches everything. None where that call is not found."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_code is not _RUNS:
         frame = frame.f_back  # type: ignore[assignment]
     given = () if frame is None else frame.f_locals.get("args", ())
-    if len(given) <= _INPUTS:
-        return None
-    edges = (
-        edge_of(chosen) if isinstance(chosen, torch.Tensor) else Edge(chosen.node, chosen.output_nr)
-        for chosen in given[_INPUTS]
-    )
-    return frozenset(edge for edge in edges if edge is not None)
+    return given[_INPUTS] if len(given) > _INPUTS else None
 
 
 class Reach:
@@ -144,7 +139,7 @@ def asking_whether_reached(node: Any, place: int) -> Callable[[], bool] | None:
     alive = weakref.ref(node)
 
     def is_reached() -> bool:
-        found = alive()
-        return found is None or not chooses() or leads_on(found, place) or is_chosen(found, place)
+        found, chosen = alive(), _chosen()
+        return not chosen or found is None or leads_on(found, place) or _is_among(chosen, found, place)
 
     return is_reached
