@@ -14,7 +14,7 @@ def shrunk(source: str, differences: Differences) -> str:
     """The program without what its failure does not need; ``differences`` runs a program's text."""
     wanted = _kinds(differences(source))
     kept, _, rest = source.rpartition(f"{KEPT}\n")
-    lines = rest.splitlines()
+    lines = _without_runs(kept, rest.splitlines(), wanted, differences)
     changed = True
     while changed:
         changed = False
@@ -26,6 +26,16 @@ def shrunk(source: str, differences: Differences) -> str:
                     break
             at = min(at, len(lines)) - 1
     return kept + "\n".join(lines) + "\n"
+
+
+def _without_runs(kept: str, lines: list[str], wanted: set[str], differences: Differences) -> list[str]:
+    """The program without runs of lines, long ones first: most of a program goes in few attempts."""
+    for size in (32, 16, 8, 4, 2):
+        for at in range(len(lines) - size, -1, -size):
+            candidate = [*lines[:at], *lines[at + size :]]
+            if _fails(kept, candidate, wanted, differences):
+                lines = candidate
+    return lines
 
 
 def _without(lines: list[str], at: int) -> list[list[str]]:

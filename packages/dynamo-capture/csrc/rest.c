@@ -125,15 +125,6 @@ PyObject *fxs_go_on(PyObject *Py_UNUSED(module), PyObject *rest)
     return result;
 }
 
-PyObject *fxs_call_rest(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
-{
-    PyObject *result = call(args, count);
-    if (result == NULL) {
-        note_traceback();
-    }
-    return result;
-}
-
 PyObject *fxs_call_suspended(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t count)
 {
     PyObject *result = call(args, count);

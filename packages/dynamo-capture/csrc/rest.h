@@ -19,12 +19,11 @@ PyObject *fxs_rest(PyObject *module, PyObject *const *args, Py_ssize_t count);
 PyObject *fxs_go_on(PyObject *module, PyObject *rest);
 /* The frame that `thread->handing_over` calls has started, and holds its arguments: give up the rest's references. */
 void fxs_hand_over(FXSThread *thread, PyObject *function);
-/* call_rest(function, *args): call, and go on as long as the result says so. */
-PyObject *fxs_call_rest(PyObject *module, PyObject *const *args, Py_ssize_t count);
-/* The same for the rest of a frame that the caller has called: the caller is not handing over, and stays in a traceback. */
+/* call_suspended(function, *args): call the rest of a frame that the caller has called: the caller is not handing over,
+ * and stays in a traceback. */
 PyObject *fxs_call_suspended(PyObject *module, PyObject *const *args, Py_ssize_t count);
 /* A frame ends with the exception of its rest: take the frame, which the program does not know as another, out of the
- * traceback, where it has handed over by call_rest, or by a function that did. */
+ * traceback, where it has handed over by go_on, or by a function that did. */
 void fxs_leave_traceback(void);
 
 #endif

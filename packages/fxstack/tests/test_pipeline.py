@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -145,3 +146,20 @@ def test_a_program_with_branches_is_stored_in_parts(cache_dir: Path) -> None:
     fxstack.reset()
     torch.testing.assert_close([compiled(x) for x in given], expected)
     assert _stored(cache_dir) == first
+
+
+@pytest.mark.parametrize("backend", ["aot_eager", "inductor"])
+def test_anomaly_detection_tells_nothing_of_what_tracing_tried(backend: str, cache_dir: Path) -> None:
+    """Whether a result was released is tried: the engine raises where it was."""
+    compiled = fxstack.compile(lambda x: x * 2 + 1, backend=backend)
+    x = torch.ones(2, requires_grad=True)
+    with (
+        warnings.catch_warnings(record=True) as told,
+        torch.autograd.set_detect_anomaly(True, check_nan=False),
+    ):
+        warnings.simplefilter("always")
+        compiled(x).sum().backward()
+        still = (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
+    assert still == (True, False)
+    assert not told
+    assert x.grad is not None

@@ -17,7 +17,7 @@ from aot_autograd.partition import Partitioner, save_everything
 from aot_autograd.plan import Apart, JointPlan, MutatedInput
 from aot_autograd.recording.content_queries import Questions, answered
 from aot_autograd.runtime import finish
-from aot_autograd.runtime.autocast import as_recorded
+from aot_autograd.runtime.autocast import as_recorded, without_anomaly_detection
 from aot_autograd.runtime.finish import is_training
 from aot_autograd.runtime.inputs.conjugate_bits import check_marked, is_marked, without_mark
 from aot_autograd.runtime.inputs.overlap import OverlapCheck
@@ -154,7 +154,7 @@ def trace(
             questions=questions,
         )
 
-    with collector_paused():
+    with collector_paused(), without_anomaly_detection():
         try:
             joint = answered(traced_joint)
         except UnsupportedProgramError as error:

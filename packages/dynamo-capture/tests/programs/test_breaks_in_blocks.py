@@ -82,6 +82,31 @@ def test_break_in_except_and_finally(same):
     same(f, (X,))
 
 
+def test_what_is_deleted_before_a_break_in_a_handler_stays_so(same):
+    def f(x, deletes):
+        try:
+            raise ValueError(1)
+        except ValueError:
+            y = x * 2
+            if deletes:
+                del x
+            unknown(y)
+            return x
+
+    same(f, (X, False), (X, True))
+
+
+def test_a_variable_that_nothing_reads_is_passed_on_only_if_it_has_a_value(same):
+    def f(x):
+        for _number in [p for p in range(3) if unknown(x[0, p])]:
+            with torch.no_grad():
+                unknown(x.sum())
+                x = x + 1
+        return x
+
+    same(f, (X,))
+
+
 def unknown(value):
     """Something that no graph expresses."""
     return value.tolist()

@@ -279,3 +279,71 @@ def test_what_a_called_function_holds_dies_when_it_lets_go(program):
         told.append(list(LOG))
     assert told[0] == told[1]
     assert {"dies", "ends"} & set(told[0])
+
+
+class Own(Exception):
+    pass
+
+
+def asked(p):
+    try:
+        if p > 1:
+            raise Own(p)
+    except Own as e:
+        p = broken(p)
+        return repr(e)
+
+
+def handled_in_a_call(x, p):
+    told = asked(p)
+    return x + len(told)
+
+
+def left_by_an_exception(x, p):
+    try:
+        if len((x > 0).tolist()) > 1:
+            raise Own(int((x > 0).sum()))
+    except Own as e:
+        LOG.append(repr(e))
+        held = Own(int(p.sum()) % 4)
+        weakref.finalize(held, LOG.append, "dies")
+    x()
+
+
+def found_by_data(x, p):
+    held = Own()
+    weakref.finalize(held, LOG.append, "dies")
+    broken()
+    it = rounds(x * 2)
+    next(it)
+    broken()
+    try:
+        if x.sum() > 0:
+            raise Own(p)
+    except Own as e:
+        LOG.append(str(len(e.args)))
+
+
+@pytest.mark.parametrize(
+    ("program", "given"),
+    [(handled_in_a_call, 3), (left_by_an_exception, torch.arange(3)), (found_by_data, 3)],
+)
+def test_a_frame_that_a_traceback_keeps_holds_what_eagers_holds(program, given):
+    """A frame that hands over drops what the rest replaces; what a handler stored goes on to the rest, and what a frame
+    is run again with dies in the order of its variables."""
+    told = []
+    for called in (program, optimize(lambda module, examples: module.forward)(program)):
+        for _ in range(3):
+            LOG.clear()
+            gc.collect()
+            gc.disable()
+            try:
+                called(torch.ones(2), given)
+            except TypeError as error:
+                LOG.append("raised")
+                del error
+            LOG.append(str(sum(type(found) is Own for found in gc.get_objects())))
+            gc.enable()
+            told.append(list(LOG))
+    assert told[0]
+    assert all(one == told[0] for one in told)

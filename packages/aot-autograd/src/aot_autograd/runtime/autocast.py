@@ -53,3 +53,15 @@ class without_hooks:
     def __exit__(self, *error: object) -> None:
         for pack, unpack in reversed(self._hooks):
             torch._C._autograd._push_saved_tensors_default_hooks(pack, unpack)
+
+
+class without_anomaly_detection:
+    """A block in which torch does not tell of gradients that fail: a program that cannot be recorded in one way is
+    recorded in another, or not compiled."""
+
+    def __enter__(self) -> None:
+        self._was = (torch.is_anomaly_enabled(), torch.is_anomaly_check_nan_enabled())
+        torch.set_anomaly_enabled(False)
+
+    def __exit__(self, *error: object) -> None:
+        torch.set_anomaly_enabled(*self._was)

@@ -8,6 +8,7 @@ stood, and returns its own rest, which begins with what it got. See docs/decisio
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
 from functools import partial
 from types import CodeType
 from typing import TYPE_CHECKING, Any
@@ -129,6 +130,8 @@ def exits_after(
     handler = flow.handlers[index]
     passed = set() if handler is None else flow.reachable((handler,), successors)
     broken = body.instructions[index]
+    if broken.opname == "DELETE_FAST":
+        variables = replace(variables, unbound=(*variables.unbound, str(broken.argval)))
     if loads_method(broken):
         kept: Sequence[StackSlot] = stack_after(broken, before)
     else:
@@ -152,7 +155,8 @@ def resume_at(
     via: Callable[..., Any] | None = None,
 ) -> list[Instruction]:
     """The exit before instruction ``index`` into its resume function. ``kept`` is what may still be on the stack,
-    ``variables`` the locals before the ``passed`` instructions, some of which have run."""
+    ``variables`` the locals before the ``passed`` instructions, some of which have run. What those store is passed on
+    though nothing may read it: nobody knows what it holds."""
     facts = decoded(code)
     body, depth = facts.body, facts.depths[index]
     stored, deleted = _touched_by(body, passed)
@@ -160,11 +164,23 @@ def resume_at(
     known = min(len(kept), depth)
     stack = [*kept[:known], *[VALUE] * (depth - known)]
     unbound = [name for name in variables.unbound if name not in stored]
-    perhaps = [name for name in body.varnames if name in (stored if name in variables.unbound else deleted)]
-    plan = resumes.make(code, index, stack, unbound=unbound, maybe=perhaps, keep=variables.keep)
+    perhaps = {name for name in body.varnames if name in (stored if name in variables.unbound else deleted)}
+    perhaps |= stored.difference(
+        facts.live[index], variables.keep
+    )  # what nothing reads was not put in its place
+    keep = stored.union(variables.keep)
+    plan = resumes.make(code, index, stack, unbound=unbound, maybe=perhaps, keep=keep)
     emitter = Emitter(body.instructions[index].position)
-    emit_resume_call(emitter, plan, tail=tail, via=via)
+    emit_resume_call(emitter, plan, replaced=_replaced(code, index, unbound), tail=tail, via=via)
     return emitter.instructions
+
+
+def _replaced(code: CodeType, index: int, unbound: Collection[str]) -> list[str]:
+    """Locals that may hold a value, and that the rest of the code, from ``index`` on, gives another one or deletes."""
+    facts = decoded(code)
+    stored, deleted = _touched_by(facts.body, facts.flow.reachable((index,), ()))
+    found = (stored | deleted).difference(unbound, facts.body.cellvars)
+    return [name for name in facts.body.varnames if name in found]
 
 
 def _touched_by(body: CodeBody, passed: Collection[int]) -> tuple[set[str], set[str]]:
@@ -204,13 +220,14 @@ def exit_of_call(
     emitter.is_op()
     emitter.pop_jump_if_false(plain)
     make = partial(resumes.make, frame.code, unbound=variables.unbound, keep=variables.keep)
-    plan = make(call, slots(frame), callee=True)
+    replaced = _replaced(frame.code, call, variables.unbound)
+    hand_over = partial(emit_resume_call, replaced=replaced, tail=tail, via=via)
     _take_result(emitter)
-    emit_resume_call(emitter, plan, tail=tail, via=via)
+    hand_over(emitter, make(call, slots(frame), callee=True))
     emitter.place(plain)
     stack = slots(frame)
     if body.instructions[call].opname == "FOR_ITER":
-        _leave_loop(emitter, frame, call, make, tail=tail, via=via)
+        _leave_loop(emitter, frame, call, make, hand_over)
     if gives_result(body, facts.depths, call, len(stack)):
         _take_result(emitter)
         stack.append(VALUE)
@@ -219,7 +236,7 @@ def exit_of_call(
     if following.opname in _RETURNS and landing > call and stack:
         emitter.return_value()
     else:
-        emit_resume_call(emitter, make(landing, stack), tail=tail, via=via)
+        hand_over(emitter, make(landing, stack))
     return emitter.instructions
 
 
@@ -228,9 +245,7 @@ def _leave_loop(
     frame: Frame,
     loop: int,
     make: Callable[..., ResumePlan],
-    *,
-    tail: bool,
-    via: Callable[..., Any] | None,
+    hand_over: Callable[[Emitter, ResumePlan], None],
 ) -> None:
     """Where the answer is that there are no more items, go on behind the loop."""
     goes_on = emitter.label()
@@ -240,8 +255,7 @@ def _leave_loop(
     emitter.pop_jump_if_false(goes_on)
     emitter.delete_fast(_RESULT)
     emitter.pop_top()
-    plan = make(after_loop(decoded(frame.code).body, loop), slots(frame)[:-1])
-    emit_resume_call(emitter, plan, tail=tail, via=via)
+    hand_over(emitter, make(after_loop(decoded(frame.code).body, loop), slots(frame)[:-1]))
     emitter.place(goes_on)
 
 

@@ -48,7 +48,8 @@ class VariablesAtBreak:
                 emitter.delete_deref(name)
 
     def drop_obsolete(self, emitter: Emitter) -> None:
-        """Delete arguments of a resume function, which only its first instructions read."""
+        """Delete arguments that the program has deleted, and those of a resume function which only its first
+        instructions read."""
         for name in self.obsolete:
             emitter.delete_fast(name)
 
@@ -75,13 +76,15 @@ def variables_at_break(
         plain=tuple((name, value) for name, value in bound if not _stays(name, value)),
         contents=tuple((name, value) for name, value in contents if value is None or not _stays(name, value)),
         cells=cells,
-        obsolete=tuple(
-            name
-            for name in body.argument_names
-            if name.startswith(".") and name not in live and name not in named
-        ),
+        obsolete=tuple(name for name in body.argument_names if _is_obsolete(name, frame, live, named)),
         arguments=frozenset(body.argument_names),
     )
+
+
+def _is_obsolete(name: str, frame: Frame, live: Collection[str], cells: Collection[str]) -> bool:
+    if name.startswith("."):
+        return name not in live and name not in cells
+    return name not in frame.variables
 
 
 def _stays(name: str, value: Value) -> bool:

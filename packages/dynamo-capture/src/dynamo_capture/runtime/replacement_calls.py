@@ -366,11 +366,14 @@ def run_again(
     code: types.CodeType,
     namespace: dict[str, Any],
     closure: tuple[types.CellType, ...],
-    args: Iterable[Any],
+    args: list[Any],
     kwargs: Mapping[str, Any],
     states: tuple[Callable[[], object], ...] = (),
 ) -> Any:
-    """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises."""
+    """The frame whose graph raised, as it is; it will raise at its own line, or catch what it raises.
+
+    ``args`` move into it: the list is empty afterwards, so that they die where that frame drops them.
+    """
     if not isinstance(error, Exception) or isinstance(error, RecursionError):
         raise error
     if _is_watched() or has_left_something(error):
@@ -379,11 +382,12 @@ def run_again(
     for restore in states:
         restore()
     plain = types.FunctionType(code, namespace, code.co_name, None, closure or None)
-    function = functools.partial(plain, **kwargs)
+    rest = _eval_frame.rest(functools.partial(plain, **kwargs) if kwargs else plain, *args)
+    args.clear()
     try:
         with region(None):
-            result = _eval_frame.call_rest(function, *args)
+            result = _eval_frame.go_on(rest)
     finally:
-        del function, args, kwargs  # frames that tracebacks refer to lead to this one
+        del plain, rest, kwargs  # frames that tracebacks refer to lead to this one
     _log.info("%s: its compiled graph raised %r; it was run in Python", code.co_qualname, error)
     return result

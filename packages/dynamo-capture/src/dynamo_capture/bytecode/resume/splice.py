@@ -30,7 +30,7 @@ exits, for a body that starts as it does.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from dynamo_capture import _eval_frame
@@ -120,13 +120,16 @@ def emit_resume_call(
     plan: ResumePlan,
     *,
     function: Callable[..., Any] | None = None,
+    replaced: Collection[str] = (),
     tail: bool = False,
     via: Callable[..., Any] | None = None,
 ) -> None:
     """Call a resume function with the stack and locals of the running frame, and return its result.
 
     The stack is as ``plan.stack`` says (with the callee on top, if the plan calls one) and becomes empty. ``tail``: the
-    code is a resume function itself. ``via(function, *arguments)`` is called instead of the function.
+    code is a resume function itself. ``via(function, *arguments)`` is called instead of the function. ``replaced`` are
+    locals that the rest gives another value or deletes: those that are not passed on are dropped, since a traceback may
+    keep this frame, and with it what the program has let go.
     """
     if plan.calls:
         emitter.store_fast(_EXIT_CALLEE)
@@ -150,10 +153,21 @@ def emit_resume_call(
     for parameter in plan.parameters:
         if parameter.kind != "cell":
             emitter.delete_fast(_variable(parameter))
+    passed = {parameter.which for parameter in plan.parameters if parameter.kind == "local"}
+    for name in replaced:
+        if name not in passed:
+            _drop(emitter, name)
     emitter.call(1 + len(plan.parameters))
     if via is None and not tail:
         emitter.call(1)
     emitter.return_value()
+
+
+def _drop(emitter: Emitter, name: str) -> None:
+    """Unbind a local that may be unbound."""
+    emitter.load_const(None)
+    emitter.store_fast(name)
+    emitter.delete_fast(name)
 
 
 def _bind(emitter: Emitter, name: str) -> None:

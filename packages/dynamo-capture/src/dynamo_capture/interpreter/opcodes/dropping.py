@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from dynamo_capture.bytecode.resume.code import UNBOUND
 from dynamo_capture.foundation.class_members import has_member, has_weak_references
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.sources.frame_locals import is_frame_local
@@ -28,7 +29,8 @@ def check_dropped(frame: Frame, value: Value | None) -> None:
     if not isinstance(value, (ObjectValue, Lazy)) or value.source is None or not is_frame_local(value.source):
         return
     real, cls = value.real, value.python_type()
-    if real is None or issubclass(cls, (torch.Tensor, FunctionType)):  # caches refer weakly to functions
+    if real is None or real is UNBOUND or issubclass(cls, (torch.Tensor, FunctionType)):
+        # guards refer weakly to what stands for no value, caches to functions
         return
     held = [getattr(other, "source", None) for other in (*frame.stack, *frame.variables.values())]
     if held.count(value.source) > 1:
