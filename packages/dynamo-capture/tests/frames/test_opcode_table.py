@@ -7,7 +7,7 @@ from dynamo_capture.frames.opcode_table import OPCODES, intrinsic, opcode
 
 
 def test_an_opcode_is_declared_once():
-    with pytest.raises(ValueError, match="NOP is declared twice"):
+    with pytest.raises(ValueError, match="'NOP' is declared twice"):
         opcode("NOP")(lambda frame, step: None)
 
 

@@ -69,5 +69,5 @@ def test_what_is_only_passed_on_must_be_there(tx):
 
 
 def test_a_kind_has_one_wrapper():
-    with pytest.raises(ValueError, match="two wrappers"):
+    with pytest.raises(ValueError, match="declared twice"):
         wraps(list)(lambda tx, real, source: Const(1))

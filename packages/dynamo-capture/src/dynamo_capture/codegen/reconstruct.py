@@ -11,6 +11,7 @@ from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.tables import declaring
 from dynamo_capture.values import (
     CellValue,
     Const,
@@ -39,15 +40,7 @@ MAKERS: dict[type[Value], Callable[[Reconstruction, Any], None]] = {}
 
 def makes(*kinds: type[Value]) -> Callable[[F], F]:
     """Declare what makes values of these classes; declaring one twice is an error."""
-
-    def register(function: F) -> F:
-        for kind in kinds:
-            if kind in MAKERS:
-                raise ValueError(f"{kind} is made by {MAKERS[kind]} and {function}")
-            MAKERS[kind] = function
-        return function
-
-    return register
+    return declaring(MAKERS, *kinds)
 
 
 class Reconstruction:

@@ -6,6 +6,8 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
+from dynamo_capture.tables import declaring
+
 Handler = Callable[..., Any]
 OPCODES: dict[str, Handler] = {}
 INTRINSICS: dict[str, Handler] = {}
@@ -21,24 +23,10 @@ def opcode(
     version is an error.
     """
 
-    def register(function: Handler) -> Handler:
-        if since <= sys.version_info[:2] <= until:
-            for name in names:
-                if name in OPCODES:
-                    raise ValueError(f"the opcode {name} is declared twice: {OPCODES[name]} and {function}")
-                OPCODES[name] = function
-        return function
-
-    return register
+    is_running = since <= sys.version_info[:2] <= until
+    return declaring(OPCODES, *(names if is_running else ()))
 
 
 def intrinsic(name: str) -> Callable[[Handler], Handler]:
     """Declare the meaning of one of the interpreter's intrinsic functions; declaring one twice is an error."""
-
-    def register(function: Handler) -> Handler:
-        if name in INTRINSICS:
-            raise ValueError(f"{name} is declared twice: {INTRINSICS[name]} and {function}")
-        INTRINSICS[name] = function
-        return function
-
-    return register
+    return declaring(INTRINSICS, name)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
+
+from dynamo_capture.tables import declaring
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -17,29 +19,12 @@ NAMED: dict[tuple[str, str], Callable[..., Any]] = {}
 
 def substitutes(*originals: Any) -> Callable[[F], F]:
     """Declare the decorated function as the traceable meaning of ``originals``; declaring one twice is an error."""
-
-    def register(function: F) -> F:
-        for original in originals:
-            if original in SUBSTITUTES:
-                first = SUBSTITUTES[original]
-                raise ValueError(
-                    f"{original!r} has two substitutes: {first.__module__}.{first.__qualname__} and "
-                    f"{function.__module__}.{function.__qualname__}"
-                )
-            SUBSTITUTES[original] = function
-        return function
-
-    return register
+    return declaring(SUBSTITUTES, *originals)
 
 
 def substitutes_named(module: str, name: str) -> Callable[[F], F]:
     """Declare a substitute for a function of a module that is not imported for this."""
-
-    def register(function: F) -> F:
-        NAMED[module, name] = function
-        return function
-
-    return register
+    return declaring(NAMED, (module, name))
 
 
 def substitute_for(original: Any) -> Callable[..., Any] | None:
@@ -52,3 +37,26 @@ def substitute_for(original: Any) -> Callable[..., Any] | None:
         return SUBSTITUTES.get(original)
     except TypeError:
         return None
+
+
+class Form(NamedTuple):
+    """A function in place of an operation. ``wide``: of tensors of 16 bits it is computed in float32, as their kernels
+    do; ``any_dtype``: also of tensors that are not of floats."""
+
+    function: Callable[..., Any]
+    wide: bool = False
+    any_dtype: bool = False
+
+
+FORMS: dict[str, Form] = {}
+"""Operations on numbers in terms of tensors, by the operation's name, without the underscore of those that write."""
+
+
+def form(*names: str, wide: bool = False, any_dtype: bool = False) -> Callable[[F], F]:
+    """Declare the form of operations; declaring one twice is an error."""
+
+    def register(function: F) -> F:
+        declaring(FORMS, *names)(Form(function, wide, any_dtype))
+        return function
+
+    return register

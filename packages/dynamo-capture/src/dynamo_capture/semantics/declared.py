@@ -6,20 +6,14 @@ import sys
 from collections.abc import Callable
 
 from dynamo_capture.semantics.registry import HANDLERS, Handler
+from dynamo_capture.tables import declaring
 
 _DECLARED: dict[tuple[str, str], Handler] = {}
 
 
 def handles_loaded(module: str, name: str) -> Callable[[Handler], Handler]:
     """Declare what calling a function of a module means that is perhaps never loaded."""
-
-    def register(handler: Handler) -> Handler:
-        if (module, name) in _DECLARED:
-            raise ValueError(f"{module}.{name} is declared twice")
-        _DECLARED[module, name] = handler
-        return handler
-
-    return register
+    return declaring(_DECLARED, (module, name))
 
 
 def register_loaded() -> None:

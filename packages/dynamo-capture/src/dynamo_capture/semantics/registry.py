@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from dynamo_capture.tables import declaring
 from dynamo_capture.values import Value
 
 if TYPE_CHECKING:
@@ -41,18 +42,7 @@ PURE_MODULES: set[str] = {
 
 def handles(*functions: Any) -> Callable[[H], H]:
     """Declare what calling ``functions`` means; declaring one twice is an error that names both."""
-
-    def register(handler: H) -> H:
-        for function in dict.fromkeys(functions):
-            if function in HANDLERS:
-                first = HANDLERS[function]
-                raise ValueError(
-                    f"{function!r} is handled by {first.__module__}.{first.__name__} and {handler.__name__}"
-                )
-            HANDLERS[function] = handler
-        return handler
-
-    return register
+    return declaring(HANDLERS, *functions)
 
 
 def pure(*functions: Any) -> None:

@@ -28,6 +28,7 @@ from dynamo_capture.foundation.known_objects import (
 from dynamo_capture.guard_kinds.iterators import LengthAtLeast
 from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
 from dynamo_capture.sources.sources import CallSource, ProxiedSource, item_source
+from dynamo_capture.tables import declaring
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -59,15 +60,7 @@ WRAPPERS: dict[type, Wrapper] = {}
 
 def wraps(*kinds: type) -> Callable[[Wrapper], Wrapper]:
     """Declare how objects of exactly these types are read; declaring one twice is an error."""
-
-    def register(function: Wrapper) -> Wrapper:
-        for kind in kinds:
-            if kind in WRAPPERS:
-                raise ValueError(f"{kind} has two wrappers")
-            WRAPPERS[kind] = function
-        return function
-
-    return register
+    return declaring(WRAPPERS, *kinds)
 
 
 def wraps_once(*kinds: type) -> Callable[[Wrapper], Wrapper]:

@@ -1,6 +1,23 @@
 """Substitutes for functions of torch, beside those of ``polyfills``, which are tested without torch."""
 
 from dynamo_capture.polyfills import substitute_for
-from dynamo_capture.polyfills.torch import counting, higher_order, optimizers, scans, sequences, statistics
+from dynamo_capture.polyfills.torch import (
+    counting,
+    forms,
+    higher_order,
+    optimizers,
+    scans,
+    sequences,
+    statistics,
+)
 
-__all__ = ["counting", "higher_order", "optimizers", "scans", "sequences", "statistics", "substitute_for"]
+__all__ = [
+    "counting",
+    "forms",
+    "higher_order",
+    "optimizers",
+    "scans",
+    "sequences",
+    "statistics",
+    "substitute_for",
+]

@@ -15,6 +15,7 @@ from dynamo_capture.semantics.tensors.arguments import positions
 from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.semantics.tensors.places import storage_offset
 from dynamo_capture.sources.sources import AnswerSource, FollowedTensorSource, PlainTensorSource
+from dynamo_capture.tables import declaring
 from dynamo_capture.values import NONE, TRUE, Const, TensorMeta, TensorValue, TupleValue, Value, size_value
 from fx_interface.source import Source
 from fx_interface.tensor_spec import SPEC_KEY
@@ -29,15 +30,7 @@ METHODS: dict[str, Method] = {}
 
 def method(*names: str) -> Callable[[Method], Method]:
     """Declare how a tensor method is traced; returning None leaves it to torch."""
-
-    def register(function: Method) -> Method:
-        for name in names:
-            if name in METHODS:
-                raise ValueError(f"the tensor method {name!r} is declared twice")
-            METHODS[name] = function
-        return function
-
-    return register
+    return declaring(METHODS, *names)
 
 
 @method("size")

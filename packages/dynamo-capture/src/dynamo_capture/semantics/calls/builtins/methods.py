@@ -17,6 +17,7 @@ from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.binding import by_position
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
 from dynamo_capture.semantics.operators.mappings import pairs_or_entries
+from dynamo_capture.tables import declaring
 from dynamo_capture.values import (
     NONE,
     BuiltinMethod,
@@ -41,15 +42,7 @@ METHODS: dict[Any, Method] = {}
 
 def method(*originals: Any) -> Callable[[Method], Method]:
     """Declare a method of a builtin class; declaring one twice is an error."""
-
-    def register(function: Method) -> Method:
-        for original in originals:
-            if original in METHODS:
-                raise ValueError(f"{original} is declared twice")
-            METHODS[original] = function
-        return function
-
-    return register
+    return declaring(METHODS, *originals)
 
 
 def call_builtin_method(

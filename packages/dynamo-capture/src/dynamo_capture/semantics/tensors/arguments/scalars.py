@@ -1,8 +1,8 @@
 """Numbers that vary as arguments of tensor operations: put in terms of tensors, where the result is the same.
 
 ``x * a`` becomes ``x * t`` with ``t`` the float as a tensor without dimensions; what takes its number by name, or in
-place of a tensor, is computed by its form (``forms.py``). Where there is neither, the number's value is asked for: a
-version for each, and after some a graph break there.
+place of a tensor, is computed by its form (``polyfills/torch/forms.py``). Where there is neither, the number's value
+is asked for: a version for each, and after some a graph break there.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.polyfills.registry import FORMS, Form
 from dynamo_capture.semantics.numbers import floats
-from dynamo_capture.semantics.tensors.arguments.forms import FORMS, Form
 from dynamo_capture.sources.formulas import number
 from dynamo_capture.values import Const, TensorValue, Value, is_none
 from dynamo_capture.values.tensors.floating import RuntimeFloat

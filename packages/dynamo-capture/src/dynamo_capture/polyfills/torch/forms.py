@@ -10,38 +10,11 @@ rounds them differs between processors.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 
-
-class Form(NamedTuple):
-    """A function in place of an operation. ``wide``: of tensors of 16 bits it is computed in float32, as their kernels
-    do; ``any_dtype``: also of tensors that are not of floats."""
-
-    function: Callable[..., Any]
-    wide: bool = False
-    any_dtype: bool = False
-
-
-FORMS: dict[str, Form] = {}
-"""By the operation's name, without the underscore of those that write."""
-
-
-def form(
-    *names: str, wide: bool = False, any_dtype: bool = False
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Declare the form of operations; declaring one twice is an error."""
-
-    def register(function: Callable[..., Any]) -> Callable[..., Any]:
-        for name in names:
-            if name in FORMS:
-                raise ValueError(f"the operation {name!r} has two forms")
-            FORMS[name] = Form(function, wide, any_dtype)
-        return function
-
-    return register
+from dynamo_capture.polyfills.registry import form
 
 
 def _like(value: Any, tensor: Any) -> Any:
