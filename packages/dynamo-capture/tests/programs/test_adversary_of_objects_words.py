@@ -44,6 +44,41 @@ def program(x, n):
              lambda: super(S, s).pop(item(x)), lambda: S.pop(s, item(x)), lambda: "a".join(item(x), n))
     return [caught(call) for call in calls], x + n
 """,
+    "of getters that are called otherwise": """
+getters = operator.itemgetter(1), operator.attrgetter("a"), operator.methodcaller("a", 1)
+def program(x, n):
+    calls = [call for g in getters for call in (g, g.__call__, lambda: g(1, 2), lambda: g(1, k=2))]
+    inside = operator.itemgetter(1)
+    return [caught(call) for call in calls], caught(inside), caught(inside, 1, 2), x + n
+""",
+    "of tensors and numbers as indices": """
+o = torch.tensor(3)
+def program(x, n):
+    calls = (lambda: o[n], lambda: x.sum()[n], lambda: range(torch.ones(1)), lambda: range(torch.ones(2)),
+             lambda: [1, 2][torch.ones(1)], lambda: [1, 2][torch.tensor(True)], lambda: range(torch.tensor(3))[n])
+    return [caught(call) for call in calls], x + n
+""",
+    "of repetitions by what is no number": """
+class M:
+    def __rmul__(self, other): return "rmul"
+m = M()
+def program(x, n):
+    calls = lambda: [1].__mul__("a"), lambda: (1,).__mul__(m), lambda: [1] * "a", lambda: "a".__mul__(1.5), lambda: [1].__mul__(m)
+    return [caught(call) for call in calls], [1].__mul__(2), x + n
+""",
+    "of super under another name": """
+other = super
+def item(x):
+    print(end="")
+    return x.sum().item()
+def program(x, n):
+    return caught(other), caught(lambda: other().a), ended(x, n), x + n
+def ended(x, n):
+    try:
+        return item(x), other(), n
+    except RuntimeError as error:
+        return str(error)
+""",
 }
 
 

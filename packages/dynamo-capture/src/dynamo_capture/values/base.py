@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from fx_interface.source import Source
 
 
+_IN_PLACE_OF = {"__iter__": ("__getitem__",), "__contains__": ("__iter__", "__getitem__")}
+
+
 class Value:
     """Base of all values. ``source`` says where an existing object is read, None for what the trace made."""
 
@@ -181,9 +184,10 @@ class Value:
         return iter(self.items_for_list(tx) if hinted else self.unpack(tx))
 
     def _lacking(self, tx: Context, special: str, what: str, text: str) -> Exception:
-        """TypeError where the class has no such special method, as Python words it; else a graph break."""
+        """TypeError where the class has no such special method, nor what Python uses in its place, as Python words it;
+        else a graph break."""
         cls = self.python_type()
-        if not any(special in base.__dict__ for base in cls.__mro__):
+        if not any(has_member(cls, name) for name in (special, *_IN_PLACE_OF.get(special, ()))):
             return tx.raises(TypeError, text.format(name=message_name(cls)))
         return self.unsupported(what)
 

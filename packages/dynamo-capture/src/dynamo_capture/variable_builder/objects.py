@@ -201,6 +201,8 @@ class Wrapping:
             return self.remember(real, ArrayValue(real, source))
         if issubclass(cls, tuple) and keeps_tuple_methods(cls):
             return self.remember(real, _tuple(tx, real, source))
+        if issubclass(cls, super):
+            raise GraphBreak("CAP214", f"{source} is a super object, which reads attributes of another one")
         if issubclass(cls, weakref.ProxyTypes):
             raise GraphBreak("CAP214", f"{source} stands for another object, which it refers to weakly")
         if issubclass(cls, weakref.finalize):

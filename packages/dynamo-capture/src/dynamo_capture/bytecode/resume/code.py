@@ -35,7 +35,8 @@ after an exception in ``with`` or a handler), or a comprehension has put away a 
 ``stack`` of the wrong length (CAP105).
 
 ``super()`` without arguments reads the frame's first slot: where the rest may do that, the original's first argument
-is the resume function's first parameter.
+is the resume function's first parameter. Locals come first otherwise, so that a call of ``super`` by another name
+finds a value there, as it did, and refuses for the reason that it had.
 """
 
 from __future__ import annotations
@@ -313,12 +314,10 @@ def _parameters(
         slots.insert(0, CALLEE)
     variables = [Parameter("local", name) for name in passed]
     first = analysis.first_argument
-    if first is None:
-        return (*slots, *variables)
     if first in analysis.body.cellvars:
-        return (Parameter("cell", first), *slots, *variables)
-    head = [variable for variable in variables if variable.which == first]
-    return (*head, *slots, *(variable for variable in variables if variable.which != first))
+        return (Parameter("cell", str(first)), *variables, *slots)
+    variables.sort(key=lambda variable: variable.which != first)
+    return (*variables, *slots)
 
 
 def _entry(

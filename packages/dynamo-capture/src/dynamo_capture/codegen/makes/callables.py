@@ -8,7 +8,9 @@ import weakref
 
 import torch
 
+import fx_guards
 from dynamo_capture.codegen.reconstruct import Reconstruction, makes
+from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.runtime import replacement_calls, tracebacks
 from dynamo_capture.semantics.modes.contexts import ContextFunction
 from dynamo_capture.values import (
@@ -66,10 +68,16 @@ def cell(to: Reconstruction, value: CellValue) -> None:
 
 @makes(MethodValue)
 def method(to: Reconstruction, value: MethodValue) -> None:
-    """Bound methods: what binds a function in C is its own ``__get__``."""
-    kind = value.function.python_type()
-    bind = types.MethodType if value.python_type() is types.MethodType else vars(kind)["__get__"]
-    to.call(bind, lambda: to.push_all([value.function, value.receiver]), 2)
+    """Bound methods."""
+    if value.python_type() is types.MethodType:
+        to.call(types.MethodType, lambda: to.push_all([value.function, value.receiver]), 2)
+    else:
+        _bind(to, value.function, value.receiver)
+
+
+def _bind(to: Reconstruction, function: Value, receiver: Value) -> None:
+    """Bind a function in C, as its own ``__get__`` does."""
+    to.call(vars(function.python_type())["__get__"], lambda: to.push_all([function, receiver]), 2)
 
 
 @makes(DescriptorValue)
@@ -80,7 +88,11 @@ def descriptor(to: Reconstruction, value: DescriptorValue) -> None:
 
 @makes(BuiltinMethod)
 def builtin_method(to: Reconstruction, value: BuiltinMethod) -> None:
-    """Bound methods of builtin objects."""
+    """Bound methods of builtin objects; no code of the program is asked for what it has asked for itself."""
+    cls = value.receiver.python_type()
+    found = fx_guards.class_lookup(cls, value.name)
+    if runs_program(cls) and isinstance(found, (types.MethodDescriptorType, types.WrapperDescriptorType)):
+        return _bind(to, Const(found), value.receiver)
     to.push(value.receiver)
     to.emitter.load_attr(value.name)
 

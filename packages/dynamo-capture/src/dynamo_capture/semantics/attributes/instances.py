@@ -213,6 +213,10 @@ class InstanceAttributes(Lookup):
         if kind is classmethod:
             return MethodValue(tx.known(found.__func__), Const(cls))
         if kind is functools.cached_property and isinstance(receiver, ObjectValue):
+            if found.attrname != name or cls.__dictoffset__ == 0:
+                raise GraphBreak(
+                    "CAP214", f"{cls.__name__}.{name} keeps what it computes elsewhere, or nowhere"
+                )
             made = tx.calls.call_known(Const(found.func), [receiver], {})
             receiver.attrs[name] = made
             tx.effects.attribute(receiver, name)

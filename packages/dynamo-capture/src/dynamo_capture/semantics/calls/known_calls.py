@@ -16,7 +16,7 @@ from dynamo_capture.semantics.calls.binding import by_position
 from dynamo_capture.semantics.calls.builtins.construct import construct
 from dynamo_capture.semantics.calls.builtins.texts import is_repr_wrapper, wrapped_repr
 from dynamo_capture.semantics.calls.library.cached import call_cached
-from dynamo_capture.semantics.calls.library.getters import GETTERS, made_again
+from dynamo_capture.semantics.calls.library.getters import GETTERS, call_getter
 from dynamo_capture.semantics.calls.library.references import DISPATCH, call_dispatch
 from dynamo_capture.semantics.calls.participants import takes_part
 from dynamo_capture.semantics.calls.receivers import (
@@ -188,7 +188,7 @@ def _existing(tx: Context, value: Value) -> Any:
 
 def _getter(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
     """``operator.itemgetter(0)``."""
-    return made_again(tx, owner.value).call(tx, args, kwargs) if type(owner.value) in GETTERS else None
+    return call_getter(tx, owner.value, args, kwargs) if type(owner.value) in GETTERS else None
 
 
 def _substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:

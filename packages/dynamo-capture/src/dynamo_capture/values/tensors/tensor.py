@@ -63,6 +63,10 @@ class TensorMeta:
         return found
 
 
+NO_INDEX = torch.zeros(2)
+"""Torch says of it what it says of every tensor that is no index."""
+
+
 class TensorValue(Value):
     """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one
     whose memory it shows, and ``is_shown`` whether another one was made that shows its memory; ``is_replaced``:
@@ -108,6 +112,8 @@ class TensorValue(Value):
 
     def index(self, tx: Context) -> Any:
         tx.tensors.check_special(self, "__index__")
+        if not self.may_be_index:
+            tx.fold(lambda: operator.index(NO_INDEX))
         what = "a tensor's content is used as an index of a Python object"
         number = tx.tensors.number(self, what, "CAP202")
         return tx.fold(lambda: operator.index(tx.index(number)))
@@ -188,6 +194,13 @@ class TensorValue(Value):
             many = "no values" if 0 in sizes else "more than one value"
             raise tx.raises(RuntimeError, f"Boolean value of Tensor with {many} is ambiguous")
         return tx.truth(tx.tensors.number(self, "the truth of a tensor depends on its content"))
+
+    @property
+    def may_be_index(self) -> bool:
+        """Whether ``operator.index`` takes it, as far as its form tells."""
+        spec = self.meta.spec
+        is_whole = not spec.dtype.is_floating_point and not spec.dtype.is_complex
+        return is_whole and all(size == 1 for size in spec.sizes if isinstance(size, int))
 
     def iterate(self, tx: Context) -> IteratorValue:
         from dynamo_capture.values.constant import Const

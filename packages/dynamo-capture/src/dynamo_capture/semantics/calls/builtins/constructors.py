@@ -293,14 +293,22 @@ def make_super(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
     if args:
         return _super(tx, tx.constant(args[0]), args[1])
     frame = tx.frames[-1]
-    cell = frame.variables.get("__class__")
-    if not isinstance(cell, CellValue) or cell.content is None or not frame.code.co_varnames:
+    code = tx.resumes.original(frame.code)
+    if not code.co_argcount:
         raise tx.raises(RuntimeError, "super(): no arguments")
-    receiver = frame.variables.get(frame.code.co_varnames[0])
+    first, is_rest = code.co_varnames[0], code is not frame.code
+    receiver = frame.variables.get(first)
     if isinstance(receiver, CellValue):
         receiver = receiver.content
-    if receiver is None:
+    if receiver is None and (
+        not is_rest or "__class__" in code.co_freevars
+    ):  # else it may not have been handed over
         raise tx.raises(RuntimeError, "super(): arg[0] deleted")
+    if receiver is None or "__class__" not in code.co_freevars:
+        raise tx.raises(RuntimeError, "super(): __class__ cell not found")
+    cell = frame.variables["__class__"]
+    if not isinstance(cell, CellValue) or cell.content is None:
+        raise tx.raises(RuntimeError, "super(): empty __class__ cell")
     return _super(tx, tx.constant(tx.force(cell.content)), tx.force(receiver))
 
 

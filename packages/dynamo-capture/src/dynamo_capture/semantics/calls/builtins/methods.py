@@ -90,6 +90,8 @@ def call_builtin_method(
             _plain_class(args[0]) is not _plain_class(owner) or isinstance(owner, DictView)
         ):
             raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets {args[0].describe()}")
+        if name == "__mul__" and not issubclass(args[0].python_type(), int):
+            raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets {args[0].describe()}")
         return general(tx, owner, args)
     try:
         real = tx.calls.python_object(owner)

@@ -129,8 +129,8 @@ def call_slot(
         if name == "__getitem__" and is_dict and tx.attributes.has_special(receiver, "__missing__"):
             return _get_or_missing(tx, receiver, args[0])
         made = receiver.base.call_method(tx, name, args, kwargs)
-        if made is receiver.base:  # ``+=`` and its kin give the object
-            return receiver
+        if made is receiver.base:  # ``+=`` and its kin give the object, others a plain tuple
+            return TupleValue(list(made.items)) if isinstance(made, TupleValue) else receiver
         if isinstance(made, SequenceIterator) and made.owner is receiver.base:
             made.owner = receiver
         if isinstance(made, ListIterator):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import copyreg
 import types
 from typing import TYPE_CHECKING
 
@@ -145,10 +146,14 @@ _OF_TUPLES = ("__getnewargs__", "__getnewargs_ex__")
 
 
 def _copies_by_dict(tx: Context, cls: type) -> bool:
-    """Whether copying an instance means copying its ``__dict__``."""
+    """Whether copying an instance means copying its ``__dict__``; it is asked for some methods that it lacks, too."""
     if builtin_base(cls) is not object or cls.__dictoffset__ == 0:
         return False
     in_class = tx.attributes.in_class
+    if any(
+        isinstance(in_class(cls, name), types.FunctionType) for name in ("__getattribute__", "__getattr__")
+    ):
+        return False
     if any(
         in_class(cls, name) is not fx_guards.class_lookup(object, name)
         for name in (*_OF_OBJECTS, *_OF_TUPLES)
@@ -156,7 +161,11 @@ def _copies_by_dict(tx: Context, cls: type) -> bool:
         return False
     if isinstance(in_class(type(cls), "__setattr__"), types.FunctionType):
         return False  # the class is given ``__slotnames__``
-    return not any("__slots__" in vars(base) for base in cls.__mro__)
+    if any("__slots__" in vars(base) for base in cls.__mro__):
+        return False
+    if "__slotnames__" not in vars(cls):
+        tx.effects.deferred(copyreg._slotnames, [Const(cls)], {})  # type: ignore[attr-defined]
+    return True
 
 
 def _is_plain_tensor(value: TensorValue) -> bool:

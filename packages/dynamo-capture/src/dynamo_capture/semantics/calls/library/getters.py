@@ -12,7 +12,15 @@ from dynamo_capture.values import Const, Value
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
+_BLANK = object()
 GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
+
+
+def call_getter(tx: Context, getter: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``getter(value)``; it refuses any other call before it looks at what it is called with."""
+    if len(args) != 1 or kwargs:
+        tx.fold(lambda: getter(*[_BLANK] * len(args), **dict.fromkeys(kwargs)))
+    return made_again(tx, getter).call(tx, args, kwargs)
 
 
 def made_again(tx: Context, getter: Any) -> Value:

@@ -23,14 +23,18 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 _EVERYTHING = Const(slice(None))
+_PLAIN = (int, float, complex, slice, type(None), type(...), tuple)
+_SCALAR = torch.zeros(())
 
 
 def without_data(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorValue, Value | None]:
     """A view of ``owner`` with the integers from data among the indices selected, and the rest of the key: None where
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
+    if isinstance(key, SymValue) and not owner.meta.spec.sizes:  # torch tells the number
+        tx.fold(lambda: _SCALAR[tx.integer(key)])
     if any(_is_refused(tx, item) for item in items):
-        raise GraphBreak("CAP206", "an index is a text, or a number or array of numpy that is no integer")
+        raise GraphBreak("CAP206", "an index is a text, or of another kind that torch warns of or looks into")
     lists = [place for place, item in enumerate(items) if _is_list_from_data(tx, item)]
     for place in lists:
         items[place] = tx.tensors.call_function(torch.tensor, [items[place]], {})
@@ -63,18 +67,22 @@ def with_tensors(tx: Context, value: Value) -> Value:
     return value
 
 
-def _is_refused(tx: Context, item: Value) -> bool:
-    """Whether an index is a number or array of numpy that is no integer, or a list with one, which torch refuses or
-    rounds by its class; or a text, of which it warns before."""
+def _is_refused(tx: Context, item: Value, within: bool = False) -> bool:
+    """Whether an index is none that torch takes as what it is in Python: of a text and of another sequence it warns
+    first, a number or array of numpy it refuses, rounds or (``within`` a list) takes for a mask by its class, and a
+    list of other things than numbers it takes for a tuple."""
     if isinstance(item, ListValue):
-        return any(_is_refused(tx, tx.force(part)) for part in item.items)
+        return any(_is_refused(tx, tx.force(part), within=True) for part in item.items)
+    if within and not isinstance(item, (Const, SymValue)):
+        return True
     if isinstance(item, ArrayValue):
-        return (
-            item.as_tensor(tx).meta.spec.dtype.is_floating_point
-            or item.as_tensor(tx).meta.spec.dtype.is_complex
-        )
-    known = item.value if isinstance(item, Const) and not isinstance(item, RuntimeFloat) else None
-    return type(known) is str or (isinstance(known, numpy_types.SCALARS) and known.dtype.kind in "fc")  # type: ignore[attr-defined]
+        dtype = item.as_tensor(tx).meta.spec.dtype
+        return dtype.is_floating_point or dtype.is_complex
+    if not isinstance(item, Const) or isinstance(item, RuntimeFloat):
+        return False
+    if isinstance(item.value, numpy_types.SCALARS):
+        return item.value.dtype.kind in ("bufc" if within else "fc")  # type: ignore[attr-defined]
+    return not isinstance(item.value, (int, float) if within else _PLAIN)
 
 
 def _is_list_from_data(tx: Context, item: Value) -> bool:
