@@ -285,3 +285,9 @@ class Arrays(Protocol[V]):
 
     def get_item(self, owner: Any, key: V) -> V:
         """``array[key]``."""
+
+    def iterate(self, owner: Any) -> Any:
+        """``iter(array)``."""
+
+    def set_item(self, owner: Any, key: V, value: V) -> None:
+        """``array[key] = value``."""

@@ -82,8 +82,8 @@ def _is_of_numpy(function: Any) -> bool:
 
 
 def is_scalar_class(cls: Any) -> bool:
-    """``numpy.float32`` and so on: calling it makes a number."""
-    return isinstance(cls, type) and issubclass(cls, SCALARS)
+    """``numpy.float32`` and so on, and ``numpy.dtype``: calling it makes a number, or a dtype."""
+    return isinstance(cls, type) and issubclass(cls, CONSTANTS)
 
 
 def is_constant(value: Any) -> bool:

@@ -71,6 +71,13 @@ def set_data(tensor: torch.Tensor, data: torch.Tensor) -> None:
     tensor.data = data
 
 
+def read_only_array(tensor: torch.Tensor) -> Any:
+    """A tensor as an array that cannot be written to."""
+    array = tensor.numpy()
+    array.setflags(write=False)
+    return array
+
+
 def new_wrapper(cls: type, form: Mapping[str, Any], attributes: Mapping[str, Any]) -> torch.Tensor:
     """A tensor that dispatches in Python, without running the class's own ``__new__`` or ``__init__``."""
     made: torch.Tensor = torch.Tensor._make_wrapper_subclass(cls, **form)

@@ -126,10 +126,17 @@ def text(to: Reconstruction, value: TextValue) -> None:
 @makes(ArrayValue)
 def array(to: Reconstruction, value: ArrayValue) -> None:
     """Arrays of numpy: over a tensor's memory, or with the numbers that the trace knows."""
-    if value.tensor is None:
+    tensor = value.tensor
+    if tensor is None:
         content = value.content
         to.call(content.copy, lambda: None, 0)
         return
-    to.push(value.tensor)
+    if value.is_read_only:
+        to.call(replacement_calls.read_only_array, lambda: to.push(tensor))
+        return
+    to.push(tensor)
     to.emitter.load_method("numpy")
     to.emitter.call(0)
+    if value.is_number:
+        to.emitter.load_const(())
+        to.emitter.binary_subscr()

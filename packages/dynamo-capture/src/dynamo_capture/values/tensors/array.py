@@ -19,9 +19,10 @@ if TYPE_CHECKING:
 
 class ArrayValue(Value):
     """``real`` and ``source``: an array that existed; ``content``: one made by the trace, of known numbers;
-    ``tensor``: the tensor that shares its memory, where the program has one."""
+    ``tensor``: the tensor that shares its memory, where the program has one; ``is_number``: whether it is no
+    array but a number of numpy that the trace does not know, in a tensor without dimensions."""
 
-    __slots__ = ("content", "real", "source", "tensor")
+    __slots__ = ("content", "is_number", "is_read_only", "real", "source", "tensor")
     is_mutable = True
 
     def __init__(
@@ -30,7 +31,10 @@ class ArrayValue(Value):
         source: Source | None = None,
         content: Any = None,
         tensor: TensorValue | None = None,
+        is_number: bool = False,
     ) -> None:
+        self.is_number = is_number
+        self.is_read_only = False
         self.real = real
         self.source = source
         self.content = content
@@ -39,6 +43,10 @@ class ArrayValue(Value):
     def python_type(self) -> type:
         import numpy
 
+        if self.is_number:
+            assert self.tensor is not None
+            found: type = torch.empty(0, dtype=self.tensor.meta.spec.dtype).numpy().dtype.type
+            return found
         return numpy.ndarray
 
     def python_object(self, tx: Context) -> Any:
@@ -83,8 +91,15 @@ class ArrayValue(Value):
     def get_item(self, tx: Context, key: Value) -> Value:
         return tx.arrays.get_item(self, key)
 
+    def set_item(self, tx: Context, key: Value, value: Value) -> None:
+        tx.arrays.set_item(self, key, value)
+
+    def truth(self, tx: Context) -> bool:
+        raise GraphBreak("CAP201", "the truth of a numpy array depends on its content")
+
     def length(self, tx: Context) -> int:
         return int(tx.index(tx.arrays.get_attr(self, "shape").get_item(tx, Const(0))))
 
     def iterate(self, tx: Context) -> IteratorValue:
-        raise self.unsupported("iterating")
+        found: IteratorValue = tx.arrays.iterate(self)
+        return found

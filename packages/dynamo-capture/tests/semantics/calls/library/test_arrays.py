@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dynamo_capture.foundation import numpy_types
-from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.semantics.calls.library.arrays import _SAME
 from dynamo_capture.values import Const, TensorValue
 from dynamo_capture.values.tensors.array import ArrayValue
@@ -20,16 +20,29 @@ def test_known_numbers_are_computed(tx):
     assert tx.operators.binary("*", made, Const(2)).content.tolist() == [0, 2, 4]
 
 
-def test_views_and_changes_break(tx):
+def test_known_numbers_are_changed_in_place(tx):
+    made = Const(np.arange).call(tx, [Const(3)], {})
+    assert tx.operators.binary("+=", made, Const(1)) is made
+    made.set_item(tx, Const(0), Const(7))
+    assert made.content.tolist() == [7, 2, 3]
+
+
+def test_other_changes_break(tx):
     made = Const(np.arange).call(tx, [Const(3)], {})
     for change in (
-        lambda: made.call_method(tx, "reshape", [Const(3)], {}),
         lambda: made.call_method(tx, "fill", [Const(3)], {}),
-        lambda: tx.operators.binary("+=", made, Const(1)),
         lambda: Const(np.add).call(tx, [made, made], {"out": made}),
+        lambda: tx.operators.binary("+=", made, Const(1.5)),
     ):
-        with pytest.raises(GraphBreak):
+        with pytest.raises((GraphBreak, UserRaise)):
             change()
+
+
+def test_a_view_of_known_numbers_shares_memory_in_the_graph(tx):
+    made = Const(np.arange).call(tx, [Const(4)], {})
+    shown = made.call_method(tx, "reshape", [Const(2), Const(2)], {})
+    assert not made.is_known
+    assert shown.tensor.memory is made.tensor.memory
 
 
 def test_functions_of_the_program_are_not_numpy_s():
@@ -44,8 +57,11 @@ def test_a_tensor_as_an_array(tx, tensor):
     assert seen.as_tensor(tx) is tensor
     root = Const(np.sqrt).call(tx, [seen], {})
     assert isinstance(root.tensor, TensorValue)
+    mean = Const(np.mean).call(tx, [seen], {})
+    assert mean.is_number
+    assert mean.python_type() is np.float32
     with pytest.raises(GraphBreak):
-        Const(np.mean).call(tx, [seen], {})
+        Const(np.unique).call(tx, [seen], {})
 
 
 @pytest.mark.parametrize("function", [f for f in _SAME if isinstance(f, np.ufunc) and f.nin == 1], ids=str)

@@ -42,6 +42,7 @@ from dynamo_capture.values.objects.instance_dict import InstanceDictValue
 from dynamo_capture.values.operator_methods import check_metaclass
 from dynamo_capture.values.special_methods import rely_on
 from dynamo_capture.values.special_results import length_from
+from dynamo_capture.values.tensors.array import ArrayValue
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -212,6 +213,8 @@ def absolute(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return tx.tensors.call_method(value, "abs", [], {})
     if isinstance(value, ObjectValue):
         return tx.calls.special(value, "__abs__", [])
+    if isinstance(value, ArrayValue):
+        return tx.arrays.call_function(abs, [value], {})
     number = tx.index(value)
     return Const(tx.fold(lambda: abs(number)))
 

@@ -2,11 +2,13 @@
 
 Numbers that are known stay numbers: ``np.prod(x.shape)`` and ``np.arange(4) * np.pi`` run while tracing. What comes
 from a tensor stays in the graph: ``np.sqrt(t.numpy())`` is ``torch.sqrt(t)`` seen as an array, for floats of the same
-dtype, where both compute the same. What could share memory with another array, or change one, breaks the graph.
+dtype, where both compute the same. Everything else numpy computes, as an operation of the graph (``numpy_calls``). Views
+and writes are those of the tensor; what torch might do otherwise breaks the graph.
 """
 
 from __future__ import annotations
 
+import functools
 import operator
 import types
 from collections.abc import Callable
@@ -15,10 +17,16 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation import numpy_types
-from dynamo_capture.foundation.errors import GraphBreak, NotConstant
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.runtime.numpy_calls import parts_of, shown_by
+from dynamo_capture.semantics.calls.library.array_indices import is_basic, is_mask, takes_one
+from dynamo_capture.semantics.calls.library.numpy_calls import NumpyOperation, check_unchanged
+from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.semantics.tensors.methods import method
-from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none
+from dynamo_capture.values import Const, TensorValue, TupleValue, Value, is_none, size_value
+from dynamo_capture.values.base import IteratorValue
+from dynamo_capture.values.sequence_iterator import SequenceIterator
 from dynamo_capture.values.tensors.array import ArrayValue
 
 if TYPE_CHECKING:
@@ -74,37 +82,30 @@ class Arrays:
         """A call of a pure function or operator with arrays among its arguments, or numbers."""
         if "out" in kwargs:
             raise GraphBreak("CAP210", "numpy writes into an array")
-        if any(issubclass(value.python_type(), types.FunctionType) for value in args):
+        if any(issubclass(value.python_type(), _CALLED) for value in (*args, *kwargs.values())):
             raise GraphBreak("CAP230", f"{function!r} calls a function of the program")
+        args = _seen_as_arrays(function, args)
+        fact = _facts().get(function) if len(args) == 1 and not kwargs else None
+        if fact is not None and isinstance(args[0], ArrayValue):
+            return self.get_attr(args[0], fact)
         arrays = [value for value in (*args, *kwargs.values()) if isinstance(value, ArrayValue)]
         if all(value.is_known for value in arrays):
             return self._computed(function, args, kwargs)
         same = _SAME.get(function)
-        if same is None or kwargs:
-            raise GraphBreak("CAP210", f"{function!r} of a numpy array whose numbers are not known")
         operands = [self._operand(value) for value in args]
         dtypes = {value.meta.spec.dtype for value in operands if isinstance(value, TensorValue)}
-        if len(dtypes) > 1 or not dtypes <= set(_FLOATS):
-            raise GraphBreak(
-                "CAP210", f"{function!r} of numpy arrays of the dtypes {sorted(map(str, dtypes))}"
-            )
-        return self._of_tensor(self._tx.tensors.call_function(same, operands, {}))
+        if same is None or kwargs or None in operands or len(dtypes) > 1 or not dtypes <= set(_FLOATS):
+            return NumpyOperation(self._tx, function).result(args, kwargs)
+        made = self._tx.tensors.call_function(same, [value for value in operands if value is not None], {})
+        return ArrayValue(tensor=_tensor(made))
 
-    def _of_tensor(self, found: Value) -> Value:
-        if not isinstance(found, TensorValue) or not found.meta.spec.sizes:
-            raise GraphBreak("CAP210", "a number computed by numpy is not known while tracing")
-        return ArrayValue(tensor=found)
-
-    def _operand(self, value: Value) -> Value:
+    def _operand(self, value: Value) -> Value | None:
+        """What torch computes with where it computes the same; None for anything else."""
         value = self._tx.force(value)
         if isinstance(value, ArrayValue):
-            tensor = value.as_tensor(self._tx)
-            if not tensor.meta.spec.sizes:
-                raise GraphBreak("CAP210", "a numpy array without dimensions is computed with")
-            return tensor
-        if isinstance(value, Const) and type(value.value) in (int, float):
-            return value
-        raise GraphBreak("CAP210", f"a numpy array is computed with {value.describe()}")
+            tensor = value.as_tensor(self._tx) if not value.is_known and not value.is_number else None
+            return tensor if tensor is not None and tensor.meta.spec.sizes else None
+        return value if isinstance(value, Const) and type(value.value) in (int, float) else None
 
     def _computed(self, function: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
         tx = self._tx
@@ -112,28 +113,57 @@ class Arrays:
             real = [tx.calls.python_object(value) for value in args]
             named = {name: tx.calls.python_object(value) for name, value in kwargs.items()}
         except NotConstant:
-            raise GraphBreak("CAP230", f"{function!r} is called with a value that is not known") from None
-        return self._made(tx.fold(lambda: function(*real, **named)), real, args)
-
-    def _made(self, result: Any, real: list[Any], args: list[Value]) -> Value:
-        """What a function gave for ``real``: one of these, a number, or an array with memory of its own."""
-        tx = self._tx
-        if not isinstance(result, numpy_types.ARRAYS):
-            return tx.calls.from_python(result)
+            return NumpyOperation(tx, function).result(args, kwargs)
+        arrays: list[Any] = [given for given in real if isinstance(given, numpy_types.ARRAYS)]
+        before = [array.copy() for array in arrays]
+        result = tx.fold(lambda: function(*real, **named))
+        check_unchanged(function, before, arrays)
         for given, value in zip(real, args, strict=True):
-            if given is result:
+            if given is result and isinstance(result, numpy_types.ARRAYS):
                 return value
-        import numpy
-
-        if any(isinstance(given, numpy.ndarray) and numpy.may_share_memory(given, result) for given in real):
-            raise GraphBreak("CAP210", "a view of a numpy array is made")
-        return ArrayValue(content=result)
+        if any(shown_by(part, arrays) is not None for part in parts_of(result)):
+            for value in args:
+                if isinstance(value, ArrayValue):
+                    value.as_tensor(tx)
+            return NumpyOperation(tx, function).result(args, kwargs)
+        return tx.calls.from_python(result)
 
     def binary(self, symbol: str, function: Any, lhs: Value, rhs: Value) -> Value:
         """``lhs symbol rhs``."""
         if symbol.endswith("=") and symbol not in ("==", "!=", "<=", ">="):
-            raise GraphBreak("CAP210", "a numpy array is changed in place")
+            if isinstance(lhs, ArrayValue) and not lhs.is_number:
+                return self._in_place(function, lhs, rhs)
+            raise GraphBreak("CAP210", f"{symbol} of {lhs.describe()} and {rhs.describe()}")
         return self.call_function(function, [lhs, rhs], {})
+
+    def _in_place(self, function: Any, owner: ArrayValue, operand: Value) -> Value:
+        """``owner += operand``: what ``owner + operand`` gives is written, where numpy would write it."""
+        tx, operand = self._tx, self._tx.force(operand)
+        if owner.is_known and (
+            tx.is_constant(operand) or (isinstance(operand, ArrayValue) and operand.is_known)
+        ):
+            self._check_is_alone()
+            other = tx.calls.python_object(operand)
+            tx.fold(lambda: function(owner.content, other))
+            return owner
+        made = self.call_function(_PLAIN[function], [owner, operand], {})
+        if not isinstance(made, ArrayValue):
+            raise GraphBreak("CAP210", "a numpy array is changed in place")
+        one, other = owner.as_tensor(tx).meta.spec, made.as_tensor(tx).meta.spec
+        import numpy
+
+        kinds = (_numpy_dtype(other.dtype), _numpy_dtype(one.dtype))
+        if one.sizes != other.sizes or not numpy.can_cast(*kinds, "same_kind") or owner.is_read_only:
+            raise GraphBreak("CAP210", "a numpy array is changed in place")
+        _memory(tx, owner).call_method(tx, "copy_", [made.as_tensor(tx)], {})
+        return owner
+
+    def _check_is_alone(self) -> None:
+        """A region may run again, what is changed in it at once would be changed once."""
+        if self._tx.effects.watching:
+            raise GraphBreak(
+                "CAP210", "a numpy array is changed in a function that runs as a part of the graph"
+            )
 
     def get_attr(self, owner: ArrayValue, name: str) -> Value:
         """``array.name``."""
@@ -147,8 +177,24 @@ class Arrays:
             if name == "shape":
                 return TupleValue(list(tensor.get_attr(tx, "shape").unpack(tx)))
             return tensor.get_attr(tx, name) if name == "ndim" else tensor.call_method(tx, "numel", [], {})
-        elif name == "dtype":
-            return Const(_numpy_dtype(owner.as_tensor(tx).meta.spec.dtype))
+        elif name in ("dtype", "itemsize"):
+            dtype = _numpy_dtype(owner.as_tensor(tx).meta.spec.dtype)
+            return Const(dtype if name == "dtype" else dtype.itemsize)
+        elif name == "nbytes":
+            return owner.as_tensor(tx).get_attr(tx, "nbytes")
+        elif name == "strides":
+            itemsize = Const(owner.as_tensor(tx).meta.spec.dtype.itemsize)
+            strides = map(size_value, owner.as_tensor(tx).meta.spec.strides)
+            return TupleValue([tx.operators.binary("*", stride, itemsize) for stride in strides])
+        if (
+            name in ("real", "imag")
+            and owner.as_tensor(tx).meta.spec.dtype.is_complex
+            and not owner.is_number
+        ):
+            return ArrayValue(tensor=_tensor(owner.as_tensor(tx).get_attr(tx, name)))
+        shown = _shown_parts().get(name)
+        if shown is not None:
+            return self.call_function(shown, [owner], {})
         return tx.attributes.of_builtin_object(owner, name)
 
     def call_method(self, owner: ArrayValue, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
@@ -164,13 +210,67 @@ class Arrays:
             if dtype is not None and tensor.meta.spec.dtype in _FLOATS:
                 cast = tensor.call_method(self._tx, "to", [Const(dtype)], {"copy": Const(True)})
                 return ArrayValue(tensor=_tensor(cast))
-        raise GraphBreak("CAP210", f"the method {name!r} of a numpy array")
+        if not isinstance(method, METHOD_KINDS) or name in _CHANGING or "out" in kwargs:
+            raise GraphBreak("CAP210", f"the method {name!r} of a numpy array")
+        return NumpyOperation(self._tx, method).result([owner, *args], kwargs)
 
     def get_item(self, owner: ArrayValue, key: Value) -> Value:
         """``array[key]``."""
-        if not owner.is_known:
-            raise GraphBreak("CAP210", "an item of a numpy array is read")
-        return self._computed(operator.getitem, [owner, key], {})
+        tx = self._tx
+        if owner.is_known and not is_basic(tx, key, numbers=False):
+            return self._computed(operator.getitem, [owner, key], {})
+        tensor = owner.as_tensor(tx)
+        if not is_basic(tx, key) or takes_one(tx, key, len(tensor.meta.spec.sizes)):
+            return NumpyOperation(tx, operator.getitem).result([owner, key], {})
+        try:
+            found = ArrayValue(tensor=_tensor(tensor.get_item(tx, key)))
+        except UserRaise:
+            raise GraphBreak("CAP210", "an index does not fit a numpy array") from None
+        found.is_read_only = owner.is_read_only
+        return found
+
+    def iterate(self, owner: ArrayValue) -> IteratorValue:
+        """``iter(array)``, of a few rows."""
+        import numpy
+
+        shape = self.get_attr(owner, "shape").unpack(self._tx)
+        length = self._tx.index(shape[0]) if shape else 0
+        if not shape or length > _MOST_ROWS:
+            raise owner.unsupported("iterating")
+        rows = [self.get_item(owner, Const(row)) for row in range(length)]
+        return SequenceIterator(rows, type(iter(numpy.zeros(1))), owner)
+
+    def set_item(self, owner: ArrayValue, key: Value, value: Value) -> None:
+        """``array[key] = value``."""
+        tx, value = self._tx, self._tx.force(value)
+        if (
+            owner.is_known
+            and not isinstance(value, ArrayValue)
+            and tx.is_constant(value)
+            and is_basic(tx, key)
+        ):
+            self._check_is_alone()
+            place, constant = tx.calls.python_object(key), tx.constant(value)
+            tx.fold(lambda: operator.setitem(owner.content, place, constant))
+            return
+        tensor = owner.as_tensor(tx)
+        written = self._written(tensor, value)
+        if written is None or owner.is_read_only or not (is_basic(tx, key) or is_mask(tx, key)):
+            raise GraphBreak("CAP210", "an item of a numpy array is set")
+        try:
+            _memory(tx, owner).set_item(tx, key, written)
+        except UserRaise:
+            raise GraphBreak("CAP210", "an index or a value does not fit a numpy array") from None
+
+    def _written(self, tensor: TensorValue, value: Value) -> Value | None:
+        """What torch writes where numpy writes ``value``; None where they might differ."""
+        kind = _numpy_dtype(tensor.meta.spec.dtype).kind
+        if isinstance(value, ArrayValue):
+            made = value.as_tensor(self._tx)
+            return made if _numpy_dtype(made.meta.spec.dtype).kind != "c" or kind == "c" else None
+        plain = value.value if isinstance(value, Const) else None
+        is_small = type(plain) is int and kind in "ifc" and -128 <= plain < 128
+        return value if type(plain) is bool or is_small or (type(plain) is float and kind in "fc") else None
 
 
 _CHANGING = frozenset(
@@ -195,6 +295,61 @@ _CHANGING = frozenset(
 )
 
 
+_CALLED = (types.FunctionType, types.MethodType, functools.partial)
+"""Classes of functions of the program."""
+
+_MOST_ROWS = 64
+"""How many rows of an array a loop is unrolled over."""
+
+_PLAIN: dict[Any, Any] = {
+    getattr(operator, f"i{name}"): getattr(operator, name)
+    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift")
+} | {operator.iand: operator.and_, operator.ior: operator.or_, operator.ixor: operator.xor}
+
+
+@functools.cache
+def _shown_parts() -> dict[str, Any]:
+    """Attributes of arrays that are arrays, and functions that give the same."""
+    import numpy
+
+    return {"T": numpy.transpose, "real": numpy.real, "imag": numpy.imag}
+
+
+@functools.cache
+def _facts() -> dict[Any, str]:
+    """Functions of an array's form, and attributes that are the same."""
+    if not numpy_types.INSTALLED:
+        return {}
+    import numpy
+
+    return {numpy.shape: "shape", numpy.ndim: "ndim", numpy.size: "size"}
+
+
+@functools.cache
+def _makers_alike() -> tuple[Any, ...]:
+    if not numpy_types.INSTALLED:
+        return ()
+    import numpy
+
+    return (numpy.zeros_like, numpy.ones_like, numpy.full_like, numpy.empty_like)
+
+
+def _seen_as_arrays(function: Any, args: list[Value]) -> list[Value]:
+    """The arguments; of a function that only asks a tensor for its form, the tensor as an array."""
+    first = args[0] if args and function in _makers_alike() else None
+    if type(first) is not TensorValue:
+        return args
+    meta = first.meta
+    if meta.requires_grad or meta.cls is not torch.Tensor or meta.spec.device.type != "cpu":
+        raise GraphBreak("CAP210", f"{function!r} of a tensor that numpy does not take as it is")
+    return [ArrayValue(tensor=first), *args[1:]]
+
+
+def _memory(tx: Context, array: ArrayValue) -> TensorValue:
+    """What is written to: a tensor in the same memory, since numpy counts no writes to the program's tensors."""
+    return _tensor(tx.tensors.get_attr(array.as_tensor(tx), "data"))
+
+
 def _tensor(value: Value) -> TensorValue:
     assert isinstance(value, TensorValue)
     return value
@@ -217,7 +372,7 @@ def _float_dtype(wanted: Any) -> torch.dtype | None:
 
 @handles(torch.from_numpy)
 def from_numpy(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if not isinstance(args[0], ArrayValue):
+    if not isinstance(args[0], ArrayValue) or args[0].is_number:
         raise GraphBreak("CAP207", f"torch.from_numpy() of {args[0].describe()}")
     return args[0].as_tensor(tx).call_method(tx, "detach", [], {})
 
@@ -246,8 +401,11 @@ def tensor_of(tx: Context, function: Any, value: Value, kwargs: dict[str, Value]
 @method("numpy")
 def _numpy(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """A tensor seen as an array: it shares its memory."""
-    if args or kwargs or owner.meta.spec.device.type != "cpu":
+    given = args[0] if args else kwargs.get("force", Const(False))
+    if len(args) + len(kwargs) > 1 or not kwargs.keys() <= {"force"} or owner.meta.spec.device.type != "cpu":
         raise GraphBreak("CAP201", "`numpy()` copies the tensor")
+    if owner.meta.requires_grad and tx.truth(given):
+        return ArrayValue(tensor=_tensor(owner.call_method(tx, "detach", [], {})))
     if owner.meta.requires_grad:
         text = "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead."
         raise tx.raises(RuntimeError, text)

@@ -1,0 +1,52 @@
+"""Indices of numpy's arrays: which mean the same for tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import torch
+
+from dynamo_capture.values import Const, SliceValue, TupleValue, Value
+from dynamo_capture.values.tensors.array import ArrayValue
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+def index_parts(tx: Context, key: Value) -> list[Value]:
+    key = tx.force(key)
+    if isinstance(key, TupleValue):
+        return key.unpack(tx)
+    if isinstance(key, Const) and type(key.value) is tuple:
+        return [Const(part) for part in key.value]
+    return [key]
+
+
+def is_basic(tx: Context, key: Value, numbers: bool = True) -> bool:
+    """Whether an index only chooses a part of an array in its memory, by slices forward and (``numbers``) integers."""
+    for part in index_parts(tx, key):
+        known = (
+            part.as_slice(tx)
+            if isinstance(part, SliceValue)
+            else part.value
+            if isinstance(part, Const)
+            else 0
+        )
+        is_integer = part.python_type() is int
+        if type(known) is slice:
+            if known.step is not None and not (type(known.step) is int and known.step > 0):
+                return False
+        elif not (known is None or known is ... or (is_integer and numbers)):
+            return False
+    return True
+
+
+def takes_one(tx: Context, key: Value, ndim: int) -> bool:
+    """Whether an index of integers alone names one element, which numpy gives as a number."""
+    parts = index_parts(tx, key)
+    return len(parts) == ndim and all(part.python_type() is int for part in parts)
+
+
+def is_mask(tx: Context, key: Value) -> bool:
+    key = tx.force(key)
+    return isinstance(key, ArrayValue) and key.as_tensor(tx).meta.spec.dtype is torch.bool
