@@ -2,8 +2,8 @@
 
 Numbers that are known stay numbers: ``np.prod(x.shape)`` and ``np.arange(4) * np.pi`` run while tracing. What comes
 from a tensor stays in the graph: ``np.sqrt(t.numpy())`` is ``torch.sqrt(t)`` seen as an array, for floats of the same
-dtype, where both compute the same. Everything else numpy computes, as an operation of the graph (``numpy_calls``). Views
-and writes are those of the tensor; what torch might do otherwise breaks the graph.
+dtype, where both compute the same. Everything else numpy computes, as an operation of the graph (``numpy_calls``).
+Views and writes are those of the tensor; what torch might do otherwise breaks the graph.
 """
 
 from __future__ import annotations
