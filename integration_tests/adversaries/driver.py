@@ -183,7 +183,7 @@ def _run_batch(options: argparse.Namespace, start: int) -> int:
             sep="\n",
         )
         print(errors[-2000:], flush=True)
-        failed += 1
+        failed += 1 + sum(line.startswith("# program ") for line in reported)
         count, start = count - (at + 1 - start), at + 1
     return failed
 

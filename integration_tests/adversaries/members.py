@@ -46,7 +46,8 @@ LEFT_OUT = """
 exit quit input breakpoint open help copyright credits license print exec eval compile __import__ id memoryview
 __build_class__ vars globals locals dir __sizeof__ __subclasses__ __weakref__ __reduce__ __reduce_ex__ __getstate__
 __dir__ data_ptr _cdata storage untyped_storage _typed_storage const_data_ptr _use_count _fix_weakref backward
-share_memory_ _make_wrapper_subclass _dtensor__new__ today now utcnow get_cache_token share_memory cuda ipu xpu mtia
+share_memory_ _make_wrapper_subclass _dtensor__new__ scanner
+today now utcnow get_cache_token share_memory cuda ipu xpu mtia
 to_mkldnn apply _apply volatile hex set_int_max_str_digits deepcopy __hash__ hash currentframe stack trace
 """
 """What ends or waits, what reads addresses, the time or all that is in the process, and what no machine here has."""

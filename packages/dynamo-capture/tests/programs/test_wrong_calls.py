@@ -147,6 +147,14 @@ EXPRESSIONS = {
         "collections.Counter('a') in {}", "slice(1).numel()", "torch._C._set_grad_enabled('no')", "Refused(a=1)",
         "getattr(torch, slice(0, 2))",
     ],
+    "words of methods": [
+        "True.__trunc__(0)", "called(True.__trunc__, 0)", "getattr(True, '__trunc__')(0)", "x.device.__format__(b'', 2)",
+        "collections.OrderedDict('a')", "collections.OrderedDict([(1, 2, 3)])", "collections.OrderedDict([()])",
+        "collections.OrderedDict().update([1])", "types.SimpleNamespace(a=1).__str__()", "super()", "called(super)",
+        "f'{types.SimpleNamespace(a=1)}'", "itertools.permutations((1, 2), x[0])", "itertools.combinations([1, 2], x.sum())",
+        "ValueError('a').with_traceback()", "ValueError('a').with_traceback(1)", "(5).__round__(1, 2)",
+        "collections.Counter('a').popitem(0)", "called(collections.Counter('a').popitem, 0)",
+    ],
     "methods of a base": [
         "object.__eq__(x, x)", "object.__eq__(x, y)", "object.__eq__([1], [1])", "object.__ne__(x, None, 2)",
         "dict.__eq__(collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1))", "x.__len__(3)",
@@ -205,6 +213,10 @@ EXPRESSIONS = {
         "again(collections.deque([1]), [2])", "again(collections.defaultdict(list, a=1), None)",
     ],
 }  # fmt: skip
+
+
+def called(function, *args):
+    return function(*args)
 
 
 def again(made, *args):

@@ -5,17 +5,28 @@ from __future__ import annotations
 import operator
 from typing import TYPE_CHECKING
 
+import fx_guards
 from dynamo_capture.bytecode.versions.running import RULES
+from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.interpreter.opcodes.building import is_iterable, name_of_callable
+from dynamo_capture.semantics.calls.substituted import refuse
 from dynamo_capture.semantics.modes.torch_function_modes import Spread
 from dynamo_capture.semantics.operators.mappings import spread_entries
-from dynamo_capture.values import CALLED_BY_ITSELF, CALLED_WITH_SELF, Const, NullValue, Value
+from dynamo_capture.values import (
+    CALLED_BY_ITSELF,
+    CALLED_WITH_SELF,
+    BuiltinMethod,
+    Const,
+    NullValue,
+    Value,
+)
 
 if TYPE_CHECKING:
     from dynamo_capture.frames.frame import Frame
     from dynamo_capture.frames.steps import Step
+    from dynamo_capture.values.base import Context
 
 
 @opcode("KW_NAMES", until=(3, 12))
@@ -60,7 +71,22 @@ def _call(frame: Frame, count: int, names: tuple[str, ...]) -> None:
         del args[cut:]
     frame.callee = function
     frame.operands = tuple(args)
-    stack.append(function.call(frame.tx, args, kwargs))
+    if first is CALLED_WITH_SELF and type(function) is BuiltinMethod:
+        stack.append(_call_with_self(frame.tx, function, args, kwargs))
+    else:
+        stack.append(function.call(frame.tx, args, kwargs))
+
+
+def _call_with_self(tx: Context, method: BuiltinMethod, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """A method in C that is called right where it is loaded: what it refuses, the method of the class refuses, which
+    has another name than the bound one (``int.__trunc__`` of ``True``)."""
+    try:
+        return method.call(tx, args, kwargs)
+    except UserRaise:
+        if isinstance(method.receiver, Const):
+            function = fx_guards.class_lookup(type(method.receiver.value), method.name)
+            refuse(tx, Const(function), [method.receiver, *args], kwargs)
+        raise
 
 
 @opcode("CALL_FUNCTION_EX")

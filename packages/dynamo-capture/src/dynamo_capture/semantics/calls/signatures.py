@@ -50,6 +50,7 @@ _WRITTEN: dict[Any, Any] = {
 }
 _CONTAINERS = (
     list, tuple, dict, set, frozenset, str, bytes, collections.deque, collections.OrderedDict, collections.defaultdict,
+    int, float, complex, BaseException,
 )  # fmt: skip
 METHOD_KINDS = (types.MethodDescriptorType, types.WrapperDescriptorType)
 """What functions in C that take ``self`` are."""

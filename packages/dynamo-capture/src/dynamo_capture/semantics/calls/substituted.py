@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.frames import tracebacks
 from dynamo_capture.semantics.calls.signatures import takes
@@ -22,6 +24,7 @@ from dynamo_capture.values import (
     ListValue,
     ObjectValue,
     SetValue,
+    TensorValue,
     TupleValue,
     Value,
 )
@@ -32,7 +35,20 @@ if TYPE_CHECKING:
 _REFUSALS = (TypeError, AttributeError)
 _UNKNOWN: Any = object()
 _WITH_ITEMS = (ListValue, TupleValue, DictValue, SetValue, IteratorValue)
-_PLAIN = (int, float, complex, bool, str, bytes, type(None), type(Ellipsis), slice, range)
+_PLAIN = (
+    int,
+    float,
+    complex,
+    bool,
+    str,
+    bytes,
+    type(None),
+    type(Ellipsis),
+    slice,
+    range,
+    torch.device,
+    torch.dtype,
+)
 
 
 def call_substitute(
@@ -73,7 +89,9 @@ def _shown(value: Value) -> Any:
     """What the class is shown for an argument: plain data as it is, no items for what has some."""
     if isinstance(value, Const):
         return value.value if _is_plain(value.value) else _UNKNOWN
-    return () if isinstance(value, _WITH_ITEMS) else _UNKNOWN
+    if isinstance(value, TensorValue) and not value.meta.spec.sizes:
+        raise GraphBreak("CAP230", f"{value.describe()} is looked at when an iterator is made")
+    return () if isinstance(value, (*_WITH_ITEMS, TensorValue)) else _UNKNOWN
 
 
 def not_taken(owner: Value) -> GraphBreak:

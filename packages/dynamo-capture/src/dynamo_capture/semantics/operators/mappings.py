@@ -67,12 +67,16 @@ def _keys(tx: Context, value: ObjectValue) -> list[Value]:
     raise tx.raises(TypeError, f"{owner}.keys() returned a non-iterable (type {kind})")
 
 
-def pairs_or_entries(tx: Context, source: Value) -> Iterator[list[Value]]:
-    """Keys and values of a mapping or of an iterable of pairs, as they come."""
+def pairs_or_entries(tx: Context, source: Value, *, ordered: bool = False) -> Iterator[list[Value]]:
+    """Keys and values of a mapping or of an iterable of pairs, as they come. ``ordered``: for an ``OrderedDict``, which
+    has its own words for what is no pair."""
     if _has_keys(tx, source):
         yield from mapping_entries(tx, source)
         return
     for index, pair in enumerate(source.one_by_one(tx)):
+        if ordered:
+            yield _unpacked_pair(tx, pair)
+            continue
         what = f"dictionary update sequence element #{index}"
         try:
             items = pair.unpack(tx)
@@ -83,6 +87,15 @@ def pairs_or_entries(tx: Context, source: Value) -> Iterator[list[Value]]:
         if len(items) != 2:
             raise tx.raises(ValueError, f"{what} has length {len(items)}; 2 is required")
         yield items
+
+
+def _unpacked_pair(tx: Context, pair: Value) -> list[Value]:
+    items = pair.unpack(tx)
+    if len(items) < 2:
+        raise tx.raises(ValueError, f"need more than {len(items)} value{'' if items else 's'} to unpack")
+    if len(items) > 2:
+        raise tx.raises(ValueError, "too many values to unpack (expected 2)")
+    return items
 
 
 def _has_keys(tx: Context, source: Value) -> bool:

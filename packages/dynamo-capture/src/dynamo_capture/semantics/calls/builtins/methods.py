@@ -293,7 +293,7 @@ def dict_popitem(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[
 @method(dict.__init__, dict.update, collections.OrderedDict.update)
 def dict_update(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     for source in args:
-        for key, value in pairs_or_entries(tx, source):
+        for key, value in pairs_or_entries(tx, source, ordered=owner.cls is collections.OrderedDict):
             owner.set_item(tx, key, value)
     for name, value in kwargs.items():
         owner.set_item(tx, Const(name), value)

@@ -148,8 +148,10 @@ def _text(tx: Context, receiver: ObjectValue, function: Any, args: list[Value]) 
         if tx.constant(args[0]) != "":
             raise GraphBreak("CAP230", f"{receiver.describe()} is formatted with a specification")
         return text_of(tx, receiver)
-    if function.__objclass__ is not object:
+    if issubclass(function.__objclass__, BaseException):
         return text_of_exception(tx, receiver, name)
+    if function.__objclass__ is not object:
+        raise GraphBreak("CAP211", f"the text of {receiver.describe()}")
     own = tx.attributes.in_class(receiver.cls, "__repr__")
     if name == "__repr__" or own is object.__repr__:
         raise GraphBreak("CAP211", f"the text of {receiver.describe()}")
