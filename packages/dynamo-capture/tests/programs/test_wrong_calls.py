@@ -153,6 +153,8 @@ EXPRESSIONS = {
         "collections.OrderedDict().update([1])", "types.SimpleNamespace(a=1).__str__()", "super()", "called(super)",
         "f'{types.SimpleNamespace(a=1)}'", "itertools.permutations((1, 2), x[0])", "itertools.combinations([1, 2], x.sum())",
         "ValueError('a').with_traceback()", "ValueError('a').with_traceback(1)", "(5).__round__(1, 2)",
+        "types.MappingProxyType()", "types.MappingProxyType(1, 2)", "True.bit_length(Item, (1, 2))", "x.long().var(2)",
+        "x.device.__format__(x, 'a')", "types.SimpleNamespace(a=1).__init__(len)", "x.var(5)", "torch.std_mean(x, 3)",
         "collections.Counter('a').popitem(0)", "called(collections.Counter('a').popitem, 0)",
     ],
     "methods of a base": [

@@ -19,7 +19,9 @@ def _has_few_elements(
 ) -> bool:
     """A variance: whether there are not more elements than are subtracted; not, where sizes are symbolic."""
     sizes = tuple(tensor.shape)
-    chosen = (dim,) if isinstance(dim, int) else dim
+    chosen = (dim,) if isinstance(dim, int) else dim or ()
+    if any(not -len(sizes) <= one < len(sizes) for one in chosen if sizes):
+        return False  # it raises
     reduced = [sizes[one] for one in chosen] if chosen and sizes else sizes
     count = 1
     for size in reduced:

@@ -45,6 +45,7 @@ def call_method_of_known(
     if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
         return modes.device_block(tx, real, name)
     if isinstance(real, FOLDED):
+        check_arguments(owner, method, args, kwargs)
         return tx.calls.call_folded(tx.fold(lambda: getattr(real, name)), args, kwargs)
     found = owner.get_attr(tx, name)
     if isinstance(found, BuiltinMethod):

@@ -46,6 +46,7 @@ _WRITTEN: dict[Any, Any] = {
     functools.partial: lambda function, /, *args, **kwargs: None,
     weakref.ref: lambda referent, callback=None, /: None,
     object: lambda: None,
+    types.MappingProxyType: lambda mapping: None,
     torch.Size: lambda iterable=(), /: None,
 }
 _CONTAINERS = (

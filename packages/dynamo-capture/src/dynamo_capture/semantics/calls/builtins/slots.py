@@ -179,6 +179,8 @@ def _initialize(
         if kwargs:
             raise GraphBreak("CAP230", f"{cls.__name__} is initialized with keyword arguments")
         receiver.attrs["args"] = TupleValue(list(args))
+    elif function.__objclass__ is not object:
+        raise GraphBreak("CAP230", f"a call of {function.__qualname__} on {receiver.describe()}")
     elif args or kwargs:
         _refuse_arguments(tx, cls)
     return NONE

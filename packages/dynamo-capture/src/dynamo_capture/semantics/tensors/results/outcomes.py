@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from dynamo_capture.semantics.tensors.results.outcome import Outcome
 from dynamo_capture.semantics.tensors.results.results import Results
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import ObjectValue, TensorMeta, TensorValue, Value
+from fx_interface.backend import STACK_PACKAGES
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.symbols import Symbol
 from fx_interface.torch_symbols.sym_floats import FloatNode
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 _STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
 """What stands for the program's sizes and tensors: what torch misses in them, the program does not."""
 _AUTOGRAD = torch._C.DispatchKey.AutogradCPU
+_MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError)
 _SYMBOLIC = "on tensor with symbolic sizes/strides"
 _NO_DATA = "data is not allocated yet"
 """What torch says when a kernel asks a tensor without data for it."""
@@ -137,6 +140,10 @@ class Outcomes(Results):
             return GraphBreak("CAP206", f"{name}: {error}")
         if any(isinstance(value, ObjectValue) for value in args):  # what stands for one is of another class
             return GraphBreak("CAP206", f"{name}: {error}")
+        if _is_a_mistake_of_the_stack(error):
+            return GraphBreak(
+                "CAP206", f"{name}: its sizes could not be inferred ({type(error).__name__}: {error})"
+            )
         if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
             return GraphBreak("CAP217", f"{name}: {tx.env.unanswered.what}")
         kinds = [value.python_type() for value in args if isinstance(value, TensorValue)]
@@ -170,6 +177,16 @@ class Outcomes(Results):
             written=written,
             resized=tuple(i for i, fake in enumerate(order) if any(fake is one for one in run.resized)),
         )
+
+
+def _is_a_mistake_of_the_stack(error: Exception) -> bool:
+    """Whether a rule of ours has failed, and not torch, which raises what the program is to see. Where torch's C++ code
+    raises it, the last frame of Python is the one here that called it, or torch's own."""
+    if not isinstance(error, _MISTAKES) or error.__traceback__ is None:
+        return False
+    *_, last = traceback.walk_tb(error.__traceback__)
+    module = str(last[0].f_globals.get("__name__"))
+    return module != __name__ and module.partition(".")[0] in STACK_PACKAGES
 
 
 def _in_terms_of_the_program(part: Any, shown: str) -> Any:
