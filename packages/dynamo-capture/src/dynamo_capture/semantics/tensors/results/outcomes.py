@@ -29,6 +29,7 @@ _STAND_INS = (SymNode, FloatNode, SizeTable, SpecTensor)
 """What stands for the program's sizes and tensors: what torch misses in them, the program does not."""
 _AUTOGRAD = torch._C.DispatchKey.AutogradCPU
 _MISTAKES = (ArithmeticError, AssertionError, AttributeError, LookupError, NameError, TypeError)
+_PACKAGE = __name__.partition(".")[0]
 _SYMBOLIC = "on tensor with symbolic sizes/strides"
 _NO_DATA = "data is not allocated yet"
 """What torch says when a kernel asks a tensor without data for it."""
@@ -181,12 +182,11 @@ class Outcomes(Results):
 
 def _is_a_mistake_of_the_stack(error: Exception) -> bool:
     """Whether a rule of ours has failed, and not torch, which raises what the program is to see. Where torch's C++ code
-    raises it, the last frame of Python is the one here that called it, or torch's own."""
+    raises it, the last frame of Python is torch's own, or one of this package, which has called it."""
     if not isinstance(error, _MISTAKES) or error.__traceback__ is None:
         return False
     *_, last = traceback.walk_tb(error.__traceback__)
-    module = str(last[0].f_globals.get("__name__"))
-    return module != __name__ and module.partition(".")[0] in STACK_PACKAGES
+    return str(last[0].f_globals.get("__name__")).partition(".")[0] in STACK_PACKAGES - {_PACKAGE}
 
 
 def _in_terms_of_the_program(part: Any, shown: str) -> Any:
