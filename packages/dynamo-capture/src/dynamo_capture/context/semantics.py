@@ -160,6 +160,15 @@ class Tensors(Protocol[V]):
     below: Any
     """The modes of ``__torch_dispatch__`` that are at work."""
 
+    ragged: Any
+    """What stands for ragged sizes and nested tensors in torch's functions."""
+
+    def nested(self, rows: V, offsets: V, lengths: V = ..., ragged: V | None = ..., cache: V = ...) -> Any:
+        """A new nested tensor."""
+
+    def nested_input(self, real: Any, source: Source) -> Any:
+        """An existing nested tensor."""
+
     def as_class(self, owner: Any, cls: type, *, followed: bool = ...) -> Any:
         """Another tensor, of that class, with the same memory and history."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.semantics.tensor_subclasses.nested import NestedTensors
 from dynamo_capture.semantics.tensor_subclasses.overrides import OverriddenTensors
 from dynamo_capture.semantics.tensor_subclasses.wrappers import WrapperTensors
 from dynamo_capture.semantics.tensors.inputs import Inputs
@@ -22,6 +23,7 @@ class Tensors(OverriddenTensors, Inputs):
         OverriddenTensors.by_modes,
         OverriddenTensors.by_classes,
         OverriddenTensors.by_attributes,
+        NestedTensors.by_rows,
         WrapperTensors.by_dispatch,
         Operations.plain,
     )

@@ -12,7 +12,7 @@ import torch
 
 from dynamo_capture.foundation.part_options import part_option
 from dynamo_capture.runtime.replacement_calls import instance_dict
-from dynamo_capture.sources.sources import DrawnFromSource, UpcomingSource
+from dynamo_capture.sources.sources import AnswerSource, DrawnFromSource, UpcomingSource
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import InstanceDictSource, ItemSource, SizeSource, Source, StrideSource
@@ -302,8 +302,14 @@ class Policy:
         strides, open_strides = self._strides(tx, source, sizes, shape, stride, moved)
         return tuple(sizes), strides, (chosen, open_strides)
 
+    def note_jagged(self, source: Source, shape: tuple[int, ...], ragged: int) -> None:
+        """A nested tensor whose rows, a tensor of this shape, vary in one dimension from call to call."""
+        self._wrappers[source] = _Wrapper(shape, {ragged: (None, None)}, (), _is_argument(source))
+
     def _wrapper_around(self, source: Source) -> _Wrapper | None:
         """What is known of the tensor that a tensor is an attribute of, if that one dispatches in Python."""
+        if isinstance(source, AnswerSource):
+            return self._wrappers.get(source.parent)
         space = source.base if isinstance(source, ItemSource) else None
         owner = space.base if isinstance(space, InstanceDictSource) else None
         return None if owner is None else self._wrappers.get(owner)

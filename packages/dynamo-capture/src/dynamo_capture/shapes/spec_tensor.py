@@ -108,7 +108,7 @@ class Inference:
         self._grown = spec
         try:
             # In a __torch_dispatch__ autograd is left out, and yet some tensors have a history.
-            with _all_keys(), torch.enable_grad(), self._mode:
+            with all_keys(), torch.enable_grad(), self._mode:
                 grown: SpecTensor = torch.ops.aten.clone.default(made)
         finally:
             self._grown = None
@@ -239,7 +239,7 @@ class Inference:
         return arg
 
 
-def _all_keys() -> Any:
+def all_keys() -> Any:
     """Nothing is left out of dispatch inside."""
     included: Any = torch._C._dispatch_tls_local_include_set()
     return torch._C._ForceDispatchKeyGuard(included, _NO_KEYS)

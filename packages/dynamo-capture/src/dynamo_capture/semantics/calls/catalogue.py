@@ -17,6 +17,7 @@ from dynamo_capture.semantics.calls.library import (  # noqa: F401
     standard_library,
 )
 from dynamo_capture.semantics.calls.torch_calls import (  # noqa: F401
+    nested,
     tensor_makers,
     torch_functions,
     wrappers,

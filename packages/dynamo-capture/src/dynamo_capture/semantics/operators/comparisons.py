@@ -33,6 +33,7 @@ from dynamo_capture.values.operator_methods import (
     own_method,
 )
 from dynamo_capture.values.tensors.array import ArrayValue
+from dynamo_capture.values.tensors.nested import RaggedSize
 from fx_interface.symbols import Relation, RelationOp
 
 if TYPE_CHECKING:
@@ -48,6 +49,9 @@ _RELATIONS: dict[str, tuple[RelationOp, bool]] = {
 }
 
 
+_MIRRORED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
 def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
     """``lhs symbol rhs`` for ``<``, ``==`` and so on."""
     lhs, rhs = _with_fixed_bounds(tx, lhs), _with_fixed_bounds(tx, rhs)
@@ -56,6 +60,8 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
         answer = floats.compare(tx, symbol, lhs, rhs)
         if answer is not None:
             return boolean(answer)
+    if isinstance(lhs, RaggedSize) or isinstance(rhs, RaggedSize):
+        return _compare_ragged(tx, symbol, lhs, rhs)
     if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
         return tx.arrays.binary(symbol, function, lhs, rhs)
     if isinstance(lhs, Const) and isinstance(rhs, Const):
@@ -97,6 +103,23 @@ def _with_fixed_bounds(tx: Context, value: Value) -> Value:
     if isinstance(value, SymRange):
         return Const(value.fixed(tx))
     return Const(value.as_slice(tx)) if isinstance(value, SliceValue) else value
+
+
+def _compare_ragged(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
+    """A ragged size equals itself alone, and is at least 2."""
+    if symbol in ("==", "!="):
+        equal = (
+            isinstance(lhs, RaggedSize)
+            and isinstance(rhs, RaggedSize)
+            and lhs.factor == rhs.factor
+            and tx.operators.same(lhs.origin, rhs.origin)
+        )
+        return boolean(equal == (symbol == "=="))
+    if isinstance(rhs, RaggedSize) and not isinstance(lhs, RaggedSize):
+        return _compare_ragged(tx, _MIRRORED[symbol], rhs, lhs)
+    if isinstance(rhs, Const) and type(rhs.value) is int and rhs.value < (2 if symbol in (">", "<=") else 3):
+        return boolean(symbol in (">", ">="))
+    raise GraphBreak("CAP210", f"{symbol} between a ragged size and {rhs.describe()}")
 
 
 def _compare_symbolic(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value | None:

@@ -20,8 +20,8 @@ from dynamo_capture.semantics.modes.torch_function_modes import (
     is_asked_about,
     looks_for_modes,
 )
+from dynamo_capture.semantics.tensor_subclasses.nested import NestedTensors
 from dynamo_capture.semantics.tensor_subclasses.stand_ins import Given, StandInMode
-from dynamo_capture.semantics.tensor_subclasses.wrappers import WrapperTensors
 from dynamo_capture.semantics.tensors.operations import Operation
 from dynamo_capture.semantics.tensors.results.outcome import Outcome
 from dynamo_capture.semantics.tensors.torchs_members import overrides
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 _MIRRORED = {"lt": "gt", "gt": "lt", "le": "ge", "ge": "le"}
 
 
-class OverriddenTensors(WrapperTensors):
+class OverriddenTensors(NestedTensors):
     """Operations that may belong to a class or a mode of the program. ``disabled``: in so many blocks that turn the
     classes' off."""
 

@@ -6,6 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 import torch
+from torch.nested._internal.nested_tensor import NestedTensor
 from torch.nn.parameter import is_lazy
 
 import fx_guards
@@ -38,6 +39,10 @@ class Inputs:
     def _of_subclass(self, real: torch.Tensor, source: Source) -> TensorValue:
         """A tensor of a class with its own ``__torch_function__`` is passed as what it is to torch."""
         kind = type(real)
+        if kind is NestedTensor:
+            nested: TensorValue = self._tx.tensors.nested_input(real, source)
+            self.inputs.append(nested)
+            return nested
         is_torchs = is_of_torch(kind)  # uninitialized parameters, fake tensors and so on
         if dispatches(kind) and not is_torchs:
             made: TensorValue = self._tx.tensors.wrapper(real, source)
