@@ -40,24 +40,46 @@ _ELSEWHERE = ("ClassVar", "InitVar", "KW_ONLY")
 """What annotations may name that makes something other than a field."""
 
 
-class _StandardView:
-    """``__dataclass_fields__`` or ``__dataclass_params__`` of a class, from a twin that the standard library makes."""
+class _FieldsView:
+    """``__dataclass_fields__`` of a class: as the standard library marks fields, from when it is first read."""
 
-    __slots__ = ("cls", "name", "parameters")
+    __slots__ = ("cls", "name")
 
-    def __init__(self, cls: type, name: str, parameters: dict[str, Any]) -> None:
+    def __init__(self, cls: type, name: str) -> None:
         self.cls = cls
         self.name = name
-        self.parameters = parameters
 
     def __get__(self, instance: object, owner: type | None = None) -> Any:
-        described: Fields = vars(self.cls)["__record_fields__"]
-        twin = dataclasses.make_dataclass(
-            self.cls.__name__, [(name, one.type, one) for name, one in described.items()], **self.parameters
-        )
-        found = getattr(twin, self.name)
-        setattr(self.cls, self.name, found)
-        return found
+        value = self._made()
+        setattr(self.cls, self.name, value)
+        return value
+
+    def _made(self) -> Any:
+        fields: Fields = vars(self.cls)["__record_fields__"]
+        for one in fields.values():
+            one.kw_only = one.kw_only is True
+            one._field_type = _mark_of_fields()  # type: ignore[attr-defined]
+        return fields
+
+
+class _ParametersView(_FieldsView):
+    """``__dataclass_params__`` of a class: those of one that the standard library makes alike."""
+
+    __slots__ = ("parameters",)
+
+    def __init__(self, cls: type, name: str, parameters: dict[str, Any]) -> None:
+        super().__init__(cls, name)
+        self.parameters = parameters
+
+    def _made(self) -> Any:
+        return vars(dataclasses.make_dataclass("Alike", (), **self.parameters))[self.name]
+
+
+@functools.cache
+def _mark_of_fields() -> Any:
+    """What tells a field from what else may be declared."""
+    sample = dataclasses.make_dataclass("Sample", ("field",))
+    return dataclasses.fields(sample)[0]._field_type  # type: ignore[attr-defined]
 
 
 def _made(cls: type, *, frozen: bool, slots: bool, eq: bool) -> type:
@@ -75,8 +97,8 @@ def _made(cls: type, *, frozen: bool, slots: bool, eq: bool) -> type:
         "__repr__": _repr,
     }
     parameters: dict[str, Any] = {"frozen": frozen, "eq": eq}
-    for view in ("__dataclass_fields__", "__dataclass_params__"):
-        added[view] = _StandardView(cls, view, parameters)
+    added["__dataclass_fields__"] = _FieldsView(cls, "__dataclass_fields__")
+    added["__dataclass_params__"] = _ParametersView(cls, "__dataclass_params__", parameters)
     if "__init__" not in names:
         added["__init__"] = _init_of(cls, fields, frozen)
     if eq:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 import operator
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, Protocol, TypeAlias
 
 import torch
@@ -62,16 +61,18 @@ def floor_of_product(size: IntLike, factor: float) -> IntLike | None:
     """
     if not 0 < factor < _LARGEST_PART:
         return 0 if factor == 0 else None
+    from fractions import Fraction  # with decimal numbers: few programs scale sizes
+
+    half_a_step = Fraction(1, 1 << 54)
     exact = Fraction(factor)
     near = exact.limit_denominator(_LARGEST_DENOMINATOR)
     error = exact / near - 1 if near else Fraction(-1)
-    if near.numerator > _LARGEST_PART or not -_HALF_A_STEP <= error <= 2 * _HALF_A_STEP:
+    if near.numerator > _LARGEST_PART or not -half_a_step <= error <= 2 * half_a_step:
         return None
     return floordiv(size * near.numerator, near.denominator)
 
 
 _LARGEST_DENOMINATOR = 1000
-_HALF_A_STEP = Fraction(1, 1 << 54)
 
 
 def _binary(symbol: str, swapped: bool = False) -> Callable[[Any, Any], Any]:
