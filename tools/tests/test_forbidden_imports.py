@@ -30,6 +30,8 @@ def test_no_package_uses_a_forbidden_part() -> None:
         "from torch import compile",
         "import functorch",
         "import sympy",
+        "from dataclasses import dataclass",
+        "import dataclasses\n\n@dataclasses.dataclass\nclass A: ...",
         "from importlib import import_module\n\nimport_module('torch._inductor')",
         "__import__('torch.export')",
         "def f():\n    import torch._functorch.aot_autograd",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any, Final
 
+from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.source import DerivedSource
 
 NO_ANSWER: Final = object()
