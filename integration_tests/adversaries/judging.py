@@ -8,14 +8,15 @@ roundings do to each number:
     |compiled - float64| <= 3 * max(|eager - float64|, |moved - float64|, ...) + some roundings of the number
 
 A compiled number that is farther off differs. NaN and infinities must be where eager has them. Results that float32
-holds (a maximum, a count, a sum of small integers) are not moved, so that ties stay ties.
+holds (a count, a sum of small integers) are not moved, nor are those that an operator has chosen among its arguments (a
+maximum), so that ties stay ties.
 """
 
 from __future__ import annotations
 
 import contextlib
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -31,8 +32,9 @@ from fx_interface.conformance.outcomes import (
     differences,
     rounding,
 )
+from fx_interface.conformance.outcomes.describing import tensors_in
 
-FACTOR, ROUNDINGS, MOVED_RUNS = 3.0, 8.0, 4
+FACTOR, ROUNDINGS, MOVED_RUNS = 3.0, 8.0, 8
 _UNIT = torch.finfo(torch.float32).eps
 
 RunAgain = Callable[[int], Sequence[Sequence[Outcome]]]
@@ -178,23 +180,26 @@ class _Moving(TorchDispatchMode):
     def __torch_dispatch__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
+        given = {number for tensor in tensors_in(args) for number in _numbers(tensor)}
         result = func(*args, **(kwargs or {}))
         returned = result if isinstance(result, (tuple, list)) else (result,)
         for tensor, how in zip(returned, func._schema.returns, strict=False):
             if isinstance(tensor, torch.Tensor) and (how.alias_info is None or how.alias_info.is_write):
-                self._move(tensor)
+                self._move(tensor, given)
         return result
 
-    def _move(self, tensor: torch.Tensor) -> None:
+    def _move(self, tensor: torch.Tensor, given: Container[float]) -> None:
         if tensor.dtype != torch.float64 or tensor.layout != torch.strided or 0 in tensor.stride():
             return
+        held = tensor.reshape(-1).float().double().tolist()
         numbers = [
-            number if number == held else number * (1 + self._random.choice((-1, 1)) * _UNIT / 2)
-            for number, held in zip(tensor.reshape(-1).tolist(), _held(tensor), strict=True)
+            number
+            if number == known or number in given
+            else number * (1 + self._random.uniform(-_UNIT, _UNIT))
+            for number, known in zip(_numbers(tensor), held, strict=True)
         ]
         tensor.copy_(torch.tensor(numbers, dtype=torch.float64).view(tensor.shape))
 
 
-def _held(tensor: torch.Tensor) -> Iterator[float]:
-    """What float32 makes of the numbers."""
-    return iter(tensor.reshape(-1).float().double().tolist())
+def _numbers(tensor: torch.Tensor) -> list[float]:
+    return tensor.reshape(-1).tolist() if tensor.dtype == torch.float64 else []

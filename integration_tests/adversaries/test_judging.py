@@ -29,6 +29,11 @@ CASES = {
     "well conditioned": (lambda x: x.exp(), lambda x: x.exp() * 1.0001, True),
     "nan": (lambda x: x.log(), lambda x: x.abs().log(), True),
     "a tie": (lambda x: torch.where(x.clamp(max=1) == 1, 1.0, 0.0), lambda x: torch.where(x == 1, 1.0, 0.0), True),
+    "a maximum": (
+        lambda x: ((powers := x.exp()) >= powers.max()) * 1.0,
+        lambda x: ((powers := x.exp()) > powers.max()) * 1.0,
+        True,
+    ),
     "a tie that rounding decides": (
         lambda x: torch.where(x / 3 * 3 == x, 1.0, 0.0),
         lambda x: torch.where(x * (1 / 3) * 3 == x, 1.0, 0.0),
