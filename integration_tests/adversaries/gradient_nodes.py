@@ -22,7 +22,7 @@ _NOTING = "{a}.grad_fn.register_hook(noting_node('node {n}'))"
 def draw_with_nodes(random: Random) -> str:
     """The text of one program."""
     if random.random() < 0.5:
-        return draw(random, (*HOOKS, *_HOOKS, *_HOOKS), "say('history', MODULE(x).grad_fn is None)")
+        return draw(random, (*HOOKS, *_HOOKS, *_HOOKS), "say('history', (x * MODULE.weight).grad_fn is None)")
     return draw(random, (*HOOKS, _NOTING, _NOTING, _NOTING))
 
 

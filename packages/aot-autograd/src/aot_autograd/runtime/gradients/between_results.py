@@ -32,7 +32,7 @@ import torch
 from aot_autograd.plan import BackwardPlan, JointPlan
 from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run, replacing
 from aot_autograd.runtime.hooks.chosen_tensors import chooses, edge_of, edges_of_inputs, is_chosen, leads_on
-from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
+from aot_autograd.runtime.hooks.result_hooks import prepare_hooks_of
 from aot_autograd.runtime.results import view_maker
 
 _current_task = torch._C._current_graph_task_id
@@ -124,7 +124,7 @@ class _Watched:
         if tensor is None or tensor.grad_fn is None:
             return
         if tensor._backward_hooks is None:
-            prepare_hooks((tensor,), (0,), tensor.grad_fn)
+            prepare_hooks_of(tensor)
         self._hooks = tensor._backward_hooks
 
     def is_looked_at(self) -> bool:

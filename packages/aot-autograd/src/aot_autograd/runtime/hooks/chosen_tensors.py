@@ -132,14 +132,10 @@ def _leads(edges: Mapping[int, Edge], index: int) -> bool:
     return index in edges and leads_on(*edges[index])
 
 
-def asking_whether_reached(node: Any, place: int) -> Callable[[], bool] | None:
-    """What tells, during a backward, whether eager reaches this output of a node of ours; None for any other node."""
-    if not hasattr(node, "_forward_cls"):
-        return None
-    alive = weakref.ref(node)
-
-    def is_reached() -> bool:
-        found, chosen = alive(), _chosen()
-        return not chosen or found is None or leads_on(found, place) or _is_among(chosen, found, place)
-
-    return is_reached
+def is_reached_at(node: weakref.ref[Any], place: int) -> bool:
+    """Whether eager reaches this output of a node, or of one around it, in the backward that runs."""
+    chosen = _chosen()
+    if not chosen:
+        return True
+    alive = node()
+    return alive is None or leads_on(alive, place) or _is_among(chosen, alive, place)

@@ -26,7 +26,7 @@ from typing import Any
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan
-from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
+from aot_autograd.runtime.hooks.result_hooks import prepare_hooks_of
 from fx_interface.execution.undo import leaves_something
 
 _current_task = torch._C._current_graph_task_id
@@ -214,7 +214,7 @@ class PartlyReached:
             version = result._version
             _spread(call.parcels, place, result, *[d for places, d in deliveries.items() if place in places])
             _set_versions((result,), (version,))
-            prepare_hooks((result,), (0,), result.grad_fn)
+            prepare_hooks_of(result)
         return node
 
 

@@ -7,12 +7,14 @@ a result that leads to no tensor which a backward is to find the gradient of (``
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
 
-from aot_autograd.runtime.hooks.chosen_tensors import asking_whether_reached
+from aot_autograd.runtime.hooks.chosen_tensors import is_reached_at
 
 
 class IfGradient:
@@ -82,22 +84,30 @@ def _waits_for_several(hook: Any) -> bool:
 
 
 class ResultHooks(dict[int, Any]):
-    """The hooks of one result, by the numbers of their handles."""
+    """The hooks of one result, by the numbers of their handles; ``node`` and ``place`` are where its gradient arrives,
+    if that is a node of ours. Without an initializer in Python, which would take most of a call's time."""
 
-    __slots__ = ("__weakref__", "_is_reached")
-
-    def __init__(self, is_reached: Callable[[], bool] | None) -> None:
-        super().__init__()
-        self._is_reached = is_reached
+    __slots__ = ("__weakref__", "node", "place")
+    node: weakref.ref[Any] | None
+    place: int
 
     def __setitem__(self, key: int, hook: Callable[[Any], Any]) -> None:
-        dict.__setitem__(self, key, if_gradient(hook, self._is_reached))
+        is_reached = None if self.node is None else partial(is_reached_at, self.node, self.place)
+        dict.__setitem__(self, key, if_gradient(hook, is_reached))
 
 
-def prepare_hooks(results: Sequence[Any], indices: Sequence[int], node: Any) -> None:
-    """Before anybody has registered a hook: as the first ``register_hook`` does, which then finds the dictionary."""
+def prepare_hooks(results: Sequence[Any] | Mapping[int, Any], places: Sequence[int], node: Any) -> None:
+    """Before anybody has registered a hook on those of a node's ``results``: as the first ``register_hook`` does, which
+    then finds the dictionary."""
     register = node._register_hook_dict
-    for index in indices:
-        result = results[index]
-        result._backward_hooks = ResultHooks(asking_whether_reached(node, result.output_nr))
+    alive = weakref.ref(node) if hasattr(node, "_forward_cls") else None
+    for place in places:
+        result = results[place]
+        result._backward_hooks = hooks = ResultHooks()
+        hooks.node, hooks.place = alive, place
         register(result)
+
+
+def prepare_hooks_of(tensor: Any) -> None:
+    """The same for one tensor with a history."""
+    prepare_hooks({tensor.output_nr: tensor}, (tensor.output_nr,), tensor.grad_fn)
