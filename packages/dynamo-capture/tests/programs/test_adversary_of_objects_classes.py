@@ -217,6 +217,18 @@ def program(x):
     n = x.shape[0] - 5
     return t * n, t * 1, t + (), t[:], (t * 1) is t, type(t.__mul__(1)), x + 1
 """,
+    "a view of a leaf that was made here is written to": """
+def program(x):
+    t = x * 2
+    t.requires_grad_()
+    part, LOG[:] = t[1:], [1]
+    def write(): part.mul_(2)
+    def add(): t[0] += 1
+    found = caught(write), caught(add)
+    with torch.no_grad():
+        t[0] = 5
+    return found, t.detach(), x + 1
+""",
 }
 
 

@@ -26,7 +26,7 @@ from dynamo_capture.semantics.tensors.not_operations import check_is_operation
 from dynamo_capture.semantics.tensors.replaced_data import count_writes
 from dynamo_capture.semantics.tensors.results.outcome import Outcome, new_tensors
 from dynamo_capture.semantics.tensors.results.outcomes import Outcomes, label_of
-from dynamo_capture.semantics.tensors.results.writes import is_own_memory, may_be_refused
+from dynamo_capture.semantics.tensors.results.writes import is_own_memory, is_view_of_new_leaf, may_be_refused
 from dynamo_capture.semantics.tensors.torchs_members import BY_METHOD_ONLY
 from dynamo_capture.session.controls import is_allowed_in_graph
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
@@ -258,6 +258,8 @@ class Operations(Outcomes):
             raise GraphBreak(
                 "CAP206", "out= resizes a tensor from outside of the graph, a view, or one that has views"
             )
+        if torch.is_grad_enabled() and any(is_view_of_new_leaf(tensors[index]) for index in outcome.written):
+            raise GraphBreak("CAP206", "a view of a leaf, whose gradient is asked for, is written to")
         self._note_leaves(outcome, tensors)
         if outcome.writes or outcome.updates:
             known = outcome.written or outcome.updates

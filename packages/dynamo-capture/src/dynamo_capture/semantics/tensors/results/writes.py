@@ -20,6 +20,12 @@ def may_be_refused(written: Sequence[TensorValue], tensors: Sequence[TensorValue
     )
 
 
+def is_view_of_new_leaf(tensor: TensorValue) -> bool:
+    """Whether torch refuses every write to a view: the tensor was made a leaf here."""
+    root = tensor.root
+    return root is not tensor and root.source is None and root.meta.is_leaf and root.meta.requires_grad
+
+
 def is_own_memory(tensor: TensorValue) -> bool:
     """Whether the graph has made a tensor and its memory, which no other tensor shows."""
     is_made = tensor.source is None and tensor.root is tensor and tensor.memory is tensor
