@@ -68,6 +68,7 @@ class Reconstruction:
         self._stored: dict[str, None] = {}
         self._building: set[int] = set()
         self._settled: set[int] = set()
+        self._waiting: dict[int, list[CellValue]] = {}
 
     def _is_plain_local(self, source: Source) -> bool:
         return isinstance(source, LocalSource) and source.name in self._locals
@@ -121,8 +122,23 @@ class Reconstruction:
         self._building.add(id(value))
         self._make(value)
         self._building.discard(id(value))
-        if id(value) in self.collector.shared:
+        waiting = self._waiting.pop(id(value), None)
+        if waiting is not None or id(value) in self.collector.shared:
             self._remember(value)
+        for cell in waiting or ():
+            self.emitter.load_fast(self._temps[id(value)])
+            self.emitter.load_fast(self._temps[id(cell)])
+            self.emitter.store_attr("cell_contents")
+
+    def push_unfilled(self, cell: CellValue) -> bool:
+        """Make a cell empty that is to hold what is just being made, as that of a function that calls itself; it is
+        filled when that is there. False where nothing of the kind is being made."""
+        if cell.content is None or id(cell.content) not in self._building:
+            return False
+        self.call(replacement_calls.make_cell, lambda: None, 0)
+        self._remember(cell)
+        self._waiting.setdefault(id(cell.content), []).append(cell)
+        return True
 
     def settle(self, owner: Value) -> None:
         """Emit, once, the change of a container of before the trace. What is made out of its content, such as an

@@ -42,7 +42,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
-from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.containers.mapping import VIEWS, DictView, ProxyValue
 from dynamo_capture.values.containers.sequences import keeps_tuple_methods
 from dynamo_capture.values.functions import CellValue
 from dynamo_capture.values.numbers.random_generator import DiceValue
@@ -358,6 +358,14 @@ def _proxy(tx: Context, real: Any, source: Source) -> Value:
     if not isinstance(shown, DictValue):
         raise GraphBreak("CAP213", f"{source} shows a mapping that is no dict")
     return ProxyValue(shown, source)
+
+
+@wraps_once(*VIEWS)
+def _view(tx: Context, real: Any, source: Source) -> Value:
+    shown = tx.wrap(ProxiedSource(source).step(real), ProxiedSource(source))
+    if not isinstance(shown, DictValue):
+        raise GraphBreak("CAP213", f"{source} is a view of a mapping that is no dict")
+    return DictView(shown, VIEWS[type(real)][1], source)
 
 
 @wraps_once(set, frozenset)

@@ -61,7 +61,7 @@ def cell(to: Reconstruction, value: CellValue) -> None:
     """New cells."""
     if value.content is None:
         to.call(replacement_calls.make_cell, lambda: None, 0)
-    else:
+    elif not to.push_unfilled(value):
         content = value.content
         to.call(replacement_calls.make_cell, lambda: to.push(content))
 

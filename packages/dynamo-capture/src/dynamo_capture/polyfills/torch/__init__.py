@@ -4,6 +4,7 @@ from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.polyfills.torch import (
     counting,
     forms,
+    graphs,
     higher_order,
     jagged,
     optimizers,
@@ -15,6 +16,7 @@ from dynamo_capture.polyfills.torch import (
 __all__ = [
     "counting",
     "forms",
+    "graphs",
     "higher_order",
     "jagged",
     "optimizers",

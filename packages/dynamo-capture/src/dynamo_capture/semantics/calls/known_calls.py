@@ -35,6 +35,7 @@ from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.semantics.registry import HANDLERS, PURE
 from dynamo_capture.session.controls import has_constant_result, is_allowed_in_graph, skip_reason
+from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, Value
 
 if TYPE_CHECKING:
@@ -257,6 +258,23 @@ def _bound(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | Non
     return None
 
 
+def _partial(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """A ``functools.partial`` that the trace knows as an object, such as a property's getter."""
+    function = owner.value
+    if type(function) is not functools.partial:
+        return None
+    source = owner.source if owner.source is not None else known_object(function)
+    return tx.wrap(function, source).call(tx, args, kwargs)
+
+
+def _generic_alias(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """``dict[str, int]()``: an instance of a class written in C does not remember the alias."""
+    function = owner.value
+    if type(function) is not types.GenericAlias or function.__origin__.__flags__ & _HEAP_TYPE:
+        return None
+    return Const(function.__origin__).call(tx, args, kwargs)
+
+
 def _callable_object(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
     in_class = tx.attributes.in_class(type(owner.value), "__call__")
     if isinstance(in_class, types.FunctionType):
@@ -269,6 +287,9 @@ def _callable_object(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> V
 def _all_known(tx: Context, args: Args, kwargs: Kwargs) -> bool:
     return all(tx.is_constant(v) for v in (*args, *kwargs.values()))
 
+
+_HEAP_TYPE = 1 << 9
+"""Of a class that is written in Python."""
 
 _RUN_IF_KNOWN = (
     *METHOD_KINDS,
@@ -301,6 +322,8 @@ KNOWN: tuple[Interceptor, ...] = (
     _unbound,
     _folded,
     _bound,
+    _partial,
+    _generic_alias,
     _callable_object,
 )
 """Who is asked about any known object."""

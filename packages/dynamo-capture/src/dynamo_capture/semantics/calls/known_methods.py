@@ -9,11 +9,21 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.runtime.replacement_calls import C_SLOTS
 from dynamo_capture.semantics.calls.builtins.methods import METHODS, check_arguments
 from dynamo_capture.semantics.calls.receivers import FOLDED
 from dynamo_capture.semantics.modes import modes
 from dynamo_capture.sources.sources import CallSource, known_object
-from dynamo_capture.values import BuiltinMethod, Const, ListValue, MethodValue, TupleValue, Value, is_none
+from dynamo_capture.values import (
+    BuiltinMethod,
+    Const,
+    ListValue,
+    MethodValue,
+    TensorValue,
+    TupleValue,
+    Value,
+    is_none,
+)
 from fx_interface.source import ItemSource
 
 if TYPE_CHECKING:
@@ -44,6 +54,8 @@ def call_method_of_known(
         return tx.inliner.call_function(Const(method), [owner, *args], kwargs)
     if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
         return modes.device_block(tx, real, name)
+    if name == "__get__" and isinstance(real, C_SLOTS) and args and not is_none(args[0]):
+        return _read_by_descriptor(tx, real, args[0])
     if isinstance(real, FOLDED):
         check_arguments(owner, method, args, kwargs)
         return tx.calls.call_folded(tx.fold(lambda: getattr(real, name)), args, kwargs)
@@ -51,6 +63,15 @@ def call_method_of_known(
     if isinstance(found, BuiltinMethod):
         raise GraphBreak("CAP230", f"a call of the method {name!r} of {owner.describe()}")
     return found.call(tx, args, kwargs)
+
+
+def _read_by_descriptor(tx: Context, slot: Any, owner: Value) -> Value:
+    """``type(owner).name.__get__(owner)``: the attribute, where the class has this descriptor under its name."""
+    if tx.attributes.in_class(owner.python_type(), slot.__name__) is not slot:
+        raise GraphBreak("CAP230", f"{slot!r} reads what {owner.describe()} has under another name")
+    if isinstance(owner, TensorValue):
+        return tx.tensors.torchs_attribute(owner, slot.__name__)
+    return owner.get_attr(tx, slot.__name__)
 
 
 def _call_in_namespace(

@@ -232,11 +232,12 @@ class DictValue(Value):
 class DictView(Value):
     """``d.keys()``, ``d.values()`` or ``d.items()``."""
 
-    __slots__ = ("kind", "owner")
+    __slots__ = ("kind", "owner", "source")
 
-    def __init__(self, owner: DictValue, kind: str) -> None:
+    def __init__(self, owner: DictValue, kind: str, source: Source | None = None) -> None:
         self.owner = owner
         self.kind = kind
+        self.source = source
 
     @property
     def _is_ordered(self) -> bool:

@@ -43,6 +43,7 @@ from dynamo_capture.values.operator_methods import check_metaclass
 from dynamo_capture.values.special_methods import rely_on
 from dynamo_capture.values.special_results import length_from
 from dynamo_capture.values.tensors.array import ArrayValue
+from fx_interface.source import DerivedSource
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -131,6 +132,9 @@ def identity(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         return Const(id(value.value))
     if isinstance(value, ObjectValue) and value.real is not None and value.source is not None:
         tx.guards.is_object(value.source, value.real)
+        return Const(id(value.real))
+    if isinstance(value, TensorValue) and value.real is not None and isinstance(value.source, DerivedSource):
+        tx.guards.is_object(value.source, value.real)  # one that an object of the program keeps
         return Const(id(value.real))
     raise GraphBreak("CAP235", f"the id of {value.describe()}")
 

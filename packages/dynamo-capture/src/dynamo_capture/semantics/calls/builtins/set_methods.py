@@ -19,6 +19,12 @@ def set_add(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, V
     return NONE
 
 
+@method(frozenset.__init__)
+def frozenset_init(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``object.__init__``, which takes what ``frozenset.__new__`` has taken."""
+    return NONE
+
+
 @method(set.discard)
 def set_discard(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
     owner.discard(tx, tx.hash_key(args[0]))
