@@ -11,7 +11,7 @@ from torch.fx.immutable_collections import immutable_dict, immutable_list
 from dynamo_capture.polyfills.registry import substitutes
 
 
-@substitutes(torch._C._fx_map_aggregate)  # type: ignore[attr-defined]
+@substitutes(torch._C._fx_map_aggregate)
 def map_aggregate(value: Any, function: Callable[[Any], Any]) -> Any:
     """Containers and slices anew, with what ``function`` makes of everything else in them."""
     if isinstance(value, tuple):
@@ -20,7 +20,7 @@ def map_aggregate(value: Any, function: Callable[[Any], Any]) -> Any:
     if isinstance(value, list):
         return immutable_list([map_aggregate(item, function) for item in value])
     if isinstance(value, dict):
-        made = immutable_dict()
+        made: Any = immutable_dict()
         for key, item in value.items():
             dict.__setitem__(made, key, map_aggregate(item, function))
         return made

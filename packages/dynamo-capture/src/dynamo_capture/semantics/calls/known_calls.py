@@ -270,9 +270,10 @@ def _partial(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | N
 def _generic_alias(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
     """``dict[str, int]()``: an instance of a class written in C does not remember the alias."""
     function = owner.value
-    if type(function) is not types.GenericAlias or function.__origin__.__flags__ & _HEAP_TYPE:
+    if type(function) is not types.GenericAlias:
         return None
-    return Const(function.__origin__).call(tx, args, kwargs)
+    origin: Any = function.__origin__
+    return None if origin.__flags__ & _HEAP_TYPE else Const(origin).call(tx, args, kwargs)
 
 
 def _callable_object(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
