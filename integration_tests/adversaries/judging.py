@@ -45,7 +45,8 @@ RunAgain = Callable[[int], Sequence[Sequence[Outcome]]]
 class Comparing:
     """How an adversary's outcomes are compared: what does not count, by backend, and how near values must be.
 
-    ``gradients``: as ``tolerances``, for gradients alone, whose terms a compiled graph adds in an order of its own.
+    "version of results", among what does not count, stands for versions in what ``after`` does, where a call's results
+    are there before. ``gradients``: as ``tolerances``, for gradients alone, whose terms a compiled graph adds in an order of its own.
     ``reported``: parts of the messages of exceptions, and of warnings in the log, that say that something cannot be
     compiled; from there on a program is not compared. ``referee``: whether numbers that differ are shown to the
     referee; a program's tensors must be of the default dtype, and are made of literals.
@@ -102,9 +103,13 @@ class Judge:
     ) -> list[str]:
         return [
             f"call {number}: {line}"
-            for before, after in zip(expected, actual, strict=False)
-            for line in differences(before, after, values, self.ignored, gradients)
+            for place, (before, after) in enumerate(zip(expected, actual, strict=False))
+            for line in differences(before, after, values, self._ignored_at(place), gradients)
         ]
+
+    def _ignored_at(self, place: int) -> frozenset[str]:
+        """What does not count in the call (0), and in what is done with its results."""
+        return self.ignored | {"version"} if place and "version of results" in self.ignored else self.ignored
 
 
 class _Opinion:
