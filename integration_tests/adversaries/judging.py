@@ -46,7 +46,8 @@ class Comparing:
     """How an adversary's outcomes are compared: what does not count, by backend, and how near values must be.
 
     "version of results", among what does not count, stands for versions in what ``after`` does, where a call's results
-    are there before. ``gradients``: as ``tolerances``, for gradients alone, whose terms a compiled graph adds in an order of its own.
+    are there before. ``gradients``: as ``tolerances``, for gradients alone, whose terms a compiled graph adds in an
+    order of its own.
     ``reported``: parts of the messages of exceptions, and of warnings in the log, that say that something cannot be
     compiled; from there on a program is not compared. ``referee``: whether numbers that differ are shown to the
     referee; a program's tensors must be of the default dtype, and are made of literals.

@@ -48,7 +48,7 @@ def training_function(
         "result_again": staticmethod(_result_again_method(repetition, read, dirty)),
         "forward": staticmethod(_forward_method(plan, backward_plan, forward, repetition)),
         "backward": staticmethod(_with_hooks_guarded(plan, backward_plan, compute, reach)),
-        "leads_on": staticmethod(reach.leads_on),
+        "following": staticmethod(reach.following),
     }
     function: Any = type("CompiledFunction", (torch.autograd.Function,), methods)
     # The layer that Function.apply adds serves function transforms only and costs as much as a small operator.

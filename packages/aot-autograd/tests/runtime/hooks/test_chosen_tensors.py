@@ -115,3 +115,20 @@ def test_as_in_eager(compiled: Any, case: Any, history: bool) -> None:
         assert (one is None) == (two is None)
         if one is not None:
             torch.testing.assert_close(torch.tensor(two), torch.tensor(one))
+
+
+@pytest.mark.parametrize("chosen", [0, 1])
+def test_long_chains(compiled: Any, chosen: int) -> None:
+    """Each node is asked about once: neither the depth nor the number of ways through the chain matters."""
+    cell = compiled(lambda h, c, w: (h * 0.5 + c, c * 0.5 + w))
+    state = [torch.ones(1, requires_grad=True), torch.ones(1, requires_grad=True)]
+    w = torch.zeros(1, requires_grad=True)
+    h, c = state
+    seen: list[Any] = []
+    for step in range(1500):
+        h, c = cell(h, c, w)
+        if step % 500 == 0:
+            h.register_hook(seen.append)
+    (found,) = torch.autograd.grad((h + c).sum(), state[chosen])
+    assert len(seen) == 3
+    assert found.item() < 1e-10

@@ -15,9 +15,10 @@ that started the backward does, where it is in the same thread.
 from __future__ import annotations
 
 import sys
+import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import torch
 from torch.autograd import graph as _graph
@@ -39,6 +40,10 @@ class Edge(NamedTuple):
     place: int
 
 
+_Known: TypeAlias = MutableMapping[Any, dict[int, bool]]
+_told = threading.local()
+
+
 def chooses() -> bool:
     """Whether the backward that runs is one of chosen tensors; asked by a node that runs."""
     return not _runs_all()
@@ -46,17 +51,68 @@ def chooses() -> bool:
 
 def leads_on(node: Any, place: int) -> bool:
     """Whether a chosen tensor lies behind this output of a node, or is it."""
+    if not _is_ours(node):
+        return _engine_runs(node)
+    known = _known_of_this_backward()
+    pending = [Edge(node, place)]
+    while pending:
+        edge = pending[-1]
+        found, further = _at_once(edge, known)
+        if found is None and further is not None:
+            pending.append(further)
+            continue
+        known.setdefault(edge.node, {})[edge.place] = is_chosen(*edge) if found is None else found
+        pending.pop()
+    return known[node][place]
+
+
+def _at_once(edge: Edge, known: _Known) -> tuple[bool | None, Edge | None]:
+    """What can be told of an output of a node of ours without going further; else where to go on, if anywhere."""
+    if not _engine_runs(edge.node):
+        return False, None
+    following = _following(edge)
+    if any(_engine_runs(node) for node, _ in following if not _is_ours(node)):
+        return True, None
+    further = None
+    for one in following:
+        if _is_ours(one.node):
+            told = known.get(one.node, {}).get(one.place)
+            if told:
+                return True, None
+            if told is None:
+                further = one
+    return None, further
+
+
+def _is_ours(node: Any) -> bool:
+    return hasattr(getattr(node, "_forward_cls", None), "following") or (
+        node is not None and node.name() in _PASSING
+    )
+
+
+def _following(edge: Edge) -> list[Edge]:
+    if edge.node.name() in _PASSING:
+        return [Edge(*following) for following in edge.node.next_functions]
+    found: list[Edge] = edge.node._forward_cls.following(*edge)
+    return found
+
+
+def _engine_runs(node: Any) -> bool:
     if node is None:
         return False
     try:
-        if not _will_execute(node):
-            return False
+        return bool(_will_execute(node))
     except RuntimeError:  # a leaf that was chosen
         return True
-    if node.name() in _PASSING:
-        return any(leads_on(*edge) for edge in node.next_functions)
-    ask = getattr(getattr(node, "_forward_cls", None), "leads_on", None)
-    return ask is None or bool(ask(node, place)) or is_chosen(node, place)
+
+
+def _known_of_this_backward() -> _Known:
+    """What has been told of outputs of nodes of ours: each is asked about by all that lead to it."""
+    task = torch._C._current_graph_task_id()
+    if getattr(_told, "task", None) != task:
+        _told.task, _told.known = task, weakref.WeakKeyDictionary()
+    known: _Known = _told.known
+    return known
 
 
 def is_chosen(node: Any, place: int) -> bool:
@@ -100,10 +156,10 @@ class Reach:
         self._leading = [(index, frozenset(partly.get(index, places))) for index in inputs]
         self._places = places
 
-    def leads_on(self, node: Any, place: int) -> bool:
-        """Whether a chosen tensor lies behind an output of the node."""
+    def following(self, node: Any, place: int) -> list[Edge]:
+        """Where an output of the node leads."""
         edges = edges_of_inputs(node)
-        return any(place in places and _leads(edges, index) for index, places in self._leading)
+        return [edges[index] for index, places in self._leading if place in places and index in edges]
 
     def reached(self, node: Any, grads: Sequence[Any]) -> tuple[Sequence[Any], list[int]]:
         """Of gradients that arrive at the node those that eager's graph would take further, others as None, and the
