@@ -156,9 +156,22 @@ WAYS = (
         "a function that is easier in Python",
         "`polyfills/python/` or `polyfills/torch/`: a function with `@substitutes(function)`",
     ),
+    (
+        "who else is asked about a call of a known object, or about an operation on tensors",
+        "`semantics/calls/known_calls.py`, `semantics/tensor_service.py`: a function in the list, which may decline",
+    ),
     ("a method of tensors that the metadata answers", "`semantics/tensors/methods.py`"),
     ("a guard that only capture needs", "`guard_kinds/`: a class with `@fx_guards.guard_kind`"),
     ("a side effect", "`side_effects/effects.py` notes it, `codegen/replay.py` carries it out"),
+    (
+        "a kind of value",
+        "`values/`: its class says what it is made of (`children`), what torch is given for it (`rebuilt`, `fake`, "
+        "`argument`), and what an outcome depends on (`frozen`)",
+    ),
+    (
+        "how existing objects of a class are read",
+        "`variable_builder/`: a function with `@wraps_once(Class)`, or `@wraps(Class)` where each path has a value",
+    ),
     ("how a new kind of value is made", "`codegen/makes/`: a function with `@makes(Value)`"),
 )
 """What one may want to add, and where."""
@@ -195,9 +208,10 @@ object of the program's class, with the source it was read from. Nothing is comp
 
 {steps}
 
-What an instruction means for values is said in `semantics`: reading `state.scale` follows Python's order of attribute
-lookup (`semantics/attributes`), `*` becomes a node (`semantics/tensors`), `append` is a call of a method of a list
-(`semantics/calls/builtins`). Values of existing objects are made by `variable_builder`.
+What an instruction means for values is said in `semantics`, where whoever may answer is asked in a declared order
+and may decline (`semantics/calls/known_calls.py`, `semantics/tensor_service.py`): reading `state.scale` follows
+Python's order of attribute lookup (`semantics/attributes`), `*` becomes a node (`semantics/tensors`), `append` is a
+call of a method of a list (`semantics/calls/builtins`). Values of existing objects are made by `variable_builder`.
 
 ## What is computed goes into the graph: `graph`
 

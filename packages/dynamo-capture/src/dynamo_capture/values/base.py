@@ -32,15 +32,10 @@ class Value:
     is_read_again: ClassVar[bool] = False
     """Whether each path that leads to it has a value, while nobody asks whether it is one object."""
 
-    @property
-    def is_open(self) -> bool:
-        """Whether it is a float that is known only when the code runs, and that nothing has asked for."""
-        return False
-
-    @property
-    def varies(self) -> bool:
-        """Whether it is a number that is not fixed."""
-        return self.is_open
+    is_open: bool = False
+    """Whether it is a float that is known only when the code runs, and that nothing has asked for."""
+    varies: bool = False
+    """Whether it is a number that is not fixed."""
 
     def number(self) -> Any:
         """The number that it is: an expression of sizes, or a constant; None where it is none."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.values import DictValue, SequenceValue, TensorValue, Value
+from dynamo_capture.values import DictValue, Lazy, SequenceValue, TensorValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -30,11 +30,12 @@ def items_of(tx: Context, value: Value) -> list[Value]:
 def sequence_leaves(tx: Context, values: Iterable[Value]) -> Iterator[Value]:
     """The values, with the items of tuples and lists among them in their place: what torch looks at for classes."""
     for value in values:
-        known = tx.force(value)
-        if isinstance(known, SequenceValue):
-            yield from sequence_leaves(tx, known.items)
+        if type(value) is Lazy:
+            value = tx.force(value)
+        if isinstance(value, SequenceValue):
+            yield from sequence_leaves(tx, value.items)
         else:
-            yield known
+            yield value
 
 
 def form_of(tx: Context, value: Value) -> Any:

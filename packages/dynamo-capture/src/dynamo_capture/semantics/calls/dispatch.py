@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation import numpy_types
@@ -18,7 +18,6 @@ from dynamo_capture.values import (
     DictValue,
     DictView,
     ListValue,
-    ObjectValue,
     SetValue,
     TupleValue,
     Value,
@@ -35,34 +34,12 @@ class Calls:
 
     def __init__(self, tx: Context) -> None:
         self._tx = tx
-
-    def call_known(self, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """Call a known object."""
-        return known_calls.call_known(self._tx, owner, args, kwargs)
-
-    def call_method_of_known(
-        self, owner: Const, name: str, args: list[Value], kwargs: dict[str, Value]
-    ) -> Value:
-        """``constant.name(...)``."""
-        return known_methods.call_method_of_known(self._tx, owner, name, args, kwargs)
-
-    def item_of_known(self, owner: Const, key: Value) -> Value:
-        """``constant[key]``."""
-        return known_methods.item_of_known(self._tx, owner, key)
-
-    def call_object(self, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
-        """``obj(...)``."""
-        return object_calls.call_object(self._tx, owner, args, kwargs)
-
-    def call_method_of_object(
-        self, owner: ObjectValue, name: str, args: list[Value], kwargs: dict[str, Value]
-    ) -> Value:
-        """``obj.name(...)``."""
-        return object_calls.call_method_of_object(self._tx, owner, name, args, kwargs)
-
-    def bound_special(self, owner: Value, name: str, args: Sequence[Value] = ()) -> Value:
-        """A special method bound to its object. ``args``: what it is called with, for an exception's text."""
-        return object_calls.bound_special(self._tx, owner, name, args)
+        self.call_known = partial(known_calls.call_known, tx)
+        self.call_method_of_known = partial(known_methods.call_method_of_known, tx)
+        self.item_of_known = partial(known_methods.item_of_known, tx)
+        self.call_object = partial(object_calls.call_object, tx)
+        self.call_method_of_object = partial(object_calls.call_method_of_object, tx)
+        self.bound_special = partial(object_calls.bound_special, tx)
 
     def special(self, owner: Value, name: str, args: list[Value]) -> Value:
         """A special method, looked up on the class only."""

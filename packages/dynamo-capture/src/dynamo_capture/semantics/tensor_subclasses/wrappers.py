@@ -19,11 +19,7 @@ from dynamo_capture.semantics.tensor_subclasses.dispatch_decomposition import Ta
 from dynamo_capture.semantics.tensor_subclasses.subclass_region import Stretch
 from dynamo_capture.semantics.tensors.attributes import TensorAttributes
 from dynamo_capture.semantics.tensors.operations import Operation
-from dynamo_capture.values import (
-    TensorMeta,
-    TensorValue,
-    Value,
-)
+from dynamo_capture.values import Const, Lazy, TensorMeta, TensorValue, Value
 from dynamo_capture.values.tensors.wrapper import WrapperValue
 from fx_interface.source import InstanceDictSource, Source
 from fx_interface.tensor_spec import TensorSpec
@@ -75,11 +71,12 @@ class WrapperTensors(TensorAttributes):
 
     def _tensors_in(self, values: Iterable[Value]) -> Iterable[TensorValue]:
         for value in values:
-            known = self._tx.force(value)
-            if isinstance(known, TensorValue):
-                yield known
-            else:
-                yield from self._tensors_in(known.parts(self._tx) or ())
+            if type(value) is Lazy:
+                value = self._tx.force(value)
+            if isinstance(value, TensorValue):
+                yield value
+            elif not isinstance(value, Const):
+                yield from self._tensors_in(value.parts(self._tx) or ())
 
     def _taken_apart(
         self,

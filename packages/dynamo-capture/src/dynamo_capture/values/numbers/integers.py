@@ -17,6 +17,7 @@ class SymValue(Value):
     """A symbolic integer. Comparing it asks the shape environment, which records the answer as a guard."""
 
     __slots__ = ("expr",)
+    varies = True
 
     def __init__(self, expr: Expr) -> None:
         self.expr = expr
@@ -26,10 +27,6 @@ class SymValue(Value):
 
     def python_type(self) -> type:
         return int
-
-    @property
-    def varies(self) -> bool:
-        return True
 
     def number(self) -> Any:
         return self.expr

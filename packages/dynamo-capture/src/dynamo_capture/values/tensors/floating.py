@@ -34,7 +34,7 @@ class RuntimeFloat(Const):
     ``formula``: how it follows from what the program reads, if that is known; ``is_positive``: it is, whatever is read.
     """
 
-    __slots__ = ("_is_fixed", "_tensor", "_tx", "formula", "is_positive")
+    __slots__ = ("_tensor", "_tx", "formula", "is_open", "is_positive", "varies")
 
     def __init__(
         self, tx: Context, source: Source | None, formula: Formula | None, is_positive: bool = False
@@ -44,7 +44,7 @@ class RuntimeFloat(Const):
         self.source = source
         self.formula = formula
         self.is_positive = is_positive
-        self._is_fixed = False
+        self.is_open = self.varies = True
 
     @property
     def value(self) -> Any:
@@ -56,7 +56,7 @@ class RuntimeFloat(Const):
     @property
     def is_unread(self) -> bool:
         """Whether nothing depends on the value so far."""
-        return not self._is_fixed
+        return self.is_open
 
     @property
     def can_be_fixed(self) -> bool:
@@ -65,7 +65,7 @@ class RuntimeFloat(Const):
 
     def fix(self) -> None:
         """Depend on the value."""
-        self._is_fixed = True
+        self.is_open = self.varies = False
 
     def tensor(self) -> TensorValue:
         """The float in the graph."""
@@ -84,10 +84,6 @@ class RuntimeFloat(Const):
 
     def python_type(self) -> type:
         return float
-
-    @property
-    def is_open(self) -> bool:
-        return not self._is_fixed
 
     def identity(self) -> object:
         return self
@@ -120,18 +116,18 @@ class InputFloat(RuntimeFloat):
         tx.guards.type_is(source, float)
 
     def fix(self) -> None:
-        if not self._is_fixed:
+        if self.is_open:
             assert self.source is not None
             assert self.formula is not None
             self._tx.guards.equals(self.source, self.formula.value)
-        self._is_fixed = True
+        self.is_open = self.varies = False
 
     def compare(self, symbol: str, other: RuntimeFloat | int | float) -> bool:
         if isinstance(other, RuntimeFloat):
             return super().compare(symbol, other)
         assert self.formula is not None
         answer = COMPARISONS[symbol](self.formula.value, other)
-        if not self._is_fixed:
+        if self.is_open:
             assert self.source is not None
             where = self._tx.where()
             self._tx.guards.add(FloatCompares(self.source, symbol, other, answer, where=where))
@@ -144,10 +140,10 @@ class FormulaFloat(RuntimeFloat):
     __slots__ = ()
 
     def fix(self) -> None:
-        if not self._is_fixed:
+        if self.is_open:
             assert self.formula is not None
             self._tx.facts.fix(self.formula)
-        self._is_fixed = True
+        self.is_open = self.varies = False
 
     def describe(self) -> str:
         return f"the float {self.formula}"
@@ -203,7 +199,7 @@ class ComputedFloat(RuntimeFloat):
             raise NotConstant(self)
         for operand in self._operands:
             operand.fix()
-        self._is_fixed = True
+        self.is_open = self.varies = False
 
     def describe(self) -> str:
         return "a float that is computed when the code runs"

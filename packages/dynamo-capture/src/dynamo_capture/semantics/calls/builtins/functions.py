@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import builtins
 import types
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.class_members import has_member
@@ -279,28 +279,24 @@ def total(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value | N
     return result
 
 
-@handles(all)
-def all_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = args[0].iterate(tx)
-    while True:
-        try:
-            item = items.next(tx)
-        except IteratorStop:
-            return boolean(True)
-        if not tx.truth(item):
-            return boolean(False)
+def _looks_for(truth: bool) -> Any:
+    """``all`` looks for a false item, ``any`` for a true one."""
+
+    def look(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        items = args[0].iterate(tx)
+        while True:
+            try:
+                item = items.next(tx)
+            except IteratorStop:
+                return boolean(not truth)
+            if tx.truth(item) is truth:
+                return boolean(truth)
+
+    return look
 
 
-@handles(any)
-def any_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    items = args[0].iterate(tx)
-    while True:
-        try:
-            item = items.next(tx)
-        except IteratorStop:
-            return boolean(False)
-        if tx.truth(item):
-            return boolean(True)
+handles(all)(_looks_for(False))
+handles(any)(_looks_for(True))
 
 
 def _flag(tx: Context, value: Value) -> bool:
