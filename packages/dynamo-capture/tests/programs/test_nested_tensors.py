@@ -8,6 +8,7 @@ from dynamo_capture import optimize
 from dynamo_capture.foundation.errors import CaptureError
 
 W, B = torch.linspace(-1, 1, 35).reshape(7, 5), torch.linspace(0, 1, 7)
+HEADS = torch.linspace(-0.2, 0.3, 30).reshape(6, 5)
 LENGTHS = [(2, 3, 4), (3, 1, 4, 2)]
 
 
@@ -144,6 +145,18 @@ def test_ragged_sizes_are_equal_where_the_offsets_are_one_object():
     assert len(counting.graphs) == 2
 
 
+def test_attention():
+    def block(n):
+        q, k, v = (
+            F.linear(n, w).unflatten(-1, (2, 3)).transpose(1, 2) for w in (HEADS, HEADS + 0.1, HEADS * 2)
+        )
+        found = F.scaled_dot_product_attention(q, k, v, scale=0.3)
+        return found.transpose(1, 2).flatten(-2) @ HEADS + n
+
+    captured(block)
+    captured(block, dynamic=True)
+
+
 def test_parts_by_lengths_that_are_known():
     _, nested = made_of((2, 3, 4), trained=False)
     counting = Counting()
@@ -174,8 +187,8 @@ def test_a_nested_leaf_gets_its_gradient():
         lambda n: n.add_(1),
         lambda n: n.stride(),
         lambda n: n.shape[1] > 5,
-        lambda n: F.scaled_dot_product_attention(*[n.unflatten(-1, (1, 5)).transpose(1, 2)] * 3).transpose(
-            1, 2
+        lambda n: F.scaled_dot_product_attention(
+            *[n.unflatten(-1, (1, 5)).transpose(1, 2)] * 3, is_causal=True
         ),
     ],
 )

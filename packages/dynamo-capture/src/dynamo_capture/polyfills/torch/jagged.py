@@ -45,6 +45,32 @@ def unpadded(tensor: Any, offsets: list[Any], total: Any = None) -> Any:
     return _rows_of(tensor, offsets[0], total)
 
 
+def attention(query: Any, key: Any, value: Any, longest: int, longest_key: int, scale: Any) -> Any:
+    """Attention within each part: of the padded tensors, without what is padding."""
+    offsets, total = query.offsets(), query._values.shape[1]
+    places = torch.arange(longest_key, device=offsets.device)
+    mask = places < key.offsets().diff().clamp(min=1).unsqueeze(1)
+    found = torch.nn.functional.scaled_dot_product_attention(
+        _heads(query, longest),
+        _heads(key, longest_key),
+        _heads(value, longest_key),
+        mask.unsqueeze(1).unsqueeze(1),
+        scale=scale,
+    )
+    rows = _rows_of(found.transpose(1, 2).flatten(2), offsets, total)
+    made = torch.nested.nested_tensor_from_jagged(
+        rows.unflatten(-1, (found.shape[1], found.shape[3])), offsets
+    )
+    return made.transpose(1, 2)
+
+
+def _heads(nested: Any, longest: int) -> Any:
+    """A nested tensor of (parts, heads, ragged, size), padded."""
+    rows = nested._values.transpose(0, 1)
+    padded = aten._jagged_to_padded_dense_forward(rows.flatten(1), [nested.offsets()], [longest], 0.0)
+    return padded.unflatten(-1, (rows.shape[1], rows.shape[2])).transpose(1, 2)
+
+
 DIFFERENTIABLE: dict[Any, Callable[..., Any]] = {}
 """By the operators, and their packets, that have no derivative of their own."""
 

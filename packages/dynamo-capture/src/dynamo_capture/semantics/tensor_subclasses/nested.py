@@ -16,6 +16,7 @@ from torch.nested._internal.nested_tensor import NestedTensor
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import jagged
+from dynamo_capture.semantics.declared import register_loaded
 from dynamo_capture.semantics.tensor_subclasses.nested_stand_ins import Ragged, ReachedOperators
 from dynamo_capture.semantics.tensor_subclasses.wrappers import WrapperTensors
 from dynamo_capture.semantics.tensors.operations import Operation
@@ -56,10 +57,17 @@ class NestedTensors(WrapperTensors):
         super().__init__(tx, memo)
         self.ragged = Ragged(tx)
 
+    def _meet(self) -> None:
+        """Load what eager loads with the first operation on a nested tensor, so that its functions are known."""
+        if not self.has_nested:
+            import_module(_OPERATORS)
+            register_loaded()
+            self.has_nested = True
+
     def nested_input(self, real: Any, source: Source) -> NestedValue:
         """An existing nested tensor."""
         tx = self._tx
-        self.has_nested = True
+        self._meet()
         space = InstanceDictSource(source)
         tx.guards.type_is(source, type(real))
         ragged = tx.constant(tx.wrap(real._ragged_idx, ItemSource(space, "_ragged_idx")))
@@ -225,7 +233,7 @@ class NestedTensors(WrapperTensors):
     ) -> NestedValue:
         """A new nested tensor."""
         tx = self._tx
-        self.has_nested = True
+        self._meet()
         rows, offsets, lengths, cache = (tx.force(value) for value in (rows, offsets, lengths, cache))
         is_plain = type(rows) is TensorValue and type(offsets) is TensorValue
         if not is_plain or not (is_none(lengths) or type(lengths) is TensorValue):

@@ -28,6 +28,14 @@ if TYPE_CHECKING:
 _KEYS = DispatchKeySet(DispatchKey.NestedTensor).add(DispatchKey.AutogradNestedTensor)
 
 
+_FORM: dict[OpOverload, Callable[[Any], Any]] = {
+    torch.ops.prim.layout.default: lambda sizes: torch.jagged,
+    torch.ops.aten.sym_size.default: lambda sizes: sizes,
+    torch.ops.aten.dim.default: len,
+}
+"""What C++ code asks a nested tensor about itself."""
+
+
 class _StandIn(torch.Tensor):
     """A nested tensor without rows."""
 
@@ -35,6 +43,8 @@ class _StandIn(torch.Tensor):
 
     @classmethod
     def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:  # type: ignore[override]
+        if func in _FORM:
+            return _FORM[func](args[0].sizes_)
         raise GraphBreak("CAP249", f"{func} on a nested tensor, behind another operator")
 
 
@@ -69,9 +79,10 @@ class Ragged:
             sizes = [size.fake(self._tx, fakes) for size in value.sizes()]
             made: Any = torch.Tensor._make_wrapper_subclass(
                 _StandIn, tuple(sizes), (1,) * len(sizes), 0, torch.contiguous_format,
-                value.meta.spec.dtype, torch.jagged, value.meta.spec.device, False, False, None, False, False,
+                value.meta.spec.dtype, torch.jagged, value.meta.spec.device, False, False, "sizes", False, True,
                 _KEYS, storage_size=0,
             )  # fmt: skip
+            made.sizes_ = tuple(sizes)
             found = fakes[id(value)] = made
         return found
 
@@ -107,6 +118,8 @@ class ReachedOperators(DispatchMode):
     def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What an operator gives."""
         tx = self._tx
+        if func in _FORM and isinstance(args[0], _StandIn):
+            return _FORM[func](args[0].sizes_)  # type: ignore[attr-defined]
         try:
             values = [self._value(arg) for arg in args]
             named = {name: self._value(arg) for name, arg in kwargs.items()}

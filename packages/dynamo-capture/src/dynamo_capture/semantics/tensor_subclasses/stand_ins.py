@@ -28,6 +28,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.tensors.nested import RaggedSize
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -112,7 +113,7 @@ class Given:
                 return self._stands(value.rebuilt(self._tx, self._real), value)
             case _ if self._tx.is_constant(value):
                 return self._tx.constant(value)
-            case SymValue():
+            case SymValue() | RaggedSize():
                 return self._stands(int("1000003"), value)
         raise GraphBreak("CAP238", f"{value.describe()} is passed along with a tensor subclass")
 

@@ -10,10 +10,12 @@ from torch.fx.operator_schemas import normalize_function
 from torch.nested._internal.nested_tensor import NestedTensor, _nt_view_dummy
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.frames.parameters import Parameters
+from dynamo_capture.polyfills.torch import jagged
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.modes.contexts import NullContext
 from dynamo_capture.semantics.registry import handles
-from dynamo_capture.values import FALSE, NONE, Const, DictValue, TupleValue, Value, is_none
+from dynamo_capture.values import FALSE, NONE, Const, DictValue, FunctionValue, TupleValue, Value, is_none
 from dynamo_capture.values.tensors.nested import NestedValue
 
 if TYPE_CHECKING:
@@ -78,24 +80,28 @@ def normalized(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
     named = options.pop("normalize_to_only_use_kwargs", FALSE)
     if not options.keys() <= {"target", "args", "kwargs"} or not tx.truth(named):
         return tx.inliner.call_function(Const(normalize_function), args, kwargs)
-    target: Any = tx.constant(options["target"])
-    given = options.get("kwargs", NONE)
-    known = tx.force(given)
+    target = tx.force(options["target"])
+    known = tx.force(options.get("kwargs", NONE))
     entries = known.all_entries(tx) if isinstance(known, DictValue) else {}
-    signature = _signature(target)
+    given = tx.force(options["args"]).unpack(tx)
+    named_ones = {key: item for key, (_, item) in entries.items()}
+    if isinstance(target, FunctionValue):
+        taken = Parameters(target.code, target.qualname, target.defaults, target.kwdefaults)
+        found: dict[str, Any] = dict(taken.bind(tx, given, named_ones))
+    else:
+        found = _bound(tx.constant(target), given, named_ones)
+    values = {name: value if isinstance(value, Value) else tx.known(value) for name, value in found.items()}
+    made = DictValue({name: [Const(name), value] for name, value in values.items()})
+    return TupleValue([TupleValue([]), made])
+
+
+def _bound(target: Any, args: list[Value], kwargs: dict[str, Value]) -> dict[str, Any]:
     try:
-        bound = signature.bind(
-            *tx.force(options["args"]).unpack(tx), **{key: item for key, (_, item) in entries.items()}
-        )
+        bound = _signature(target).bind(*args, **kwargs)
     except TypeError:
         raise GraphBreak("CAP230", f"{target} is called with other arguments than it takes") from None
     bound.apply_defaults()
-    found = {
-        name: value if isinstance(value, Value) else tx.known(value)
-        for name, value in bound.arguments.items()
-    }
-    made = DictValue({name: [Const(name), value] for name, value in found.items()})
-    return TupleValue([TupleValue([]), made])
+    return dict(bound.arguments)
 
 
 def _signature(target: Any) -> inspect.Signature:
@@ -112,3 +118,30 @@ def _signature(target: Any) -> inspect.Signature:
             for argument in target._schema.arguments
         ]
     )
+
+
+_ATTENTION = ("query", "key", "value", "attn_mask", "dropout_p", "is_causal", "scale", "enable_gqa")
+
+
+@handles_loaded("torch.nested._internal.sdpa", "jagged_scaled_dot_product_attention")
+def attention(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Attention of (parts, heads, ragged, size). Torch chooses a kernel by real tensors; a CPU has one."""
+    given = {**dict(zip(_ATTENTION, args, strict=False)), **kwargs}
+    parts = [tx.force(given.get(name, NONE)) for name in ("query", "key", "value")]
+    longest = [_longest(tx, part) for part in parts]
+    plain = all(not tx.constant(given.get(name, NONE)) for name in _ATTENTION[3:6] + _ATTENTION[7:])
+    if None in longest or not plain or not tx.operators.same(parts[1].offsets, parts[2].offsets):  # type: ignore[attr-defined]
+        raise GraphBreak("CAP249", "attention of nested tensors of another form, or with other options")
+    options = [given.get("scale", NONE)]
+    found = [*parts, *longest[:2], *options]
+    return tx.inliner.call_function(Const(jagged.attention), found, {})  # type: ignore[arg-type]
+
+
+def _longest(tx: Context, part: Value) -> Value | None:
+    """The number of rows of the longest part, where torch has kept it; None for tensors of another form."""
+    if not isinstance(part, NestedValue) or part.ragged != 2 or part.rows.meta.spec.rank != 3:
+        return None
+    if not is_none(part.lengths) or part.rows.meta.spec.device.type != "cpu":
+        return None
+    kept = tx.force(part.get_attr(tx, "_maybe_max_seqlen"))
+    return None if is_none(kept) else kept
