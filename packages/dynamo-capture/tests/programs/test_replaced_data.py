@@ -102,7 +102,10 @@ def test_other_replacements_are_made_by_python(same, change):
         change(x, y)
         return x + 1
 
-    same(f, (given(), given() + 4))
+    ignored = {
+        "own version"
+    }  # memory that was given and let go may be a result's, whose writes count otherwise
+    same(f, (given(), given() + 4), ignore=ignored)
 
 
 def test_the_gradient_of_a_computed_tensor_is_set(whole):

@@ -87,7 +87,7 @@ class Collector:
         if value.source is not None:
             self.sources[value.source] = None
         else:
-            self.nodes[self._tx.output.use(value.node)] = None
+            self.nodes[self._tx.output.handed_out(value.node)] = None
 
     def _symbols(self, expr: Expr) -> None:
         simplified = self._tx.env.simplify(expr)

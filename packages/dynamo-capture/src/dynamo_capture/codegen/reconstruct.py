@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from torch.fx import Node
+from torch.nn import Parameter
 
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.codegen.collect import Collector
@@ -181,7 +182,17 @@ class Reconstruction:
             self.call(made, lambda: self.push_all([plain, Const(value.meta.cls)]), 2)
             self._remember(value)
             return
-        self.push_result(self.tx.output.use(value.node))
+        node = self.tx.output.handed_out(value.node)
+        if value.meta.cls is Parameter:
+            trained = Const(value.meta.requires_grad)
+            self.call(replacement_calls.new_parameter, lambda: self._push_with(node, trained), 2)
+            self._remember(value)
+            return
+        self.push_result(node)
+
+    def _push_with(self, node: Node, value: Value) -> None:
+        self.push_result(node)
+        self.push(value)
 
     def _push_object(self, value: ObjectValue) -> None:
         """Made empty first and filled then, so that objects may refer to each other in circles."""

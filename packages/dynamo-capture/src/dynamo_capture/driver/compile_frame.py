@@ -22,6 +22,7 @@ from dynamo_capture.driver.retry import knows_other_contents, leaves_modes
 from dynamo_capture.foundation.errors import (
     HANDLED,
     BackendError,
+    CapturedAnew,
     CaptureError,
     GraphBreak,
     UserRaise,
@@ -270,6 +271,8 @@ class FrameCompiler:
             return capture(session, view, prepared, broken, report, tx)
         except CaptureError:
             raise
+        except CapturedAnew:
+            return self._attempt(view, prepared, told_no, broken, report)
         except Broken as ended:
             _tell_no(tx.asking.before(ended.handled), view.code)
             if leaves_modes(tx, ended.reason) or (

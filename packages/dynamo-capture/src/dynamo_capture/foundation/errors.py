@@ -73,6 +73,10 @@ class DataDependent(Exception):
         self.tensor = tensor
 
 
+class CapturedAnew(Exception):
+    """The trace has changed what it has read, as eager would have by now: it begins again."""
+
+
 class _Handled(threading.local):
     """The exception of the program that is being handled where a frame is compiled: those of the translator come from
     it, as Python sees it."""

@@ -93,16 +93,20 @@ class GraphOutput:
 
     def use(self, node: Node) -> Node:
         """The node of this graph that stands for ``node``, which may lie in a region's sub-graph that has ended."""
+        if node.graph is self.graph and node in self.unfollowed and torch.is_grad_enabled():
+            what = "a tensor that requires grad is computed with, which was made here, or whose data were replaced"
+            raise GraphBreak("CAP208", what)
+        return self.handed_out(node)
+
+    def handed_out(self, node: Node) -> Node:
+        """The same, of a tensor that the graph only returns."""
         if node.graph is self.graph:
-            if node in self.unfollowed and torch.is_grad_enabled():
-                what = "a tensor that requires grad is computed with after its data were replaced"
-                raise GraphBreak("CAP208", what)
             return node
         body = self.ended.get(node.graph)
         if body is None:
             raise GraphBreak("CAP245", f"{node.name}, a tensor of a region that was given up, is used")
         exported: Node = body.export(node)
-        return self.use(exported)
+        return self.handed_out(exported)
 
     def assume(self, what: str) -> None:
         """The graph fails where something else than ``what`` holds: then the frame must be able to run again."""

@@ -66,6 +66,11 @@ def follow(tensor: torch.Tensor, followed: bool) -> None:
         tensor.requires_grad_(followed)
 
 
+def new_parameter(tensor: torch.Tensor, requires_grad: bool) -> torch.nn.Parameter:
+    """A parameter in the memory of a tensor."""
+    return torch.nn.Parameter(tensor, requires_grad)
+
+
 def set_data(tensor: torch.Tensor, data: torch.Tensor) -> None:
     """``tensor.data = data``."""
     tensor.data = data

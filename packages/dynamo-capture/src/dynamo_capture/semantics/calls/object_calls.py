@@ -14,6 +14,7 @@ from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.calls.builtins.slots import call_slot, refuse
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
+from dynamo_capture.semantics.calls.torch_calls import lazy_modules
 from dynamo_capture.semantics.calls.torch_calls.hooks import has_no_hooks
 from dynamo_capture.session.controls import SKIP_MARK
 from dynamo_capture.values import NONE, BuiltinMethod, Const, MethodValue, ObjectValue, Value
@@ -29,6 +30,8 @@ def call_object(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict
     """``obj(...)``: modules without hooks go straight to ``forward``."""
     tx.attributes.guard_type(owner)
     call = tx.attributes.in_class(owner.cls, "__call__")
+    if call is _MODULE_CALL and owner.real is not None:
+        lazy_modules.initialize(tx, owner, args, kwargs)
     if call is _MODULE_CALL and owner.real is not None and has_no_hooks(tx, owner):
         return owner.get_attr(tx, "forward").call(tx, args, kwargs)
     if isinstance(call, types.FunctionType):

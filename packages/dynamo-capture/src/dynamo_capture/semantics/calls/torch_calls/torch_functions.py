@@ -21,9 +21,11 @@ from dynamo_capture.session.controls import is_compiling
 from dynamo_capture.values import (
     FALSE,
     NONE,
+    TRUE,
     Const,
     ObjectValue,
     SymValue,
+    TensorMeta,
     TensorValue,
     Value,
     boolean,
@@ -232,7 +234,22 @@ def check_tensor(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Va
 
 @handles(torch.nn.Parameter)
 def parameter(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    raise GraphBreak("CAP233", "a parameter is made")
+    """A leaf in the memory of a tensor. Where autograd would follow what is computed with it the graph ends."""
+    data = args[0] if args else kwargs.get("data", NONE)
+    given = args[1] if len(args) > 1 else kwargs.get("requires_grad", TRUE)
+    if not isinstance(data, TensorValue) or data.meta.cls not in (torch.Tensor, torch.nn.Parameter):
+        raise GraphBreak("CAP233", "a parameter is made")
+    trained = tx.truth(given)
+    dtype = data.meta.spec.dtype
+    if (trained and not (dtype.is_floating_point or dtype.is_complex)) or data.is_replaced:
+        raise GraphBreak("CAP233", "a parameter is made")
+    with torch.no_grad():
+        made = tx.tensors.call_method(data, "detach", [], {})
+    assert isinstance(made, TensorValue)
+    made.meta = TensorMeta.of(made.meta.spec, trained, True, torch.nn.Parameter, made.meta.is_inference)
+    if trained:
+        tx.output.unfollowed.add(made.node)
+    return made
 
 
 handles(torch.autograd.grad)(gradients.grad)

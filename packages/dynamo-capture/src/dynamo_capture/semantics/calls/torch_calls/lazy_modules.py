@@ -1,0 +1,64 @@
+"""Modules whose parameters have no size before their first call: they are initialized, and the trace begins again.
+
+Eager initializes such a module when it is called, once. A trace that comes to the call does the same, with arguments of
+which the module may ask all but the content, where nothing before has drawn random numbers or changed objects.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import torch
+from torch.nn.modules import module as modules
+from torch.nn.modules.lazy import LazyModuleMixin
+
+from dynamo_capture._eval_frame import RegionFunction
+from dynamo_capture.foundation.errors import CapturedAnew, GraphBreak, NotConstant
+from dynamo_capture.runtime.replacement_calls import instance_dict
+from dynamo_capture.values import DictValue, ListValue, ObjectValue, TensorValue, TupleValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+def initialize(tx: Context, owner: ObjectValue, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """Initialize the module, if its first call is due, and begin again; a graph break where that cannot be done now."""
+    if not issubclass(owner.cls, LazyModuleMixin) or "_initialize_hook" not in (
+        instance_dict(owner.real) or {}
+    ):
+        return
+    real: Any = owner.real
+    if tx.effects or not tx.output.is_repeatable or owner.attrs:
+        raise GraphBreak("CAP216", f"{owner.describe()} is initialized by a call that follows changes")
+    if len(real._forward_pre_hooks) != 1 or modules._global_forward_pre_hooks:
+        raise GraphBreak("CAP216", f"{owner.describe()} is initialized by a call, and has other hooks")
+    given = [_stand_in(tx, value) for value in args]
+    named = {name: _stand_in(tx, value) for name, value in kwargs.items()}
+    try:
+        RegionFunction(real._infer_parameters, None)(real, tuple(given), named)
+    except Exception as error:
+        raise GraphBreak("CAP216", f"{owner.describe()} is not initialized: {error}") from None
+    raise CapturedAnew
+
+
+def _stand_in(tx: Context, value: Value) -> Any:
+    """An argument: itself if it existed, a tensor without data for one that the graph computes."""
+    value = tx.force(value)
+    if isinstance(value, TensorValue):
+        if value.real is not None and not value.is_replaced:
+            return value.real
+        if value.meta.cls is torch.Tensor and value.meta.spec.is_static:
+            return tx.inference.tensor(value.meta.spec, value.meta.requires_grad, value.meta.is_leaf)
+        raise GraphBreak("CAP216", f"a module is initialized by a call with {value.describe()}")
+    if isinstance(value, ListValue) and value.cls is list:
+        return [_stand_in(tx, item) for item in value.items]
+    if isinstance(value, TupleValue):
+        items = [_stand_in(tx, item) for item in value.items]
+        return tuple(items) if value.cls is tuple else tuple.__new__(value.cls, items)
+    if isinstance(value, DictValue) and value.cls is dict:
+        entries = value.all_entries(tx).values()
+        return {tx.constant(key): _stand_in(tx, item) for key, item in entries}
+    try:
+        return value.python_object(tx)
+    except NotConstant:
+        raise GraphBreak("CAP216", f"a module is initialized by a call with {value.describe()}") from None

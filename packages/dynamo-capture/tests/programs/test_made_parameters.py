@@ -1,0 +1,118 @@
+"""Parameters that are made inside, and modules whose first call makes theirs."""
+
+import pytest
+import torch
+from torch import nn
+
+from dynamo_capture import CaptureError, optimize
+
+X = torch.arange(6.0).reshape(2, 3)
+
+
+def _forward(graph, inputs):
+    return graph.forward
+
+
+class Lazy(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second, self.norm = nn.LazyLinear(4), nn.LazyLinear(2), nn.LazyBatchNorm1d()
+
+    def forward(self, x):
+        return self.norm(self.second(torch.relu(self.first(x))))
+
+
+def test_lazy_modules_are_initialized_by_the_first_call():
+    outcomes = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        module = Lazy()
+        run = optimize(_forward, fullgraph=True)(module) if compiled else module
+        results = [run(X), run(X + 1)]
+        results[-1].sum().backward()
+        outcomes.append((results, [(n, p, p.grad) for n, p in module.named_parameters()], torch.rand(2)))
+        assert type(module.first) is nn.Linear
+        assert not module.first._forward_pre_hooks
+    torch.testing.assert_close(outcomes[1][0], outcomes[0][0])
+    for (name, one, grad), (other_name, other, other_grad) in zip(
+        outcomes[0][1], outcomes[1][1], strict=True
+    ):
+        assert name == other_name
+        torch.testing.assert_close(other, one)
+        torch.testing.assert_close(other_grad, grad)
+    assert torch.equal(outcomes[0][2], outcomes[1][2])
+
+
+def test_a_lazy_module_after_random_numbers():
+    class Drawing(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.LazyLinear(2)
+
+        def forward(self, x):
+            return self.layer(torch.dropout(x, 0.5, True))
+
+    outcomes = []
+    for compiled in (False, True):
+        torch.manual_seed(0)
+        module = Drawing()
+        run = optimize(_forward)(module) if compiled else module
+        outcomes.append([run(X), run(X), module.layer.weight])
+    torch.testing.assert_close(outcomes[1], outcomes[0])
+    with pytest.raises(CaptureError, match="CAP216"):
+        optimize(_forward, fullgraph=True)(Drawing())(X)
+
+
+def test_a_lazy_module_that_refuses():
+    class Refusing(nn.modules.lazy.LazyModuleMixin, nn.Module):
+        def initialize_parameters(self, x):
+            raise ValueError("not this one")
+
+        def forward(self, x):
+            return x
+
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = Refusing()
+
+        def forward(self, x):
+            return self.inner(x)
+
+    with pytest.raises(ValueError, match="not this one"):
+        optimize(_forward)(Holder())(X)
+
+
+@pytest.mark.parametrize("requires_grad", [False, True])
+def test_a_parameter_is_made_without_gradients(whole, requires_grad):
+    def f(x):
+        with torch.no_grad():
+            made = nn.Parameter(x, requires_grad)
+            y = x * made
+            made.add_(1)
+        return y, made, type(made) is nn.Parameter, isinstance(made, nn.Parameter), made.requires_grad
+
+    whole(f, (X.clone(),), (X.clone() + 1,))
+
+
+def test_a_parameter_that_a_module_gets(whole):
+    class Module(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer, self.weight = nn.Linear(3, 2), torch.ones(2, 3)
+            self.layer.bias = nn.Parameter(torch.zeros(2))
+
+        def forward(self, x):
+            self.layer.weight = nn.Parameter(self.weight * 2)
+            return self.layer(x)
+
+    with torch.no_grad():
+        whole.made(Module, (X,), (X + 1,))
+
+
+def test_what_autograd_follows_of_a_new_parameter_ends_the_graph(same):
+    def f(x):
+        made = nn.Parameter(x)
+        return (made * 2).sum(), made
+
+    same(f, (X.clone(),))
