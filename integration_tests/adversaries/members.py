@@ -13,10 +13,11 @@ import builtins
 import functools
 import importlib
 import inspect
+import re
 from random import Random
 from typing import Any
 
-from driver import Comparing, main
+from driver import Comparing, equal_outcomes, main
 
 OWNERS = """
 7; True; 2.5; (1 + 2j); 'aBc d'; b'ab'; bytearray(b'ab'); [3, 1, 2]; [y, 1]; (1, 'a', 1); {'a': 1, 'b': y}; {3, 1}
@@ -172,5 +173,17 @@ def _used(random: Random, text: str, found: Any) -> str:
     return call
 
 
+def compare(source: str, name: str, backend: str) -> list[str]:
+    """The differences in more than addresses, which some texts tell."""
+    found = equal_outcomes(source, name, backend, Comparing.exactly())
+    return [line for line in found if not _differs_in_addresses(line)]
+
+
+def _differs_in_addresses(line: str) -> bool:
+    told = re.sub("0x[0-9a-f]+", "0x", line).partition(": ")[2].partition(": ")[2]
+    half = (len(told) - len(" is ")) // 2
+    return told[:half] + " is " + told[:half] == told
+
+
 if __name__ == "__main__":
-    main(draw, Comparing.exactly())
+    main(draw, compare=compare)

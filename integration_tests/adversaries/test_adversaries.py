@@ -15,6 +15,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("changes", 60, "aot_eager"),
     ("changes", 10, "inductor"),
     ("objects", 1000, "eager"),
+    ("members", 1000, "eager"),
     ("tensors", 1000, "eager"),
     ("tensors", 1000, "aot_eager"),
     ("tensors", 60, "inductor"),

@@ -1,10 +1,17 @@
 """Calls that Python refuses raise what Python raises, and special methods called by name answer as Python's do."""
 
 import collections
+import contextlib
+import dataclasses
+import difflib
 import functools
 import heapq
 import itertools
 import numbers
+import operator
+import re
+import string
+import textwrap
 import types
 
 import pytest
@@ -16,6 +23,11 @@ X = torch.arange(6.0).reshape(2, 3)
 class Item:
     def __init__(self, n):
         self.n = n
+
+
+@dataclasses.dataclass
+class Record:
+    a: int
 
 
 class Loose(Item):
@@ -157,6 +169,14 @@ EXPRESSIONS = {
         "x.device.__format__(x, 'a')", "types.SimpleNamespace(a=1).__init__(len)", "x.var(5)", "torch.std_mean(x, 3)",
         "collections.Counter('a').popitem(0)", "called(collections.Counter('a').popitem, 0)",
     ],
+    "what is kept": [
+        "kept(lambda l: string.Template(l).template)", "kept(lambda l: difflib.SequenceMatcher(None, l, l).a)",
+        "kept(lambda l: textwrap.TextWrapper(l).width)", "kept(lambda l: contextlib.nullcontext(l).enter_result)",
+        "kept(lambda l: types.SimpleNamespace(a=l).a)", "kept(lambda l: max(l, [0]))",
+        "operator.itemgetter(x.shape[0])([1, 2, 3])", "type(operator.itemgetter(x.shape[0])).__name__",
+        "Record(1).__repr__(2)", "x.ndimension(a=2)", "x.dim(1)", "type(re.compile('a').search)",
+        "itertools.combinations(x, x)", "(x > 0).nanquantile(str, 2)", "x.quantile()",
+    ],
     "methods of a base": [
         "object.__eq__(x, x)", "object.__eq__(x, y)", "object.__eq__([1], [1])", "object.__ne__(x, None, 2)",
         "dict.__eq__(collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1))", "x.__len__(3)",
@@ -217,6 +237,11 @@ EXPRESSIONS = {
 }  # fmt: skip
 
 
+def kept(get):
+    items = [1]
+    return get(items) is items
+
+
 def called(function, *args):
     return function(*args)
 
@@ -227,7 +252,8 @@ def again(made, *args):
 
 
 def _program(expression):
-    scope = globals() | {"heapq": heapq, "itertools": itertools, "numbers": numbers}
+    modules = (contextlib, difflib, heapq, itertools, numbers, operator, re, string, textwrap)
+    scope = globals() | {module.__name__: module for module in modules}
     text = f"""
 def program(x):
     y = x + 1

@@ -101,6 +101,9 @@ class Calls(Protocol[V]):
     def call_known(self, owner: Any, args: list[V], kwargs: dict[str, V]) -> V:
         """Call a known object."""
 
+    def by_substitute(self, owner: Any, substitute: Any, args: list[V], kwargs: dict[str, V]) -> V:
+        """Call a function in C by the traceable function that stands for it."""
+
     def call_method_of_known(self, owner: Any, name: str, args: list[V], kwargs: dict[str, V]) -> V:
         """``constant.name(...)``."""
 

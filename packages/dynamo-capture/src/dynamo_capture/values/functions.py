@@ -178,6 +178,8 @@ class BuiltinMethod(Value):
 
     def python_type(self) -> type:
         """Methods that Python gives a class for its slots are of a kind of their own."""
+        if isinstance(self.receiver, Const):  # some are of a class of their own
+            return type(getattr(self.receiver.value, self.name))
         found = inspect.getattr_static(self.receiver.python_type(), self.name, None)
         if isinstance(found, types.FunctionType):  # a method of torch's that is taken for one operation
             return types.MethodType

@@ -11,6 +11,8 @@ from dynamo_capture.foundation.errors import GraphBreak, NotConstant
 from dynamo_capture.foundation.known_objects import is_known
 from dynamo_capture.semantics.calls import catalogue, known_calls, known_methods, object_calls  # noqa: F401
 from dynamo_capture.semantics.calls.builtins.methods import call_builtin_method
+from dynamo_capture.semantics.calls.library.kept_containers import containers_in, leads_to
+from dynamo_capture.semantics.calls.substituted import call_substitute
 from dynamo_capture.semantics.registry import PURE, PURE_MODULES
 from dynamo_capture.semantics.tensors.results.outcomes import label_of
 from dynamo_capture.values import (
@@ -40,6 +42,7 @@ class Calls:
         self.call_object = partial(object_calls.call_object, tx)
         self.call_method_of_object = partial(object_calls.call_method_of_object, tx)
         self.bound_special = partial(object_calls.bound_special, tx)
+        self.by_substitute = partial(call_substitute, tx)
 
     def special(self, owner: Value, name: str, args: list[Value]) -> Value:
         """A special method, looked up on the class only."""
@@ -79,7 +82,10 @@ class Calls:
             raise GraphBreak(
                 "CAP230", f"{name} is called with {what}, which is not known while tracing"
             ) from None
-        return self.from_python(tx.fold(lambda: function(*real_args, **real_kwargs)))
+        made = tx.fold(lambda: function(*real_args, **real_kwargs))
+        if leads_to(made, containers_in((*real_args, *real_kwargs.values()))):
+            raise GraphBreak("CAP230", f"what {label_of(function)} gives keeps a container that it was given")
+        return self.from_python(made)
 
     def from_python(self, result: Any) -> Value:
         """A fresh Python object, made by a pure function, as a value of the trace."""

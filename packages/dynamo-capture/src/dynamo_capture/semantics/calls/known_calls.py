@@ -137,7 +137,7 @@ def _block(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | Non
 
 
 def _guarded_repr(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
-    if is_repr_wrapper(owner.value):
+    if is_repr_wrapper(owner.value) and takes(owner.value, len(args), tuple(kwargs)):
         return tx.inliner.call_function(Const(wrapped_repr(owner.value)), args, kwargs)
     return None
 
@@ -203,6 +203,8 @@ def _substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value 
         raise GraphBreak("CAP230", f"{function.__qualname__} is called with {args[0].describe()}")
     if substitute is None:
         return None
+    if function in GETTERS and not _all_known(tx, args, kwargs):
+        raise GraphBreak("CAP230", f"{function.__qualname__} is made with what is not known")
     runs = tx.calls.is_pure(function) or isinstance(function, _RUN_IF_KNOWN)
     if runs and not is_torch_builtin(function) and _all_known(tx, args, kwargs):
         return None

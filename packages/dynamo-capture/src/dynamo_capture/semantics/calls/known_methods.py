@@ -53,6 +53,7 @@ def call_method_of_known(
     if isinstance(method, types.FunctionType):
         return tx.inliner.call_function(Const(method), [owner, *args], kwargs)
     if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
+        check_arguments(owner, method, args, kwargs)
         return modes.device_block(tx, real, name)
     if name == "__get__" and isinstance(real, C_SLOTS) and args and not is_none(args[0]):
         return _read_by_descriptor(tx, real, args[0])

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.skip_rules import is_worth_capturing
 from dynamo_capture.frames import tracebacks
 from dynamo_capture.semantics.calls.signatures import takes
 from dynamo_capture.values import (
@@ -28,6 +29,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
 )
+from dynamo_capture.values.traceback import TracebackValue
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -69,7 +71,8 @@ def call_substitute(
             if not _is_its_own(tx, error):
                 raise
             refuse(tx, owner, args, kwargs)
-            if not issubclass(error.cls, _REFUSALS):
+            of_an_operator = tracebacks.of(tx, error) is not NONE  # that the substitute has called
+            if not issubclass(error.cls, _REFUSALS) and not of_an_operator:
                 raise
     else:
         refuse(tx, owner, args, kwargs)
@@ -79,7 +82,7 @@ def call_substitute(
 def _check_construction(tx: Context, cls: type, args: list[Value], kwargs: dict[str, Value]) -> None:
     """An iterator of ``itertools`` looks at its arguments when it is made; a generator, which stands for it, later."""
     shown = {name: _shown(value) for name, value in (*enumerate(args), *kwargs.items())}
-    if _UNKNOWN not in shown.values():
+    if all(value is not _UNKNOWN for value in shown.values()):
         given = [shown.pop(index) for index in range(len(args))]
         named = {str(name): value for name, value in shown.items()}
         tx.fold(lambda: cls(*given, **named))
@@ -89,9 +92,11 @@ def _shown(value: Value) -> Any:
     """What the class is shown for an argument: plain data as it is, no items for what has some."""
     if isinstance(value, Const):
         return value.value if _is_plain(value.value) else _UNKNOWN
-    if isinstance(value, TensorValue) and not value.meta.spec.sizes:
-        raise GraphBreak("CAP230", f"{value.describe()} is looked at when an iterator is made")
-    return () if isinstance(value, (*_WITH_ITEMS, TensorValue)) else _UNKNOWN
+    if isinstance(value, TensorValue):
+        if all(size == 1 for size in value.meta.spec.sizes):  # a number, perhaps
+            raise GraphBreak("CAP230", f"{value.describe()} is looked at when an iterator is made")
+        return torch.zeros([2] * len(value.meta.spec.sizes), dtype=value.meta.spec.dtype, device="cpu")
+    return () if isinstance(value, _WITH_ITEMS) else _UNKNOWN
 
 
 def not_taken(owner: Value) -> GraphBreak:
@@ -114,7 +119,12 @@ def _is_its_own(tx: Context, error: Any) -> bool:
     """Whether an exception comes from the substitute, and not from a function of the program that it has called."""
     if not isinstance(error, ObjectValue) or error.real is not None or issubclass(error.cls, StopIteration):
         return False
-    return tracebacks.of(tx, error) is NONE
+    entry = tracebacks.of(tx, error)
+    while isinstance(entry, TracebackValue):
+        if is_worth_capturing(entry.code, entry.namespace):
+            return False
+        entry = entry.following
+    return True
 
 
 def _is_plain(value: Any) -> bool:

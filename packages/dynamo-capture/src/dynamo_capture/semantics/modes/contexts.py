@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.attributes.lookup import ABSENT
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, BuiltinMethod, Value
 
@@ -37,6 +38,8 @@ class ContextValue(Value):
     def get_attr(self, tx: Context, name: str) -> Value:
         if name in ("__enter__", "__exit__"):
             return BuiltinMethod(self, name)
+        if tx.attributes.in_class(self.python_type(), name) is ABSENT:  # it may have it in its dictionary
+            raise self.unsupported(f"reading the attribute {name!r}")
         return super().get_attr(tx, name)
 
     def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:

@@ -46,7 +46,7 @@ def _size(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, 
 
 @method("dim", "ndimension")
 def _dim(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return Const(len(owner.meta.spec.sizes))
+    return None if args or kwargs else Const(len(owner.meta.spec.sizes))
 
 
 @method("dense_dim")
@@ -63,7 +63,7 @@ def _sparse_dim(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict
 def _is_inference(
     tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
-    return Const(owner.meta.is_inference)
+    return None if args or kwargs else Const(owner.meta.is_inference)
 
 
 for _name, _use in (

@@ -156,7 +156,7 @@ class Operations(Outcomes):
             return self.get_attr(owner, name).call(self._tx, args, kwargs)
         substitute = substitute_for(function)
         if substitute is not None:
-            return self._tx.inliner.call_function(Const(substitute), [owner, *args], kwargs)
+            return self._tx.calls.by_substitute(Const(function), substitute, [owner, *args], kwargs)
         return self.operation("call_method", name, function, [owner, *args], kwargs)
 
     def get_item(self, owner: TensorValue, key: Value) -> Value:
