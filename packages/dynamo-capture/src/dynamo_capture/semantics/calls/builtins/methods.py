@@ -60,7 +60,7 @@ def call_builtin_method(
         check_arguments(owner, original, args, kwargs)
     found = METHODS.get(original)
     if found is None:
-        for base in owner.python_type().__mro__[1:]:
+        for base in owner.python_type().__mro__[1:-1]:  # a class need not do what object does
             found = METHODS.get(base.__dict__.get(name))
             if found is not None:
                 break
