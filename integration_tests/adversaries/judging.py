@@ -195,7 +195,7 @@ class _Moving(TorchDispatchMode):
         return result
 
     def _move(self, tensor: torch.Tensor, given: Container[float]) -> None:
-        if tensor.dtype != torch.float64 or tensor.layout != torch.strided or 0 in tensor.stride():
+        if not _has_numbers(tensor) or 0 in tensor.stride():
             return
         held = tensor.reshape(-1).float().double().tolist()
         numbers = [
@@ -207,5 +207,11 @@ class _Moving(TorchDispatchMode):
         tensor.copy_(torch.tensor(numbers, dtype=torch.float64).view(tensor.shape))
 
 
+def _has_numbers(tensor: torch.Tensor) -> bool:
+    """Whether the tensor has memory of numbers that roundings may have changed."""
+    strided = tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor._is_zerotensor()
+    return strided and tensor.dtype == torch.float64
+
+
 def _numbers(tensor: torch.Tensor) -> list[float]:
-    return tensor.reshape(-1).tolist() if tensor.dtype == torch.float64 else []
+    return tensor.reshape(-1).tolist() if _has_numbers(tensor) else []
