@@ -144,3 +144,29 @@ def test_a_hook_that_closes_over_what_changes(backend: str) -> None:
         result.backward()
         grads.append((x.grad, box))
     torch.testing.assert_close(grads[1], grads[0])
+
+
+def _old_one_taken_off_before(x: Tensor, handle: Any, log: list[Any]) -> Tensor:
+    handle.remove()
+    x.register_hook(lambda grad: log.append("new"))
+    return x * 2
+
+
+def _old_one_taken_off_after(x: Tensor, handle: Any, log: list[Any]) -> Tensor:
+    x.register_hook(lambda grad: log.append("new"))
+    handle.remove()
+    return x * 2
+
+
+@pytest.mark.parametrize("program", [_old_one_taken_off_before, _old_one_taken_off_after])
+@pytest.mark.parametrize("method", ["register_hook", "register_post_accumulate_grad_hook"])
+@pytest.mark.parametrize("backend", ["eager", "aot_eager"])
+def test_hooks_that_were_there_before(program: Any, method: str, backend: str) -> None:
+    found = []
+    for function in (program, fxstack.compile(program, backend=backend)):
+        x = _given()
+        log: list[Any] = []
+        handle = getattr(x, method)(functools.partial(lambda log, _: log.append("old"), log))
+        function(x, handle, log).sum().backward()
+        found.append((log, x.grad.tolist(), len(x._backward_hooks or ())))
+    assert found[0] == found[1]

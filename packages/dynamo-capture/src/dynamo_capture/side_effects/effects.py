@@ -82,6 +82,8 @@ class Effects:
             self.touched.append(value)
         if value.real is not None:
             if isinstance(value, DictValue) and not self.has_changed(value):
+                if any(value.real is hooks for handle in self.hooks for hooks in handle.existing()):
+                    raise GraphBreak("CAP205", "a tensor's hooks change after one was registered")
                 if self._is_namespace(value.real):
                     raise GraphBreak("CAP215", "globals are changed through their dictionary")
                 if self._attribute_dicts is not None:
@@ -119,7 +121,11 @@ class Effects:
         self.log.setdefault(("global", id(scope), name), ("global", scope, name))
 
     def hooked(self, handle: HookHandle) -> None:
-        """A hook is registered on a tensor: after the graph, before all other effects."""
+        """A hook is registered on a tensor: after the graph, before all other effects; so not where the dictionary that
+        it goes to has changed, and will have its new content afterwards."""
+        existing = handle.existing()
+        if any(getattr(changed, "real", None) is hooks for changed in self.changed() for hooks in existing):
+            raise GraphBreak("CAP205", "a hook is registered on a tensor whose hooks have changed")
         if self.watching:
             self.touched.append(None)
         self.hooks.append(handle)

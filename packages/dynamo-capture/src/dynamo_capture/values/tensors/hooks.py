@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from torch.utils.hooks import RemovableHandle
 
@@ -24,6 +24,14 @@ class HookHandle(Value):
         self.register = register
         self.tensor = tensor
         self.hook = hook
+
+    def existing(self) -> list[Any]:
+        """The dictionaries of hooks that the tensor has already, one of which gets this one."""
+        real = self.tensor.real
+        if real is None:
+            return []
+        found = (real._backward_hooks, getattr(real, "_post_accumulate_grad_hooks", None))
+        return [hooks for hooks in found if hooks is not None]
 
     def python_type(self) -> type:
         return RemovableHandle
