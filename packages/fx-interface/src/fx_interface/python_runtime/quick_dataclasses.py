@@ -240,7 +240,9 @@ def _init_code(kinds: tuple[str, ...], frozen: bool, post_init: bool) -> CodeTyp
     if post_init:
         body.append("self.__post_init__()")
     text = "".join(f"  {line}\n" for line in body or ["pass"])
-    cells = [f"_{what}_{i}" for i, _ in numbered for what in ("set", "factory", "default")]
+    cells = [f"_set_{i}" for i, kind in numbered if frozen and kind in _VALUES]
+    cells += [f"_factory_{i}" for i, kind in numbered if kind.endswith("factory") or kind == "made"]
+    cells += [f"_default_{i}" for i, kind in numbered if kind == "constant"]
     return _compiled(f"def __init__({', '.join(parameters)}):\n{text}", cells)
 
 
