@@ -113,7 +113,7 @@ def test_a_wrong_operator_is_named_with_its_line(broken: Any) -> None:
     assert found.operator is not None
     assert found.operator.endswith("tanh")
     assert found.stack[-1].line == chain.__code__.co_firstlineno + 2
-    assert "test_verify.py" in str(found)
+    assert "test_verifying.py" in str(found)
 
 
 def test_a_wrong_derivative_is_named(broken: Any) -> None:
