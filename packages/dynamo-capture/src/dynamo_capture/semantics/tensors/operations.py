@@ -207,11 +207,12 @@ class Operations(Outcomes):
             return tx.inliner.call_function(Const(function), call.args, kwargs)
         is_users = is_allowed_in_graph(function)
         if not outcome.has_tensor and outcome.is_pure:
-            if is_users:
+            if is_users and outcome.result is not None:
                 raise GraphBreak(
                     "CAP231", f"{label_of(function)}, which is allowed in the graph, gives no tensor"
                 )
-            return self.constant_result(outcome.result)
+            if not is_users:
+                return self.constant_result(outcome.result)
         lasts = tx.output.lasts
         self._note_effects(outcome, tensors)
         spec = self.spec_tree(outcome.result, tensors)
