@@ -66,6 +66,18 @@ def program(x, n):
     calls = lambda: [1].__mul__("a"), lambda: (1,).__mul__(m), lambda: [1] * "a", lambda: "a".__mul__(1.5), lambda: [1].__mul__(m)
     return [caught(call) for call in calls], [1].__mul__(2), x + n
 """,
+    "of containers, and what they are then": """
+B = collections.namedtuple("B", "a b", defaults=[3])
+def times(t, other):
+    t *= other
+    return t
+def program(x, n):
+    one, two = {1, 2}, {1: 2}
+    calls = (lambda: one.intersection_update([1], 2, 3), lambda: two.__ior__(x), lambda: [1].index(1, "b"),
+             lambda: [1].index(1, None), lambda: times(B(1), [1]), lambda: times(B(1), 2), lambda: times((1,), [1]),
+             lambda: B(1) + [1], lambda: one.intersection_update([2, 1], [2]))
+    return [caught(call) for call in calls], one, two, x + n
+""",
     "of super under another name": """
 other = super
 def item(x):

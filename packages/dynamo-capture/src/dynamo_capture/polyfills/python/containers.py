@@ -39,8 +39,8 @@ def defaultdict_fromkeys(keys: Iterable[Any], value: Any = None) -> collections.
 
 
 def _between(items: Sequence[Any], start: Any, stop: Any) -> range:
-    """The positions to look at; None, which a slice takes, is refused."""
-    if start is None or stop is None:
+    """The positions to look at; None, which a slice takes, is refused, in other words than a slice refuses the rest."""
+    if not (hasattr(type(start), "__index__") and hasattr(type(stop), "__index__")):
         raise TypeError("slice indices must be integers or have an __index__ method")
     return range(len(items))[start:stop]
 

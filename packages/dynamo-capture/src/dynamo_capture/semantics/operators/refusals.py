@@ -84,6 +84,8 @@ def _sample(value: Value, as_index: bool = True) -> tuple[Any] | None:
         ):
             return (type(message_name(cls), (), {})(),)
         return (type(message_name(cls), (base,), {})(),) if base in _EMPTY else None
+    if isinstance(value, TupleValue) and cls not in (tuple, torch.Size) and builtin_base(cls) is tuple:
+        return (type(message_name(cls), (tuple,), {})(),)
     return (cls(),) if cls in (*_EMPTY, torch.Size, collections.deque) else None
 
 

@@ -129,6 +129,13 @@ def _del_item(tx: Context, owner: Value, args: list[Value]) -> Value:
     return NONE
 
 
+def _take_in(tx: Context, owner: Value, args: list[Value]) -> Value:
+    if not isinstance(owner, DictValue):
+        return tx.operators.binary("|=", owner, args[0])
+    owner.call_method(tx, "update", args, {})
+    return owner
+
+
 _OPERANDS = {"__len__": 0, "__iter__": 0, "__bool__": 0, "__setitem__": 2}
 _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
     "__len__": lambda tx, owner, args: Const(owner.length(tx)),
@@ -143,7 +150,7 @@ _GENERAL: dict[str, Callable[[Any, Value, list[Value]], Value]] = {
     "__add__": lambda tx, owner, args: tx.operators.binary("+", owner, args[0]),
     "__iadd__": lambda tx, owner, args: tx.operators.binary("+=", owner, args[0]),
     "__or__": lambda tx, owner, args: tx.operators.binary("|", owner, args[0]),
-    "__ior__": lambda tx, owner, args: tx.operators.binary("|=", owner, args[0]),
+    "__ior__": _take_in,
     "__and__": lambda tx, owner, args: tx.operators.binary("&", owner, args[0]),
     "__sub__": lambda tx, owner, args: tx.operators.binary("-", owner, args[0]),
     "__mul__": lambda tx, owner, args: tx.operators.binary("*", owner, args[0]),

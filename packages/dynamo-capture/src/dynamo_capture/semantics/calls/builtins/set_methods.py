@@ -90,6 +90,11 @@ def _combining(operation: Callable[[Any, Any], Any]) -> Any:
 
 def _updating(operation: Callable[[Any, Any], Any]) -> Any:
     def apply(tx: Context, owner: SetValue, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if operation is operator.iand and args:  # the others are looked at before anything is taken out
+            others = [tx.calls.as_set(other) for other in args]
+            for other_set in others:
+                owner.update_with(tx, operation, other_set)
+            return NONE
         for other in args:
             if operation is operator.isub and isinstance(other, (IteratorValue, ObjectValue)):
                 for item in other.one_by_one(tx):
