@@ -134,6 +134,8 @@ def _have_warned() -> None:
 
     with warnings.catch_warnings(action="ignore"):
         float(torch.ones(1, requires_grad=True))
+        number, row = torch.ones(()), torch.ones(1)
+        _ = number.mT, number.mH, number.H, number.adjoint(), number.T, row.T
 
 
 def _judged(judge: Compare, name: str, backend: str, source: str) -> list[str]:

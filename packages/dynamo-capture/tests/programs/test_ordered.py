@@ -30,3 +30,16 @@ def test_one_that_iterates_in_its_own_way_is_iterated_by_the_program_only(same):
         return x + 1, names, counted.times
 
     same(f, (torch.ones(2), Counted(a=1, b=2)), (torch.ones(2), Counted(a=1)))
+
+
+MOVED = collections.OrderedDict(one=1, two=2)
+MOVED.move_to_end("one")
+
+
+def test_one_whose_items_were_moved_is_read_in_its_own_order(whole):
+    def f(x):
+        for name, number in MOVED.items():
+            x = x * 2 + len(name) * number
+        return x, list(MOVED), [*MOVED.values()]
+
+    whole(f, (torch.ones(2),))

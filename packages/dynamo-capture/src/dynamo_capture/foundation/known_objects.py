@@ -12,6 +12,8 @@ import re
 import sys
 import types
 import typing
+from collections import OrderedDict
+from collections.abc import ItemsView
 from typing import Any
 
 import torch
@@ -110,3 +112,8 @@ def is_plain_key(key: Any) -> bool:
     if kind is tuple:
         return all(map(is_plain_key, key))
     return kind in (str, int, bool, float, bytes, type(None)) or isinstance(key, type)
+
+
+def items_in_order(real: dict[Any, Any]) -> ItemsView[Any, Any]:
+    """A dict's keys and values, as its builtin class goes through them: an OrderedDict has an order of its own."""
+    return OrderedDict.items(real) if isinstance(real, OrderedDict) else dict.items(real)

@@ -7,7 +7,7 @@ from types import FunctionType
 from typing import Any
 
 import fx_guards
-from dynamo_capture.foundation.known_objects import is_plain_key, may_change_class
+from dynamo_capture.foundation.known_objects import is_plain_key, items_in_order, may_change_class
 from fx_interface.errors import UserLocation
 from fx_interface.source import DictKeySource, Source
 
@@ -53,7 +53,7 @@ class GuardLog:
 
     def keys(self, source: Source, real: dict[Any, Any]) -> None:
         """A dict's keys stay as they are, in order; keys that are no constants stay the same objects."""
-        keys = tuple(dict.keys(real))
+        keys = tuple(key for key, _ in items_in_order(real))
         if all(map(is_plain_key, keys)):
             self.records.append(fx_guards.DictKeys(source, keys, where=self._where()))
             return

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import DataDependent, GraphBreak, NotConstant, UserRaise
+from dynamo_capture.foundation.known_objects import items_in_order
 from dynamo_capture.frames.frame import break_of
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.graph.region_body import Body
@@ -77,7 +78,7 @@ def _holds_what_it_held(tx: Context, value: Any) -> bool:
     if not isinstance(value, DictValue) or value.real is None:
         return False
     entries = value.all_entries(tx)
-    if list(entries) != list(dict.keys(value.real)):
+    if list(entries) != [name for name, _ in items_in_order(value.real)]:
         return False
     return all(_is(item, value.real[name]) for name, (_, item) in entries.items())
 

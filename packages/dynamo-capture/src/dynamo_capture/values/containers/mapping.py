@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import NotConstant
-from dynamo_capture.foundation.known_objects import is_plain_key
+from dynamo_capture.foundation.known_objects import is_plain_key, items_in_order
 from dynamo_capture.sources.sources import item_source
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Lazy, Value
 from dynamo_capture.values.constant import Const
@@ -130,7 +130,7 @@ class DictValue(Value):
             self._settle(tx)
             self.guard_keys(tx)
             entries: dict[Any, list[Value]] = {}
-            for index, (key, real) in enumerate(dict.items(self.real)):
+            for index, (key, real) in enumerate(items_in_order(self.real)):
                 read = self.reads.get(key) if is_plain_key(key) else None
                 if is_plain_key(key):
                     entries[key] = [
