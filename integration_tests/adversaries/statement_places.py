@@ -13,7 +13,7 @@ from statement_scope import Scope
 Block = Callable[[Scope], list[str]]
 
 HEADER = """
-import io, operator, traceback
+import io, operator, sys, traceback
 
 FILE, BYTES = io.StringIO(), io.BytesIO()
 
@@ -170,6 +170,41 @@ def told(scope: Scope, block: Block) -> list[str]:
     return [*lines, *_indented(tell.split("; "))]
 
 
+def removed(scope: Scope, block: Block) -> list[str]:
+    """A variable that is deleted, or not, before a break in a handler, and read after it."""
+    n, e = scope.new("n"), scope.new("e")
+    delete = scope.pick(f"del {n}", f"if {scope.condition()}: del {n}", f"{n} = {scope.number()}", "pass")
+    rest = [delete, scope.pick("brk()", "tick()"), *block(scope.inside())]
+    read = ["try:", f"    LOG.append({n})", f"except UnboundLocalError as {e}:", f"    LOG.append(str({e}))"]
+    inside = scope.random.random() < 0.5
+    lines = [f"{n} = {scope.number()}", "try:", f"    raise Own({scope.number()})", "except Own:"]
+    return [*lines, *_indented([*rest, *(read if inside else [])]), *([] if inside else read)]
+
+
+def grouped(scope: Scope, block: Block) -> list[str]:
+    """Groups of exceptions, whose parts are handled by different blocks; what none of them takes goes on."""
+    e, n = scope.new("e"), scope.number()
+    raised = scope.pick(
+        f"raise ExceptionGroup('drawn', [Own({n}), ValueError(brk({n}))])",
+        f"raise ExceptionGroup('drawn', [ExceptionGroup('inner', [Own({n})]), Own({n})])",
+        f"brk(); raise Own({n})",
+        f"LOG.append(1 / ({n} % 2))",
+        "pass",
+    )
+    first = scope.pick(
+        f"LOG.append(len({e}.exceptions))", f"LOG.append(repr({e}))", f"brk(); LOG.append(brk({n}))"
+    )
+    return [
+        "try:",
+        *_indented([*block(scope.inside()), *raised.split("; ")]),
+        f"except* Own as {e}:",
+        *_indented(first.split("; ")),
+        "except* (ValueError, ZeroDivisionError):",
+        *_indented([scope.pick("brk()", "tick()", "LOG.append(repr(sys.exception()))")]),
+        *scope.random.choice([["finally:", "    LOG.append('group')"], ["else:", "    brk()"], []]),
+    ]
+
+
 PLACES: list[tuple[Callable[[Scope, Block], list[str]], int]] = [
     (file, 3),
     (called_back, 4),
@@ -177,4 +212,6 @@ PLACES: list[tuple[Callable[[Scope, Block], list[str]], int]] = [
     (held_mode, 1),
     (decorated, 2),
     (told, 2),
+    (removed, 2),
+    (grouped, 2),
 ]
