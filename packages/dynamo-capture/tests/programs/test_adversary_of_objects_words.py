@@ -78,6 +78,10 @@ def program(x, n):
              lambda: B(1) + [1], lambda: one.intersection_update([2, 1], [2]))
     return [caught(call) for call in calls], one, two, x + n
 """,
+    "of a class that is spread as a mapping": """
+def program(x, n):
+    return caught(lambda: {**dict}), caught(lambda: dict(**collections.OrderedDict)), x + n
+""",
     "of super under another name": """
 other = super
 def item(x):

@@ -45,6 +45,8 @@ def mapping_entries(tx: Context, value: Value) -> Iterator[list[Value]]:
         value = value.mapping
     if isinstance(value, DictValue):
         yield from [[key, tx.force(item)] for key, item in value.all_entries(tx).values()]
+    elif isinstance(value, Const) and isinstance(value.value, type):  # its ``keys`` is that of its instances
+        raise value.unsupported("reading as a mapping")
     elif isinstance(value, Const) and hasattr(value.value, "keys"):
         yield from ([tx.known(key), tx.known(value.value[key])] for key in value.value)
     elif has_member(value.python_type(), "keys"):
