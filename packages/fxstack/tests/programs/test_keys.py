@@ -123,11 +123,24 @@ def test_a_key_depends_on_all_that_tracing_reads_of_inputs() -> None:
     assert keys == {name: program_key(graph_module, _FORMS[name]()) for name in keys}
 
 
+def _other(value: Any) -> Any:
+    """Another value of the same kind of setting."""
+    match value:
+        case list():
+            return list(reversed(value))
+        case torch.dtype():
+            return torch.float64 if value is torch.float32 else torch.float32
+        case None:
+            return "not here"
+        case _:
+            return not value
+
+
 @contextmanager
 def _changed(fact: torch_state.Fact) -> Iterator[None]:
     before = fact.read()
     assert fact.setter is not None
-    fact.setter(list(reversed(before)) if isinstance(before, list) else not before)
+    fact.setter(_other(before))
     try:
         yield
     finally:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dis
 import struct
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from types import CodeType
 
 from dynamo_capture.bytecode.depth import largest_depth
@@ -12,7 +13,6 @@ from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.bytecode.instruction import CodeBody, Handler, Instruction, Position, Slot
 from dynamo_capture.bytecode.tables import ExceptionRange, encode_exceptions, encode_locations
 from dynamo_capture.bytecode.versions.running import CACHE_SIZES, CONSTANT, FREE, JUMP, LOCAL, NAME, RULES
-from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 def assemble(body: CodeBody) -> CodeType:

@@ -33,12 +33,11 @@ direction: the assembler picks the opcode, or goes round.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 from types import CodeType
 from typing import NamedTuple
 
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
-from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 CO_OPTIMIZED = 0x1
 CO_NEWLOCALS = 0x2

@@ -42,6 +42,7 @@ finds a value there, as it did, and refuses for the reason that it had.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from enum import Enum
 from types import CodeType
 from typing import Literal, NamedTuple
@@ -61,7 +62,6 @@ from dynamo_capture.bytecode.instruction import (
 )
 from dynamo_capture.bytecode.resume.analysis import ResumeAnalysis, after_loop, gives_result, landing_of
 from dynamo_capture.runtime.suspension import End
-from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 class StackSlot(Enum):

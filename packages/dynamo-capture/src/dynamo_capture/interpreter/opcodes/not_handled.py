@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import Enum
-
-from fx_interface.python_runtime.quick_dataclasses import dataclass
 
 
 class Why(Enum):
