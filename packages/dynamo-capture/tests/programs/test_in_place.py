@@ -137,3 +137,12 @@ def test_data_and_detach(whole):
         return x.data * 2, x.detach().requires_grad, x.clone().requires_grad, (x * 2).detach() + x
 
     whole(f, (given(),), (X,))
+
+
+def test_a_number_is_copied(whole):
+    def f(x):
+        y = torch.zeros(3, dtype=torch.int32)
+        y.copy_(True)
+        return (x * 2).copy_(2.5) + 1, y, x.copy_(7), torch.zeros(2, 3)[0].copy_(3)
+
+    whole(f, (torch.ones(2),))

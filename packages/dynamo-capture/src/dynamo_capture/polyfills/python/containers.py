@@ -21,10 +21,10 @@ def dict_fromkeys(keys: Iterable[Any], value: Any = None) -> dict[Any, Any]:
 
 
 @substitutes(collections.OrderedDict.fromkeys)
-def ordered_fromkeys(keys: Iterable[Any], value: Any = None) -> collections.OrderedDict[Any, Any]:
+def ordered_fromkeys(iterable: Iterable[Any], value: Any = None) -> collections.OrderedDict[Any, Any]:
     """An ordered dict with one value for all keys."""
     result: collections.OrderedDict[Any, Any] = collections.OrderedDict()
-    for key in keys:
+    for key in iterable:
         result[key] = value
     return result
 

@@ -58,13 +58,13 @@ def count(start: Any = 0, step: Any = 1) -> Iterator[Any]:
 
 
 @substitutes(itertools.repeat)
-def repeat(value: Any, times: int | None = None) -> Iterator[Any]:
-    """``value`` again and again, ``times`` times if given."""
+def repeat(object: Any, times: int | None = None) -> Iterator[Any]:
+    """``object`` again and again, ``times`` times if given."""
     if times is None:
         while True:
-            yield value
+            yield object
     for _ in range(times):
-        yield value
+        yield object
 
 
 @substitutes(itertools.cycle)
@@ -80,10 +80,10 @@ def cycle(iterable: Iterable[Any]) -> Iterator[Any]:
 
 @substitutes(itertools.accumulate)
 def accumulate(
-    iterable: Iterable[Any], function: Callable[[Any, Any], Any] | None = None, *, initial: Any = None
+    iterable: Iterable[Any], func: Callable[[Any, Any], Any] | None = None, *, initial: Any = None
 ) -> Iterator[Any]:
     """Running totals."""
-    combine = operator.add if function is None else function
+    combine = operator.add if func is None else func
     iterator = iter(iterable)
     total = initial
     if initial is None:

@@ -48,17 +48,23 @@ def clone(x: PrimTensor, *, memory_format: torch.memory_format | None = None) ->
     return ops.clone(x)
 
 
-def _copy_spec(x: TensorSpec, src: TensorSpec, non_blocking: bool = False, *, env: ShapeEnv) -> TensorSpec:
-    shown = broadcast([x.sizes, src.sizes], env)
+def _copy_spec(
+    x: TensorSpec, src: TensorSpec | float, non_blocking: bool = False, *, env: ShapeEnv
+) -> TensorSpec:
+    """``src``: torch hands on a number as it is."""
+    sizes = src.sizes if isinstance(src, TensorSpec) else ()
+    shown = broadcast([x.sizes, sizes], env)
     if len(shown) != len(x.sizes) or not all(
         required(a, b, env) for a, b in zip(shown, x.sizes, strict=True)
     ):
-        raise RuleMismatchError(f"{src.sizes} does not broadcast to {x.sizes}")
+        raise RuleMismatchError(f"{sizes} does not broadcast to {x.sizes}")
     return TensorSpec(x.sizes, overwritten_strides(x.sizes, x.strides, env), x.dtype, x.device)
 
 
 @decomposes("aten.copy.default", rule=_copy_spec)
-def copy(x: PrimTensor, src: PrimTensor, non_blocking: bool = False) -> Any:
+def copy(x: PrimTensor, src: PrimTensor | float, non_blocking: bool = False) -> Any:
+    if not isinstance(src, PrimTensor):
+        return ops.full(x.sizes, src, dtype=x.dtype, device=x.device)
     if src.device != x.device:
         return NotImplemented
     converted = ops.convert_dtype(src, x.dtype)
