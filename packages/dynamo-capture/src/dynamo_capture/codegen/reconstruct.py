@@ -11,7 +11,7 @@ from torch.nn import Parameter
 from dynamo_capture.bytecode.emit import Emitter
 from dynamo_capture.codegen.collect import Collector
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.runtime import made_tensors, replacement_calls
 from dynamo_capture.tables import declaring
 from dynamo_capture.values import (
     CellValue,
@@ -178,14 +178,14 @@ class Reconstruction:
             return
         if value.meta.cls not in PLAIN_CLASSES:
             plain = TensorValue(value.node, TensorMeta.of(value.meta.spec, False, True))
-            made = replacement_calls.own_class if value.root is value else replacement_calls.as_class
+            made = made_tensors.own_class if value.root is value else made_tensors.as_class
             self.call(made, lambda: self.push_all([plain, Const(value.meta.cls)]), 2)
             self._remember(value)
             return
         node = self.tx.output.handed_out(value.node)
         if value.meta.cls is Parameter:
             trained = Const(value.meta.requires_grad)
-            self.call(replacement_calls.new_parameter, lambda: self._push_with(node, trained), 2)
+            self.call(made_tensors.new_parameter, lambda: self._push_with(node, trained), 2)
             self._remember(value)
             return
         self.push_result(node)

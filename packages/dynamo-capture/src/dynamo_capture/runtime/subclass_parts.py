@@ -16,7 +16,8 @@ from typing import Any
 import torch
 
 from dynamo_capture.hook.frame_hook import RegionFunction
-from dynamo_capture.runtime.replacement_calls import instance_dict, new_wrapper
+from dynamo_capture.runtime.made_tensors import new_wrapper
+from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.runtime.replayed_operations import Replayed
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 

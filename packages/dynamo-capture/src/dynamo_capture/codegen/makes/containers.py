@@ -7,7 +7,7 @@ import types
 
 from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.foundation.class_members import has_member
-from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.runtime import made_tensors, replacement_calls
 from dynamo_capture.values import (
     Const,
     DictValue,
@@ -132,7 +132,7 @@ def array(to: Reconstruction, value: ArrayValue) -> None:
         to.call(content.copy, lambda: None, 0)
         return
     if value.is_read_only:
-        to.call(replacement_calls.read_only_array, lambda: to.push(tensor))
+        to.call(made_tensors.read_only_array, lambda: to.push(tensor))
         return
     to.push(tensor)
     to.emitter.load_method("numpy")

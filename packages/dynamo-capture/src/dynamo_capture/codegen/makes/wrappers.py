@@ -6,7 +6,7 @@ import torch
 
 from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.runtime import replacement_calls, subclass_parts
+from dynamo_capture.runtime import made_tensors, subclass_parts
 from dynamo_capture.values import Const
 from dynamo_capture.values.tensors.followed import FollowedResults
 from dynamo_capture.values.tensors.wrapper import WrapperValue
@@ -31,7 +31,7 @@ def wrapper(to: Reconstruction, value: WrapperValue) -> None:
         to.push_dict([(Const(name), part) for name, part in zip(value.names, value.given[1:], strict=True)])
         to.push_dict([(Const(name), part) for name, part in (value.attrs or {}).items()])
 
-    to.call(replacement_calls.new_wrapper, arguments, 3)
+    to.call(made_tensors.new_wrapper, arguments, 3)
 
 
 @makes(FollowedResults)

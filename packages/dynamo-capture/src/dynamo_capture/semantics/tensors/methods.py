@@ -9,7 +9,7 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.graph.graph_builder import is_differentiable, with_grad
-from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors.arguments import positions
 from dynamo_capture.semantics.tensors.content import data_numbers
@@ -143,7 +143,7 @@ def _requires_grad(
     declared.spec = owner.node.meta[SPEC_KEY] = with_grad(meta.spec, wanted)
     declared.example = declared.example.detach().requires_grad_(wanted)
     tx.tensors.becomes(owner, TensorMeta.of(meta.spec, wanted, True, meta.cls, meta.is_inference))
-    tx.effects.deferred(replacement_calls.follow, [owner, Const(wanted)], {})
+    tx.effects.deferred(made_tensors.follow, [owner, Const(wanted)], {})
     return owner
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.runtime import replacement_calls
+from dynamo_capture.runtime import made_tensors
 from dynamo_capture.semantics.tensors.hooks import check_not_hooked
 from dynamo_capture.values import TensorMeta, TensorValue, Value
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
@@ -30,7 +30,7 @@ def set_data(tx: Context, owner: TensorValue, value: Value) -> None:
     if not isinstance(value, TensorValue) or not _may_be_shown(tx, owner, value):
         raise GraphBreak("CAP208", "the attribute 'data' of a tensor is set")
     check_not_hooked(tx, [owner])
-    tx.effects.deferred(replacement_calls.set_data, [owner, value], {})
+    tx.effects.deferred(made_tensors.set_data, [owner, value], {})
     with torch.no_grad():  # with a count of writes of its own, as the owner has one
         shown = tx.tensors.get_attr(value, "data")
     assert isinstance(shown, TensorValue)

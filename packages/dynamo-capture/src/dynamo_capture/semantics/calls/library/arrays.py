@@ -8,10 +8,7 @@ Views and writes are those of the tensor; what torch might do otherwise breaks t
 
 from __future__ import annotations
 
-import functools
 import operator
-import types
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,6 +17,16 @@ from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.runtime.numpy_calls import parts_of, shown_by
 from dynamo_capture.semantics.calls.library.array_indices import is_basic, is_mask, takes_one
+from dynamo_capture.semantics.calls.library.array_tables import (
+    CALLED,
+    CHANGING,
+    MOST_ROWS,
+    PLAIN,
+    SAME,
+    facts_of_form,
+    makers_alike,
+    shown_parts,
+)
 from dynamo_capture.semantics.calls.library.numpy_calls import NumpyOperation, check_unchanged
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS
 from dynamo_capture.semantics.registry import handles
@@ -33,43 +40,6 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 _FLOATS = (torch.float32, torch.float64)
-_SAME_NAMES = (
-    "sqrt", "exp", "exp2", "log", "log2", "log10", "log1p", "expm1", "sin", "cos", "tan", "tanh", "sinh", "cosh",
-    "arcsin", "arccos", "arctan", "floor", "ceil", "trunc", "square", "negative", "isnan", "isfinite", "isinf",
-    "reciprocal", "rad2deg", "deg2rad", "absolute",
-)  # fmt: skip
-_OPERATOR_NAMES = {
-    "add": operator.add,
-    "subtract": operator.sub,
-    "multiply": operator.mul,
-    "divide": operator.truediv,
-    "less": operator.lt,
-    "less_equal": operator.le,
-    "greater": operator.gt,
-    "greater_equal": operator.ge,
-    "equal": operator.eq,
-    "not_equal": operator.ne,
-}
-_OPERATORS: dict[Callable[..., Any], Callable[..., Any]] = {
-    f: f
-    for f in (
-        operator.add, operator.sub, operator.mul, operator.truediv, operator.lt, operator.le, operator.gt,
-        operator.ge, operator.eq, operator.ne, operator.neg,
-    )
-}  # fmt: skip
-
-
-def _functions() -> dict[Any, Any]:
-    """Functions of numpy and those of torch that compute the same for floats of one dtype."""
-    if not numpy_types.INSTALLED:
-        return {}
-    import numpy
-
-    unary = {getattr(numpy, name): getattr(torch, name) for name in _SAME_NAMES}
-    return unary | {getattr(numpy, name): function for name, function in _OPERATOR_NAMES.items()}
-
-
-_SAME: dict[Any, Any] = {**_functions(), **_OPERATORS}
 
 
 class Arrays:
@@ -82,16 +52,16 @@ class Arrays:
         """A call of a pure function or operator with arrays among its arguments, or numbers."""
         if "out" in kwargs:
             raise GraphBreak("CAP210", "numpy writes into an array")
-        if any(issubclass(value.python_type(), _CALLED) for value in (*args, *kwargs.values())):
+        if any(issubclass(value.python_type(), CALLED) for value in (*args, *kwargs.values())):
             raise GraphBreak("CAP230", f"{function!r} calls a function of the program")
         args = _seen_as_arrays(function, args)
-        fact = _facts().get(function) if len(args) == 1 and not kwargs else None
+        fact = facts_of_form().get(function) if len(args) == 1 and not kwargs else None
         if fact is not None and isinstance(args[0], ArrayValue):
             return self.get_attr(args[0], fact)
         arrays = [value for value in (*args, *kwargs.values()) if isinstance(value, ArrayValue)]
         if all(value.is_known for value in arrays):
             return self._computed(function, args, kwargs)
-        same = _SAME.get(function)
+        same = SAME.get(function)
         operands = [self._operand(value) for value in args]
         dtypes = {value.meta.spec.dtype for value in operands if isinstance(value, TensorValue)}
         if same is None or kwargs or None in operands or len(dtypes) > 1 or not dtypes <= set(_FLOATS):
@@ -146,7 +116,7 @@ class Arrays:
             other = tx.calls.python_object(operand)
             tx.fold(lambda: function(owner.content, other))
             return owner
-        made = self.call_function(_PLAIN[function], [owner, operand], {})
+        made = self.call_function(PLAIN[function], [owner, operand], {})
         if not isinstance(made, ArrayValue):
             raise GraphBreak("CAP210", "a numpy array is changed in place")
         one, other = owner.as_tensor(tx).meta.spec, made.as_tensor(tx).meta.spec
@@ -192,7 +162,7 @@ class Arrays:
             and not owner.is_number
         ):
             return ArrayValue(tensor=_tensor(owner.as_tensor(tx).get_attr(tx, name)))
-        shown = _shown_parts().get(name)
+        shown = shown_parts().get(name)
         if shown is not None:
             return self.call_function(shown, [owner], {})
         return tx.attributes.of_builtin_object(owner, name)
@@ -200,7 +170,7 @@ class Arrays:
     def call_method(self, owner: ArrayValue, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``array.name(...)``."""
         method = getattr(owner.python_type(), name, None)
-        if owner.is_known and callable(method) and name not in _CHANGING:
+        if owner.is_known and callable(method) and name not in CHANGING:
             return self._computed(method, [owner, *args], kwargs)
         if name in ("copy", "astype") and not kwargs:
             tensor = owner.as_tensor(self._tx)
@@ -210,7 +180,7 @@ class Arrays:
             if dtype is not None and tensor.meta.spec.dtype in _FLOATS:
                 cast = tensor.call_method(self._tx, "to", [Const(dtype)], {"copy": Const(True)})
                 return ArrayValue(tensor=_tensor(cast))
-        if not isinstance(method, METHOD_KINDS) or name in _CHANGING or "out" in kwargs:
+        if not isinstance(method, METHOD_KINDS) or name in CHANGING or "out" in kwargs:
             raise GraphBreak("CAP210", f"the method {name!r} of a numpy array")
         return NumpyOperation(self._tx, method).result([owner, *args], kwargs)
 
@@ -235,7 +205,7 @@ class Arrays:
 
         shape = self.get_attr(owner, "shape").unpack(self._tx)
         length = self._tx.index(shape[0]) if shape else 0
-        if not shape or length > _MOST_ROWS:
+        if not shape or length > MOST_ROWS:
             raise owner.unsupported("iterating")
         rows = [self.get_item(owner, Const(row)) for row in range(length)]
         return SequenceIterator(rows, type(iter(numpy.zeros(1))), owner)
@@ -273,70 +243,9 @@ class Arrays:
         return value if type(plain) is bool or is_small or (type(plain) is float and kind in "fc") else None
 
 
-_CHANGING = frozenset(
-    {
-        "sort",
-        "fill",
-        "put",
-        "resize",
-        "partition",
-        "itemset",
-        "setflags",
-        "setfield",
-        "tofile",
-        "dump",
-        "byteswap",
-    }
-    | {
-        f"__i{name}__"
-        for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor")
-    }
-    | {"__setitem__", "__delitem__", "__setstate__"}
-)
-
-
-_CALLED = (types.FunctionType, types.MethodType, functools.partial)
-"""Classes of functions of the program."""
-
-_MOST_ROWS = 64
-"""How many rows of an array a loop is unrolled over."""
-
-_PLAIN: dict[Any, Any] = {
-    getattr(operator, f"i{name}"): getattr(operator, name)
-    for name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "matmul", "lshift", "rshift")
-} | {operator.iand: operator.and_, operator.ior: operator.or_, operator.ixor: operator.xor}
-
-
-@functools.cache
-def _shown_parts() -> dict[str, Any]:
-    """Attributes of arrays that are arrays, and functions that give the same."""
-    import numpy
-
-    return {"T": numpy.transpose, "real": numpy.real, "imag": numpy.imag}
-
-
-@functools.cache
-def _facts() -> dict[Any, str]:
-    """Functions of an array's form, and attributes that are the same."""
-    if not numpy_types.INSTALLED:
-        return {}
-    import numpy
-
-    return {numpy.shape: "shape", numpy.ndim: "ndim", numpy.size: "size"}
-
-
-@functools.cache
-def _makers_alike() -> tuple[Any, ...]:
-    if not numpy_types.INSTALLED:
-        return ()
-    import numpy
-
-    return (numpy.zeros_like, numpy.ones_like, numpy.full_like, numpy.empty_like)
-
-
 def _seen_as_arrays(function: Any, args: list[Value]) -> list[Value]:
     """The arguments; of a function that only asks a tensor for its form, the tensor as an array."""
-    first = args[0] if args and function in _makers_alike() else None
+    first = args[0] if args and function in makers_alike() else None
     if type(first) is not TensorValue:
         return args
     meta = first.meta

@@ -1,0 +1,53 @@
+"""Tensors that replacement code makes or changes while it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+
+from dynamo_capture.runtime.replacement_calls import set_attribute
+
+
+def as_class(value: torch.Tensor, cls: type) -> torch.Tensor:
+    """The tensor as an instance of a subclass, past what the class makes of operations."""
+    with torch._C.DisableTorchFunctionSubclass():
+        return torch.Tensor.as_subclass(value, cls)
+
+
+def own_class(value: torch.Tensor, cls: type) -> torch.Tensor:
+    """An instance of a subclass in the same memory, without a history: ``torch.Tensor._make_subclass``."""
+    made: torch.Tensor = torch.Tensor._make_subclass(cls, value)
+    return made
+
+
+def follow(tensor: torch.Tensor, followed: bool) -> None:
+    """``tensor.requires_grad_(followed)``, past what the tensor's class makes of operations."""
+    with torch._C.DisableTorchFunctionSubclass():
+        tensor.requires_grad_(followed)
+
+
+def new_parameter(tensor: torch.Tensor, requires_grad: bool) -> torch.nn.Parameter:
+    """A parameter in the memory of a tensor."""
+    return torch.nn.Parameter(tensor, requires_grad)
+
+
+def set_data(tensor: torch.Tensor, data: torch.Tensor) -> None:
+    """``tensor.data = data``."""
+    tensor.data = data
+
+
+def read_only_array(tensor: torch.Tensor) -> Any:
+    """A tensor as an array that cannot be written to."""
+    array = tensor.numpy()
+    array.setflags(write=False)
+    return array
+
+
+def new_wrapper(cls: type, form: Mapping[str, Any], attributes: Mapping[str, Any]) -> torch.Tensor:
+    """A tensor that dispatches in Python, without running the class's own ``__new__`` or ``__init__``."""
+    made: torch.Tensor = torch.Tensor._make_wrapper_subclass(cls, **form)
+    for name, value in attributes.items():
+        set_attribute(made, name, value)
+    return made
