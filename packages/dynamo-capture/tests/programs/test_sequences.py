@@ -1,5 +1,6 @@
 """Lists, tuples, deques, ranges, slices, strings and bytes as values of the program."""
 
+import bisect
 import collections
 import sys
 
@@ -416,3 +417,13 @@ def test_the_version_of_python_decides(whole):
         return x + 1 if newer and sys.version_info != (2, 7) else x
 
     whole(f, (X,))
+
+
+def test_sizes_are_put_into_a_sorted_list(whole):
+    def f(x):
+        kept = [1, 4]
+        bisect.insort(kept, x.shape[0])
+        bisect.insort_left(kept, -1, key=lambda n: -n)
+        return x * kept[1], kept
+
+    whole(f, *((torch.ones(rows),) for rows in (2, 3, 5, 6)))

@@ -8,9 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-import torch
 
-from dynamo_capture import optimize
 from dynamo_capture.polyfills import SUBSTITUTES
 from dynamo_capture.polyfills.python.sorting import sorted_by
 
@@ -78,17 +76,3 @@ def test_a_place_below_zero_is_refused() -> None:
     for function in (bisect.bisect_left, SUBSTITUTES[bisect.bisect_left]):
         with pytest.raises(ValueError, match="lo must be non-negative"):
             function([1], 1, -1)
-
-
-def test_sizes_are_put_into_a_sorted_list() -> None:
-    def f(x: torch.Tensor) -> Any:
-        kept = [1, 4]
-        bisect.insort(kept, x.shape[0])
-        bisect.insort_left(kept, -1, key=lambda n: -n)
-        return x * kept[1], kept
-
-    fast = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(f)
-    for rows in (2, 3, 5, 6):
-        made, kept = fast(torch.ones(rows))
-        assert torch.equal(made, f(torch.ones(rows))[0])
-        assert kept == f(torch.ones(rows))[1]
