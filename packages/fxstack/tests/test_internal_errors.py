@@ -42,8 +42,8 @@ def test_a_defect_of_the_compiler_leaves_the_program_running(
     def defective(*args: Any, **kwargs: Any) -> Any:
         raise AssertionError("a defect")
 
-    monkeypatch.setattr("fxstack.pipeline.trace_joint", defective)
-    monkeypatch.setattr("fxstack.backends.compile_joint", defective)
+    monkeypatch.setattr("aot_autograd.trace_joint", defective)
+    monkeypatch.setattr("aot_autograd.compile_joint", defective)
     monkeypatch.setenv("FXSTACK_ON_INTERNAL_ERROR", "eager")
     x = torch.ones(3, requires_grad=True)
     compiled = fxstack.compile(lambda x: x * 2, backend=backend)

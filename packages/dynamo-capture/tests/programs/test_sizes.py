@@ -52,3 +52,14 @@ def test_an_item_of_a_list_that_is_read_twice_is_one_number(same):
         return x.view(one), (x * 2).view(two)
 
     same(program, *[(torch.arange(2.0 * n), [2, n]) for n in (2, 3, 4, 5)])
+
+
+@pytest.mark.parametrize("step", [range(3), 0, "a", 2.0])
+def test_a_range_of_a_size_refuses_what_is_no_step(same, step):
+    def f(x, step):
+        try:
+            return x + 1, list(range(x.shape[0], 20, step))
+        except (TypeError, ValueError) as error:
+            return x - 1, type(error).__name__, str(error)
+
+    same(lambda x: f(x, step), (torch.ones(2, 3),), (torch.ones(3, 3),), (torch.ones(4, 3),))

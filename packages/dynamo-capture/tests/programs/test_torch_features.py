@@ -412,3 +412,26 @@ def test_whether_a_model_is_exported_to_onnx(whole):
 def test_onnx_is_not_imported_unasked():
     code = "import sys, dynamo_capture.driver.optimizer; sys.exit('torch.onnx' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("how", ["returned", "asked", "dropped"])
+def test_hooks_are_registered_in_the_programs_order(how):
+    def first(grad):
+        return grad + 1
+
+    def second(grad):
+        return grad * 2
+
+    def f(x):
+        x.register_hook(first)
+        handle = x.register_hook(second)
+        y = x * 3
+        if how == "asked":
+            assert handle.id is not None
+        return (y, handle) if how == "returned" else (y,)
+
+    for function in (f, optimize(lambda graph, inputs: graph.forward)(f)):
+        x = torch.ones(2, requires_grad=True)
+        made = function(x)
+        made[0].sum().backward()
+        assert x.grad.tolist() == [8.0, 8.0]

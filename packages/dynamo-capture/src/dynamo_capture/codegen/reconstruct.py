@@ -89,6 +89,10 @@ class Reconstruction:
         self.emitter.load_const(self._nodes[node])
         self.emitter.binary_subscr()
 
+    def is_made(self, value: Value) -> bool:
+        """Whether the value, which occurs more than once, has been made."""
+        return id(value) in self._temps
+
     def push(self, value: Value) -> None:
         """Any value; one that occurs more than once is made once."""
         emitter = self.emitter

@@ -145,7 +145,12 @@ def context_function(to: Reconstruction, value: ContextFunction) -> None:
 
 @makes(HookHandle)
 def handle(to: Reconstruction, value: HookHandle) -> None:
-    """Hooks of tensors: making the handle registers the hook."""
+    """Hooks of tensors: making the handle registers the hook, after those that the program has registered before."""
+    hooks = to.tx.effects.hooks
+    for earlier in hooks[: hooks.index(value)]:
+        if not to.is_made(earlier):
+            to.push(earlier)
+            to.emitter.pop_top()
     register = getattr(torch.Tensor, value.register)
     to.call(register, lambda: to.push_all([value.tensor, value.hook]), 2)
 

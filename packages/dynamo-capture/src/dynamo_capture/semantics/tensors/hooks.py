@@ -42,7 +42,7 @@ def _register(name: str) -> None:
 def _alike(tx: Context, tensor: TensorValue) -> torch.Tensor:
     """A tensor on which torch registers a hook, or does not, as on ``tensor``."""
     with torch.enable_grad():
-        leaf = torch.empty(0, requires_grad=tensor.meta.requires_grad)
+        leaf = torch.empty(0, device="cpu", requires_grad=tensor.meta.requires_grad)
         return leaf if tx.tensors.get_attr(tensor, "is_leaf").truth(tx) else leaf.clone()
 
 

@@ -63,10 +63,6 @@ class TensorMeta:
         return found
 
 
-NO_INDEX = torch.zeros(2)
-"""Torch says of it what it says of every tensor that is no index."""
-
-
 class TensorValue(Value):
     """``root``: the tensor that this one is a differentiable view of (itself, if none); ``memory``: the one
     whose memory it shows, and ``is_shown`` whether another one was made that shows its memory; ``is_replaced``:
@@ -113,7 +109,7 @@ class TensorValue(Value):
     def index(self, tx: Context) -> Any:
         tx.tensors.check_special(self, "__index__")
         if not self.may_be_index:
-            tx.fold(lambda: operator.index(NO_INDEX))
+            tx.fold(lambda: operator.index(torch.zeros(2, device="cpu")))  # as of any tensor that is none
         what = "a tensor's content is used as an index of a Python object"
         number = tx.tensors.number(self, what, "CAP202")
         return tx.fold(lambda: operator.index(tx.index(number)))

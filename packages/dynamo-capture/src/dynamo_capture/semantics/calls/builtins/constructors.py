@@ -258,10 +258,13 @@ def make_slice_(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
 @handles(range)
 def make_range(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     bounds = [Const(0), args[0], Const(1)] if len(args) == 1 else [*args, Const(1)][:3]
-    if any(isinstance(bound, SymValue) for bound in bounds):
-        return SymRange((bounds[0], bounds[1], bounds[2]))
-    numbers = [tx.integer(bound) for bound in bounds]
-    return Const(tx.fold(lambda: range(*numbers)))
+    numbers = [bound if isinstance(bound, SymValue) else tx.integer(bound) for bound in bounds]
+    if not any(isinstance(number, SymValue) for number in numbers):
+        return Const(tx.fold(lambda: range(*numbers)))  # type: ignore[arg-type]
+    if numbers[2] == 0:
+        raise tx.raises(ValueError, "range() arg 3 must not be zero")
+    start, stop, step = (n if isinstance(n, SymValue) else Const(n) for n in numbers)
+    return SymRange((start, stop, step))
 
 
 @handles(enumerate)

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 _EVERYTHING = Const(slice(None))
 _PLAIN = (int, float, complex, slice, type(None), type(...), tuple)
-_SCALAR = torch.zeros(())
 
 
 def without_data(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorValue, Value | None]:
@@ -32,7 +31,7 @@ def without_data(tx: Context, owner: TensorValue, key: Value) -> tuple[TensorVal
     nothing is left of it. The same tensor and key where there are none, or a dimension cannot be told."""
     items = [tx.force(item) for item in key.items] if isinstance(key, TupleValue) else [key]
     if isinstance(key, SymValue) and not owner.meta.spec.sizes:  # torch tells the number
-        tx.fold(lambda: _SCALAR[tx.integer(key)])
+        tx.fold(lambda: torch.zeros((), device="cpu")[tx.integer(key)])
     if any(_is_refused(tx, item) for item in items):
         raise GraphBreak("CAP206", "an index is a text, or of another kind that torch warns of or looks into")
     lists = [place for place, item in enumerate(items) if _is_list_from_data(tx, item)]
