@@ -7,7 +7,7 @@ import pytest
 
 from dynamo_capture.foundation import numpy_types
 from dynamo_capture.foundation.errors import GraphBreak, UserRaise
-from dynamo_capture.semantics.calls.library.arrays import _SAME
+from dynamo_capture.semantics.calls.library.array_tables import SAME
 from dynamo_capture.values import Const, TensorValue
 from dynamo_capture.values.tensors.array import ArrayValue
 
@@ -64,7 +64,7 @@ def test_a_tensor_as_an_array(tx, tensor):
         Const(np.unique).call(tx, [seen], {})
 
 
-@pytest.mark.parametrize("function", [f for f in _SAME if isinstance(f, np.ufunc) and f.nin == 1], ids=str)
+@pytest.mark.parametrize("function", [f for f in SAME if isinstance(f, np.ufunc) and f.nin == 1], ids=str)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_torch_computes_what_numpy_computes(function, dtype):
     import torch
@@ -72,6 +72,6 @@ def test_torch_computes_what_numpy_computes(function, dtype):
     values = np.array([-2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 3.7, np.inf, -np.inf, np.nan], dtype=dtype)
     with np.errstate(all="ignore"):
         expected = function(values)
-    found = _SAME[function](torch.from_numpy(values)).numpy()
+    found = SAME[function](torch.from_numpy(values)).numpy()
     assert found.dtype == expected.dtype
     np.testing.assert_allclose(found, expected, rtol=1e-5)
