@@ -174,8 +174,10 @@ def _used(random: Random, text: str, found: Any) -> str:
 
 
 def compare(source: str, name: str, backend: str) -> list[str]:
-    """The differences in more than addresses, which some texts tell."""
-    found = equal_outcomes(source, name, backend, Comparing.exactly())
+    """The differences in more than addresses, which some texts tell. Warnings are another adversary's: torch gives many
+    of them once in a process, to whichever way of running a program comes first."""
+    without_warnings = frozenset({"warnings", "all warnings"})
+    found = equal_outcomes(source, name, backend, Comparing({backend: without_warnings}, {}))
     return [line for line in found if not _differs_in_addresses(line)]
 
 

@@ -34,7 +34,7 @@ RUNS: tuple[tuple[str, int, str], ...] = (
 _KEPT = "what functools.cmp_to_key gives is a function where it outlives the graph"
 KNOWN: dict[tuple[str, str], dict[int, str]] = {
     ("members", "eager"): {
-        420: "torch.lu warns once in a process, and has warned eagerly",
+        152: "the deprecated Tensor.resize names sizes that vary in other words",
         511: _KEPT,
         739: "islice looks at a bound of a class of the program when it is drawn from, and says so in other words",
         878: _KEPT,

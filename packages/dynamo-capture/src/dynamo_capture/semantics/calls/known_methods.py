@@ -53,7 +53,8 @@ def call_method_of_known(
     if isinstance(method, types.FunctionType):
         return tx.inliner.call_function(Const(method), [owner, *args], kwargs)
     if isinstance(real, torch.device) and name in ("__enter__", "__exit__"):
-        check_arguments(owner, method, args, kwargs)
+        if kwargs or len(args) != (0 if name == "__enter__" else 3):
+            raise GraphBreak("CAP230", f"{owner.describe()}.{name} gets arguments that it does not take")
         return modes.device_block(tx, real, name)
     if name == "__get__" and isinstance(real, C_SLOTS) and args and not is_none(args[0]):
         return _read_by_descriptor(tx, real, args[0])

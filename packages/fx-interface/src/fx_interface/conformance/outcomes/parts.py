@@ -98,7 +98,12 @@ def _deque(value: deque[Any]) -> Parts:
 
 def _entries(kind: Any) -> Callable[[Any], Parts]:
     def entries(value: Any) -> Parts:
-        for at, (key, item) in enumerate(kind.items(value)):
+        try:
+            pairs = list(kind.items(value))
+        except AttributeError:  # a proxy of what is no mapping, such as a text
+            yield "text", repr(value)
+            return
+        for at, (key, item) in enumerate(pairs):
             yield f"key {at}", key
             yield f"[{at}]", item
 
