@@ -2,6 +2,7 @@
 
 import bisect
 import collections
+import itertools
 import sys
 
 import pytest
@@ -427,3 +428,12 @@ def test_sizes_are_put_into_a_sorted_list(whole):
         return x * kept[1], kept
 
     whole(f, *((torch.ones(rows),) for rows in (2, 3, 5, 6)))
+
+
+def test_iterators_of_tensors_of_one_element_stay_in_the_graph(whole):
+    def f(x):
+        total = x.sum()
+        repeated = list(itertools.repeat(total, 2))
+        return repeated, list(itertools.accumulate([x, x], initial=total)), list(itertools.chain(x[:1]))
+
+    whole(f, (torch.ones(2),))

@@ -8,6 +8,7 @@ If they are not, Python calls it where the exception is about the kinds of its a
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -35,6 +36,13 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 _REFUSALS = (TypeError, AttributeError)
+_COUNTING = (
+    itertools.combinations,
+    itertools.combinations_with_replacement,
+    itertools.islice,
+    itertools.permutations,
+)
+"""Classes that take a number, which a tensor of one element may be."""
 _UNKNOWN: Any = object()
 _WITH_ITEMS = (ListValue, TupleValue, DictValue, SetValue, IteratorValue)
 _PLAIN = (
@@ -81,20 +89,22 @@ def call_substitute(
 
 def _check_construction(tx: Context, cls: type, args: list[Value], kwargs: dict[str, Value]) -> None:
     """An iterator of ``itertools`` looks at its arguments when it is made; a generator, which stands for it, later."""
-    shown = {name: _shown(value) for name, value in (*enumerate(args), *kwargs.items())}
+    shown = {name: _shown(cls, value) for name, value in (*enumerate(args), *kwargs.items())}
     if all(value is not _UNKNOWN for value in shown.values()):
         given = [shown.pop(index) for index in range(len(args))]
         named = {str(name): value for name, value in shown.items()}
         tx.fold(lambda: cls(*given, **named))
 
 
-def _shown(value: Value) -> Any:
+def _shown(cls: type, value: Value) -> Any:
     """What the class is shown for an argument: plain data as it is, no items for what has some."""
     if isinstance(value, Const):
         return value.value if _is_plain(value.value) else _UNKNOWN
     if isinstance(value, TensorValue):
-        if all(size == 1 for size in value.meta.spec.sizes):  # a number, perhaps
-            raise GraphBreak("CAP230", f"{value.describe()} is looked at when an iterator is made")
+        if all(size == 1 for size in value.meta.spec.sizes):
+            if cls in _COUNTING:
+                raise GraphBreak("CAP230", f"{value.describe()} is looked at when an iterator is made")
+            return _UNKNOWN
         return torch.zeros([2] * len(value.meta.spec.sizes), dtype=value.meta.spec.dtype, device="cpu")
     return () if isinstance(value, _WITH_ITEMS) else _UNKNOWN
 
