@@ -10,8 +10,6 @@ from fx_interface.python_runtime.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from fx_interface.backend import ENTRY_POINT_GROUP, INTERFACE_VERSION, Backend, CompiledGraph
-    from fx_interface.builder import GraphBuilder
-    from fx_interface.dead_code import remove_dead_code
     from fx_interface.errors import (
         CorruptArtifactError,
         IncompatibleInterfaceError,
@@ -42,6 +40,8 @@ if TYPE_CHECKING:
         stack_of_node,
         symbol_nodes,
     )
+    from fx_interface.graph_tools.builder import GraphBuilder
+    from fx_interface.graph_tools.dead_code import remove_dead_code
     from fx_interface.guard import Guard
     from fx_interface.operators import OperatorLibrary, SpecRule
     from fx_interface.plugins import BackendInfo, list_backends, load_backend
@@ -79,8 +79,8 @@ else:
             "fx_interface.backend": (
                 *("ENTRY_POINT_GROUP", "INTERFACE_VERSION", "Backend", "CompiledGraph"),
             ),
-            "fx_interface.builder": ("GraphBuilder",),
-            "fx_interface.dead_code": ("remove_dead_code",),
+            "fx_interface.graph_tools.builder": ("GraphBuilder",),
+            "fx_interface.graph_tools.dead_code": ("remove_dead_code",),
             "fx_interface.errors": (
                 *("CorruptArtifactError", "IncompatibleInterfaceError", "InvalidGraphError"),
                 *("PluginLoadError", "StackError", "UnbackedSymbolError", "UnknownBackendError"),

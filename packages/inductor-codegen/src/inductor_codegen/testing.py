@@ -16,7 +16,7 @@ from typing import Any
 import torch
 from torch.fx import GraphModule, Node
 
-from fx_interface.builder import GraphBuilder
+from fx_interface.graph_tools.builder import GraphBuilder
 from fx_interface.symbols import Expr, IntLike, Symbol, evaluate
 from fx_interface.tensor_spec import SymSpec, TensorSpec, ValueSpec
 from inductor_codegen.codegen.cpp.emit import emit_source

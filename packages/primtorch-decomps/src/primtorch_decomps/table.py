@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fx_interface.dialects.prims import PRIMS
-from primtorch_decomps import DECOMPOSITIONS, RULES, primitives_page
+from primtorch_decomps import DECOMPOSITIONS, RULES
 from primtorch_decomps.library_calls import library_reason
+from primtorch_decomps.prims import page
 
 _HEAD = """# Operators
 
@@ -31,7 +32,7 @@ def markdown() -> str:
             rules[library_reason(str(op)) or f"spec of {rule.__module__.rpartition('.')[2]}"].append(str(op))
     library = sum(map(len, rules.values()))
     head = _HEAD.format(decomposed=len(DECOMPOSITIONS), primitives=len(PRIMS), library=library)
-    lines = [head, "## Primitives", "", *primitives_page.rows(), "", "## Decomposed", ""]
+    lines = [head, "## Primitives", "", *page.rows(), "", "## Decomposed", ""]
     lines += _rows(families, "family")
     lines += ["", "## Library calls with a spec rule", ""]
     lines += _rows(rules, "why")

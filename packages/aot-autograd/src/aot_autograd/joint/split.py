@@ -55,19 +55,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
     if joint.gradients:
         backward_graph, backward_plan, saved = _backward(joint, partition, symbols, born)
     elif joint.tangents or joint.released:
-        backward_plan = BackwardPlan(
-            (),
-            (),
-            (),
-            (),
-            (),
-            (),
-            between=joint.between,
-            leaves=joint.leaves,
-            cut=joint.cut,
-            released=joint.released,
-            partly=joint.partly,
-        )  # results that require grad, and gradients that are None
+        backward_plan = _without_gradients(joint)
     failing = calls_that_may_fail(joint.trace.recorder.values)
     forward, ignored = _forward(joint, saved, born, failing)
     plan = JointPlan(
@@ -76,14 +64,7 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         born=born.positions(len(saved)),
         recipes=tuple(joint.results.recipes),
         returned=joint.user_results,
-        differentiable=tuple(
-            index
-            for index, result in enumerate(joint.results.graph[: joint.user_results])
-            if backward_plan is not None
-            and result.tensor is not None
-            and result.tensor.requires_grad
-            and index not in joint.leaves
-        ),
+        differentiable=() if backward_plan is None else _differentiable(joint),
         mutated=tuple(joint.mutated),
         constants=tuple(tensor for _, tensor in joint.trace.constants),
         apart=apart,
@@ -106,6 +87,32 @@ def split(joint: Joint, partition: Partitioner, apart: Apart, marked: tuple[int,
         backward=backward_plan,
     )
     return TracedProgram(plan, forward, backward_graph)
+
+
+def _without_gradients(joint: Joint) -> BackwardPlan:
+    """The plan of results that require grad where each gradient is None."""
+    return BackwardPlan(
+        symbols=(),
+        saved=(),
+        tangents=(),
+        gradient_of=(),
+        gradient_from=(),
+        depends=(),
+        between=joint.between,
+        leaves=joint.leaves,
+        cut=joint.cut,
+        released=joint.released,
+        partly=joint.partly,
+    )
+
+
+def _differentiable(joint: Joint) -> tuple[int, ...]:
+    """The results of the program that get a gradient from outside."""
+    return tuple(
+        index
+        for index, result in enumerate(joint.results.graph[: joint.user_results])
+        if result.tensor is not None and result.tensor.requires_grad and index not in joint.leaves
+    )
 
 
 def _versions(joint: Joint) -> tuple[tuple[int, int], ...]:

@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor
 from torch.fx import GraphModule
 
-from fx_interface.builder import GraphBuilder
+from fx_interface.graph_tools.builder import GraphBuilder
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.symbols import Expr, IntLike
 from fx_interface.tensor_spec import TensorSpec, contiguous_strides

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
-from fx_interface.builder import GraphBuilder
+from fx_interface.graph_tools.builder import GraphBuilder
 from fx_interface.tensor_spec import ObjectSpec, SymFloatSpec, SymSpec, TensorSpec, ValueSpec, spec_of
 
 

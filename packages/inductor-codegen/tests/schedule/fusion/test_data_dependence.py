@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 import torch
 
-from fx_interface.builder import GraphBuilder
 from fx_interface.dialects.prims import PRIMS
 from fx_interface.graph import materialize, symbol_nodes
+from fx_interface.graph_tools.builder import GraphBuilder
 from fx_interface.symbols import Relation, indicator
 from fx_interface.tensor_spec import SymSpec, TensorSpec
 from inductor_codegen import CodegenOptions, compile_graph

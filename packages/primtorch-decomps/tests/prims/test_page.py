@@ -7,8 +7,8 @@ import torch
 
 from fx_interface.dialects.prims import PRIMS, PrimKind, PrimOp
 from fx_interface.symbols import ShapeEnv
-from primtorch_decomps.primitives_page import dtype_rule, memory, reference, rows, shape_rule
 from primtorch_decomps.prims import PrimTensor, Trace, ops, tracing
+from primtorch_decomps.prims.page import dtype_rule, memory, reference, rows, shape_rule
 
 
 def test_every_primitive_has_a_row() -> None:

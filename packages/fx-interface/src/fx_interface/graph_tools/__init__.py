@@ -1,0 +1,1 @@
+"""Building graphs node by node, and removing nodes that nothing uses."""
