@@ -9,7 +9,15 @@ import pytest
 import torch
 
 from dynamo_capture.foundation.known_objects import is_known
-from dynamo_capture.values import BuiltinMethod, Const, DictValue, ListValue, OpaqueValue, TensorValue
+from dynamo_capture.values import (
+    BuiltinMethod,
+    Const,
+    DictValue,
+    ListValue,
+    ObjectValue,
+    OpaqueValue,
+    TensorValue,
+)
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.variable_builder.objects import wraps
 from fx_interface.source import LocalSource
@@ -37,7 +45,7 @@ def test_a_constant_is_guarded_when_its_value_is_used(tx, read):
     ("real", "kind"),
     [
         ([1], ListValue), ({}, DictValue), (torch.ones(1), TensorValue), (len, Const), ([].append, BuiltinMethod),
-        (numpy.ones(1), ArrayValue), (numpy.int64(1), Const), (threading.local(), OpaqueValue),
+        (numpy.ones(1), ArrayValue), (numpy.int64(1), Const), (threading.local(), ObjectValue),
     ],
 )  # fmt: skip
 def test_the_value_of_a_kind_of_object(read, real, kind):

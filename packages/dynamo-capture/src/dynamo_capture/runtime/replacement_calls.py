@@ -7,6 +7,7 @@ import functools
 import itertools
 import logging
 import random
+import threading
 import traceback
 import types
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -82,11 +83,12 @@ def with_attributes(made: Any, attributes: Mapping[str, Any]) -> Any:
 
 
 def instance_dict(owner: Any) -> Any:
-    """``owner.__dict__``, past a ``__getattribute__`` of the class; None if there is none."""
+    """``owner.__dict__``, past a ``__getattribute__`` of the class; None if there is none. That of this thread, of an
+    object that has one for each."""
     try:
         return object.__getattribute__(owner, "__dict__")
     except AttributeError:
-        return None
+        return owner.__dict__ if type(owner) is threading.local else None
 
 
 def set_attribute(owner: Any, name: str, value: Any) -> None:
@@ -108,7 +110,7 @@ def delete_attribute(owner: Any, name: str) -> None:
     if isinstance(space, dict) and name in space:
         del space[name]
         return
-    with contextlib.suppress(AttributeError):
+    with contextlib.suppress(AttributeError, TypeError):
         object.__delattr__(owner, name)
 
 

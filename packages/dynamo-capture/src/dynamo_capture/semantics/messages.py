@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _warnings
 import logging
 import sys
 import warnings
@@ -38,6 +39,8 @@ def warn(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     above = depth - len(tx.frames)
     frame = tx.frames[-min(depth, len(tx.frames))]
     module, line = frame.globals.real.get("__name__"), frame.line or 0
+    if _filters_are_changed(tx):
+        raise GraphBreak("CAP236", "a warning is issued under filters that the captured code has changed")
     question = warning_raises(text, cls, module, line)
     tx.guards.add(question)
     if question.expected:
@@ -49,6 +52,26 @@ def warn(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     registry = frame.globals.real.setdefault("__warningregistry__", {})
     arguments = (text, cls, frame.code.co_filename, line, module, registry)
     tx.effects.deferred(_Warning(arguments), [], {})
+    return NONE
+
+
+def _filters_are_changed(tx: Context) -> bool:
+    """Whether the trace has changed what decides on warnings, and not put it back."""
+    scope = tx.inliner.scope(vars(warnings))
+    return any(not _is_own(tx, scope.real.get(name), value) for name, value in scope.written.items())
+
+
+def _is_own(tx: Context, real: Any, value: Value | None) -> bool:
+    """Whether a value is an object of before the trace, as it was."""
+    if isinstance(value, Const):
+        return value.value is real
+    return value is not None and getattr(value, "real", None) is real and not tx.effects.has_changed(value)
+
+
+@handles(_warnings._filters_mutated)  # type: ignore[attr-defined]
+def filters_mutated(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """What ``warnings`` remembers of the filters is out of date: said when they have changed."""
+    tx.effects.deferred(_warnings._filters_mutated, [], {})  # type: ignore[attr-defined]
     return NONE
 
 

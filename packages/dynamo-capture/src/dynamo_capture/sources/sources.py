@@ -37,6 +37,7 @@ __all__ = [
     "ProxiedSource",
     "ReferentSource",
     "TensorAttributeSource",
+    "ThreadDictSource",
     "UpcomingSource",
     "computing",
     "item_source",
@@ -54,6 +55,16 @@ class ContentSource(DerivedSource):
     def step(self, value: Any) -> Any:
         plain: Any = next(base for base in (dict, list, tuple) if isinstance(value, base))
         return plain.__getitem__(value, self.key)
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadDictSource(DerivedSource):
+    """The attributes that an object of ``threading.local`` has in the thread that asks."""
+
+    form = "{0.parent}.__dict__"
+
+    def step(self, value: Any) -> Any:
+        return value.__dict__
 
 
 @dataclass(frozen=True, slots=True)

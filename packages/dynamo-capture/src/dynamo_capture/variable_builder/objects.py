@@ -209,8 +209,11 @@ class Wrapping:
             raise GraphBreak(
                 "CAP214", f"{source} is a finalizer, one of a table that the compiler's own are in"
             )
-        if issubclass(cls, threading.local):
-            raise GraphBreak("CAP214", f"{source} is local to threads")
+        if issubclass(cls, threading.local) and cls is not threading.local:
+            raise GraphBreak(
+                "CAP214",
+                f"{source} is of a class made from threading.local, which may run code in each thread",
+            )
         if issubclass(cls, collections.defaultdict):
             raise GraphBreak("CAP213", f"{cls.__name__} is a subclass of defaultdict")
         base = next((kind for kind in (dict, tuple, list) if issubclass(cls, kind)), None)

@@ -18,8 +18,8 @@ from dynamo_capture.semantics.attributes.lookup import (
     MODULE_GETATTR,
     Lookup,
     Missing,
-    dict_item,
     goes_first,
+    has_dict,
     has_guardable_dict,
     instance_dict_of,
     is_property,
@@ -36,7 +36,7 @@ from dynamo_capture.values import (
     boolean,
 )
 from dynamo_capture.values.objects.instance_dict import InstanceDictValue
-from fx_interface.source import AttrSource, InstanceDictSource
+from fx_interface.source import AttrSource, ItemSource
 
 _OF_EXCEPTIONS = frozenset({"args", "__cause__", "__context__", "__traceback__", "__suppress_context__"})
 
@@ -117,7 +117,7 @@ class InstanceAttributes(Lookup):
         if name == "__class__":
             return Const(cls)
         if name == "__dict__":
-            if cls.__dictoffset__ == 0:
+            if not has_dict(cls):
                 raise Missing
             return InstanceDictValue(obj)
         found = self.in_class(cls, name)
@@ -127,15 +127,15 @@ class InstanceAttributes(Lookup):
             space = instance_dict_of(obj.real)
             if space is not None and name in space:
                 made = (
-                    self._tx.wrap(space[name], dict_item(obj.source, name))
-                    if obj.source is not None
+                    self._tx.wrap(space[name], ItemSource(obj.space, name))
+                    if obj.space is not None
                     else self._tx.known(space[name])
                 )
                 obj.reads[name] = made
                 return made
         if not deleted and has_guardable_dict(obj):
-            assert obj.source is not None
-            self._tx.guards.absent(InstanceDictSource(obj.source), name)
+            assert obj.space is not None
+            self._tx.guards.absent(obj.space, name)
         if found is ABSENT:
             raise Missing
         made = self._bind(found, obj, cls, name)

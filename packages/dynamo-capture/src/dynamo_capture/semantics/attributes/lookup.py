@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import types
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +129,11 @@ def instance_dict_of(real: Any) -> dict[str, Any] | None:
 def has_guardable_dict(obj: ObjectValue) -> bool:
     """Whether an existing object has an instance dictionary that can be guarded."""
     return obj.real is not None and obj.source is not None and instance_dict_of(obj.real) is not None
+
+
+def has_dict(cls: type) -> bool:
+    """Whether instances have a dictionary of attributes."""
+    return cls.__dictoffset__ != 0 or cls is threading.local
 
 
 def dict_item(source: Source, name: str) -> ItemSource:

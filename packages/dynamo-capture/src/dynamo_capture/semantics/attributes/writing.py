@@ -16,6 +16,7 @@ from dynamo_capture.semantics.attributes.lookup import (
     C_METHODS,
     MODULE_SETATTR,
     Missing,
+    has_dict,
     instance_dict_of,
     is_data_descriptor,
     is_property,
@@ -23,7 +24,6 @@ from dynamo_capture.semantics.attributes.lookup import (
 )
 from dynamo_capture.semantics.attributes.modules import MODULE_DICTS, ModuleAttributes
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value, is_none
-from fx_interface.source import InstanceDictSource
 
 
 def _without_dict(cls: type, name: str, found: Any) -> str:
@@ -65,7 +65,7 @@ class WrittenAttributes(ModuleAttributes):
             return
         if name == "__class__":
             raise GraphBreak("CAP215", "an object's class is changed")
-        if obj.cls.__dictoffset__ == 0 and not isinstance(found, C_SLOTS):
+        if not has_dict(obj.cls) and not isinstance(found, C_SLOTS):
             raise self._tx.raises(AttributeError, _without_dict(obj.cls, name, found))
         obj.attrs[name] = value
         obj.reads.pop(name, None)
@@ -125,7 +125,7 @@ class WrittenAttributes(ModuleAttributes):
         slot = isinstance(found, C_SLOTS)
         if not self._exists(obj, name, found if slot else None):
             text = f"{message_name(obj.cls)!r} object has no attribute {name!r}"
-            if obj.cls.__dictoffset__ == 0:
+            if not has_dict(obj.cls):
                 text = _without_dict(obj.cls, name, found)
             raise tx.raises(AttributeError, name if slot else text)
         obj.attrs[name] = None
@@ -148,9 +148,9 @@ class WrittenAttributes(ModuleAttributes):
         space = instance_dict_of(obj.real) if obj.real is not None else None
         if space is None:
             return False
-        if obj.source is not None:
+        if obj.space is not None:
             guard = self._tx.guards.present if name in space else self._tx.guards.absent
-            guard(InstanceDictSource(obj.source), name)
+            guard(obj.space, name)
         return name in space
 
     def set_known(self, owner: Const, name: str, value: Value) -> None:

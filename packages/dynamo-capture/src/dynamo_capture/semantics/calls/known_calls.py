@@ -27,6 +27,7 @@ from dynamo_capture.semantics.calls.receivers import (
 )
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
 from dynamo_capture.semantics.calls.substituted import call_substitute, not_taken
+from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
 from dynamo_capture.semantics.calls.unbound import call_unbound
@@ -124,7 +125,9 @@ def _optimized(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value |
 def _python_operation(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
     """A function that is one operation of the graph."""
     function = owner.value
-    if is_allowed_in_graph(function) or (is_leaf_function(function) and takes_part(tx, args, kwargs)):
+    if is_allowed_in_graph(function):
+        return call_allowed(tx, owner, args, kwargs)
+    if is_leaf_function(function) and takes_part(tx, args, kwargs):
         return tx.tensors.call_function(function, args, kwargs)
     return None
 

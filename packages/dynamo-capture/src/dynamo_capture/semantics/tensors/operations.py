@@ -14,6 +14,7 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
+from dynamo_capture.runtime.data_classes import WithDataClasses
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors import foreach
 from dynamo_capture.semantics.tensors.arguments import defaults, indexing, of_numbers, reshaping, scalars
@@ -205,7 +206,7 @@ class Operations(Outcomes):
             return self.operation(call.op, call.target, function, *known)
         if outcome.warns:
             return tx.inliner.call_function(Const(function), call.args, kwargs)
-        is_users = is_allowed_in_graph(function)
+        is_users = is_allowed_in_graph(function) or isinstance(function, WithDataClasses)
         if not outcome.has_tensor and outcome.is_pure:
             if is_users and outcome.result is not None:
                 raise GraphBreak(

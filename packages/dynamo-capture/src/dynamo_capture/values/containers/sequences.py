@@ -109,7 +109,7 @@ def keeps_tuple_methods(cls: type) -> bool:
     own = (
         name for base in cls.__mro__ if base not in known for name in _TUPLE_METHODS if name in base.__dict__
     )
-    plain = cls.__dictoffset__ == 0 or has_member(cls, "_fields")
+    plain = cls.__dictoffset__ == 0
     return plain and not any(isinstance(getattr(cls, name), types.FunctionType) for name in own)
 
 

@@ -10,7 +10,7 @@ from dynamo_capture.runtime.replacement_calls import C_SLOTS, instance_dict
 from dynamo_capture.values.base import Lazy, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.mapping import DictValue
-from fx_interface.source import InstanceDictSource, ItemSource
+from fx_interface.source import ItemSource
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -39,7 +39,7 @@ class InstanceDictValue(DictValue):
     def __init__(self, owner: ObjectValue) -> None:
         super().__init__({}, dict)
         self.owner = owner
-        self.source = None if owner.source is None else InstanceDictSource(owner.source)
+        self.source = owner.space
 
     def identity(self) -> object:
         return self.owner

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import threading
 import types
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import UserRaise
 from dynamo_capture.foundation.type_names import message_name
+from dynamo_capture.sources.sources import ThreadDictSource
 from dynamo_capture.values.base import IteratorStop, IteratorValue, Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.objects.length_hints import ask_for_hint
 from dynamo_capture.values.special_results import length_from, truth_from
+from fx_interface.source import InstanceDictSource
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -37,6 +40,13 @@ class ObjectValue(Value):
         self.base: Value | None = None
         self.type_guarded = real is None
         self.pseudo: Any = None
+
+    @property
+    def space(self) -> Source | None:
+        """Where its dictionary of attributes is read."""
+        if self.source is None:
+            return None
+        return (ThreadDictSource if self.cls is threading.local else InstanceDictSource)(self.source)
 
     def read(self, name: str) -> Value | None:
         """An attribute as it was read before, if that still holds."""

@@ -143,9 +143,16 @@ def identity(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def hash_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     key = tx.hash_key(value)
-    if is_opaque(key) and not isinstance(key, HashedKey):
+    if _holds_identity(key):
         raise GraphBreak("CAP212", f"the hash of {value.describe()}")
     return Const(tx.fold(lambda: hash(key)))
+
+
+def _holds_identity(key: Any) -> bool:
+    """Whether the hash follows from where an object is in memory."""
+    if isinstance(key, (tuple, frozenset)):
+        return any(map(_holds_identity, key))
+    return is_opaque(key) and not isinstance(key, HashedKey)
 
 
 @handles(repr)
