@@ -10,6 +10,7 @@ from dynamo_capture.values.base import Value
 from dynamo_capture.values.constant import Const
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.containers.sequences import TupleValue
+from dynamo_capture.values.objects.instance_dict import FunctionDictValue
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -74,6 +75,8 @@ class PartialValue(Value):
         if name == "keywords":
             self.shown = True
             return self.keywords
+        if name == "__dict__" and self.source is None:
+            return FunctionDictValue(self, frozenset())
         return self.attrs.get(name)
 
     def set_attr(self, tx: Context, name: str, value: Value) -> None:

@@ -12,6 +12,7 @@ import fx_guards
 from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.foundation.class_members import runs_program
 from dynamo_capture.runtime import replacement_calls, tracebacks
+from dynamo_capture.semantics.calls.library.getters import GetterValue
 from dynamo_capture.semantics.modes.contexts import ContextFunction
 from dynamo_capture.values import (
     BuiltinMethod,
@@ -131,6 +132,16 @@ def partial(to: Reconstruction, value: PartialValue) -> None:
         to.call(replacement_calls.with_attributes, with_attributes, 2)
     else:
         make()
+
+
+@makes(GetterValue)
+def getter(to: Reconstruction, value: GetterValue) -> None:
+    """Getters of ``operator``."""
+    to.emitter.begin_call()
+    to.emitter.load_const(value.kind)
+    to.emitter.end_callable()
+    to.push_all([*value.args, *value.kwargs.values()])
+    to.emitter.call(len(value.args) + len(value.kwargs), tuple(value.kwargs))
 
 
 @makes(ContextFunction)

@@ -16,7 +16,7 @@ from dynamo_capture.semantics.calls.binding import by_position
 from dynamo_capture.semantics.calls.builtins.construct import construct
 from dynamo_capture.semantics.calls.builtins.texts import is_repr_wrapper, wrapped_repr
 from dynamo_capture.semantics.calls.library.cached import call_cached
-from dynamo_capture.semantics.calls.library.getters import GETTERS, call_getter
+from dynamo_capture.semantics.calls.library.getters import GETTERS, call_getter, new_getter
 from dynamo_capture.semantics.calls.library.references import DISPATCH, call_dispatch
 from dynamo_capture.semantics.calls.participants import takes_part
 from dynamo_capture.semantics.calls.receivers import (
@@ -26,7 +26,7 @@ from dynamo_capture.semantics.calls.receivers import (
     is_tensor_getter,
 )
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
-from dynamo_capture.semantics.calls.substituted import call_substitute, not_taken
+from dynamo_capture.semantics.calls.substituted import call_substitute, not_taken, refuse_names
 from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
@@ -92,6 +92,7 @@ def _handler(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | N
     if computed is not None or handler is None:
         return computed
     if kwargs:
+        refuse_names(tx, function, args, kwargs)
         args, kwargs = by_position(function, args, kwargs)
     if takes(function, len(args), tuple(kwargs)):
         try:
@@ -207,7 +208,7 @@ def _substitute(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value 
     if substitute is None:
         return None
     if function in GETTERS and not _all_known(tx, args, kwargs):
-        raise GraphBreak("CAP230", f"{function.__qualname__} is made with what is not known")
+        return new_getter(tx, function, args, kwargs)
     runs = tx.calls.is_pure(function) or isinstance(function, _RUN_IF_KNOWN)
     if runs and not is_torch_builtin(function) and _all_known(tx, args, kwargs):
         return None

@@ -125,6 +125,21 @@ def refuse(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value
         tx.fold(lambda: owner.value(*real, **named))
 
 
+def refuse_names(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """Raise what a builtin class raises of the names of arguments, whatever the arguments are."""
+    if not isinstance(function, type) or function.__module__ not in ("builtins", "itertools", "collections"):
+        return
+    if takes(function, len(args), tuple(kwargs)):
+        return
+    try:
+        function(*[_UNKNOWN] * len(args), **dict.fromkeys(kwargs, _UNKNOWN))
+    except TypeError as error:
+        if "keyword argument" in str(error):
+            raise tx.raises(TypeError, str(error)) from None
+    except Exception:  # it has looked at the arguments
+        return
+
+
 def _is_its_own(tx: Context, error: Any) -> bool:
     """Whether an exception comes from the substitute, and not from a function of the program that it has called."""
     if not isinstance(error, ObjectValue) or error.real is not None or issubclass(error.cls, StopIteration):

@@ -6,6 +6,7 @@ import functools
 import operator
 from typing import TYPE_CHECKING, Any
 
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.values import Const, Value
 
@@ -17,10 +18,49 @@ GETTERS = (operator.itemgetter, operator.attrgetter, operator.methodcaller)
 
 
 def call_getter(tx: Context, getter: Any, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    """``getter(value)``; it refuses any other call before it looks at what it is called with."""
+    """``getter(value)``."""
+    _check_call(tx, getter, args, kwargs)
+    return made_again(tx, getter).call(tx, args, kwargs)
+
+
+class GetterValue(Value):
+    """One that the trace makes of what it does not know."""
+
+    __slots__ = ("args", "kind", "kwargs")
+
+    def __init__(self, kind: type, args: list[Value], kwargs: dict[str, Value]) -> None:
+        self.kind = kind
+        self.args = args
+        self.kwargs = kwargs
+
+    def python_type(self) -> type:
+        return self.kind
+
+    def children(self, tx: Context) -> list[Value]:
+        return [*self.args, *self.kwargs.values()]
+
+    def truth(self, tx: Context) -> bool:
+        return True
+
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        sample = self.kind("_" if self.kind is not operator.itemgetter else 0)
+        _check_call(tx, sample, args, kwargs)
+        made = tx.inliner.call_function(Const(substitute_for(self.kind)), self.args, self.kwargs)
+        return made.call(tx, args, kwargs)
+
+
+def new_getter(tx: Context, kind: type, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """``kind(*args, **kwargs)``."""
+    names = args if kind is operator.attrgetter else args[:1] if kind is operator.methodcaller else []
+    if not all(isinstance(name, Const) and isinstance(name.value, str) for name in names):
+        raise GraphBreak("CAP230", f"{kind.__qualname__} is made with what is not known")
+    return GetterValue(kind, args, kwargs)
+
+
+def _check_call(tx: Context, getter: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
+    """A getter refuses any call but one with one argument before it looks at what that is."""
     if len(args) != 1 or kwargs:
         tx.fold(lambda: getter(*[_BLANK] * len(args), **dict.fromkeys(kwargs)))
-    return made_again(tx, getter).call(tx, args, kwargs)
 
 
 def made_again(tx: Context, getter: Any) -> Value:

@@ -1,4 +1,4 @@
-"""Instances of data classes as arguments of a function that is allowed in the graph: the node is given what they hold."""
+"""Instances of data classes given to a function that is allowed in the graph: the node is given what they hold."""
 
 from __future__ import annotations
 
