@@ -14,9 +14,7 @@ from fx_interface.source import ItemSource
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
-    from dynamo_capture.values.functions import FunctionValue
     from dynamo_capture.values.objects.instances import ObjectValue
-    from dynamo_capture.values.partial import PartialValue
 
 
 def _space(real: Any) -> dict[str, Any]:
@@ -134,12 +132,12 @@ class InstanceDictValue(DictValue):
 
 
 class FunctionDictValue(DictValue):
-    """The ``__dict__`` of a function, or ``functools.partial``, that the trace made: its attributes but those of
-    ``slots``."""
+    """The ``__dict__`` of a function, or ``functools.partial``, that the trace made: those of its attributes
+    (``attrs``) that are not in ``slots``."""
 
     __slots__ = ("function", "slots")
 
-    def __init__(self, function: FunctionValue | PartialValue, slots: frozenset[str]) -> None:
+    def __init__(self, function: Any, slots: frozenset[str]) -> None:
         super().__init__({}, dict)
         self.function = function
         self.slots = slots
