@@ -23,6 +23,7 @@ from dynamo_capture.codegen.handled_exceptions import HandlingStack, exits_of_ha
 from dynamo_capture.codegen.held_objects import FrameLocals, dying_in_turn, frame_locals
 from dynamo_capture.codegen.makes import catalogue  # noqa: F401  # fills the table of makers
 from dynamo_capture.codegen.method_pairs import take_methods_apart
+from dynamo_capture.codegen.modes_aside import ModesAside
 from dynamo_capture.codegen.reconstruct import EXISTING, GRAPH, Reconstruction
 from dynamo_capture.codegen.replay import replay, replay_content, visit_effects
 from dynamo_capture.codegen.rerun_on_error import second_run
@@ -63,6 +64,7 @@ class Assembly:
         self._body = body
         self._switches = (entry, left)
         self._emitter = Emitter(Position(line=frame.code.co_firstlineno))
+        self._aside = ModesAside(tx.tensors.modes, self._emitter)
         self._free = {
             id(cell): name
             for name in frame.code.co_freevars
@@ -73,14 +75,16 @@ class Assembly:
         self, value: Value, finish: Callable[[Sequence[Any]], tuple[Any, list[GraphInput]]]
     ) -> CodeType:
         """The replacement of a frame that was captured up to its return."""
-        collector = self._collect([value], self._free)
+        collector = self._collect([value, *self._aside.left], self._free)
         to = Reconstruction(
             self._tx, self._emitter, collector, set(self._body.argument_names), self._free, replay_content
         )
-        self._call_graph(to, collector, finish, cellvars=())
-        to.push(value)
-        replay(self._tx, self._tx.effects, to)
-        self._turn(*self._switches)
+        with self._aside.protected():
+            self._call_graph(to, collector, finish, cellvars=())
+            to.push(value)
+            replay(self._tx, self._tx.effects, to)
+            self._turn(*self._switches)
+            self._aside.put_back(to)
         for name in dying_in_turn(self._tx, self._frame, self._body.argument_names):
             self._emitter.delete_fast(name)
         self._emitter.return_value()
@@ -110,16 +114,18 @@ class Assembly:
         collector = self._collect([*stack, *frame.exceptions, *variables.values(), *blocks], variables.cells)
         plain = set(self._body.argument_names) - set(self._body.cellvars)
         to = Reconstruction(self._tx, emitter, collector, plain, variables.cells, replay_content)
-        self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
         held = HandlingStack(to, frame) if frame.handling else None
-        if held is None:
-            to.push_all(stack)
-        else:
-            held.make()
-        variables.push(to)
-        replay(self._tx, self._tx.effects, to)
-        variables.store(emitter)
-        self._enter_again(blocks, to)
+        with self._aside.protected():
+            self._call_graph(to, collector, finish, cellvars=self._body.cellvars)
+            if held is None:
+                to.push_all(stack)
+            else:
+                held.make()
+            variables.push(to)
+            replay(self._tx, self._tx.effects, to)
+            variables.store(emitter)
+            self._enter_again(blocks, to)
+            self._aside.put_back(to)
         to.forget()
         variables.drop_obsolete(emitter)
         if held is not None:
@@ -203,7 +209,14 @@ class Assembly:
             return
         frame = self._frame
         protected = (
-            second_run(emitter, frame.code, frame.globals.real, cells, STATES if self._tx.draws.log else None)
+            second_run(
+                emitter,
+                frame.code,
+                frame.globals.real,
+                cells,
+                STATES if self._tx.draws.log else None,
+                self._aside.before_rerun,
+            )
             if self._tx.output.fails_whole
             else contextlib.nullcontext()
         )
@@ -284,7 +297,7 @@ class Assembly:
         emitter = self._emitter
         direct = all(isinstance(i.source, LocalSource) and i.source.name not in cells for i in inputs)
         emitter.begin_call()
-        emitter.load_const(compiled)
+        emitter.load_const(self._aside.running(compiled))
         emitter.end_callable()
         if direct:
             for item in inputs:

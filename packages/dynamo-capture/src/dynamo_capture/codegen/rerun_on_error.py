@@ -13,7 +13,7 @@ What the replacement itself draws from the generators of ``random`` is taken bac
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from types import CodeType
 from typing import Any
@@ -32,9 +32,11 @@ def second_run(
     namespace: dict[str, Any],
     cells: Collection[str],
     states: str | None = None,
+    before: Callable[[], None] | None = None,
 ) -> Iterator[None]:
     """Protect the instructions that are emitted inside. The stack must be empty before and after them. ``states``: the
-    variable with the states of the generators of ``random`` before the replacement drew from them."""
+    variable with the states of the generators of ``random`` before the replacement drew from them. ``before`` emits
+    what is done before the frame runs."""
     failed, done = emitter.label(), emitter.label()
     with emitter.protected(failed, 0):
         yield
@@ -43,6 +45,8 @@ def second_run(
     emitter.emit("PUSH_EXC_INFO")
     emitter.store_fast(_ERROR)
     emitter.emit("POP_EXCEPT")
+    if before is not None:
+        before()
     emitter.begin_call()
     emitter.load_const(replacement_calls.run_again)
     emitter.end_callable()

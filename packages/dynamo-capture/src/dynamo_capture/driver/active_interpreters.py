@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import torch
 from torch.autograd import forward_ad
-from torch.utils._device import DeviceContext
 
 import fx_guards
 from fx_interface.source import ImportedModuleSource, InstanceDictSource, ItemSource
+from fx_interface.torch_internals.function_modes import asked_modes
 
 _BY_KEY = {
     torch._C.DispatchKey.FuncTorchDynamicLayerFrontMode: "a transform of torch.func",
@@ -46,9 +46,8 @@ def foreign_interpreter() -> str | None:
             return name
     if forward_ad._current_level != _NO_LEVEL:
         return "forward-mode differentiation"
-    depth = torch._C._len_torch_function_stack()
-    if any(type(torch._C._get_function_stack_at(at)) is not DeviceContext for at in range(depth)):
-        return "a TorchFunctionMode"
+    if asked_modes() is None:
+        return "a default device inside of a TorchFunctionMode"
     if _is_redispatching():
         return "redispatch_function"  # whose mark goes to the next question about __torch_function__, ours included
     return None

@@ -20,6 +20,7 @@ from dynamo_capture.frames.frame import Frame
 from dynamo_capture.frames.resume_symbols import note
 from dynamo_capture.frames.steps import PreparedCode
 from dynamo_capture.guard_kinds.floats import float_facts
+from dynamo_capture.guard_kinds.function_modes import surrounding_modes
 from dynamo_capture.guard_kinds.tensor_contents import tensor_contents
 from dynamo_capture.hook.frame_hook import (
     Entry,
@@ -31,6 +32,7 @@ from dynamo_capture.session.report import Replacement
 from dynamo_capture.session.session import Session
 from dynamo_capture.trace import Trace
 from dynamo_capture.values import CellValue, Lazy, Value
+from fx_guards.kinds.state import FACTS
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.own_builtins import CURRENT, WATCHED
 from fx_interface.source import ClosureSource, LocalSource, Scope
@@ -50,7 +52,7 @@ def capture(
 ) -> Entry:
     """The cache entry for a frame whose trace has just begun: up to its return, or to where it has ``broken``."""
     entry = tx.entry = switches()
-    tx.guards.add(fx_guards.global_state())
+    _surround(tx)
     tx.guards.add(fx_guards.DictEntries(_BUILTINS, WATCHED))
     tx.guards.add(forward_level_guard())
     with _modes_restored(tx):
@@ -73,8 +75,8 @@ def capture(
         left = switches()
         if tx.tensors.disabled:
             raise GraphBreak("CAP241", "where __torch_function__ is disabled")
-        if done is not None and tx.tensors.modes.entered:
-            raise GraphBreak("CAP239", "a TorchFunctionMode is entered and not left")
+        if done is None and tx.tensors.modes.has_changed:
+            raise GraphBreak("CAP239", "a TorchFunctionMode is entered or left, and the graph ends there")
         if done is not None and tx.blocks:
             raise GraphBreak("CAP241", "a block of a mode is entered and not left")
         blocks = leave_all(tx)
@@ -120,6 +122,17 @@ def _entry(session: Session, view: FrameView, tx: Trace, code: CodeType, backend
     replacement = Replacement(code, guard_set.guards, evaluator, backend.graph_module, backend.report)
     session.report.replacements.append((view.code, replacement))
     return Entry(code, evaluator, replacement)
+
+
+def _surround(tx: Trace) -> None:
+    """Guard torch's state, and read the modes that are asked."""
+    guard, modes = surrounding_modes()
+    if not modes:
+        tx.guards.add(fx_guards.global_state())
+        return
+    tx.guards.add(guard)
+    tx.guards.add(fx_guards.global_state(name for name in FACTS if name != guard.fact))
+    tx.tensors.modes.surround([tx.force(tx.wrap(mode, source)) for mode, source in modes])
 
 
 @contextlib.contextmanager

@@ -54,6 +54,7 @@ from dynamo_capture.trace import Trace
 from dynamo_capture.values.special_methods import replaced_method
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.own_builtins import replaced
+from fx_interface.torch_internals.function_modes import asked_modes
 
 _log = logging.getLogger("dynamo_capture")
 _recompiles = logging.getLogger("dynamo_capture.recompiles")
@@ -108,6 +109,10 @@ class FrameCompiler:
             return self._leave_as_written(
                 view, f"{foreign} is at work, which has to see each operator", "CAP239"
             )
+        if id(view.code) in session.refused_in_modes and asked_modes():
+            return self._leave_as_written(
+                view, "a TorchFunctionMode is at work that cannot be traced", "CAP239"
+            )
         if session.refusals.makes_pointless(view.code):
             return SKIP
         stance = current_stance()
@@ -118,7 +123,11 @@ class FrameCompiler:
             return _wait_for_entry(lock, view.code) if session.waits else None
         HANDLED.error = sys.exc_info()[1]
         try:
-            return self._answer(view, count, stance)
+            answer = self._answer(view, count, stance)
+            if answer is SKIP and asked_modes():
+                session.refused_in_modes[id(view.code)] = view.code
+                return AS_WRITTEN  # outside of the modes it may be another program
+            return answer
         finally:
             HANDLED.error = None
             lock.release()

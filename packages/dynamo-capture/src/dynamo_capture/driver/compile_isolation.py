@@ -1,4 +1,4 @@
-"""What of the caller's surroundings is set aside while a frame is compiled: cycle search and saved-tensor hooks."""
+"""What of the caller's surroundings is set aside while a frame is compiled: cycle search, saved-tensor hooks, modes."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import Any
 import torch
 
 from fx_interface.python_runtime.gc_pause import collector_paused
+from fx_interface.torch_internals.function_modes import modes_aside
 
 
 @contextlib.contextmanager
 def set_aside() -> Iterator[None]:
-    """Compiling runs operators of its own, which the user's hooks must not see, and makes objects by the thousand."""
-    with collector_paused(), _saved_tensor_hooks_hidden():
+    """Compiling runs operators of its own, which hooks and modes of the program must not see, and makes objects by the
+    thousand."""
+    with collector_paused(), _saved_tensor_hooks_hidden(), modes_aside():
         yield
 
 

@@ -58,6 +58,10 @@ class FloatFacts(GuardRecord):
         return (self.source, *self.others)
 
     def holds(self, value: Any) -> bool:
+        with torch._C.DisableTorchFunction():  # reading is no operation of the program
+            return self._holds(value)
+
+    def _holds(self, value: Any) -> bool:
         read = value[: self.count]
         tensors = [v for v in read if type(v) not in NUMBERS]
         if not all(issubclass(cls, torch.Tensor) for cls in set(map(type, tensors))):
@@ -86,7 +90,8 @@ class FloatFacts(GuardRecord):
         return None
 
     def explain(self, value: Any) -> str:
-        numbers = [v if type(v) in NUMBERS else v.item() for v in value[: self.count] if not _is_odd(v)]
+        with torch._C.DisableTorchFunction():
+            numbers = [v if type(v) in NUMBERS else v.item() for v in value[: self.count] if not _is_odd(v)]
         refusal = self._first_refusal(numbers) if len(numbers) == self.count else None
         if refusal is None:
             return "expected numbers and tensors of one element that share no memory"

@@ -31,6 +31,10 @@ class TensorContents(GuardRecord):
         return (self.source, *self.others)
 
     def holds(self, value: Any) -> bool:
+        with torch._C.DisableTorchFunction():  # reading is no operation of the program
+            return self._holds(value)
+
+    def _holds(self, value: Any) -> bool:
         count = len(self.contents)
         memory = set()
         for tensor, expected in zip(value[:count], self.contents, strict=True):
@@ -47,6 +51,10 @@ class TensorContents(GuardRecord):
         )
 
     def explain(self, value: Any) -> str:
+        with torch._C.DisableTorchFunction():
+            return self._explained(value)
+
+    def _explained(self, value: Any) -> str:
         for source, tensor, expected in zip(self.sources, value, self.contents, strict=False):
             if not isinstance(tensor, torch.Tensor):
                 return f"expected {source} to be a tensor"

@@ -28,6 +28,11 @@ def is_leaf_function(function: types.FunctionType) -> bool:
     )
 
 
+def is_tensor_method(function: types.FunctionType) -> bool:
+    """Whether a Python function is a method of ``torch.Tensor``."""
+    return function.__module__ == "torch._tensor" and vars(torch.Tensor).get(function.__name__) is function
+
+
 def is_torch_builtin(function: Any) -> bool:
     """Whether a C function (or an operator of ``torch.ops``) is one operation of the graph."""
     if isinstance(function, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):

@@ -22,7 +22,7 @@ class Session:
     """What all captures under one ``optimize`` share. What belongs to a code object is kept by identity: equal code
     may be another function's. ``without_data``: code whose graphs end where a size or number comes from data;
     ``varying``: what of a code's variables was a symbol where a graph ended; ``leaves_apart``: where the program asks
-    for gradients of a tensor that it made."""
+    for gradients of a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode."""
 
     backend: Callable[..., Any]
     library: OperatorLibrary
@@ -39,6 +39,7 @@ class Session:
     targets: dict[int, CodeType] = field(default_factory=dict)
     without_data: dict[int, CodeType] = field(default_factory=dict)
     leaves_apart: dict[int, CodeType] = field(default_factory=dict)
+    refused_in_modes: dict[int, CodeType] = field(default_factory=dict)
     waits: bool = True
     locks: dict[int, threading.RLock] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)
@@ -65,6 +66,7 @@ class Session:
         self.refusals.clear()
         self.without_data.clear()
         self.leaves_apart.clear()
+        self.refused_in_modes.clear()
 
 
 def _options(session: Session) -> tuple[Any, bool, bool | None]:

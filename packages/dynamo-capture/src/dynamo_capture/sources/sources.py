@@ -112,7 +112,7 @@ class AnswerSource(DerivedSource):
     name: str
 
     def step(self, value: Any) -> Any:
-        with torch._C.DisableTorchFunctionSubclass():
+        with torch._C.DisableTorchFunction():
             return getattr(value, self.name)()
 
 
@@ -238,7 +238,7 @@ class TensorAttributeSource(DerivedSource):
     name: str
 
     def step(self, value: Any) -> Any:
-        with torch._C.DisableTorchFunctionSubclass():
+        with torch._C.DisableTorchFunction():
             return getattr(torch.Tensor, self.name).__get__(value)
 
 
@@ -249,7 +249,7 @@ class PlainTensorSource(DerivedSource):
     form = "{0.parent}.as_subclass(torch.Tensor)"
 
     def step(self, value: Any) -> Any:
-        with torch._C.DisableTorchFunctionSubclass():
+        with torch._C.DisableTorchFunction():
             return torch.Tensor.as_subclass(value, torch.Tensor)
 
 
@@ -261,7 +261,7 @@ class FollowedTensorSource(DerivedSource):
     followed: bool
 
     def step(self, value: Any) -> Any:
-        with torch._C.DisableTorchFunctionSubclass():  # the program's class has been asked
+        with torch._C.DisableTorchFunction():  # the program's class has been asked
             return value.requires_grad_(self.followed)
 
 
@@ -284,7 +284,7 @@ class HistorySource(DerivedSource):
     form = "history_of({0.parent})"
 
     def step(self, value: Any) -> Any:
-        with torch._C.DisableTorchFunctionSubclass():
+        with torch._C.DisableTorchFunction():
             return _History.apply(value)  # type: ignore[no-untyped-call]
 
 

@@ -45,7 +45,7 @@ class TensorMatch(GuardRecord):
 
     def _difference(self, tensor: Any) -> str | None:
         try:
-            with torch._C.DisableTorchFunctionSubclass():  # reading is no operation of the program
+            with torch._C.DisableTorchFunction():  # reading is no operation of the program
                 return self._first_difference(tensor)
         except Exception as error:
             return f"the tensor's metadata cannot be read: {error}"
@@ -112,7 +112,8 @@ class StorageGroups(GuardRecord):
 
 def _storage_groups(tensors: Iterable[torch.Tensor]) -> tuple[int, ...]:
     numbers: dict[int, int] = {}
-    return tuple(numbers.setdefault(t.untyped_storage()._cdata, len(numbers)) for t in tensors)
+    with torch._C.DisableTorchFunction():  # reading is no operation of the program
+        return tuple(numbers.setdefault(t.untyped_storage()._cdata, len(numbers)) for t in tensors)
 
 
 def storage_groups(sources: Sequence[Source], tensors: Sequence[torch.Tensor]) -> StorageGroups:

@@ -31,13 +31,14 @@ from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
 from dynamo_capture.semantics.calls.unbound import call_unbound
-from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_torch_builtin
+from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_tensor_method, is_torch_builtin
 from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.semantics.registry import HANDLERS, PURE
+from dynamo_capture.semantics.tensors.not_operations import check_is_operation, registers_hook
 from dynamo_capture.session.controls import has_constant_result, is_allowed_in_graph, skip_reason
 from dynamo_capture.sources.sources import known_object
-from dynamo_capture.values import Const, Value
+from dynamo_capture.values import Const, TensorValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -121,6 +122,22 @@ def _in_python(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value |
 def _optimized(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
     function = owner.value
     return call_optimized(tx, function, args, kwargs) if type(function) is RegionFunction else None
+
+
+def _tensor_method(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """``torch.Tensor.backward(x)``, a method that is written in Python."""
+    function = owner.value
+    if not args or not is_tensor_method(function):
+        return None
+    receiver, name = tx.force(args[0]), function.__name__
+    if not isinstance(receiver, TensorValue):
+        return None
+    if getattr(receiver.meta.cls, name, None) is function and name not in (receiver.attrs or ()):
+        return receiver.call_method(tx, name, args[1:], kwargs)
+    check_is_operation(name, args[1:], kwargs)  # the class has another method of that name
+    if registers_hook(name):
+        raise GraphBreak("CAP205", f"a hook is registered by Tensor.{name}")
+    return None
 
 
 def _python_operation(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
@@ -305,6 +322,7 @@ _RUN_IF_KNOWN = (
     functools._lru_cache_wrapper,
 )
 IN_PYTHON: tuple[Interceptor, ...] = (
+    _tensor_method,
     _python_operation,
     _block,
     _guarded_repr,

@@ -3,6 +3,9 @@
     with mode:
         y = x + 1          ->   mode.__torch_function__(Tensor.add, (), (x, 1)), with ``mode`` off the stack meanwhile
 
+Modes that the function is called in are traced in the same way: objects that are read from torch's stack
+(``guard_kinds.function_modes``), which are taken off it while the graph runs.
+
 What torch would hand to a mode is learnt from torch, as for tensor subclasses: the function runs once on stand-ins,
 under a mode that notes what it is given. The program's mode is then traced like any function of the program, and the
 graph holds what comes of it. It is left to Python where a graph would end inside of the block.
@@ -19,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch.overrides import TorchFunctionMode
 
+from dynamo_capture.foundation.break_positions import Stopped
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.leaf_functions import is_torch_builtin
 from dynamo_capture.semantics.registry import handles
@@ -36,11 +40,26 @@ class Spread(dict[str, Value]):
 
 class FunctionModes:
     """The modes of one trace. ``active``: those that are asked, innermost last; ``entered``: how many the program has
-    entered and not left, whether they are asked now or not."""
+    entered and not left, whether they are asked now or not; ``around``: those that it is called in."""
 
     def __init__(self) -> None:
         self.active: list[Value] = []
+        self.around: list[Value] = []
         self.entered = 0
+
+    def surround(self, modes: list[Value]) -> None:
+        """The program is called in these modes."""
+        for mode in modes:
+            _check_is_mode(mode)
+        self.around = modes
+        self.active = list(modes)
+
+    @property
+    def has_changed(self) -> bool:
+        """Whether there are other modes than those that the program was called in."""
+        return len(self.active) != len(self.around) or any(
+            now is not then for now, then in zip(self.active, self.around, strict=True)
+        )
 
     def __bool__(self) -> bool:
         return bool(self.active)
@@ -54,6 +73,10 @@ class FunctionModes:
         rest = list(self.active)
         try:
             yield
+        except Stopped:
+            if taken:
+                raise GraphBreak("CAP239", "inside of what a TorchFunctionMode is asked") from None
+            raise
         finally:
             if self.active != rest:
                 raise GraphBreak("CAP239", "a TorchFunctionMode changes which modes there are")
@@ -102,14 +125,18 @@ def is_asked_about(function: Any) -> bool:
     return False
 
 
+def _check_is_mode(mode: Value) -> None:
+    if not isinstance(mode, ObjectValue) or not issubclass(mode.python_type(), TorchFunctionMode):
+        raise GraphBreak("CAP239", f"{mode.describe()} is entered as a TorchFunctionMode")
+
+
 @handles(torch._C._push_on_torch_function_stack)
 def push(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     mode, modes = tx.force(args[0]), tx.tensors.modes
     apart = tx.policy.modes_apart
     if apart is not None:
         raise GraphBreak("CAP239", f"a TorchFunctionMode is entered, and inside of the block {apart}")
-    if not isinstance(mode, ObjectValue) or not issubclass(mode.python_type(), TorchFunctionMode):
-        raise GraphBreak("CAP239", f"{mode.describe()} is entered as a TorchFunctionMode")
+    _check_is_mode(mode)
     modes.active.append(mode)
     modes.entered += 1
     return NONE
@@ -118,8 +145,11 @@ def push(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 @handles(torch._C._pop_torch_function_stack)
 def pop(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     modes: FunctionModes = tx.tensors.modes
+    apart = tx.policy.modes_apart
     if not modes.active:
         raise GraphBreak("CAP239", "a TorchFunctionMode is left that was entered elsewhere")
+    if apart is not None:
+        raise GraphBreak("CAP239", f"a TorchFunctionMode is left, and then {apart}")
     modes.entered -= 1
     return modes.active.pop()
 

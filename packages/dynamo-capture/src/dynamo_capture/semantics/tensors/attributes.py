@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import types
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 
@@ -29,6 +29,9 @@ from dynamo_capture.values import (
 )
 from dynamo_capture.values.tensors.tensor import PLAIN_CLASSES
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, Source
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
 
 _OF_EVERY_OBJECT = frozenset(
     (
@@ -95,7 +98,7 @@ class TensorAttributes(Operations):
             case "_backward_hooks" | "_post_accumulate_grad_hooks" if tx.effects.hooks:
                 raise GraphBreak("CAP205", "a tensor's hooks are asked for after one was registered")
             case "retains_grad" | "_backward_hooks" if owner.real is not None and owner.source is not None:
-                source = _fact(owner, name)
+                source = _fact(self._tx, owner, name)
                 return tx.wrap(source.step(owner.real), source)
             case "grad_dtype":
                 self._is_leaf(owner)
@@ -115,7 +118,7 @@ class TensorAttributes(Operations):
             with torch._C.DisableTorchFunctionSubclass():
                 requires_grad, is_leaf = owner.real.requires_grad, owner.real.is_leaf
             if requires_grad:
-                self._tx.guards.equals(_fact(owner, "is_leaf"), is_leaf)
+                self._tx.guards.equals(_fact(self._tx, owner, "is_leaf"), is_leaf)
         return owner.meta.is_leaf
 
     def is_own(self, cls: type, name: str) -> bool:
@@ -203,7 +206,7 @@ class TensorAttributes(Operations):
             if not owner.meta.requires_grad or self._is_leaf(owner):
                 return NONE
             raise GraphBreak("CAP208", "`grad` of an intermediate tensor is asked for")
-        return self._tx.wrap(owner.real.grad, AttrSource(owner.source, "grad"))
+        return self._tx.wrap(owner.real.grad, plain_attribute(self._tx, owner.source, "grad"))
 
     def set_attr(self, owner: TensorValue, name: str, value: Value) -> None:
         """``tensor.name = value``."""
@@ -224,11 +227,16 @@ class TensorAttributes(Operations):
         self._tx.effects.tensor_attribute(owner, name)
 
 
-def _fact(owner: TensorValue, name: str) -> Source:
+def plain_attribute(tx: Context, source: Source, name: str) -> Source:
+    """Where an attribute of a tensor is read of which the tensor's class makes nothing. Modes are not asked."""
+    return (TensorAttributeSource if tx.tensors.modes.around else AttrSource)(source, name)
+
+
+def _fact(tx: Context, owner: TensorValue, name: str) -> Source:
     """Where an attribute that torch gives an existing tensor is read, whatever the tensor's class makes of it."""
     assert owner.source is not None
     plain = owner.meta.cls in (torch.Tensor, torch.nn.Parameter)
-    return AttrSource(owner.source, name) if plain else TensorAttributeSource(owner.source, name)
+    return plain_attribute(tx, owner.source, name) if plain else TensorAttributeSource(owner.source, name)
 
 
 def _may_be_grad(owner: TensorValue, value: Value) -> bool:

@@ -18,9 +18,9 @@ from torch.fx import Node
 from torch.fx.node import map_arg
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.semantics.tensors.attributes import plain_attribute
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import Const, ListValue, TensorValue, TupleValue, Value
-from fx_interface.source import AttrSource
 from fx_interface.symbols import Expr
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 from fx_interface.torch_internals.modes import restored
@@ -90,8 +90,8 @@ def _check_surroundings(tx: Context, outputs: list[TensorValue], inputs: list[Te
             raise _refused("a hook is registered on a tensor whose gradient is taken")
         if value.real.retains_grad:
             raise _refused("a tensor whose gradient is taken retains it")
-        tx.guards.equals(AttrSource(value.source, "retains_grad"), False)
-        hooks, source = value.real._backward_hooks, AttrSource(value.source, "_backward_hooks")
+        tx.guards.equals(plain_attribute(tx, value.source, "retains_grad"), False)
+        hooks, source = value.real._backward_hooks, plain_attribute(tx, value.source, "_backward_hooks")
         if hooks is None:
             tx.guards.is_object(source, None)
         else:  # what had hooks, and what a compiled function returned

@@ -192,7 +192,15 @@ def _iter(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, 
     return None if args or kwargs else owner.iterate(tx)
 
 
-@method("item", "__float__")
+@method("__float__")
+def _float(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    number = _item(tx, owner, args, kwargs)
+    if number is None or owner.meta.spec.dtype.is_floating_point:
+        return number
+    return tx.calls.call_known(Const(float), [number], {})
+
+
+@method("item")
 def _item(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     number: Value | None = None if args or kwargs else floats.of_tensor(tx, owner)
     if number is None and not (args or kwargs):
@@ -217,7 +225,11 @@ def _tolist(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str
 
 @method("__int__", "__index__")
 def _int(tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
-    return tx.tensors.number(owner, "the content of a tensor decides what Python does")
+    why = "the content of a tensor decides what Python does"
+    dtype = owner.meta.spec.dtype
+    if not (dtype.is_floating_point or dtype.is_complex):
+        return tx.tensors.number(owner, why)
+    raise GraphBreak("CAP201", why)
 
 
 @method("__bool__", "__contains__", "is_nonzero")

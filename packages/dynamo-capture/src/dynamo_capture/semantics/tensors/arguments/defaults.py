@@ -48,6 +48,8 @@ def _with_device(function: Any, kwargs: dict[str, Value], device: torch.device |
 
 def _surrounding_device() -> torch.device | None:
     """The device of the innermost ``with torch.device``, or of ``set_default_device``, outside of the trace."""
+    if torch._C._is_torch_function_all_disabled():
+        return None
     for at in reversed(range(torch._C._len_torch_function_stack())):
         mode = torch._C._get_function_stack_at(at)
         if type(mode) is _device.DeviceContext:
