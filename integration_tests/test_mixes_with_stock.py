@@ -42,6 +42,26 @@ def test_stock_codegen_under_our_capture(name: str) -> None:
     assert training_error(workload, lambda m: fxstack.compile(m, backend="inductor_stock")) <= 1e-4
 
 
+def test_stock_passes_modes_and_options_on() -> None:
+    x = torch.randn(5)
+    for arguments in ({"mode": "strict"}, {"options": {"cache": False}}, {"mode": "default"}):
+        compiled = torch.compile(lambda x: x.sin() * 2, backend="fxstack", **arguments)
+        torch.testing.assert_close(compiled(x), x.sin() * 2)
+        torch._dynamo.reset()
+    model = torch.nn.Linear(5, 2)
+    expected = model(x)
+    model.compile(backend="fxstack")
+    torch.testing.assert_close(model(x), expected)
+    with pytest.raises(Exception, match="FXS102"):
+        torch.compile(lambda x: x.cos(), backend="fxstack", options={"cach": False})(x)
+
+
+def test_backends_that_torch_brings_along() -> None:
+    x = torch.randn(5, requires_grad=True)
+    compiled = fxstack.compile(lambda x: x.sin() * 2, backend="aot_eager_decomp_partition", fullgraph=True)
+    torch.testing.assert_close(compiled(x), x.sin() * 2)
+
+
 def test_inside_of_stock() -> None:
     """Stock captures neither the compiler that runs in its region nor what is compiled there, and goes on after it."""
     seen: list[list[str]] = []

@@ -5,6 +5,7 @@
 #include "region.h"
 #include "method_load.h"
 #include "rest.h"
+#include "stock_stance.h"
 #include "thread_state.h"
 #include "traceback.h"
 
@@ -185,7 +186,7 @@ static struct PyModuleDef module_definition = {
 
 PyMODINIT_FUNC PyInit__eval_frame(void)
 {
-    if (fxs_code_cache_init() < 0 || PyType_Ready(&FXSFrameView_Type) < 0 || PyType_Ready(&FXSRegion_Type) < 0
+    if (fxs_code_cache_init() < 0 || fxs_init_stock_stance() < 0 || PyType_Ready(&FXSFrameView_Type) < 0 || PyType_Ready(&FXSRegion_Type) < 0
         || PyType_Ready(&FXSRest_Type) < 0) {
         return NULL;
     }

@@ -1,5 +1,6 @@
 /* RegionFunction(function, callback): calling it activates the callback (None: nothing) in this thread for the call. */
 #include "region.h"
+#include "stock_stance.h"
 #include "thread_state.h"
 
 #include <stddef.h>
@@ -22,7 +23,7 @@ static PyObject *region_vectorcall(PyObject *self, PyObject *const *args, size_t
         PyErr_SetString(PyExc_RecursionError, "maximum recursion depth exceeded: the C stack is used up");
         return NULL;
     }
-    if (thread->callback == region->callback || FXS_UNLIKELY(fxs_paused)) {
+    if (thread->callback == region->callback || FXS_UNLIKELY(fxs_paused) || FXS_UNLIKELY(fxs_stock_forces_eager())) {
         return PyObject_Vectorcall(region->function, args, nargsf, names);
     }
     Py_INCREF(self);

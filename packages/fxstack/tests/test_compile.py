@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import Any
 
 import pytest
@@ -74,6 +76,55 @@ def test_methods_and_callable_objects_compile() -> None:
     scaler.factor = 5.0
     torch.testing.assert_close(method(x), x * 5.0)
     torch.testing.assert_close(whole(x), x * 5.0 + 1.0)
+
+
+def test_torchs_own_function_compiles_as_a_call_of_it_does() -> None:
+    class Twice(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: torch.Tensor) -> torch.Tensor:
+            return x * 2.0
+
+        @staticmethod
+        def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
+            return gradient * 3.0
+
+    x = torch.ones(2, requires_grad=True)
+    fxstack.compile(Twice.apply, fullgraph=True)(x).sum().backward()
+    torch.testing.assert_close(x.grad, torch.full((2,), 3.0))
+
+
+def test_signatures_are_those_of_what_was_compiled() -> None:
+    class Scaler:
+        def __call__(self, x: torch.Tensor, factor: float = 2.0) -> torch.Tensor:
+            return x * factor
+
+    scaler = Scaler()
+    for plain in (scaler, scaler.__call__, functools.partial(scaler, factor=3.0), torch.nn.functional.relu):
+        assert inspect.signature(fxstack.compile(plain)) == inspect.signature(plain)
+
+
+def test_torch_compile_is_ours_inside_of_a_block() -> None:
+    stock = torch.compile
+    graphs: list[torch.fx.GraphModule] = []
+
+    def backend(graph_module: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        graphs.append(graph_module)
+        return graph_module.forward
+
+    model = nn.Linear(2, 2)
+    with fxstack.in_place_of_torch_compile():
+        model.compile(backend=backend, fullgraph=True)
+        function = torch.compile(torch.sin, mode="default")
+    assert torch.compile is stock
+    x = torch.randn(3, 2)
+    torch.testing.assert_close(model(x), nn.functional.linear(x, model.weight, model.bias))
+    torch.testing.assert_close(function(x), x.sin())
+    assert len(graphs) == 1
+    assert hasattr(function, "__fxstack_capture__")
+
+
+def test_backends_are_listed() -> None:
+    assert {"aot_eager", "eager", "inductor"} <= set(fxstack.list_backends())
 
 
 def test_compiling_what_is_compiled_starts_from_the_original() -> None:

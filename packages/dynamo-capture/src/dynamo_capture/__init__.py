@@ -34,6 +34,7 @@ _EXPORTS: dict[str, str] = {
     "mark_dynamic": "dynamo_capture.session.controls",
     "error_on_graph_break": "dynamo_capture.foundation.part_options",
     "optimize": "dynamo_capture.driver.optimizer",
+    "substitute_in_graph": "dynamo_capture.polyfills.by_users",
     "patch_options": "dynamo_capture.foundation.part_options",
     "reset": "dynamo_capture.driver.optimizer",
     "run_graph": "dynamo_capture.driver.optimizer",
@@ -68,6 +69,7 @@ __all__ = [
     "patch_options",
     "reset",
     "run_graph",
+    "substitute_in_graph",
 ]
 
 

@@ -20,6 +20,20 @@ def times_hundred(x: int) -> int:
     return x * 100
 
 
+def test_another_total_may_be_stated_at_any_time() -> None:
+    stated: list[int | None] = [None]
+    cache = CodeCache(limit=2, total=3, stated=lambda: stated[0])
+    code = plus_one.__code__
+    cache.count(code)
+    assert cache.may_compile(code)
+    stated[0] = 1
+    assert not cache.may_compile(code)
+    stated[0] = 9
+    assert cache.total == 9
+    stated[0] = None
+    assert cache.total == 3
+
+
 def test_limits_of_the_cache(caplog: pytest.LogCaptureFixture, answering: Any, fresh: Any) -> None:
     f = fresh(plus_one)
     cache = CodeCache(limit=3, total=5)

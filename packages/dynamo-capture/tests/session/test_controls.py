@@ -278,6 +278,37 @@ def test_a_stance_holds_in_every_thread():
     assert torch.equal(found[0], X + 2)
 
 
+@pytest.mark.parametrize("stance", ["eager_then_compile", "aot_eager_then_compile"])
+def test_the_second_call_compiles_for_what_differs_from_the_first(stance):
+    seen = []
+
+    def f(x, n):
+        seen.append(is_compiling())
+        return x * n
+
+    fast = optimize(run_graph)(f)
+    with set_stance(stance):
+        for length, n in ((2, 5), (3, 6), (4, 7)):
+            assert torch.equal(fast(torch.ones(length), n), torch.full((length,), float(n)))
+    assert seen == [False, True, True]
+    assert len(fast.__fxstack_capture__.report.replacements) == 1
+
+
+def test_a_forced_backend_compiles_what_is_called_meanwhile_and_nothing_else():
+    def backend(graph_module, example_inputs):
+        return lambda *inputs: tuple(torch.full_like(result, 9.0) for result in graph_module(*inputs))
+
+    fast = optimize(run_graph)(lambda x: x + 1)
+    assert torch.equal(fast(X), X + 1)
+    with set_stance(force_backend=backend):
+        assert torch.equal(fast(X), torch.full_like(X, 9.0))
+    assert torch.equal(fast(X), X + 1)
+    assert torch.equal(set_stance("default", force_backend=backend)(fast)(X), torch.full_like(X, 9.0))
+    assert torch.equal(fast(X), X + 1)
+    with pytest.raises(RuntimeError, match="force_backend"):
+        set_stance("force_eager", force_backend=backend)
+
+
 def test_an_unknown_stance():
     with pytest.raises(ValueError, match="no stance 'fast'"):
         set_stance("fast")

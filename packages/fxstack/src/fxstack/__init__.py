@@ -27,14 +27,16 @@ with (
         mark_static,
         patch_options,
         set_stance,
+        substitute_in_graph,
     )
     from fxstack.backends import backend
-    from fxstack.compile import compile, reset
+    from fxstack.compile import compile, in_place_of_torch_compile, list_backends, reset
     from fxstack.options import Options
 
 if TYPE_CHECKING:
     from fxstack.checking import CheckWarning
     from fxstack.report import Explanation, explain
+    from fxstack.torch_compile.translation import OptionWarning
     from fxstack.verification import Verification
     from fxstack.verifying import verify
 else:
@@ -42,6 +44,7 @@ else:
         __name__,
         {
             "fxstack.checking": ("CheckWarning",),
+            "fxstack.torch_compile.translation": ("OptionWarning",),
             "fxstack.report": ("Explanation", "explain"),
             "fxstack.verification": ("Verification",),
             "fxstack.verifying": ("verify",),
@@ -51,6 +54,7 @@ else:
 __all__ = [
     "CheckWarning",
     "Explanation",
+    "OptionWarning",
     "Options",
     "Verification",
     "__version__",
@@ -63,11 +67,14 @@ __all__ = [
     "explain",
     "explain_recompiles",
     "graph_break",
+    "in_place_of_torch_compile",
     "is_compiling",
+    "list_backends",
     "mark_dynamic",
     "mark_static",
     "patch_options",
     "reset",
     "set_stance",
+    "substitute_in_graph",
     "verify",
 ]

@@ -14,7 +14,7 @@ from fx_interface import INTERFACE_VERSION, Backend, CompiledGraph
 from fx_interface.plugins import load_backend
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fx_interface.torch_internals.graph_source import release_source
-from fxstack.foreign_backends import by_sizes
+from fxstack.foreign_backends import WithKeywords, by_sizes
 from fxstack.internal_errors import default_policy, refused
 from fxstack.options import Options
 from fxstack.pipeline import compile_captured
@@ -91,13 +91,18 @@ def backend(name: str, options: Options | Mapping[str, Any] | None = None) -> Ba
     return resolve(name, Options.make(options))
 
 
-def resolve(backend: str | Backend | Callable[..., Any], options: Options) -> Backend:
+def resolve(
+    backend: str | Backend | Callable[..., Any], options: Options, passed: Mapping[str, Any] | None = None
+) -> Backend:
     """The backend that the user means: a callable is itself, a name is looked up among the installed plug-ins.
+    ``passed``: keyword arguments for one that is no plug-in.
 
     Raises UnknownBackendError (FXI202), which lists the known names, and IncompatibleInterfaceError (FXI201).
     """
     found = load_backend(backend) if isinstance(backend, str) else backend
     configure = getattr(found, "configure", None)
+    if passed and not hasattr(found, "interface_version"):
+        found = WithKeywords(found, tuple(passed.items()))
     made = by_sizes(configure(options) if configure is not None else found)
     if not options.check:
         return made

@@ -2,89 +2,178 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable, Mapping
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar, overload
 
+import torch
 from torch import nn
 
 import dynamo_capture
-from fx_interface import Backend
+from fx_interface import Backend, plugins
+from fx_interface.errors import UnknownBackendError
+from fx_interface.plugins import load_backend
 from fxstack.backends import resolve
 from fxstack.module import compile_module, original_of
-from fxstack.options import Options
+from fxstack.options import MODES, Options, is_own_option
 from primtorch_decomps import LIBRARY
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_SWITCHES = ("TORCH_COMPILE_DISABLE", "TORCHDYNAMO_DISABLE")
+"""Torch's variables of the environment by which all compiling is off."""
+_REGISTRY = "torch._dynamo.backends.registry"
+
 
 @overload
 def compile(
-    function: F,
-    /,
+    model: F,
     *,
-    backend: str | Backend | Callable[..., Any] = ...,
     fullgraph: bool = ...,
     dynamic: bool | None = ...,
-    mode: str = ...,
+    backend: str | Backend | Callable[..., Any] | None = ...,
+    mode: str | None = ...,
     options: Options | Mapping[str, Any] | None = ...,
+    name: str | None = ...,
+    disable: bool = ...,
+    recompile_limit: int | None = ...,
+    isolate_recompiles: bool = ...,
+    shapes_spec: Any = ...,
 ) -> F: ...
 
 
 @overload
 def compile(
-    function: None = None,
-    /,
+    model: None = None,
     *,
-    backend: str | Backend | Callable[..., Any] = ...,
     fullgraph: bool = ...,
     dynamic: bool | None = ...,
-    mode: str = ...,
+    backend: str | Backend | Callable[..., Any] | None = ...,
+    mode: str | None = ...,
     options: Options | Mapping[str, Any] | None = ...,
+    name: str | None = ...,
+    disable: bool = ...,
+    recompile_limit: int | None = ...,
+    isolate_recompiles: bool = ...,
+    shapes_spec: Any = ...,
 ) -> Callable[[F], F]: ...
 
 
 def compile(
-    function: Callable[..., Any] | None = None,
-    /,
+    model: Callable[..., Any] | None = None,
     *,
-    backend: str | Backend | Callable[..., Any] = "inductor",
     fullgraph: bool = False,
     dynamic: bool | None = None,
-    mode: str = "default",
+    backend: str | Backend | Callable[..., Any] | None = None,
+    mode: str | None = None,
     options: Options | Mapping[str, Any] | None = None,
+    name: str | None = None,
+    disable: bool = False,
+    recompile_limit: int | None = None,
+    isolate_recompiles: bool = False,
+    shapes_spec: Any = None,
 ) -> Any:
-    """``function`` (a function, method or ``nn.Module``), captured and compiled when it is called.
+    """``model`` (a function, method or ``nn.Module``), captured and compiled when it is called.
 
-    ``backend``: a name (``inductor``, ``aot_eager``, ``eager``, or any installed plug-in's) or a callable
-    ``(graph_module, example_inputs) -> callable``. ``fullgraph``: a graph break is an error. ``dynamic``: True makes
-    sizes symbolic at once, False never, None when a size changes. ``mode``: ``strict`` gives eager's results to the
-    last bit on a CPU (``fxstack.options.MODES``). Without ``function``, returns a decorator.
+    The arguments are those of ``torch.compile``; docs/torch-compile.md says of each, and of each mode and option, what
+    it is here. ``backend``: a name (``inductor``, ``aot_eager``, ``eager``, any installed plug-in's or torch's) or a
+    callable ``(graph_module, example_inputs) -> callable``. ``fullgraph``: a graph break is an error. ``dynamic``: True
+    makes sizes symbolic at once, False never, None when a size changes. ``mode``: ``strict`` gives eager's results to
+    the last bit on a CPU (``fxstack.options.MODES``). Without ``model``, returns a decorator.
     A module's result is the module for all purposes but speed: same parameters, ``state_dict`` keys, hooks and class.
 
     Raises at once for an unknown backend, mode or option; later, whatever the function itself raises.
     """
-    compiler = resolve(backend, Options.make(options, mode))
-    optimize = functools.partial(_optimize, compiler=compiler, fullgraph=fullgraph, dynamic=dynamic)
-    if function is None:
-        return lambda decorated: _apply(decorated, optimize)
-    return _apply(function, optimize)
+    if disable or any(os.environ.get(switch) == "1" for switch in _SWITCHES):
+        return _unchanged if model is None else model
+    if shapes_spec is not None:
+        from fxstack.torch_compile import translation  # tables that few programs need
+
+        translation.say(translation.argument_notes({"shapes_spec": shapes_spec}))
+    compiler = _backend(backend, mode, options)
+    capture = functools.partial(
+        dynamo_capture.optimize,
+        compiler,
+        fullgraph=fullgraph,
+        dynamic=dynamic,
+        operators=LIBRARY,
+        recompile_limit=recompile_limit,
+    )
+    if model is None:
+        return lambda decorated: _apply(decorated, capture)
+    return _apply(model, capture)
 
 
-def _optimize(
-    function: Callable[..., Any], *, compiler: Backend, fullgraph: bool, dynamic: bool | None
-) -> Callable[..., Any]:
-    capture = dynamo_capture.optimize(compiler, fullgraph=fullgraph, dynamic=dynamic, operators=LIBRARY)
-    optimized: Callable[..., Any] = capture(function)
-    return optimized
+def _unchanged(model: F) -> F:
+    return model
 
 
-def _apply(function: Any, optimize: Callable[[Callable[..., Any]], Callable[..., Any]]) -> Any:
+def _backend(
+    backend: str | Backend | Callable[..., Any] | None,
+    mode: str | None,
+    options: Options | Mapping[str, Any] | None,
+) -> Backend:
+    """The backend that is meant, with its options. One that is no plug-in is given the mode and the options that are
+    not this stack's as they are, as torch does."""
+    if backend is None:
+        backend = getattr(sys.modules.get(_REGISTRY), "_default_backend", "inductor")
+    assert backend is not None
+    found = _named(backend) if isinstance(backend, str) else backend
+    if hasattr(found, "interface_version"):
+        return resolve(backend, Options.make(options, mode))
+    passed: dict[str, Any] = {}
+    if mode is not None and mode not in MODES:
+        passed["mode"], mode = mode, None
+    if isinstance(options, Mapping):
+        theirs = {key: value for key, value in options.items() if not is_own_option(key)}
+        options = {key: value for key, value in options.items() if key not in theirs}
+        passed |= {"options": theirs} if theirs else {}
+    return resolve(found, Options.make(options, mode), passed)
+
+
+def _named(name: str) -> Callable[..., Any]:
+    """An installed plug-in, else one of torch's backends. UnknownBackendError FXI202 lists the known names."""
+    try:
+        return load_backend(name)
+    except UnknownBackendError:
+        from fxstack.adapters.stock_backends import stock_backend  # for names that no plug-in has
+
+        found = stock_backend(name)
+        if found is None:
+            raise
+        return found
+
+
+def _apply(function: Any, capture: Callable[[], dynamo_capture.Optimizer]) -> Any:
+    def optimize(target: Callable[..., Any]) -> Callable[..., Any]:
+        optimized: Callable[..., Any] = capture()(target)
+        return optimized
+
     return (
         compile_module(function, optimize)
         if isinstance(function, nn.Module)
         else optimize(original(function))
     )
+
+
+@contextlib.contextmanager
+def in_place_of_torch_compile() -> Iterator[None]:
+    """While the block runs, ``torch.compile`` is ``fxstack.compile``, and so is what ``Module.compile`` calls: for a
+    program that calls it where nobody else can. What was compiled in the block stays so. In all threads."""
+    stock = torch.compile
+    torch.compile = compile  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        torch.compile = stock
+
+
+def list_backends() -> list[str]:
+    """The names that ``compile(backend=...)`` takes without loading torch's compiler: those of installed plug-ins."""
+    return sorted({info.name for info in plugins.list_backends()})
 
 
 def reset() -> None:

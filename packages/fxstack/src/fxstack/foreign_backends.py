@@ -57,6 +57,18 @@ class BySizes:
         return compiled
 
 
+@dataclass(frozen=True, slots=True)
+class WithKeywords:
+    """A backend that is called with the ``mode`` and ``options`` that the user has passed, as torch calls it."""
+
+    backend: Callable[..., Any]
+    keywords: tuple[tuple[str, Any], ...]
+
+    def __call__(self, graph_module: GraphModule, example_inputs: list[Any]) -> Any:
+        """What the backend makes of it."""
+        return self.backend(graph_module, example_inputs, **dict(self.keywords))
+
+
 def by_sizes(backend: Backend | Callable[..., Any]) -> Backend:
     """A backend that keeps to the interface, whatever the user has passed."""
     return backend if hasattr(backend, "interface_version") else BySizes(backend)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from pathlib import Path
@@ -53,20 +54,9 @@ class Options:
     check: bool | None = None
 
     @classmethod
-    def make(cls, options: Options | Mapping[str, Any] | None, mode: str = "default") -> Options:
+    def make(cls, options: Options | Mapping[str, Any] | None, mode: str | None = None) -> Options:
         """Options from the user's arguments; what they leave out comes from the environment or a default."""
-        if isinstance(options, Options):
-            made = options
-        else:
-            known = {field.name for field in fields(cls)}
-            unknown = sorted(set(options or {}) - known)
-            if unknown:
-                raise OptionError(
-                    "FXS102",
-                    f"unknown option {unknown[0]!r}",
-                    action=f"use one of: {', '.join(sorted(known))}",
-                )
-            made = cls(**(options or {}))
+        made = options if isinstance(options, Options) else cls(**_as_ours(options or {}))
         for name, choices in _CHOICES.items():
             value = getattr(made, name)
             if value not in choices:
@@ -77,14 +67,16 @@ class Options:
             raise OptionError(
                 "FXS103", f"activation_budget is {budget!r}", action="use a number between 0 and 1, or None"
             )
-        chosen = check_mode(made.mode if mode == "default" else mode)
+        chosen = check_mode(made.mode if mode in (None, "default") else mode)
         directory = Path(made.cache_dir) if made.cache_dir is not None else default_cache_dir()
         compiler = made.compiler or os.environ.get("CXX")
         policy = made.on_internal_error or default_policy()
+        cache = made.cache and not _caches_are_off()
         check = os.environ.get("FXSTACK_CHECK") == "1" if made.check is None else made.check
         return replace(
             made,
             cache_dir=directory,
+            cache=cache,
             compiler=compiler,
             mode=chosen,
             on_internal_error=policy,
@@ -106,8 +98,57 @@ def default_cache_dir() -> Path:
     return Path(named) if named else user_cache_path("fxstack")
 
 
-def check_mode(mode: str) -> str:
-    """``mode`` if it is known; OptionError FXS101 otherwise."""
-    if mode not in MODES:
-        raise OptionError("FXS101", f"unknown mode {mode!r}", action=f"use one of: {', '.join(MODES)}")
-    return mode
+def check_mode(mode: str | None) -> str:
+    """The mode of ours that is meant: ``mode`` itself, or the default for one of ``torch.compile``, with a warning
+    where that promises more. OptionError FXS101 for any other."""
+    if mode is None or mode in MODES:
+        return mode or "default"
+    from fxstack.torch_compile import arguments, translation  # tables that few programs need
+
+    notes = translation.mode_notes(mode) if isinstance(mode, str) else None
+    if notes is None:
+        known = [*MODES, *(entry.name for entry in arguments.MODES if entry.name not in MODES)]
+        advice = translation.nearest(str(mode), known)
+        raise OptionError(
+            "FXS101", f"unknown mode {mode!r}", action=f"{advice}use one of: {', '.join(known)}"
+        )
+    translation.say(notes)
+    return "default"
+
+
+def is_own_option(name: str) -> bool:
+    """Whether this stack has an option of that name."""
+    return name in {field.name for field in fields(Options)}
+
+
+def _as_ours(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of ours for what a user has passed: ours, and those of stock's code generator. OptionError FXS102 for an
+    unknown one, which names the nearest; one warning for all that are taken and do something else."""
+    known = sorted(field.name for field in fields(Options))
+    ours = {name: value for name, value in options.items() if name in known}
+    foreign = {name: value for name, value in options.items() if name not in known}
+    if not foreign:
+        return ours
+    from fxstack.torch_compile import translation  # tables that few programs need
+
+    notes: list[str] = []
+    for name, value in foreign.items():
+        found = translation.torch_option(str(name), value)
+        if found is None:
+            advice = translation.nearest(str(name), [*known, *translation.every_option()])
+            raise OptionError(
+                "FXS102",
+                f"unknown option {name!r}",
+                action=f"{advice}use one of: {', '.join(known)}, or of torch.compile's (docs/torch-compile.md)",
+            )
+        ours = {**found[0], **ours}
+        notes += found[1]
+    translation.say(notes)
+    return ours
+
+
+def _caches_are_off() -> bool:
+    """Whether the user has switched off all caches of compiled code, in ``torch.compiler.config`` or by the variables
+    of the environment that it reads."""
+    config = sys.modules.get("torch.compiler.config")
+    return bool(getattr(config, "force_disable_caches", False))

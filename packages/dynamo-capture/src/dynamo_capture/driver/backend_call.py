@@ -14,11 +14,13 @@ from dynamo_capture.graph.graph_builder import GraphInput
 from dynamo_capture.hook.frame_hook import FrameView, RegionFunction, propagate
 from dynamo_capture.runtime import replacement_calls
 from dynamo_capture.semantics.tensors.arguments.scalars import note_fixed
+from dynamo_capture.session.controls import forced_backend
 from dynamo_capture.session.session import Session
 from dynamo_capture.trace import Trace
 from fx_interface.errors import StackError, UnsupportedProgramError, UserLocation
 from fx_interface.execution.rehearsal import rehearsal_of, rehearsing
 from fx_interface.execution.undo import is_all_or_nothing, undoing, undoing_if_shared
+from fx_interface.plugins import load_backend
 from fx_interface.signature import (
     DIALECT_KEY,
     SHAPE_ENV_KEY,
@@ -63,19 +65,22 @@ class BackendCall:
         return self.compiled, output.inputs
 
     def _call_backend(self, module: GraphModule, inputs: list[Any]) -> Any:
+        backend = forced_backend() or self._session.backend
+        if isinstance(backend, str):
+            backend = load_backend(backend)
         refusals = self._session.refusals
         earlier = refusals.earlier(module)
         if earlier is not None:
             raise earlier
         try:
-            compiled = self._session.backend(module, inputs)
+            compiled = backend(module, inputs)
         except UnsupportedProgramError as error:
             refusals.note(module, error.with_traceback(None))
             raise
         except StackError as error:
             raise propagate(error) from error.__cause__
         except Exception as error:
-            name = getattr(self._session.backend, "__qualname__", repr(self._session.backend))
+            name = getattr(backend, "__qualname__", repr(backend))
             raise propagate(
                 BackendError(
                     "CAP301",

@@ -11,6 +11,8 @@ import time
 from types import CodeType
 from typing import Any
 
+import torch
+
 import fx_guards
 from dynamo_capture.bytecode.errors import UnsupportedBytecodeError
 from dynamo_capture.driver.active_interpreters import foreign_interpreter
@@ -45,15 +47,17 @@ from dynamo_capture.hook.frame_hook import (
 from dynamo_capture.interpreter.opcodes import families  # noqa: F401  # fills the table of opcodes
 from dynamo_capture.interpreter.root_frame import Broken
 from dynamo_capture.semantics.declared import register_loaded
-from dynamo_capture.session.controls import Stance, current_stance
+from dynamo_capture.session.controls import Stance, current_stance, skip_reason
 from dynamo_capture.session.is_compiling_answers import Place
 from dynamo_capture.session.report import Replacement
 from dynamo_capture.session.session import Session
 from dynamo_capture.session.specialization import Policy
+from dynamo_capture.session.stock_settings import stock_setting
 from dynamo_capture.trace import Trace
 from dynamo_capture.values.special_methods import replaced_method
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.own_builtins import replaced
+from fx_interface.source import LocalSource
 from fx_interface.torch_internals.function_modes import asked_modes
 
 _log = logging.getLogger("dynamo_capture")
@@ -113,11 +117,13 @@ class FrameCompiler:
             return self._leave_as_written(
                 view, "a TorchFunctionMode is at work that cannot be traced", "CAP239"
             )
-        if session.refusals.makes_pointless(view.code):
+        if session.refusals.makes_pointless(view.code) or skip_reason(view.function) is not None:
             return SKIP
         stance = current_stance()
-        if stance in ("force_eager", "eager_on_recompile"):
+        if stance in ("force_eager", "eager_on_recompile") or stock_setting("disable", False):
             return None
+        if stance in ("eager_then_compile", "aot_eager_then_compile") and self._is_first_call(view):
+            return AS_WRITTEN
         lock = session.locks.setdefault(id(view.code), threading.RLock())
         if not lock.acquire(blocking=False):
             return _wait_for_entry(lock, view.code) if session.waits else None
@@ -148,11 +154,19 @@ class FrameCompiler:
         """The answer to the hook, in the only thread that compiles this code now."""
         session = self._session
         if count:
-            self._explain_recompilation(view, stance == "fail_on_recompile")
+            fails = stance == "fail_on_recompile" or stock_setting("error_on_recompile", False)
+            self._explain_recompilation(view, fails)
         try:
             with set_aside():
                 return self._compile(view)
-        except (CaptureError, BackendError):
+        except BackendError as error:
+            if not stock_setting("suppress_errors", False):
+                raise
+            forget_frames(error)
+            _log.warning("%s runs uncompiled: %s", view.code.co_qualname, error)
+            session.report.eager.append((view.code, str(error)))
+            return SKIP
+        except CaptureError:
             raise
         except UserRaise as raised:
             forget_frames(raised)
@@ -171,8 +185,35 @@ class FrameCompiler:
             return self._run_eagerly(view, "the recursion limit was reached")
 
     def exhausted(self, code: CodeType, text: str) -> None:
-        """The hook says that no more versions of ``code`` are compiled."""
-        self._session.report.exhausted.append((code, text))
+        """The hook says that no more versions of ``code`` are compiled. CaptureError CAP252 where that is an error."""
+        session = self._session
+        session.report.exhausted.append((code, text))
+        stated = session.limit_is_stated or stock_setting("recompile_limit", None) is not None
+        whole = session.fullgraph and id(code) in session.targets and stated
+        if whole or stock_setting("fail_on_recompile_limit_hit", False):
+            raise propagate(
+                CaptureError(
+                    "CAP252",
+                    text,
+                    where=location_of_code(code),
+                    action="explain_recompiles() says why; raise recompile_limit, or keep what they name as it was",
+                )
+            )
+
+    def _is_first_call(self, view: FrameView) -> bool:
+        """Whether this code has not run yet, under a stance by which the first call runs uncompiled. What it was called
+        with is remembered: what differs in the second call is symbolic."""
+        session = self._session
+        if id(view.code) in session.seen_once or id(view.code) in session.histories:
+            return False
+        session.seen_once[id(view.code)] = view.code
+        history = history_of(session, view.code, session.resumes)
+        for name, value in view.locals.items():
+            if isinstance(value, torch.Tensor):
+                history.record_sizes(LocalSource(name).expression, tuple(torch.Tensor.size(value)))
+            elif type(value) is int:
+                history.record_integer(LocalSource(name).expression, value)
+        return True
 
     def _run_eagerly(self, view: FrameView, reason: str) -> Any:
         """This call runs as it is; after a few such calls, all do."""

@@ -17,8 +17,10 @@ from torch import nn
 from dynamo_capture import _eval_frame
 from dynamo_capture.driver.compile_frame import FrameCompiler
 from dynamo_capture.hook import frame_hook
+from dynamo_capture.session.controls import when_backend_changes
 from dynamo_capture.session.report import RecompileReport, Report
 from dynamo_capture.session.session import Session
+from dynamo_capture.session.stock_settings import stock_setting
 from dynamo_capture.shapes import TrialLibrary
 from fx_interface.errors import PluginLoadError
 from fx_interface.operators import OperatorLibrary
@@ -43,13 +45,25 @@ if hasattr(os, "register_at_fork"):
 _eval_frame.set_rival(torch._C._dynamo.eval_frame.set_eval_frame)
 
 
+_MOST_VERSIONS = 64
+"""So many versions of each code object are compiled, if nobody says how many."""
+
+
+def _stated_limit() -> int | None:
+    """How many versions of a code object the program allows stock's compiler, if it says so."""
+    limit = stock_setting("recompile_limit", None)
+    return limit if isinstance(limit, int) and limit > 0 else None
+
+
 class Optimizer:
     """What ``optimize(backend)`` returns: a decorator; all that it decorates shares one cache."""
 
-    def __init__(self, session: Session, recompile_limit: int) -> None:
+    def __init__(self, session: Session, recompile_limit: int | None) -> None:
         self.capture = session
+        most = _MOST_VERSIONS if recompile_limit is None else recompile_limit
+        stated = _stated_limit if recompile_limit is None else None
         self._callback = frame_hook.FrameCallback(
-            FrameCompiler(session), frame_hook.CodeCache(limit=recompile_limit, total=recompile_limit)
+            FrameCompiler(session), frame_hook.CodeCache(limit=most, total=most, stated=stated)
         )
         _OPTIMIZERS.add(self)
 
@@ -65,14 +79,22 @@ class Optimizer:
 
     def __call__(self, function: Any) -> Any:
         """``function`` (a function, bound method or any other callable, a module for instance), optimised."""
-        target = function if hasattr(function, "__code__") else _entry(function)
+        target = function if hasattr(function, "__code__") and not _is_torchs(function) else _entry(function)
         self.capture.targets[id(target.__code__)] = target.__code__
         _eval_frame.set_skip(target.__code__, 0)
         wrapped = frame_hook.optimize(target, self._callback)
+        if target is not function:
+            functools.update_wrapper(wrapped, function)  # its own signature, name and text
         wrapped.__fxstack_original__ = function  # type: ignore[attr-defined]
         wrapped.__fxstack_capture__ = self.capture  # type: ignore[attr-defined]
         wrapped.__fxstack_optimizer__ = self  # type: ignore[attr-defined]  # alive as long, for ``reset``
         return wrapped
+
+
+def _is_torchs(function: Callable[..., Any]) -> bool:
+    """Whether a function is one of torch's: a call of it may mean something that its code does not show, as that of
+    ``autograd.Function.apply``."""
+    return str(getattr(function, "__module__", "")).partition(".")[0] == "torch"
 
 
 def _entry(function: Callable[..., Any]) -> FunctionType:
@@ -94,6 +116,9 @@ def reset() -> None:
     """Forget all that any optimized function compiled."""
     for optimizer in list(_OPTIMIZERS):
         optimizer.reset()
+
+
+when_backend_changes(reset)
 
 
 def explain_recompiles(function: Any = None) -> RecompileReport:
@@ -129,7 +154,7 @@ def optimize(
     fullgraph: bool = False,
     dynamic: bool | None = None,
     operators: OperatorLibrary | None = None,
-    recompile_limit: int = 64,
+    recompile_limit: int | None = None,
     concurrent: Literal["wait", "eager"] = "wait",
 ) -> Optimizer:
     """A decorator that captures the graphs of a function and gives them to ``backend``.
@@ -138,12 +163,14 @@ def optimize(
     is a CaptureError. ``dynamic``: True makes the sizes of arguments symbolic at once, False never, None those that
     differ between calls. ``operators`` answers for the metadata of operators' results; the default is what is installed
     (primtorch-decomps registers its rules), and without any each new kind of call runs once on zeros, for fixed sizes.
-    ``recompile_limit`` versions of each code object are made; calls that none of them fits run uncompiled from then on.
+    ``recompile_limit`` versions of each code object are made (None: 64); calls that none of them fits run uncompiled
+    from then on, and are a CaptureError under ``fullgraph`` if the limit was stated.
     ``concurrent``: what a call does whose function another thread is compiling: wait for it, or run as it is.
     """
     library = _default_library() if operators is None else operators
     memo = _MEMOS.setdefault(library, {})
     session = Session(backend, library, fullgraph, dynamic, memo, waits=concurrent == "wait")
+    session.limit_is_stated = recompile_limit is not None
     return Optimizer(session, recompile_limit)
 
 

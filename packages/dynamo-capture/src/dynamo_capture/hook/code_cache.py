@@ -12,7 +12,7 @@ The entries themselves are in the code objects (``_eval_frame``), most recently 
 from __future__ import annotations
 
 import weakref
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from types import CodeType
 
 from dynamo_capture import _eval_frame
@@ -20,17 +20,29 @@ from dynamo_capture._eval_frame import Entry
 
 
 class CodeCache:
-    """Counts compilations per code object and keeps each within its limits. One callback, one cache."""
+    """Counts compilations per code object and keeps each within its limits. One callback, one cache.
 
-    def __init__(self, limit: int = 8, total: int = 64) -> None:
+    ``stated``: what may be asked for another total, each time; None: there is none.
+    """
+
+    def __init__(
+        self, limit: int = 8, total: int = 64, stated: Callable[[], int | None] | None = None
+    ) -> None:
         if limit < 1 or total < limit:
             raise ValueError(
                 f"at least one entry is needed, and no fewer compilations: limit={limit}, total={total}"
             )
         self.limit = limit
-        self.total = total
+        self._total = total
+        self._stated = stated
         self._known: dict[int, weakref.ref[CodeType]] = {}
         self._compilations: dict[int, int] = {}
+
+    @property
+    def total(self) -> int:
+        """How often each code object may be compiled."""
+        stated = None if self._stated is None else self._stated()
+        return self._total if stated is None else stated
 
     def may_compile(self, code: CodeType) -> bool:
         """Whether ``code`` has compilations left."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from types import FunctionType
 from typing import Any, NamedTuple, TypeVar
@@ -28,15 +29,28 @@ def substitutes_named(module: str, name: str) -> Callable[[F], F]:
 
 
 def substitute_for(original: Any) -> Callable[..., Any] | None:
-    """The substitute, or None; unhashable callables have none."""
+    """The substitute, or None; unhashable callables have none. Ours goes before one that the program has declared to
+    torch (``torch.compiler.substitute_in_graph``)."""
     if type(original) is FunctionType:
         named = NAMED.get((original.__module__, original.__qualname__))
         if named is not None:
             return named
     try:
-        return SUBSTITUTES.get(original)
+        found = SUBSTITUTES.get(original)
+        return _told_to_torch(original) if found is None and _TORCHS in sys.modules else found
     except TypeError:
         return None
+
+
+_TORCHS = "torch._dynamo.variables.functions"
+
+
+def _told_to_torch(original: Any) -> Callable[..., Any] | None:
+    """What the program has declared to torch; what torch declares itself is meant for stock's compiler."""
+    kind = getattr(sys.modules[_TORCHS], "PolyfilledFunctionVariable", None)
+    declared = {} if kind is None else kind._get_polyfill_handlers()
+    found: Callable[..., Any] | None = getattr(declared.get(original), "__torch_dynamo_polyfill__", None)
+    return None if found is None or str(found.__module__).startswith("torch.") else found
 
 
 class Form(NamedTuple):

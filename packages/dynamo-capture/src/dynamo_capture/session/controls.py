@@ -10,9 +10,18 @@ import torch
 
 from dynamo_capture import _eval_frame
 from dynamo_capture.hook.frame_hook import region
+from dynamo_capture.session.stock_settings import in_stock_set, stock_stance
+from fx_interface.plugins import load_backend
 
 F = TypeVar("F", bound=Callable[..., Any])
-Stance = Literal["default", "force_eager", "eager_on_recompile", "fail_on_recompile"]
+Stance = Literal[
+    "default",
+    "force_eager",
+    "eager_on_recompile",
+    "fail_on_recompile",
+    "eager_then_compile",
+    "aot_eager_then_compile",
+]
 
 
 SKIP_MARK = "__dynamo_capture_skip__"
@@ -64,10 +73,25 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 def skip_reason(function: Any) -> str | None:
     """Why a function must not be traced into, if it must not: our mark or the one that torch's ``disable`` leaves."""
     found: str | None = getattr(function, SKIP_MARK, None)
-    if found is None and getattr(function, "_torchdynamo_disable", False):
-        named = getattr(function, "__qualname__", function)
-        found = f"{named} is marked by torch.compiler.disable: {function._torchdynamo_disable_msg or ''}"
-    return found
+    if found is not None:
+        return found
+    named = getattr(function, "__qualname__", function)
+    if getattr(function, "_torchdynamo_disable", False):
+        why = getattr(function, "_torchdynamo_disable_msg", None) or ""
+        alone = getattr(function, "_torchdynamo_orig_callable", None)
+        if hasattr(alone, "__code__") and not getattr(function, "_torchdynamo_disable_recursive", True):
+            _eval_frame.set_skip(alone.__code__, 1)  # what it calls is captured, itself is not
+        return f"{named} is marked by torch.compiler.disable: {why}"
+    if getattr(function, "_dynamo_forbidden", False) and not str(function.__module__).startswith("torch."):
+        return f"{named} is marked by torch._dynamo.forbid_in_graph"
+    return None
+
+
+def disallowed_reason(function: Any) -> str | None:
+    """Why no call of a function may be part of a graph, if it may not."""
+    if in_stock_set("_disallowed_callable_ids", function):
+        return f"{getattr(function, '__qualname__', function)} is marked by torch._dynamo.disallow_in_graph"
+    return None
 
 
 _ALLOWED: set[Any] = set()
@@ -87,9 +111,9 @@ def allow_in_graph(fn: Any) -> Any:
 
 
 def is_allowed_in_graph(function: Any) -> bool:
-    """Whether ``allow_in_graph`` was called on this function."""
+    """Whether ``allow_in_graph``, ours or torch's, was called on this function."""
     try:
-        return function in _ALLOWED
+        return function in _ALLOWED or in_stock_set("_allowed_callable_ids", function)
     except TypeError:
         return False
 
@@ -112,19 +136,38 @@ class _StanceOwner:
 
     def __init__(self) -> None:
         self.current: Stance = "default"
+        self.backend: Any = None
+        self.on_other_backend: Callable[[], None] = _nothing
 
-    def change(self, stance: Stance) -> Stance:
-        previous, self.current = self.current, stance
+    def change(self, stance: Stance, backend: Any = None) -> tuple[Stance, Any]:
+        previous = self.current, self.backend
+        self.current, self.backend = stance, backend
         _eval_frame.set_paused(stance == "force_eager")
+        if backend is not previous[1]:
+            self.on_other_backend()
         return previous
+
+
+def _nothing() -> None:
+    pass
 
 
 _STANCE = _StanceOwner()
 
 
 def current_stance() -> Stance:
-    """What ``set_stance`` said last."""
-    return _STANCE.current
+    """What ``set_stance`` said last; where it says nothing, what torch's did."""
+    return _STANCE.current if _STANCE.current != "default" else stock_stance()[0]  # type: ignore[return-value]
+
+
+def forced_backend() -> Any:
+    """The backend that the stance puts in place of all others, or None."""
+    return _STANCE.backend if _STANCE.backend is not None else stock_stance()[1]
+
+
+def when_backend_changes(forget: Callable[[], None]) -> None:
+    """What is called where ``set_stance`` puts another backend in place of all."""
+    _STANCE.on_other_backend = forget
 
 
 class set_stance:
@@ -132,31 +175,41 @@ class set_stance:
 
     "default": compile as needed. "force_eager": run everything uncompiled. "eager_on_recompile": use what is compiled
     where it fits, compile nothing more. "fail_on_recompile": where a compiled function would have to be compiled again,
-    raise a CaptureError that names the guard.
+    raise a CaptureError that names the guard. "eager_then_compile", "aot_eager_then_compile": the first call of a
+    function runs uncompiled, the second compiles it, with symbols for the sizes that differ between the two.
+
+    ``force_backend``, with the default stance: a backend, or an installed one's name, that compiles whatever is called
+    meanwhile; all that was compiled is forgotten then, and again afterwards. ``skip_guard_eval_unsafe`` is taken and
+    changes nothing: guards are always evaluated.
     """
 
-    def __init__(self, stance: Stance = "default") -> None:
+    def __init__(
+        self, stance: Stance = "default", *, skip_guard_eval_unsafe: bool = False, force_backend: Any = None
+    ) -> None:
         if stance not in get_args(Stance):
             raise ValueError(f"no stance {stance!r}; there are {', '.join(get_args(Stance))}")
+        if force_backend is not None and stance != "default":
+            raise RuntimeError(f"force_backend goes with the stance 'default', not with {stance!r}")
         self.stance: Stance = stance
-        self._previous = [_STANCE.change(stance)]
+        self._backend = load_backend(force_backend) if isinstance(force_backend, str) else force_backend
+        self._previous = [_STANCE.change(stance, self._backend)]
 
     def __enter__(self) -> set_stance:
         if not self._previous:
-            self._previous.append(_STANCE.change(self.stance))
+            self._previous.append(_STANCE.change(self.stance, self._backend))
         return self
 
     def __exit__(self, *raised: object) -> None:
-        _STANCE.change(self._previous.pop())
+        _STANCE.change(*self._previous.pop())
 
     def __call__(self, fn: F) -> F:
         """``fn`` with this stance while it runs; the stance around it stays what it was."""
         self.__exit__()
-        stance = self.stance
+        stance, backend = self.stance, self._backend
 
         @functools.wraps(fn)
         def with_stance(*args: Any, **kwargs: Any) -> Any:
-            with set_stance(stance):
+            with set_stance(stance, force_backend=backend):
                 return fn(*args, **kwargs)
 
         setattr(with_stance, SKIP_MARK, f"{fn} runs under set_stance({stance!r})")

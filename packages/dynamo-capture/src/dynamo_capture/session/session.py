@@ -22,7 +22,8 @@ class Session:
     """What all captures under one ``optimize`` share. What belongs to a code object is kept by identity: equal code
     may be another function's. ``without_data``: code whose graphs end where a size or number comes from data;
     ``varying``: what of a code's variables was a symbol where a graph ended; ``leaves_apart``: where the program asks
-    for gradients of a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode."""
+    for gradients of a tensor that it made; ``refused_in_modes``: what could not be captured in a TorchFunctionMode;
+    ``seen_once``: code that ran uncompiled because the stance says that its first call does."""
 
     backend: Callable[..., Any]
     library: OperatorLibrary
@@ -41,6 +42,8 @@ class Session:
     leaves_apart: dict[int, CodeType] = field(default_factory=dict)
     refused_in_modes: dict[int, CodeType] = field(default_factory=dict)
     waits: bool = True
+    limit_is_stated: bool = False
+    seen_once: dict[int, CodeType] = field(default_factory=dict)
     locks: dict[int, threading.RLock] = field(default_factory=dict)
     refusals: Refusals = field(default_factory=Refusals)
 
@@ -67,6 +70,7 @@ class Session:
         self.without_data.clear()
         self.leaves_apart.clear()
         self.refused_in_modes.clear()
+        self.seen_once.clear()
 
 
 def _options(session: Session) -> tuple[Any, bool, bool | None]:

@@ -12,6 +12,7 @@ import torch
 
 from dynamo_capture.foundation.part_options import part_option
 from dynamo_capture.runtime.replacement_calls import instance_dict
+from dynamo_capture.session.stock_settings import stock_setting, stock_sizes
 from dynamo_capture.sources.sources import AnswerSource, DrawnFromSource, UpcomingSource
 from fx_interface.errors import UserLocation
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -167,12 +168,17 @@ class Policy:
     @property
     def _dynamic(self) -> bool | None:
         """``dynamic`` for what is read now."""
-        return part_option("dynamic", self._chosen)  # type: ignore[no-any-return]
+        chosen: bool | None = part_option("dynamic", self._chosen)
+        if chosen is None and not stock_setting("assume_static_by_default", True):
+            return True
+        if chosen is None and not stock_setting("automatic_dynamic_shapes", True):
+            return False
+        return chosen
 
     def symbolic_integer(self, tx: Sizing, real: int, source: Source) -> Expr | None:
         """A symbol for an integer read from ``source``, or None: a constant. There is one for each place, however often
         that is read."""
-        if self._dynamic is False:
+        if self._dynamic is False or stock_setting("specialize_int", False):
             return None
         known = self._integers.get(source)
         if known is not None:
@@ -190,7 +196,7 @@ class Policy:
 
     def is_open_float(self, real: float, source: Source) -> bool:
         """Whether a float is read when the code runs: one that has differed."""
-        if self._dynamic is False:
+        if self._dynamic is False or stock_setting("specialize_float", False):
             return False
         differs = self._history.record_float(source.expression, real)
         return differs or (self._dynamic is True and _is_argument(source))
@@ -271,13 +277,15 @@ class Policy:
     ) -> tuple[tuple[IntLike, ...], tuple[IntLike, ...], tuple[Collection[int], Collection[int]]]:
         """Sizes and strides of an input, and which dimensions' sizes and strides are left open in its guard."""
         shape, stride = tuple(torch.Tensor.size(real)), tuple(torch.Tensor.stride(real))
-        if isinstance(real, torch.nn.Parameter):
+        if isinstance(real, torch.nn.Parameter) and stock_setting("force_parameter_static_shapes", True):
             return shape, stride, ((), ())
         if self.is_decisive(source) and self.is_settled(real, source):
             return shape, stride, ((), ())
         own = instance_dict(real) or {}
-        marked = own.get("_dynamo_capture_dynamic", {})
-        static = own.get("_dynamo_capture_static", ())
+        marked, static = own.get("_dynamo_capture_dynamic", {}), own.get("_dynamo_capture_static", ())
+        if own:
+            theirs, fixed = stock_sizes(own)
+            marked, static = {**theirs, **marked}, {*fixed, *static}
         outer = self._wrapper_around(source)
         if outer is not None and outer.shape == shape:
             marked, static = {**outer.marked, **marked}, {*outer.static, *static}

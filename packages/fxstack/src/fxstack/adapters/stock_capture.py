@@ -8,7 +8,7 @@ translated: that graph is then run as captured, with a warning.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import torch
@@ -30,15 +30,23 @@ from fx_interface.signature import DIALECT_KEY, SHAPE_ENV_KEY, SIGNATURE_KEY
 from fx_interface.symbols import Expr, IntLike, ShapeEnv
 from fx_interface.tensor_spec import SPEC_KEY
 from fxstack.backends import inductor
+from fxstack.options import Options
 
 logger = logging.getLogger(__name__)
 
 
-def fxstack_backend(graph_module: GraphModule, example_inputs: Sequence[Any]) -> CompiledGraph:
-    """The backend that stock's capture calls."""
+def fxstack_backend(
+    graph_module: GraphModule,
+    example_inputs: Sequence[Any],
+    *,
+    mode: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> CompiledGraph:
+    """The backend that stock's capture calls, with what ``torch.compile(backend="fxstack")`` is given beside it."""
+    backend = inductor.configure(Options.make(options, mode)) if mode or options else inductor
     try:
         adopted = _Adoption().adopt(graph_module, example_inputs)
-        return inductor(adopted, example_inputs)
+        return backend(adopted, example_inputs)
     except UnsupportedProgramError as error:
         logger.warning("running the graph as captured: %s", error)
         forward: CompiledGraph = graph_module.forward

@@ -36,7 +36,12 @@ from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.semantics.registry import HANDLERS, PURE
 from dynamo_capture.semantics.tensors.not_operations import check_is_operation, registers_hook
-from dynamo_capture.session.controls import has_constant_result, is_allowed_in_graph, skip_reason
+from dynamo_capture.session.controls import (
+    disallowed_reason,
+    has_constant_result,
+    is_allowed_in_graph,
+    skip_reason,
+)
 from dynamo_capture.sources.sources import known_object
 from dynamo_capture.values import Const, TensorValue, Value
 
@@ -189,6 +194,14 @@ def _marked(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | No
     return _constant_result(tx, owner.value, args, kwargs) if has_constant_result(owner.value) else None
 
 
+def _disallowed(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:
+    """Any function that must not be part of a graph, one in C too."""
+    reason = disallowed_reason(owner.value)
+    if reason is not None:
+        raise GraphBreak("CAP231", reason)
+    return None
+
+
 def _constant_result(tx: Context, function: Any, args: Args, kwargs: Kwargs) -> Value:
     """A function whose result the user says is always the same: run now."""
     real = [_existing(tx, value) for value in args]
@@ -333,6 +346,7 @@ IN_PYTHON: tuple[Interceptor, ...] = (
 )
 """Who is asked about a function that is written in Python, before it is traced into."""
 KNOWN: tuple[Interceptor, ...] = (
+    _disallowed,
     _modes,
     _handler,
     _numpy,

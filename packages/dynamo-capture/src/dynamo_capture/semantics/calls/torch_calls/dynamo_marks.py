@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from torch._compile import _disable_dynamo
 
 from dynamo_capture.foundation.errors import GraphBreak
+from dynamo_capture.session.stock_settings import stock_setting
 from dynamo_capture.values import Const, Value
 
 if TYPE_CHECKING:
@@ -21,6 +22,16 @@ _DISABLING = _disable_dynamo.__code__.co_qualname + ".<locals>.inner"
 """What torch leaves of a function that its compiler's capture is to leave alone, so that its next stage traces it: the
 constructors of tensors that dispatch in Python. Here both are one stage."""
 
+_ENDING = ("graph_break", "skip_frame", "step_unsupported")
+"""Functions of stock's that end a graph; they do nothing else."""
+
+
+def is_silenced(function: Any) -> bool:
+    """Whether calls of a function are left out of what is compiled, as ``torch._dynamo.config`` says."""
+    return any(
+        function in stock_setting(name, ()) for name in ("ignore_logging_functions", "ignore_logger_methods")
+    )
+
 
 def without_stock_marks(
     tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]
@@ -30,10 +41,12 @@ def without_stock_marks(
     if module == "torch._dynamo.mutation_guard" and name == "tag":
         # where stock's compiler has run, it counts new modules; one that only the trace has made does not count
         return Const(None)
-    if module == "torch._dynamo.decorators" and name == "graph_break":
+    if module == "torch._dynamo.decorators" and name in _ENDING:
         if is_torchs_own_code(tx):
             return Const(None)
-        raise GraphBreak("CAP231", "torch._dynamo.graph_break() was called")
+        raise GraphBreak("CAP231", f"torch._dynamo.{name}() was called")
+    if is_silenced(function):
+        return Const(None)
     if tx.tensors.below and function.__code__.co_qualname == _DISABLING and hasattr(function, "__wrapped__"):
         return tx.calls.call_known(Const(function.__wrapped__), args, kwargs)
     original = getattr(function, "_torchdynamo_orig_callable", None)

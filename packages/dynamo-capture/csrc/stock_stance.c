@@ -1,0 +1,53 @@
+/* What torch.compiler.set_stance has set, looked up where stock's compiler is loaded. */
+#include "stock_stance.h"
+
+static PyObject *modules;      /* sys.modules; owned, as a finalizer may still call compiled functions */
+static Py_ssize_t looked_into; /* its size when stock's module was looked for: loading a module changes it */
+static PyObject *variables;    /* of stock's module; NULL: it is not loaded */
+static PyObject *name, *attribute;
+static PyObject *known_stance; /* owned, so that no other object has its address */
+static int known_answer;
+
+int fxs_init_stock_stance(void)
+{
+    modules = Py_XNewRef(PyImport_GetModuleDict());
+    name = PyUnicode_InternFromString("_stance");
+    attribute = PyUnicode_InternFromString("stance");
+    return modules == NULL || name == NULL || attribute == NULL ? -1 : 0;
+}
+
+static void look(void)
+{
+    looked_into = PyDict_GET_SIZE(modules);
+    PyObject *module = PyDict_GetItemString(modules, "torch._dynamo.eval_frame");
+    PyObject *found = module != NULL && PyModule_Check(module) ? PyModule_GetDict(module) : NULL;
+    Py_XSETREF(variables, Py_XNewRef(found));
+}
+
+static int answer_of(PyObject *stance)
+{
+    PyObject *text = PyObject_GetAttr(stance, attribute);
+    if (text == NULL) {
+        PyErr_Clear();
+        return 0;
+    }
+    int forces = PyUnicode_Check(text) && PyUnicode_CompareWithASCIIString(text, "force_eager") == 0;
+    Py_DECREF(text);
+    return forces;
+}
+
+int fxs_stock_forces_eager(void)
+{
+    if (FXS_UNLIKELY(PyDict_GET_SIZE(modules) != looked_into)) {
+        look();
+    }
+    if (FXS_LIKELY(variables == NULL)) {
+        return 0;
+    }
+    PyObject *stance = PyDict_GetItemWithError(variables, name);
+    if (stance != known_stance) {
+        Py_XSETREF(known_stance, Py_XNewRef(stance));
+        known_answer = stance == NULL ? 0 : answer_of(stance);
+    }
+    return known_answer;
+}

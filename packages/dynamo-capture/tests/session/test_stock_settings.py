@@ -1,0 +1,54 @@
+"""What a program has told stock's compiler is read where that is loaded; looking loads nothing."""
+
+import subprocess
+import sys
+
+import torch
+import torch._dynamo
+
+from dynamo_capture.session.stock_settings import (
+    COMES_WITH,
+    in_stock_set,
+    stock_setting,
+    stock_sizes,
+    stock_stance,
+)
+
+
+def test_a_flag_counts_where_it_has_been_changed():
+    assert stock_setting("recompile_limit", 64) == 64
+    with torch._dynamo.config.patch(recompile_limit=3):
+        assert stock_setting("recompile_limit", 64) == 3
+    assert stock_setting("recompile_limit", 64) == 64
+    for name, value in COMES_WITH.items():
+        assert getattr(torch._dynamo.config, name) == value
+
+
+def test_stances_marks_and_sets():
+    assert stock_stance() == ("default", None)
+    with torch.compiler.set_stance("force_eager"):
+        assert stock_stance() == ("force_eager", None)
+    x = torch.ones(2, 3, 4, 5)
+    assert stock_sizes(vars(x)) == ({}, set())
+    torch._dynamo.mark_dynamic(x, 0, min=2, max=8)
+    torch._dynamo.maybe_mark_dynamic(x, 1)
+    torch._dynamo.decorators.mark_unbacked(x, 2)
+    torch._dynamo.mark_static(x, 3)
+    assert stock_sizes(vars(x)) == ({0: (2, 8), 1: (None, None), 2: (None, None)}, {3})
+
+    def function():
+        pass
+
+    assert not in_stock_set("_allowed_callable_ids", function)
+    torch.compiler.allow_in_graph(function)
+    assert in_stock_set("_allowed_callable_ids", function)
+
+
+def test_looking_loads_nothing_and_finds_nothing():
+    program = (
+        "import sys, torch; from dynamo_capture.session.stock_settings import *;"
+        "from dynamo_capture import optimize, run_graph; optimize(run_graph)(lambda x: x + 1)(torch.ones(2));"
+        "assert stock_stance() == ('default', None) and stock_setting('disable', 5) == 5;"
+        "assert not any(name.startswith('torch._dynamo.') for name in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)

@@ -1,0 +1,77 @@
+"""The arguments and modes of ``torch.compile``, and what each is here."""
+
+from __future__ import annotations
+
+from fxstack.torch_compile.entry import ACCEPTED, DONE, Entry
+
+ARGUMENTS = (
+    Entry(
+        "model", DONE, "a function, method, callable object or module; without it, `compile` is a decorator"
+    ),
+    Entry("fullgraph", DONE, "True: a graph break is a `CaptureError` with its code, line and advice"),
+    Entry(
+        "dynamic",
+        DONE,
+        "True: symbolic sizes at once; False: never; None: for sizes that change between calls",
+    ),
+    Entry(
+        "backend",
+        DONE,
+        "a name or a callable; None is what `torch.compiler.set_default_backend` says, else `inductor`, which is this"
+        " stack's. Names are those of plug-ins of the group `fx_interface.backends`, and then those that torch knows"
+        " (`torch._dynamo.register_backend`, the group `torch_dynamo_backends`). A callable that is no plug-in is given"
+        " `mode=` and `options=` as torch gives them",
+    ),
+    Entry("mode", DONE, "one of the modes below, or `strict`; None is `default`"),
+    Entry(
+        "options",
+        DONE,
+        "options of this stack (`fxstack.Options`) and of stock's code generator, below; `mode` and `options` may both"
+        " be given",
+    ),
+    Entry(
+        "name",
+        ACCEPTED,
+        "the name of the compiled function in reports is its own; nothing else reads this name",
+        quiet=True,
+    ),
+    Entry("disable", DONE, "True: the model comes back as it is"),
+    Entry(
+        "recompile_limit",
+        DONE,
+        "so many versions of each code object are compiled; further calls run uncompiled, with a warning, and are a"
+        " `CaptureError` with `fullgraph=True`. None: 64",
+    ),
+    Entry(
+        "isolate_recompiles",
+        DONE,
+        "always so: what one `compile` has compiled, another neither uses nor counts",
+    ),
+    Entry(
+        "shapes_spec",
+        ACCEPTED,
+        "sizes are symbolic by `dynamic`, by marks on tensors, and where they change between calls",
+    ),
+)
+
+MODES = (
+    Entry("default", DONE, "results rounded where eager rounds them"),
+    Entry(
+        "reduce-overhead",
+        ACCEPTED,
+        "no CUDA graphs are recorded: one native function launches the kernels of a graph",
+    ),
+    Entry(
+        "max-autotune",
+        ACCEPTED,
+        "nothing is measured and no CUDA graphs are recorded: kernels are chosen by rules, matrix products are the"
+        " library's",
+    ),
+    Entry(
+        "max-autotune-no-cudagraphs",
+        ACCEPTED,
+        "nothing is measured: kernels are chosen by rules, matrix products are the library's",
+    ),
+    Entry("lite", ACCEPTED, "all is compiled, as in the default mode"),
+)
+"""The modes of ``torch.compile``; ``fxstack.options.MODES`` are this stack's own."""

@@ -1,0 +1,31 @@
+"""Options of stock's code generator that have one of ours behind them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from fx_interface.python_runtime.quick_dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class PassedOn:
+    """``as_ours``: our options for a value; ``here``: which they are."""
+
+    here: str
+    as_ours: Callable[[Any], dict[str, Any]]
+
+
+def _cache(value: Any) -> dict[str, Any]:
+    return {"cache": bool(value)}
+
+
+def _compiler(value: Any) -> dict[str, Any]:
+    commands = [value] if isinstance(value, str) else [one for one in value or () if one]
+    return {"compiler": commands[0]} if commands else {}
+
+
+PASSED_ON = {
+    "fx_graph_cache": PassedOn("`cache`: whether artifacts are kept between processes", _cache),
+    "cpp.cxx": PassedOn("`compiler`: the first command that is named", _compiler),
+}
