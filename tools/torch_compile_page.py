@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import importlib
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,13 +17,21 @@ SOURCE = BY_NAME["fxstack"].source
 PACKAGE = "fxstack.torch_compile"
 
 
+@functools.cache
 def tables(name: str) -> ModuleType:
     """A module of the tables, loaded without the package around it (which would need all of the stack)."""
-    if "fxstack" not in sys.modules:
-        package = ModuleType("fxstack")
-        package.__path__ = [str(SOURCE)]
-        sys.modules["fxstack"] = package
-    return importlib.import_module(f"{PACKAGE}.{name}")
+    loaded = {key: module for key, module in sys.modules.items() if key.partition(".")[0] == "fxstack"}
+    for key in loaded:
+        del sys.modules[key]
+    package = ModuleType("fxstack")
+    package.__path__ = [str(SOURCE)]
+    sys.modules["fxstack"] = package
+    try:
+        return importlib.import_module(f"{PACKAGE}.{name}")
+    finally:
+        for key in [key for key in sys.modules if key.partition(".")[0] == "fxstack"]:
+            del sys.modules[key]
+        sys.modules.update(loaded)
 
 
 def page() -> str:

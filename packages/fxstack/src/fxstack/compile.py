@@ -6,10 +6,9 @@ import contextlib
 import functools
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar, overload
 
-import torch
 from torch import nn
 
 import dynamo_capture
@@ -159,16 +158,12 @@ def _apply(function: Any, capture: Callable[[], dynamo_capture.Optimizer]) -> An
     )
 
 
-@contextlib.contextmanager
-def in_place_of_torch_compile() -> Iterator[None]:
+def in_place_of_torch_compile() -> contextlib.AbstractContextManager[None]:
     """While the block runs, ``torch.compile`` is ``fxstack.compile``, and so is what ``Module.compile`` calls: for a
     program that calls it where nobody else can. What was compiled in the block stays so. In all threads."""
-    stock = torch.compile
-    torch.compile = compile  # type: ignore[assignment]
-    try:
-        yield
-    finally:
-        torch.compile = stock
+    from fxstack.adapters.in_place import in_place  # touches torch, for those who ask for it
+
+    return in_place(compile)
 
 
 def list_backends() -> list[str]:

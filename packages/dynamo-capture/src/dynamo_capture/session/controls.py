@@ -78,7 +78,7 @@ def skip_reason(function: Any) -> str | None:
     named = getattr(function, "__qualname__", function)
     if getattr(function, "_torchdynamo_disable", False):
         why = getattr(function, "_torchdynamo_disable_msg", None) or ""
-        alone = getattr(function, "_torchdynamo_orig_callable", None)
+        alone: Any = getattr(function, "_torchdynamo_orig_callable", None)
         if hasattr(alone, "__code__") and not getattr(function, "_torchdynamo_disable_recursive", True):
             _eval_frame.set_skip(alone.__code__, 1)  # what it calls is captured, itself is not
         return f"{named} is marked by torch.compiler.disable: {why}"
