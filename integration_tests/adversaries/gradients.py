@@ -18,10 +18,6 @@ _EDGES = ("float('inf')", "float('-inf')", "float('nan')", "80.0", "-120.0")
 ``exp`` makes of it overflows or not by the order of products, and what it makes of -88 is 0 in compiled code
 (decision 0066)."""
 
-_NO_ZEROS = ("0.25", "1.0", "-1.0", "0.5", "2.0", "-3.0", "4.0")
-"""For second derivatives, whose infinite terms are added in another order: what arrives at a result of a graph, and
-what its first derivative depends on, meet at the inputs."""
-
 _UNARY = (
     "{a}.sin()",
     "{a}.exp()",
@@ -133,8 +129,6 @@ class _Body:
     def hook(self) -> None:
         self.broken = True
         random, tensor, other = self.random, self.some(), self.some()
-        if self.twice:  # second derivatives do not go through what graphs have computed
-            tensor, other = random.choice("xy"), random.choice("xy")
         kind = random.choice(self.hooks)
         if "grad_fn" in kind and tensor in self.of_functions:
             return  # the node of a function with a derivative of its own, which a graph calls in another way
@@ -275,7 +269,7 @@ def draw(random: Random, hooks: tuple[str, ...] = HOOKS, first: str = "") -> str
 
 def _calls(random: Random, twice: bool) -> str:
     calls = []
-    values = _NO_ZEROS if twice else (*_VALUES, *_EDGES) if random.random() < 0.3 else _VALUES
+    values = (*_VALUES, *_EDGES) if random.random() < 0.3 else _VALUES
     for rows in random.choice(((2, 2, 3), (2, 4, 1), (2, 3, 3))):
         x, y = (_tensor(random, rows, values) for _ in range(2))
         x_grad, y_grad = random.random() < 0.85, random.random() < 0.5

@@ -150,7 +150,8 @@ class BackwardPlan:
     reach, so that no backward may lead to them; ``released``: graph results that the program has differentiated
     itself, for good; ``singular``: sets of tangents that may make NaN of zeros, if none of a set arrives; ``effects``:
     sets of tangents of which one must arrive for operators to run of which nothing is known; ``partly``: inputs that
-    autograd reaches from some results or from none, each with these graph results.
+    autograd reaches from some results or from none, each with these graph results; ``read``: graph results that
+    torch's derivative formulas compute with.
     """
 
     symbols: tuple[int, ...]
@@ -168,6 +169,7 @@ class BackwardPlan:
     singular: tuple[tuple[int, ...], ...] = ()
     effects: tuple[tuple[int, ...], ...] = ()
     partly: tuple[tuple[int, tuple[int, ...]], ...] = ()
+    read: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -255,8 +255,19 @@ def _backward(
         partly=joint.partly,
         singular=singular(live, under, len(tangents)),
         effects=opaque_sets(live, under) if len(tangents) > 1 else (),
+        read=_read(joint, gradients),
     )
     return graph, plan, extra
+
+
+def _read(joint: Joint, gradients: list[Value]) -> tuple[int, ...]:
+    """The program's results that the derivative formulas compute with, whatever the backward graph keeps of that."""
+    whole = live_values(gradients, _bound_values(joint, ()))
+    used = {operand.number for value in whole if value.backward for operand in operands(value)}
+    results = enumerate(joint.results.graph[: joint.user_results])
+    return tuple(
+        i for i, result in results if isinstance(result.value, Value) and result.value.number in used
+    )
 
 
 def _check_births(live: list[Value], births: Mapping[Symbol, Value]) -> None:

@@ -20,6 +20,7 @@ from aot_autograd.runtime.hooks.chosen_tensors import Reach, chooses
 from aot_autograd.runtime.hooks.partially_used_inputs import PartlyReached, led_to
 from aot_autograd.runtime.hooks.result_hooks import prepare_hooks
 from aot_autograd.runtime.hooks.unreached_inputs import guard_hooks
+from aot_autograd.runtime.hooks.watched_results import watch
 from aot_autograd.runtime.inputs.write_back import count_more, count_writes, write_back
 from aot_autograd.runtime.results import Maker
 from aot_autograd.runtime.saved import Kept, owned, reader
@@ -58,7 +59,17 @@ def training_function(
     first = dirty + plan.differentiable[0] if plan.differentiable else 0
     hooked = _sharing_a_node(plan, backward_plan)
     partly = PartlyReached(plan, backward_plan, methods, compute)
-    if make is None and not dirty and link is None and not cut and not hooked and not partly.inputs:
+    read_results = repetition.read
+    watching = bool(read_results.unsaved)
+    if (
+        make is None
+        and not dirty
+        and link is None
+        and not cut
+        and not hooked
+        and not partly.inputs
+        and not watching
+    ):
 
         def run(*inputs: Any) -> Sequence[Any]:
             results: Sequence[Any] = apply(*inputs)
@@ -71,12 +82,14 @@ def training_function(
         chosen = partly.chosen(inputs) if partly.inputs else None
         results, node = partly.run(inputs, followed, chosen) if chosen else (apply(*followed), None)
         try:
-            if node is None and (hooked or link is not None):
+            if node is None and (hooked or watching or link is not None):
                 node = results[first].grad_fn
                 if hooked:
                     prepare_hooks(results, hooked, node)
             if dirty:
                 results = results[dirty:]
+            if link is None and (watching or chosen):
+                watch(node, results, read_results.indices if chosen else read_results.unsaved)
             made = link(results, node, inputs) if link is not None else _NOTHING_MADE
             return results if make is None else make(inputs, results, made)
         except BaseException as error:

@@ -321,3 +321,21 @@ def test_what_the_program_copied_may_be_overwritten(compiled: Any) -> None:
     total.backward()
     assert x.grad is not None
     assert torch.equal(x.grad, X)
+
+
+def test_infinite_parts_meet_at_the_results_that_they_come_from(compiled: Any) -> None:
+    """What arrives at ``second`` goes on to ``first`` as a whole: inf - inf is NaN."""
+
+    def program(x: torch.Tensor) -> Any:
+        first = x * 2
+        second = first.sqrt()
+        return first, second, second * 3
+
+    found = []
+    for run in (program, compiled(program)):
+        x = torch.tensor([0.0, 4.0], requires_grad=True)
+        first, second, third = run(x)
+        first.retain_grad()
+        (third.sum() - 2 * second.sum()).backward()
+        found.append((first.grad.tolist(), x.grad.tolist()))
+    assert str(found[1]) == str(found[0])

@@ -128,3 +128,15 @@ def test_results_that_depend_on_a_leaf_of_the_programs_own(compiled: Any) -> Non
     compiled(program)(x, y).sum().backward()
     assert not seen
     assert x.grad is y.grad is None
+
+
+def test_hooks_of_several_leaves_where_one_is_asked_for(compiled: Any) -> None:
+    """Torch refuses such hooks in a backward of chosen leaves, if it comes to them."""
+    x, y = (torch.ones(2, requires_grad=True) for _ in range(2))
+    seen: list[Any] = []
+    torch.autograd.graph.register_multi_grad_hook((x, y), seen.append)
+    product, total = compiled(lambda x, y: (x * y, y.sum()))(x, y)
+    assert torch.autograd.grad(total, x, retain_graph=True, allow_unused=True) == (None,)
+    assert seen == []
+    product.sum().backward()
+    assert len(seen) == 1

@@ -10,7 +10,7 @@ differentiating *them* raises AOT301: never a wrong or missing second derivative
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import partial
 from types import MappingProxyType
@@ -20,11 +20,13 @@ import torch
 
 from aot_autograd.plan import BackwardPlan, FromGraph, JointPlan, SavedInput, ViewOf
 from aot_autograd.runtime.double_backward.freed_inputs import made_again
+from aot_autograd.runtime.double_backward.read_results import ReadResults, Sources, replacing, through_results
 from fx_interface.execution.undo import RandomStates, random_states, set_random_states
 
 Program = Callable[..., Sequence[Any]]
 Run: TypeAlias = tuple[list[Any], Sequence[Any]]
 """Aliases of the inputs, and what the program has made of them."""
+_GONE = "one of its results, which has hooks, is gone or was changed in place since"
 _NO_CUTS: Mapping[int, torch.Tensor | None] = MappingProxyType({})
 _TWICE = (
     "[AOT301] a compiled function was differentiated twice, and it cannot be run again from its inputs: {why}\n"
@@ -88,6 +90,7 @@ class Repetition:
             _loosely if i in self.written else _as_it_is if again else _unless_hooked for i in self.loose
         ]
         self.count = plan.inputs
+        self.read = ReadResults(plan, backward_plan)
         self.wanted = backward_plan.gradient_of
         self.differentiable = plan.differentiable
 
@@ -141,9 +144,14 @@ class Repetition:
         return made
 
     def gradients(
-        self, run: Run, arriving: Callable[[int], Any], cuts: Mapping[int, torch.Tensor | None] = _NO_CUTS
+        self,
+        run: Run,
+        arriving: Callable[[int], Any],
+        returned: Mapping[int, torch.Tensor | None],
+        cuts: Mapping[int, torch.Tensor | None] = _NO_CUTS,
     ) -> list[Any]:
-        """Gradients of the inputs; ``arriving(i)`` is the gradient of graph result ``i`` or None.
+        """Gradients of the inputs; ``arriving(i)`` is the gradient of graph result ``i`` or None, ``returned`` are the
+        results of the first run that gradients may read (``ReadResults.of_call``).
 
         They are differentiable if gradients are on: a compiled backward also leaves those to torch that it cannot read.
         Inputs have been replaced by aliases: one that was computed from another must not be differentiated through.
@@ -169,9 +177,29 @@ class Repetition:
                     create_graph=again,
                     allow_unused=True,
                 )
-        for index, gradient in zip(self.wanted, found, strict=True):
+        arrived = [gradient for _, gradient in pairs]
+        for index, gradient in zip(
+            self.wanted, self.leading_on(found, run, arrived, returned) if again else found, strict=True
+        ):
             made[index] = gradient
         return made
+
+    def leading_on(
+        self,
+        gradients: Sequence[Any],
+        run: Run,
+        arrived: Sequence[torch.Tensor],
+        returned: Mapping[int, torch.Tensor | None],
+    ) -> Sequence[Any]:
+        """Gradients of a repeated program that will be differentiated, led to the results that the first run has
+        ``returned``."""
+        if not returned:
+            return gradients
+        aliases, results = run
+        inputs = tuple(x for x in aliases if isinstance(x, torch.Tensor) and x.requires_grad)
+        pairs = tuple((self.earlier(results, index), tensor) for index, tensor in returned.items())
+        sources = Sources(inputs, tuple(pair for pair in pairs if pair[0].requires_grad)).with_more(arrived)
+        return through_results(gradients, sources, partial(refuse, connected=inputs, why=_GONE))
 
     def run(self, inputs: Sequence[Any], random: RandomStates) -> Run:
         """The program runs again, so that it can be differentiated."""
@@ -211,24 +239,6 @@ class Repetition:
                 if dtype is not None or torch.is_autocast_enabled(device):
                     stack.enter_context(torch.autocast(device, dtype, enabled=dtype is not None))
             yield
-
-
-@contextmanager
-def replacing(gradients: Iterable[tuple[torch.Tensor, torch.Tensor | None]]) -> Iterator[None]:
-    """In this block autograd replaces what has arrived at each tensor by this gradient; None: nothing goes on there,
-    not even zeros, which would become NaN where a derivative is infinite."""
-    with ExitStack() as stack:
-        for tensor, gradient in gradients:
-            if tensor.grad_fn is not None:
-                replace = partial(_instead, tensor.output_nr, gradient)
-                stack.callback(tensor.grad_fn.register_prehook(replace).remove)
-        yield
-
-
-def _instead(
-    number: int, gradient: torch.Tensor | None, arriving: Sequence[torch.Tensor | None]
-) -> tuple[torch.Tensor | None, ...]:
-    return (*arriving[:number], gradient, *arriving[number + 1 :])
 
 
 def refuse(gradients: Sequence[Any], connected: Sequence[Any], why: str) -> tuple[Any, ...]:

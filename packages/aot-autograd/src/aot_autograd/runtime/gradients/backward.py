@@ -83,7 +83,7 @@ class Backward:
         if cuts:
             repetition = self._repetition
             run = run or repetition.run(possible(repetition.inputs(ctx, saved)), ctx.remembered.random)
-            return self._in_run(run, grads, cuts)
+            return self._in_run(ctx, saved, run, grads, cuts)
         if torch.is_grad_enabled() or not plain:
             return self._differentiable(ctx, saved, grads)
         return self._checked(ctx, saved, grads, last, complete)
@@ -99,7 +99,7 @@ class Backward:
         )
         given = repetition.inputs(ctx, saved) if doubtful else ""
         if without_effects and not isinstance(given, str):
-            return self._again(ctx, given, grads)
+            return self._again(ctx, saved, given, grads)
         kept = {slot: saved[slot] for slot in repetition.slots}
         try:
             gradients = self._compiled(ctx, saved, grads, last, complete)
@@ -109,10 +109,10 @@ class Backward:
             given = repetition.inputs(ctx, kept)
             if isinstance(given, str):
                 raise
-            return self._again(ctx, given, grads)
+            return self._again(ctx, (), given, grads)
         if doubtful and _has_nan(gradients):
             if not isinstance(given, str):
-                return self._again(ctx, given, grads)
+                return self._again(ctx, (), given, grads)
             _log.warning(_DOUBTFUL, given)
         return gradients
 
@@ -143,19 +143,28 @@ class Backward:
         """Gradients that have a history; with one that raises where the program cannot be run again."""
         given = self._repetition.inputs(ctx, saved)
         if not isinstance(given, str):
-            return self._again(ctx, given, grads)
+            return self._again(ctx, saved, given, grads)
         with torch.no_grad():
             gradients = self._compiled(ctx, saved, dense(grads), False, False)
         return refuse(gradients, [*saved, *ctx.remembered.alive(), *grads], given)
 
-    def _again(self, ctx: Any, given: list[Any], grads: Sequence[Any]) -> tuple[Any, ...]:
-        return self._in_run(self._repetition.run(given, ctx.remembered.random), grads)
+    def _again(
+        self, ctx: Any, saved: Sequence[Any], given: list[Any], grads: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        return self._in_run(ctx, saved, self._repetition.run(given, ctx.remembered.random), grads)
 
     def _in_run(
-        self, run: Run, grads: Sequence[Any], cuts: Mapping[int, Any] = _NOTHING_CUT
+        self,
+        ctx: Any,
+        saved: Sequence[Any],
+        run: Run,
+        grads: Sequence[Any],
+        cuts: Mapping[int, Any] = _NOTHING_CUT,
     ) -> tuple[Any, ...]:
-        arrives = self._arrives
-        return tuple(self._repetition.gradients(run, lambda index: grads[arrives[index]], cuts))
+        """By torch's operators; what is ``saved`` is read where gradients are on."""
+        arrives, repetition = self._arrives, self._repetition
+        returned = repetition.read.of_call(ctx, saved) if torch.is_grad_enabled() else _NOTHING_CUT
+        return tuple(repetition.gradients(run, lambda index: grads[arrives[index]], returned, cuts))
 
     def _none_arrives(self, sets: Sequence[Sequence[int]], grads: Sequence[Any]) -> bool:
         """Whether of one of these sets of tangents none arrives."""

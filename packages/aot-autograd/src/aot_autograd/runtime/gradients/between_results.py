@@ -22,7 +22,6 @@ repeated program hands nothing on from there:
 
 from __future__ import annotations
 
-import weakref
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeAlias
@@ -30,9 +29,10 @@ from typing import Any, TypeAlias
 import torch
 
 from aot_autograd.plan import BackwardPlan, JointPlan
-from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run, replacing
-from aot_autograd.runtime.hooks.chosen_tensors import chooses, edge_of, edges_of_inputs, is_chosen, leads_on
-from aot_autograd.runtime.hooks.result_hooks import prepare_hooks_of
+from aot_autograd.runtime.double_backward.read_results import replacing
+from aot_autograd.runtime.double_backward.second_derivatives import Repetition, Run
+from aot_autograd.runtime.hooks.chosen_tensors import chooses, edges_of_inputs, leads_on
+from aot_autograd.runtime.hooks.watched_results import Watched
 from aot_autograd.runtime.results import view_maker
 
 _current_task = torch._C._current_graph_task_id
@@ -109,65 +109,41 @@ class Given:
         return (total is part or torch.equal(total, part)) and part._version == version
 
 
-class _Watched:
-    """An earlier result: its hooks, which may outlive it, and whether its gradient is kept."""
-
-    __slots__ = ("_hooks", "_tensor")
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self._hooks: Any = None
-        self._tensor = weakref.ref(tensor)
-
-    def begin(self) -> None:
-        """The dictionary of hooks that the tensor has, or gets now. Its node is the last one."""
-        tensor = self._tensor()
-        if tensor is None or tensor.grad_fn is None:
-            return
-        if tensor._backward_hooks is None:
-            prepare_hooks_of(tensor)
-        self._hooks = tensor._backward_hooks
-
-    def is_looked_at(self) -> bool:
-        tensor = self._tensor()
-        return bool(self._hooks) or (tensor is not None and tensor.retains_grad)
-
-    def is_chosen(self) -> bool:
-        """Whether the backward that runs is to find its gradient, as far as can be told."""
-        tensor = self._tensor()
-        edge = None if tensor is None else edge_of(tensor)
-        return edge is not None and is_chosen(*edge)
-
-
 class _Link:
-    """One result and the earlier ones that it is computed from, by their numbers in ``BackwardPlan.between``;
-    ``read`` gives what the compiled node has saved."""
+    """One result and the earlier ones that it is computed from, by their numbers in ``BackwardPlan.between``, as
+    ``under`` has them for each; ``read`` gives what the compiled node has saved."""
 
-    __slots__ = ("_indices", "_leaves", "_read", "_repetition", "_result")
+    __slots__ = ("_indices", "_leaves", "_read", "_repetition", "_result", "_under")
 
     def __init__(
         self,
         repetition: Repetition,
         read: Callable[[Any], list[Any]],
         result: int,
-        indices: Sequence[int],
+        under: Mapping[int, Sequence[int]],
         leaves: Sequence[int],
     ) -> None:
         self._repetition = repetition
         self._read = read
         self._result = result
-        self._indices = indices
+        self._indices = under[result]
+        self._under = under
         self._leaves = frozenset(leaves)
 
-    def wanted(self, node: Any, earlier: Sequence[_Watched]) -> Sequence[int]:
-        """The earlier results whose gradients somebody looks at in this backward."""
+    def wanted(self, node: Any, earlier: Sequence[Watched]) -> Sequence[int]:
+        """The earlier results whose gradients somebody looks at in this backward, and those that lead there: what
+        arrives at one of those goes on from there as a whole, as infinite parts would not add up to the same."""
         choosing = chooses()
         if choosing and not any(leads_on(*edge) for edge in edges_of_inputs(node).values()):
             return self._indices  # the compiled backward does not run, and only hands over what arrives at it
         indices = zip(self._indices, earlier, strict=True)
-        return [
+        looked_at = {
             i
             for i, watched in indices
             if i in self._leaves or watched.is_looked_at() or (choosing and watched.is_chosen())
+        }
+        return [
+            i for i in self._indices if i in looked_at or not looked_at.isdisjoint(self._under.get(i, ()))
         ]
 
     def gradients(
@@ -176,11 +152,12 @@ class _Link:
         """Of each earlier result's gradient, if it is ``wanted``, the part that comes from here and not through another
         one of those."""
         repetition = self._repetition
-        _, results = node.given.repeat(partial(self._repeat, node))
+        run = node.given.repeat(partial(self._repeat, node))
+        _, results = run
         tensors = [repetition.earlier(results, index) for index in wanted]
         differentiated = torch.is_grad_enabled()
         with torch.enable_grad(), replacing((tensor, None) for tensor in tensors):
-            parts = torch.autograd.grad(
+            parts: Sequence[Any] = torch.autograd.grad(
                 repetition.result(results, self._result),
                 tensors,
                 gradient,
@@ -188,6 +165,9 @@ class _Link:
                 create_graph=differentiated,
                 allow_unused=True,
             )
+        if differentiated:
+            returned = repetition.read.of_call(node, self._read(node))
+            parts = repetition.leading_on(parts, run, [gradient], returned)
         found = dict(zip(wanted, parts, strict=True))
         for index, part in found.items():
             if part is not None:
@@ -204,7 +184,7 @@ class _Between(torch.autograd.Function):
 
     @staticmethod
     def forward(
-        ctx: Any, link: _Link, node: Any, seen: list[_Watched], result: torch.Tensor, *earlier: torch.Tensor
+        ctx: Any, link: _Link, node: Any, seen: list[Watched], result: torch.Tensor, *earlier: torch.Tensor
     ) -> torch.Tensor:
         ctx.set_materialize_grads(False)
         ctx.mark_dirty(result)
@@ -231,7 +211,8 @@ def linking(
     """What puts the nodes between the graph's results, where they belong, into autograd's graph; ``read`` gives what
     the compiled function's node has saved."""
     leaves = backward_plan.leaves
-    links = [(i, parts, _Link(repetition, read, i, parts, leaves)) for i, parts in backward_plan.between]
+    under = dict(backward_plan.between)
+    links = [(i, parts, _Link(repetition, read, i, under, leaves)) for i, parts in backward_plan.between]
     make_view = view_maker(plan)
     written = {m.graph_index: m.input_index for m in plan.mutated if m.differentiable}
     apply: Callable[..., Any] = super(torch.autograd.Function, _Between).apply
@@ -239,7 +220,8 @@ def linking(
     def link(results: Sequence[Any], node: Any, inputs: Sequence[Any]) -> dict[int, Any]:
         for index in leaves:
             results[index].requires_grad_()
-        watched: dict[int, _Watched] = {}
+        watched: dict[int, Watched] = {}
+        node.watched = watched
         made: dict[int, Any] = {}
 
         def tensor_of(index: int) -> Any:
@@ -253,9 +235,12 @@ def linking(
             earlier = [tensor_of(i) for i in indices]
             for i, tensor in zip(indices, earlier, strict=True):
                 if i not in watched:
-                    watched[i] = _Watched(tensor)
+                    watched[i] = Watched(tensor)
             apply(between, node, [watched[i] for i in indices], result, *earlier)
             _set_versions((result,), (version,))
+        for i in repetition.read.indices:
+            if i not in watched:
+                watched[i] = Watched(tensor_of(i))
         for each in watched.values():
             each.begin()
         return made

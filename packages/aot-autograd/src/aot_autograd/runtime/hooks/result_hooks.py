@@ -64,12 +64,12 @@ def if_gradient(
     """``hook``, called with a gradient only; ``is_reached`` is asked during a backward."""
     if isinstance(hook, (IfGradient, _NoneIfNotReached)):
         return hook
-    if _waits_for_several(hook):
+    if waits_for_several(hook):
         return hook if is_reached is None else _NoneIfNotReached(hook, is_reached)
     return IfGradient(hook, is_reached)
 
 
-def _waits_for_several(hook: Any) -> bool:
+def waits_for_several(hook: Any) -> bool:
     """Whether torch has registered the hook to wait for several tensors' gradients. It counts the calls, and takes None
     as what eager has for a tensor that is not reached."""
     name = getattr(hook, "__qualname__", "")

@@ -9,12 +9,14 @@ and has no gradient for it, because an autograd function returned None, eager ca
 from __future__ import annotations
 
 import threading
+import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import torch
+from torch.autograd.graph import get_gradient_edge
 
-from aot_autograd.runtime.hooks.result_hooks import if_gradient
+from aot_autograd.runtime.hooks.result_hooks import if_gradient, waits_for_several
 
 
 class _Arrival:
@@ -42,6 +44,28 @@ class _IfAccumulated:
         return self.hook(tensor) if self.arrival.arrived else None
 
 
+class _IfCounted:
+    """A hook of torch's that waits for several tensors and counts the calls: without a gradient it is called if the
+    engine says that it comes to this one. Of a leaf whose gradient is asked for (``torch.autograd.grad``) it says
+    nothing, and torch refuses such hooks."""
+
+    __slots__ = ("hook", "tensor")
+
+    def __init__(self, hook: Callable[[Any], Any], tensor: torch.Tensor) -> None:
+        self.hook = hook
+        self.tensor = weakref.ref(tensor)
+
+    def __call__(self, gradient: torch.Tensor | None) -> Any:
+        tensor = self.tensor()
+        if gradient is None and tensor is not None:
+            try:
+                _will_execute(get_gradient_edge(tensor).node)
+            except RuntimeError:
+                return None
+        return self.hook(gradient)
+
+
+_will_execute = torch._C._will_engine_execute_node
 _seen = threading.local()
 
 
@@ -87,5 +111,9 @@ def _guard(tensor: torch.Tensor) -> None:
             after[key] = _IfAccumulated(plain, arrival)
     hooks: dict[int, Any] = tensor._backward_hooks or {}
     for key, hook in hooks.items():
-        if not isinstance(hook, _Arrival):
-            dict.__setitem__(hooks, key, if_gradient(hook))
+        if isinstance(hook, (_Arrival, _IfCounted)):
+            continue
+        guarded = if_gradient(hook)
+        if guarded is hook and waits_for_several(hook):
+            guarded = _IfCounted(hook, tensor)
+        dict.__setitem__(hooks, key, guarded)

@@ -1,0 +1,69 @@
+"""Results of a compiled function that are watched: whether anybody looks at their gradients, and where these arrive.
+
+A result is known weakly, so that its memory is freed when eager would free it. Its hooks may outlive it: they stay with
+autograd's node, and so does the dictionary of them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from aot_autograd.runtime.hooks.chosen_tensors import edge_of, is_chosen
+from aot_autograd.runtime.hooks.result_hooks import prepare_hooks_of
+
+
+class HooksWithoutTensorError(Exception):
+    """A result has hooks, and is gone or has another history."""
+
+
+class Watched:
+    """One result: its hooks, whether its gradient is kept, and itself as long as it is what it was."""
+
+    __slots__ = ("_hooks", "_tensor", "_version")
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._hooks: Any = None
+        self._tensor = weakref.ref(tensor)
+        self._version = tensor._version
+
+    def begin(self) -> None:
+        """The dictionary of hooks that the tensor has, or gets now. Its node is the last one."""
+        tensor = self._tensor()
+        if tensor is None or tensor.grad_fn is None:
+            return
+        if tensor._backward_hooks is None:
+            prepare_hooks_of(tensor)
+        self._hooks = tensor._backward_hooks
+        self._version = tensor._version
+
+    def is_looked_at(self) -> bool:
+        """Whether its gradient is kept or given to a hook."""
+        tensor = self._tensor()
+        return bool(self._hooks) or (tensor is not None and tensor.retains_grad)
+
+    def is_chosen(self) -> bool:
+        """Whether the backward that runs is to find its gradient, as far as can be told."""
+        tensor = self._tensor()
+        edge = None if tensor is None else edge_of(tensor)
+        return edge is not None and is_chosen(*edge)
+
+    def as_it_was(self) -> torch.Tensor | None:
+        """The result, if it still has the history that it was given; HooksWithoutTensorError where it does not but has
+        hooks, which only that history leads to."""
+        tensor = self._tensor()
+        if tensor is not None and tensor.grad_fn is not None and tensor._version == self._version:
+            return tensor
+        if self._hooks:
+            raise HooksWithoutTensorError
+        return None
+
+
+def watch(node: Any, results: Sequence[Any], indices: Sequence[int]) -> None:
+    """Watch these results of a call, for its ``node``."""
+    node.watched = {index: Watched(results[index]) for index in indices}
+    for watched in node.watched.values():
+        watched.begin()

@@ -1,0 +1,135 @@
+"""Derivatives that read a function's results lead to these."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+X = torch.tensor([[0.5, -1.0, 2.0], [0.25, 1.0, -0.5]], dtype=torch.float64)
+WEIGHT = torch.tensor([1.0, 5.0, 2.0], dtype=torch.float64)
+
+Program = Callable[..., Any]
+
+
+def _exp(x: torch.Tensor) -> Any:
+    return x.exp(), x.sum()
+
+
+def _softmax(x: torch.Tensor) -> Any:
+    return x.softmax(-1), x.sin()
+
+
+def _between(x: torch.Tensor) -> Any:
+    first = x.exp()
+    return first, (first * first).sum()
+
+
+def _read_far_behind(x: torch.Tensor) -> Any:
+    first = x.sin()
+    return first, (first + 1).exp().sum()
+
+
+def _two_between(x: torch.Tensor) -> Any:
+    first = x.exp()
+    second = first.tanh()
+    return first, second, (second * first).sum()
+
+
+def _view(x: torch.Tensor) -> Any:
+    turned = x.exp().t()
+    return turned, (turned * turned).sum()
+
+
+def _broadcast(x: torch.Tensor) -> Any:
+    return x[0].expand(50, 3).exp(), x.sum()
+
+
+PROGRAMS = (_exp, _softmax, _between, _read_far_behind, _two_between, _view, _broadcast)
+
+
+def _derivatives(program: Program, order: int, look: str) -> Any:
+    """Gradients of each order, and what somebody has seen who looks at the first result."""
+    x = X.clone().requires_grad_()
+    seen: list[Any] = []
+    first, *others = program(x * 1 if look == "history" else x)
+
+    def hook(gradient: torch.Tensor) -> torch.Tensor:
+        seen.append(gradient.detach().clone())
+        return gradient * 2
+
+    if look in ("hook", "late", "gone", "history"):
+        first.register_hook(hook)
+    elif look == "retain":
+        first.retain_grad()
+    loss = (
+        (first.reshape(-1, 3) * WEIGHT).sum() + sum(t.sum() for t in others)
+        if first.shape[-1] == 3
+        else others[-1]
+    )
+    if look == "gone":
+        del first
+    found: list[Any] = [x] if look in ("gone", "history") else [x, first]
+    gradient = loss
+    for _ in range(order):
+        (gradient,) = torch.autograd.grad(gradient.sum(), x, create_graph=True)
+        gradient = gradient * WEIGHT
+        found.append(gradient.detach())
+    if look == "chosen":
+        return found[2:], torch.autograd.grad(gradient.sum(), [first, x], allow_unused=True)
+    gradient.sum().backward()
+    kept = first.grad.detach() if look == "retain" else None
+    return found[2:], x.grad, kept, seen
+
+
+@pytest.mark.parametrize("look", ["hook", "retain", "chosen", "history"])
+@pytest.mark.parametrize("program", PROGRAMS)
+@pytest.mark.parametrize("order", [1, 2])
+def test_hooks_kept_and_chosen_gradients_are_eagers(
+    compiled: Any, program: Program, look: str, order: int
+) -> None:
+    expected = _derivatives(program, order, look)
+    torch.testing.assert_close(_derivatives(compiled(program), order, look), expected)
+
+
+@pytest.mark.parametrize("program", [_exp, _softmax, _between])
+def test_hooks_of_a_result_that_is_gone(compiled: Any, program: Program) -> None:
+    expected = _derivatives(program, 1, "gone")
+    torch.testing.assert_close(_derivatives(compiled(program), 1, "gone"), expected)
+
+
+def test_a_gone_view_with_hooks_is_refused(compiled: Any) -> None:
+    x = X.clone().requires_grad_()
+    view, loss = compiled(_view)(x)
+    view.register_hook(lambda gradient: gradient * 2)
+    del view
+    (gradient,) = torch.autograd.grad(loss, x, create_graph=True)
+    with pytest.raises(RuntimeError, match=r"AOT301.*which has hooks, is gone"):
+        gradient.sum().backward()
+
+
+def test_infinite_terms_meet_where_they_do_in_eager(compiled: Any) -> None:
+    x = torch.tensor([0.0, 4.0], requires_grad=True)
+    found = []
+    for run in (torch.sqrt, compiled(torch.sqrt)):
+        result = run(x)
+        (first,) = torch.autograd.grad((result * result).sum(), x, create_graph=True)
+        found.append(torch.autograd.grad((first * first).sum(), x)[0].tolist())
+    assert str(found[1]) == str(found[0])
+
+
+def test_a_second_backward_is_refused_where_eager_refuses_it(compiled: Any) -> None:
+    for run in (torch.exp, compiled(torch.exp)):
+        x = X.clone().requires_grad_()
+        (gradient,) = torch.autograd.grad(run(x).sum(), x, create_graph=True)
+        gradient.sum().backward()
+        with pytest.raises(RuntimeError, match="second time"):
+            gradient.sum().backward()
+
+
+def test_what_reads_no_result_keeps_its_nodes(compiled: Any) -> None:
+    x = X.clone().requires_grad_()
+    (gradient,) = torch.autograd.grad(compiled(lambda x: x.sin())(x).sum(), x, create_graph=True)
+    assert gradient.grad_fn.name() != "_ThroughBackward"
