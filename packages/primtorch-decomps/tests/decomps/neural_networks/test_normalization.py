@@ -46,6 +46,30 @@ def test_group_norm(dtype: torch.dtype, affine: bool) -> None:
     check_operator("aten.native_group_norm_backward.default", *args, slack=16)
 
 
+_INFINITE = (float("inf"), -float("inf"), 0.0, 1.0, float("nan"))
+
+
+def _infinite_gradients() -> torch.Tensor:
+    """A row for each way to put two of these among other gradients."""
+    return torch.tensor([[one, 2.0, other, -1.0] for one in _INFINITE for other in _INFINITE])
+
+
+@pytest.mark.skipif(torch.get_default_device().type != "cpu", reason="eager has other formulas on GPUs")
+@pytest.mark.parametrize("affine", [True, False])
+def test_infinite_gradients_reach_what_they_reach_in_eager(affine: bool) -> None:
+    grad = _infinite_gradients()
+    rows = grad.shape[0]
+    for row in ([1.0, 2.0, -3.0, 0.5], [0.0, 2.0, 1.0, 0.0], [1.0, -1.0, 1.0, -1.0], [3.0, 3.0, 3.0, 3.0]):
+        x = torch.tensor(row).expand(rows, 4).contiguous()
+        weight = torch.tensor([0.5, 1.0, -2.0, 0.0]) if affine else None
+        _, mean, rstd = ATEN.native_layer_norm.default(x, [4], weight, weight, 1e-5)
+        args = (grad, x, [4], mean, rstd, weight, weight, [True, False, False])
+        check_operator("aten.native_layer_norm_backward.default", *args)
+        _, mean, rstd = ATEN.native_group_norm.default(x, weight, weight, rows, 4, 1, 2, 1e-5)
+        args = (grad, x, mean, rstd, weight, rows, 4, 1, 2, [True, False, False])
+        check_operator("aten.native_group_norm_backward.default", *args)
+
+
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
 def test_rms_norm(dtype: torch.dtype) -> None:
     if overload("aten._fused_rms_norm.default") is None:

@@ -79,6 +79,34 @@ def _kept_sum(x: PrimTensor, dims: Sequence[int]) -> PrimTensor:
     return ops.reshape(_sum(x, dims), sizes)
 
 
+def _spread_over_row(
+    inner: PrimTensor,
+    x: PrimTensor,
+    mean: PrimTensor,
+    scale: PrimTensor,
+    dims: Sequence[int],
+    number: IntLike,
+) -> PrimTensor:
+    """What a row's normalisation makes of the gradients ``inner``, which are those of ``(x - mean) * scale``.
+
+    Where one of a row's sums is not finite, eager's kernels on a CPU have other infinities and NaN: they add up three
+    terms, each of which may be infinite. Generated code skips the pass over a row that has none.
+    """
+    normal = (x - mean) * scale
+    drift = ops.div(_kept_sum(inner, dims), number)
+    tilt = ops.div(_kept_sum(inner * normal, dims), number)
+    if x.device.type != "cpu":
+        return scale * (inner - drift - normal * tilt)
+    both = drift + tilt
+    broken = ops.ne(both - both, 0.0)
+    along = _kept_sum(ops.where(broadcast_to(broken, x.sizes), inner * x, 0.0), dims)
+    per_x = (drift * mean - ops.div(along, number)) * (scale * scale * scale)
+    factor = ops.where(broken, per_x, -tilt * scale * scale)
+    origin = ops.where(broken, 0.0, mean)
+    shift = ops.where(broken, -per_x * mean - drift * scale, -drift * scale)
+    return scale * inner + factor * (x - origin) + shift
+
+
 @decomposes("aten.native_layer_norm_backward.default")
 def native_layer_norm_backward(
     grad: PrimTensor,
@@ -97,10 +125,8 @@ def native_layer_norm_backward(
     inner = slope if weight is None else slope * wide(weight)
     grads: list[Optional] = [None, None, None]
     if output_mask[0]:
-        number = ops.numel(x, dims)
-        drift = ops.div(_kept_sum(inner, dims), number)
-        tilt = ops.div(_kept_sum(inner * normal, dims), number)
-        grads[0] = ops.convert_dtype(scale * (inner - drift - normal * tilt), x.dtype)
+        spread = _spread_over_row(inner, wide(x), wide(mean), scale, dims, ops.numel(x, dims))
+        grads[0] = ops.convert_dtype(spread, x.dtype)
     if output_mask[1] and weight is not None:
         grads[1] = ops.convert_dtype(_sum(slope * normal, outer), weight.dtype)
     if output_mask[2] and (bias is not None or weight is not None):
@@ -199,11 +225,9 @@ def native_group_norm_backward(
     grads: list[Optional] = [None, None, None]
     if output_mask[0]:
         inner = slope if weight is None else slope * ops.reshape(wide(weight), (1, group, C // group, 1))
-        number = (C // group) * HxW
-        drift = ops.div(_kept_sum(inner, (2, 3)), number)
-        tilt = ops.div(_kept_sum(inner * normal, (2, 3)), number)
-        result = ops.reshape(scale * (inner - drift - normal * tilt), x.sizes)
-        grads[0] = ops.convert_dtype(result, x.dtype)
+        row = ops.reshape(wide(x), shape)
+        spread = _spread_over_row(inner, row, centre, scale, (2, 3), (C // group) * HxW)
+        grads[0] = ops.convert_dtype(ops.reshape(spread, x.sizes), x.dtype)
     stored = x.dtype if weight is None else weight.dtype
     if output_mask[1]:
         grads[1] = ops.convert_dtype(ops.reshape(_sum(slope * normal, (0, 3)), (C,)), stored)

@@ -22,14 +22,14 @@ from inductor_codegen.codegen.cpp.loops.reduction_streams import (
     term,
     turns,
 )
-from inductor_codegen.codegen.cpp.loops.skipped_passes import conditions_to_run
+from inductor_codegen.codegen.cpp.loops.skipped_passes import conditions_to_run, only_where_not_finite
 from inductor_codegen.codegen.cpp.loops.threads import Sharing
 from inductor_codegen.codegen.cpp.loops.vectors import narrowest
 from inductor_codegen.codegen.cpp.loops.writer import Writer
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED
 from inductor_codegen.codegen.cpp.text.reductions import Accumulator
 from inductor_codegen.codegen.cpp.text.scope import Scope, conditions
-from inductor_codegen.ir.index import Loaded, LoopVar
+from inductor_codegen.ir.index import LoopVar
 from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store, extent_product
 from inductor_codegen.ir.scalar import Load, Total
 from inductor_codegen.ir.traverse import postorder, roots_of
@@ -206,9 +206,10 @@ class RowWriter(Writer):
         points = Scope(row, self.names, needed)
         points.lines = []
         self._bind_kept(roots, points)
+        plain = only_where_not_finite(needed_by)
         blocks = (
             half_blocks(postorder(roots), step.points, needed, inner[-1], self.dtypes, self.names)
-            if inner
+            if inner and not plain
             else NO_BLOCKS
         )
         if blocks.loads:
@@ -220,7 +221,9 @@ class RowWriter(Writer):
         points.compute(roots)
         for loop in inner[:-1]:
             self._loop(loop, *(bounds if bounds and loop == inner[0] else ()))
-        if inner:
+        if inner and plain:
+            self._plain(step, points, accumulators)
+        elif inner:
             self._innermost(step, points, accumulators, blocks, bounds if len(inner) == 1 else None)
         else:
             self.open("")
@@ -240,6 +243,13 @@ class RowWriter(Writer):
             self.add(f"const int64_t {loop.name} = 0;")
             self.add(f"widen_halves({self._widened[load]}, {run}, {loop.extent});")
             self.close()
+
+    def _plain(self, step: Pass, points: Scope, accumulators: list[Accumulator]) -> None:
+        """The innermost loop of a pass that hardly any row needs, which takes little time to compile."""
+        self._loop(self.kernel.inner[-1])
+        names = {a.item.accumulator: a.name for a in accumulators}
+        self.add(*points.lines, *self._statements(step.points, points, names))
+        self.close()
 
     def _innermost(
         self,
@@ -286,17 +296,6 @@ class RowWriter(Writer):
             self.add(*(line for a in accumulators if a.splits for line in a.join(a.partial, "")))
         if long:
             self.close()
-
-    def _gathers(self, step: Pass) -> bool:
-        """Whether a pass reads elements that data name. Not every compiler has vectors for that, for every processor:
-        its sums, one number after the other, are added in double throughout."""
-        roots = [root for statement in step.points for root in roots_of(statement)]
-        moving = self._moving(roots, conditions(roots))
-        return any(
-            isinstance(node, Load)
-            and any(isinstance(atom, Loaded) and atom.scalar in moving for atom in node.index.atoms())
-            for node in moving
-        )
 
     def _part_end(self, loop: LoopVar, begin: str, end: str, terms: int) -> str:
         """Where a part ends, as text."""

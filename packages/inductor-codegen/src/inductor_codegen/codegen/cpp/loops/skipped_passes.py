@@ -2,7 +2,8 @@
 
     sum(where(far, x - mean, 0))    with ``far`` a value of the row:    if (far) { for (...) sum += ... }
 
-A decomposition writes so what it needs for rare rows alone: a correction of a variance whose mean is large.
+A decomposition writes so what it needs for rare rows alone: a correction of a variance whose mean is large, what
+becomes of infinite gradients.
 """
 
 from __future__ import annotations
@@ -28,3 +29,15 @@ def conditions_to_run(step: Pass, moving: Set[Scalar]) -> list[Scalar]:
             case _:
                 return []
     return list(dict.fromkeys(found))
+
+
+def only_where_not_finite(conditions: list[Scalar]) -> bool:
+    """Whether these ask for numbers that are infinite or NaN (``x - x != 0``): then the pass need not be fast."""
+    return bool(conditions) and all(_is_not_finite(condition) for condition in conditions)
+
+
+def _is_not_finite(condition: Scalar) -> bool:
+    match condition:
+        case Apply("ne", (Apply("sub", (one, other)), Constant(value))):
+            return one == other and value == 0
+    return False

@@ -10,10 +10,16 @@ from inductor_codegen.codegen.cpp.loops.threads import PARALLEL_FROM, sharing_of
 from inductor_codegen.codegen.cpp.text.dtypes import COMPUTED, stored
 from inductor_codegen.codegen.cpp.text.names import Names
 from inductor_codegen.codegen.cpp.text.reductions import Accumulator
-from inductor_codegen.codegen.cpp.text.scope import Condition, Scope, is_checked, must_be_protected
-from inductor_codegen.ir.index import LoopVar, as_index, flatten
+from inductor_codegen.codegen.cpp.text.scope import (
+    Condition,
+    Scope,
+    conditions,
+    is_checked,
+    must_be_protected,
+)
+from inductor_codegen.ir.index import Loaded, LoopVar, as_index, flatten
 from inductor_codegen.ir.kernel import Accumulate, Keep, Kernel, Pass, Statement, Store, extent_product
-from inductor_codegen.ir.scalar import Apply, Kept, Scalar, Total, operands
+from inductor_codegen.ir.scalar import Apply, Kept, Load, Scalar, Total, operands
 from inductor_codegen.ir.traverse import indices_of, postorder, roots_of, statements_of
 
 STACK_ELEMENTS = 8192
@@ -103,6 +109,17 @@ class Writer:
             if moves or guarded or any(operand in found for operand in operands(node)):
                 found.add(node)
         return found
+
+    def _gathers(self, step: Pass) -> bool:
+        """Whether a pass reads elements that data name. Not every compiler has vectors for that, for every processor:
+        its sums, one number after the other, are added in double throughout."""
+        roots = [root for statement in step.points for root in roots_of(statement)]
+        moving = self._moving(roots, conditions(roots))
+        return any(
+            isinstance(node, Load)
+            and any(isinstance(atom, Loaded) and atom.scalar in moving for atom in node.index.atoms())
+            for node in moving
+        )
 
     def _inner_position(self) -> str:
         inner = self.kernel.inner
