@@ -6,7 +6,8 @@ A node is ``(access, key, index, slot, number only, checks, children, live child
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Any
 
 from fx_guards import _native
@@ -23,6 +24,7 @@ from fx_interface.symbols import Apply, IntLike, Relation, RelationOp, Symbol
 
 NodeTuple = tuple[Any, ...]
 CheckTuple = tuple[Any, ...]
+_Lowered = tuple[str, int, Any, int]
 
 _A = _native.ACCESSES
 _C = _native.CHECKS
@@ -39,6 +41,7 @@ _KNOWN_SOURCES = (
     *_ITEMS,
     *_EXTENTS,
 )
+_IN_PYTHON = (_C["python"], _C["python_many"])
 _IMMUTABLE = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 
 
@@ -48,33 +51,26 @@ class Lowering:
     def __init__(self, varnames: Sequence[str] = (), freevars: Sequence[str] = ()) -> None:
         self._slots = {name: index for index, name in enumerate(varnames)}
         self._cells = {name: index for index, name in enumerate(freevars)}
-        self._costs: dict[int, int] = {}
 
     def evaluator(self, guards: GuardSet) -> tuple[tuple[NodeTuple, ...], tuple[CheckTuple, ...], int]:
         """The arguments of ``_native.Evaluator``; cheap roots first."""
-        roots = sorted(guards.roots, key=self._cost)
         checks = tuple(relation_check(i, guard, guards) for i, guard in guards.relations)
-        return tuple(self.node(root) for root in roots), checks, len(guards.slots)
+        return _cheap_first(list(map(self._node, guards.roots))), checks, len(guards.slots)
 
-    def node(self, node: TreeNode) -> NodeTuple:
-        """One node with its checks and children."""
+    def _node(self, node: TreeNode) -> tuple[int, NodeTuple]:
+        """A rough number of nanoseconds that one node costs with all below it, and the node."""
         access, key, index = self._access(node.source)
-        checks = tuple(value_check(i, guard) for i, guard in node.guards)
-        live: list[TreeNode] = []
-        rest: list[TreeNode] = []
+        checks = tuple([value_check(i, guard) for i, guard in node.guards])
+        live: list[tuple[int, NodeTuple]] = []
+        rest: list[tuple[int, NodeTuple]] = []
         for child in node.children:
-            (rest if _skippable(child) else live).append(child)
-        live.sort(key=self._cost)
-        children = tuple(map(self.node, [*live, *rest]))
-        return (access, key, index, node.slot, _number_only(node), checks, children, len(live))
-
-    def _cost(self, node: TreeNode) -> int:
-        """A rough number of nanoseconds, to look first where a look is cheap."""
-        known = self._costs.get(id(node))
-        if known is None:
-            own = sum(5 if _is_own(guard) else 50 for _, guard in node.guards)
-            known = self._costs[id(node)] = 5 + own + sum(map(self._cost, node.children))
-        return known
+            lowered = self._node(child)
+            (rest if _skippable(child, lowered[1]) else live).append(lowered)
+        children = _cheap_first(live) + _cheap_first(rest)
+        cost = (
+            5 + sum([50 if op in _IN_PYTHON else 5 for op, *_ in checks]) + sum([c for c, _ in live + rest])
+        )
+        return cost, (access, key, index, node.slot, _number_only(node), checks, children, len(live))
 
     def _access(self, source: Source) -> tuple[int, Any, int]:
         match source:
@@ -130,11 +126,17 @@ def _number_only(node: TreeNode) -> bool:
     return type(node.source) in _EXTENTS and node.slot >= 0 and not node.guards and not node.children
 
 
-def _skippable(node: TreeNode) -> bool:
+def _cheap_first(lowered: list[tuple[int, NodeTuple]]) -> tuple[NodeTuple, ...]:
+    """The nodes, in an order that looks first where a look is cheap."""
+    lowered.sort(key=itemgetter(0))
+    return tuple([node for _, node in lowered])
+
+
+def _skippable(child: TreeNode, lowered: NodeTuple) -> bool:
     """Whether a child of an unchanged dict needs no look: nothing below it, and each guard lasts with the value."""
-    if node.children or node.slot >= 0 or type(node.source) not in _ITEMS:
+    if child.children or child.slot >= 0 or type(child.source) not in _ITEMS:
         return False
-    return all(_lasting(guard) == WITH_VALUE for _, guard in node.guards)
+    return all(lasting == WITH_VALUE for _, lasting, *_ in lowered[5])
 
 
 def _is_own(guard: Guard) -> bool:
@@ -142,76 +144,66 @@ def _is_own(guard: Guard) -> bool:
     return KINDS.get(guard.kind) is type(guard)
 
 
-def _lasting(guard: Guard) -> int:
-    if not _is_own(guard):
-        return NEVER
-    match guard:
-        case values.TypeIs():
-            return WITH_VALUE if guard.expected in _IMMUTABLE or guard.expected is tuple else NEVER
-        case values.IsObject():
-            return WITH_VALUE
-        case values.EqualsConstant():
-            return WITH_VALUE if _is_immutable(guard.expected) else NEVER
-        case containers.DictKeys() | containers.KeyPresent() | containers.KeyAbsent() | containers.Length():
-            return WITH_DICT
-        case containers.DictEntries():
-            return WITH_DICT
-    return NEVER
-
-
 def _is_immutable(value: Any) -> bool:
     return type(value) in _IMMUTABLE or (type(value) is tuple and all(map(_is_immutable, value)))
 
 
+def _type_is(guard: values.TypeIs) -> _Lowered:
+    lasts = guard.expected in _IMMUTABLE or guard.expected is tuple
+    return "type_is", WITH_VALUE if lasts else NEVER, guard.expected, 0
+
+
+def _is_object(guard: values.IsObject) -> _Lowered:
+    if guard.reference is not None:
+        return "is_referent", WITH_VALUE, guard.reference, 0
+    return "is_object", WITH_VALUE, guard.expected, 0
+
+
+def _class_lookup(guard: definitions.ClassLookup) -> _Lowered:
+    absent = guard.expected is definitions.ABSENT
+    return "class_lookup", NEVER, (guard.name, guard.expected), 2 if absent else int(guard.only_type)
+
+
+def _function_state(guard: definitions.FunctionState) -> _Lowered:
+    state = (guard.code, guard.defaults, guard.keywords, definitions.OPEN)
+    return "function_state", NEVER, state, 0
+
+
+_LOWERED: dict[type, Callable[[Any], _Lowered]] = {
+    values.TypeIs: _type_is,
+    values.IsObject: _is_object,
+    values.EqualsConstant: lambda guard: (
+        *("equals", WITH_VALUE if _is_immutable(guard.expected) else NEVER, guard.expected, 0),
+    ),
+    containers.Length: lambda guard: ("length", WITH_DICT, None, guard.expected),
+    containers.DictKeys: lambda guard: ("dict_keys", WITH_DICT, (tuple(guard.expected), guard.holds), 0),
+    containers.KeyPresent: lambda guard: ("key_present", WITH_DICT, guard.name, 0),
+    containers.KeyAbsent: lambda guard: ("key_absent", WITH_DICT, guard.name, 0),
+    containers.DictEntries: lambda guard: ("dict_entries", WITH_DICT, guard.expected, 0),
+    containers.AttributePresent: lambda guard: ("attr_present", NEVER, guard.name, 0),
+    containers.AttributeAbsent: lambda guard: ("attr_absent", NEVER, guard.name, 0),
+    definitions.ClassLookup: _class_lookup,
+    definitions.ClassBases: lambda guard: ("class_bases", NEVER, guard.expected, 0),
+    definitions.FunctionState: _function_state,
+}
+"""For each class of guards the native check, how long an answer lasts, and the check's operand and number."""
+
+
 def value_check(index: int, guard: Guard) -> CheckTuple:
     """The check for a guard on one value."""
-    lasting = _lasting(guard)
-
-    def check(
-        op: str, operand: Any = None, number: int = 0, program: tuple[int, ...] = (), facts: Any = None
-    ) -> CheckTuple:
-        return (_C[op], lasting, index, operand, number, program, facts)
-
-    if not _is_own(guard):
-        return check("python", guard.holds)
-    match guard:
-        case values.TypeIs():
-            return check("type_is", guard.expected)
-        case values.IsObject() if guard.reference is not None:
-            return check("is_referent", guard.reference)
-        case values.IsObject():
-            return check("is_object", guard.expected)
-        case values.EqualsConstant():
-            return check("equals", guard.expected)
-        case containers.Length():
-            return check("length", number=guard.expected)
-        case containers.DictKeys():
-            return check("dict_keys", (tuple(guard.expected), guard.holds))
-        case containers.KeyPresent():
-            return check("key_present", guard.name)
-        case containers.KeyAbsent():
-            return check("key_absent", guard.name)
-        case containers.DictEntries():
-            return check("dict_entries", guard.expected)
-        case containers.AttributePresent():
-            return check("attr_present", guard.name)
-        case containers.AttributeAbsent():
-            return check("attr_absent", guard.name)
-        case definitions.ClassLookup():
-            absent = guard.expected is definitions.ABSENT
-            return check("class_lookup", (guard.name, guard.expected), 2 if absent else int(guard.only_type))
-        case definitions.ClassBases():
-            return check("class_bases", guard.expected)
-        case definitions.FunctionState():
-            return check("function_state", (guard.code, guard.defaults, guard.keywords, definitions.OPEN))
-    match guard.kind:
-        case "tensor_match":
-            return check("tensor", facts=tensor_facts(guard))
-        case "global_state":
-            program = state_program(guard)
-            if program is not None:
-                return check("state", program=program)
-    return check("python", guard.holds)
+    lower = _LOWERED.get(type(guard))
+    if lower is not None:
+        op, lasting, operand, number = lower(guard)
+        return (_C[op], lasting, index, operand, number, (), None)
+    if _is_own(guard):
+        match guard.kind:
+            case "tensor_match":
+                return (_C["tensor"], NEVER, index, None, 0, (), tensor_facts(guard))
+            case "global_state":
+                program = state_program(guard)
+                if program is not None:
+                    return (_C["state"], NEVER, index, None, 0, program, None)
+    return (_C["python"], NEVER, index, guard.holds, 0, (), None)
 
 
 def relation_check(index: int, guard: Guard, guards: GuardSet) -> CheckTuple:

@@ -51,8 +51,9 @@ class GuardSet:
         if is_relation(guard):
             return self._add_relation(index, guard)
         place = self.node(guard.source).guards
-        if any(earlier == guard for _, earlier in place):
-            return False
+        for _, earlier in place:
+            if earlier == guard:
+                return False
         place.append((index, guard))
         return True
 
@@ -90,13 +91,19 @@ class GuardSet:
 
 
 def _step_key(source: Source, parent: TreeNode | None) -> tuple[Any, ...]:
-    """What tells a source from its siblings: its class and own fields. A class without slots is told by the whole."""
+    """What tells a source from its siblings: its class and own fields, with their types (1 is not True).
+
+    A class without slots is told by the whole.
+    """
     cls = type(source)
     fields = cls.__dict__.get("__slots__")
     if fields is None:
         return (cls, source)
-    own = tuple(getattr(source, name) for name in fields)
-    return (cls, id(parent), own, tuple(map(type, own)))
+    if len(fields) == 1:
+        own = getattr(source, fields[0])
+        return (cls, id(parent), own, type(own))
+    several = [getattr(source, name) for name in fields]
+    return (cls, id(parent), *several, *map(type, several))
 
 
 def sources_of(guard: Guard) -> tuple[Source, ...]:
