@@ -325,9 +325,12 @@ def _restored() -> Iterator[None]:
     import torch
 
     grad, dtype = torch.is_grad_enabled(), torch.get_default_dtype()
+    modes = torch._C._len_torch_function_stack()
     try:
         yield
     finally:
+        while torch._C._len_torch_function_stack() > modes:
+            torch._C._pop_torch_function_stack()
         torch.set_grad_enabled(grad)
         torch.set_default_dtype(dtype)
         torch.set_default_device(None)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import itertools
 from typing import Any
 
 import pytest
@@ -13,13 +12,9 @@ from dynamo_capture.polyfills.registry import SUBSTITUTES
 from dynamo_capture.semantics.calls.signatures import signature_of
 
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-_UNTOLD = {itertools.repeat: ("object", "times")}
-"""Keywords of what has no signature."""
 
 
 def keywords_of(function: Any) -> tuple[str, ...]:
-    if function in _UNTOLD:
-        return _UNTOLD[function]
     signature = signature_of(function)
     return tuple(p.name for p in signature.parameters.values() if p.kind in _BY_NAME) if signature else ()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 START = """\
 import collections, functools
@@ -88,3 +89,17 @@ def program(x, o):
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_eager(name, as_in_eager):
     as_in_eager(START + PROGRAMS[name])
+
+
+def test_a_dictionary_of_attributes_that_is_replaced(same):
+    class Holder:
+        def __init__(self, n):
+            self.n = n
+
+    def f(x, holder):
+        made = Holder(1)
+        made.__dict__ = {"n": 7}
+        holder.__dict__ = {"n": made.n + 2}
+        return x + holder.n, vars(holder), made.n
+
+    same(f, (torch.ones(2), Holder(2)))

@@ -1,5 +1,6 @@
 """Calls that Python refuses raise what Python raises, and special methods called by name answer as Python's do."""
 
+import bisect
 import collections
 import contextlib
 import dataclasses
@@ -18,6 +19,7 @@ import pytest
 import torch
 
 X = torch.arange(6.0).reshape(2, 3)
+weight = torch.nn.Parameter(torch.ones(2, 3))
 
 
 class Item:
@@ -28,6 +30,14 @@ class Item:
 @dataclasses.dataclass
 class Record:
     a: int
+
+
+class Annotating:
+    a: int
+
+
+class Annotated(Annotating):
+    pass
 
 
 class Loose(Item):
@@ -177,6 +187,32 @@ EXPRESSIONS = {
         "Record(1).__repr__(2)", "x.ndimension(a=2)", "x.dim(1)", "type(re.compile('a').search)",
         "itertools.combinations(x, x)", "(x > 0).nanquantile(str, 2)", "x.quantile()",
     ],
+    "looked at when it is made": [
+        "itertools.count(slice(0, 2), str)", "itertools.islice('ab', str, 2)", "itertools.islice(slice(0, 2), 3, Item(1))",
+        "itertools.islice([1], Item(1))", "itertools.islice([1], Index())", "itertools.repeat(2.5, x.shape)",
+        "itertools.combinations([1], [2])", "itertools.chain(1, 2)", "itertools.tee(3)", "itertools.tee([1], -1)",
+        "itertools.permutations([1], 'a')", "itertools.product([x], repeat=-1)", "itertools.zip_longest([1], 3)",
+        "type(itertools.tee([1])[0])", "type(next(itertools.groupby('a'))[1])", "type(itertools.chain([1]))",
+    ],
+    "classes that are named": [
+        "x.dist(x.shape[0])", "x.sort(x.shape[0], slice(0, 2))", "x.diagonal_scatter(x.shape)", "x.ne(1j, x.shape[0], ())",
+        "x.unsqueeze(x.shape)", "x.sum(weight[0])", "weight.clamp_max(x, int, {})",
+        "weight.requires_grad_(x)", "weight.__module__",
+    ],
+    "methods that capture knows": [
+        "x.__setitem__(range(3))", "x.__setitem__()", "x.__getitem__()", "x.dense_dim(str)", "x.sparse_dim(1)",
+        "x.requires_grad_(2)", "x.numpy(y)", "x.size('a')", "added.__get__(1, 2, 3, a=1)", "type(2.5, default=1)",
+        "contextlib.nullcontext(1, 2)", "collections.deque([1]).remove({1: 2})", "collections.deque({}, ())",
+        "collections.deque([1]).__getitem__(2.5)", "collections.deque([1]).__delitem__(len)", "x.clone().polygamma_(-1)",
+        "bisect.bisect({}, 1, x.shape[0])", "bisect.bisect(2.5, None, x[0])", "bisect.bisect([1], 2, 0, -1)",
+        "Item.__setattr__(Item, len, 3)", "Annotated().__annotations__",
+        "collections.OrderedDict(a=1).pop(None)", "collections.OrderedDict(a=1).pop((1, 2))", "x[0]._is_view((), 1)",
+    ],
+    "keys of comparisons": [
+        "type(functools.cmp_to_key(3))", "functools.cmp_to_key(operator.sub)(1) < functools.cmp_to_key(operator.sub)(x.shape[0])",
+        "functools.cmp_to_key(len) == 3", "functools.cmp_to_key(len)(y).obj is y", "functools.cmp_to_key(len)()",
+        "max([1, 5], key=functools.cmp_to_key(lambda a, b: b - a))",
+    ],
     "methods of a base": [
         "object.__eq__(x, x)", "object.__eq__(x, y)", "object.__eq__([1], [1])", "object.__ne__(x, None, 2)",
         "dict.__eq__(collections.OrderedDict(a=1, b=2), collections.OrderedDict(b=2, a=1))", "x.__len__(3)",
@@ -252,7 +288,7 @@ def again(made, *args):
 
 
 def _program(expression):
-    modules = (contextlib, difflib, heapq, itertools, numbers, operator, re, string, textwrap)
+    modules = (bisect, contextlib, difflib, heapq, itertools, numbers, operator, re, string, textwrap)
     scope = globals() | {module.__name__: module for module in modules}
     text = f"""
 def program(x):
@@ -269,10 +305,16 @@ def program(x):
 
 @pytest.mark.parametrize("group", EXPRESSIONS)
 def test_answers(same, group):
+    calls = [(X,), (torch.cat([X, X]),)] if group == "classes that are named" else [(X,)]
     for expression in EXPRESSIONS[group]:
         program = _program(expression)
-        same(program, (X,))
+        same(program, *calls)
         assert same.capture.report.replacements, expression
+
+
+def test_sizes_that_vary_are_named_as_numbers(same):
+    ignore = ("warnings", "all warnings")  # torch gives one of them once
+    same(_program("x.resize(x.shape[0])"), (X,), (torch.cat([X, X]),), ignore=ignore)
 
 
 def test_words_name_classes_as_python_does(whole):

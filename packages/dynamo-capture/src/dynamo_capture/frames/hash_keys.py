@@ -8,7 +8,6 @@ from types import FunctionType
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
-from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.values import (
     BuiltinMethod,
     Const,
@@ -49,14 +48,14 @@ def hash_key(tx: Context, value: Value) -> Any:
         return frozenset(value.items)
     if isinstance(value, ObjectValue) and not _inherits_hash(value.cls):
         if value.cls.__hash__ is None:
-            raise tx.raises(TypeError, f"unhashable type: {message_name(value.cls)!r}")
+            raise tx.raises(TypeError, f"unhashable type: {value.class_name(tx)!r}")
         if not _hashes_by_identity(value.cls):
             return _hashed_key(tx, value)
     if isinstance(value, SliceValue) and slice.__hash__ is not None:  # from CPython 3.12 on
         for bound in value.bounds:
             hash_key(tx, bound)
     if value.python_type().__hash__ is None:
-        raise tx.raises(TypeError, f"unhashable type: {message_name(value.python_type())!r}")
+        raise tx.raises(TypeError, f"unhashable type: {value.class_name(tx)!r}")
     if isinstance(value, (NewReference, WeakReference)):
         return _referent_key(tx, value)
     if isinstance(value, TextValue):

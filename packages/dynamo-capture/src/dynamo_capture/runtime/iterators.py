@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import collections
 import copy
-from collections.abc import Iterator
+import itertools
+import sys
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from dynamo_capture.runtime.replacement_calls import builtin_base
@@ -77,3 +79,108 @@ def set_iterator(owner: Any, left: list[Any]) -> Iterator[Any]:
     rest = list(copy.copy(made))
     alike = len(rest) == len(left) and all(one is other for one, other in zip(rest, left, strict=True))
     return made if alike else iter(left)
+
+
+# Iterators of ``itertools``: what one had drawn and has not given out is put before what is left, without running code
+# of the program.
+
+GROUP: Any = type(next(itertools.groupby("a"))[1])
+TEE: Any = type(itertools.tee("")[0])
+_ENDED: dict[Any, tuple[Any, ...]] = {
+    itertools.chain: (),
+    itertools.islice: ((), 0),
+    itertools.takewhile: (bool, ()),
+    itertools.pairwise: ((),),
+    itertools.zip_longest: (),
+}
+"""Arguments with which a class makes an iterator without items."""
+
+
+def ended(kind: Any) -> Iterator[Any]:
+    """One without items."""
+    made: Iterator[Any] = kind(*_ENDED[kind])
+    return made
+
+
+def chain(current: Iterator[Any], sources: Iterator[Iterable[Any]]) -> Iterator[Any]:
+    """``chain`` where ``current`` is read."""
+    return itertools.chain.from_iterable(itertools.chain((current,), sources))
+
+
+def cycle(saved: list[Any], inner: Iterator[Any]) -> Iterator[Any]:
+    """``cycle`` that has given these."""
+    return _after(itertools.cycle(itertools.chain(saved, inner)), len(saved))
+
+
+def accumulate(inner: Iterator[Any], function: Any, initial: Any) -> Iterator[Any]:
+    """``accumulate`` that has not begun."""
+    return itertools.accumulate(inner, function, initial=initial)
+
+
+def accumulate_on(inner: Iterator[Any], function: Any, total: Any) -> Iterator[Any]:
+    """``accumulate`` that has come to ``total``."""
+    if sys.version_info >= (3, 14):  # there are no states to set
+        return _after(itertools.accumulate(itertools.chain((total,), inner), function), 1)
+    made: Any = itertools.accumulate(inner, function)
+    made.__setstate__(total)
+    return made  # type: ignore[no-any-return]
+
+
+def drops_nothing(inner: Iterator[Any]) -> Iterator[Any]:
+    """``dropwhile`` that gives what is left."""
+    return itertools.dropwhile(_no, inner)
+
+
+def _no(item: Any) -> bool:
+    return False
+
+
+def pairwise(old: Any, inner: Iterator[Any]) -> Iterator[Any]:
+    """``pairwise`` after this item."""
+    return itertools.pairwise(itertools.chain((old,), inner))
+
+
+def product(kind: Any, drawn: int, options: tuple[int, ...], *pools: Any) -> Iterator[Any]:
+    """``product`` that has given so many."""
+    return _after(kind(*pools, repeat=options[0]), drawn)
+
+
+def arranged(kind: Any, drawn: int, options: tuple[int, ...], pool: Any) -> Iterator[Any]:
+    """``combinations`` and the like that have given so many."""
+    return _after(kind(pool, *options), drawn)
+
+
+def zip_longest(filling: Any, *inners: Iterable[Any]) -> Iterator[Any]:
+    """``zip_longest``."""
+    return itertools.zip_longest(*inners, fillvalue=filling)
+
+
+def groupby(inner: Iterator[Any], function: Any, key: Any, item: Any, wanted: Any) -> Iterator[Any]:
+    """``groupby`` that has begun."""
+    made: Any = itertools.groupby(inner, function)
+    made.__setstate__((key, item, wanted))
+    return made  # type: ignore[no-any-return]
+
+
+def ended_group() -> Iterator[Any]:
+    """A group whose ``groupby`` has gone on."""
+    groups = itertools.groupby("a")
+    group = next(groups)[1]
+    next(groups, None)
+    return group
+
+
+def tee(items: list[Any], inner: Iterator[Any]) -> Iterator[Any]:
+    """An iterator of ``tee`` before the first item."""
+    return itertools.tee(itertools.chain(items, inner), 1)[0]
+
+
+def tee_at(first: Any, position: int) -> Iterator[Any]:
+    """A copy of it, after so many items, which have been drawn before."""
+    return _after(first.__copy__(), position)
+
+
+def _after(made: Iterator[Any], steps: int) -> Iterator[Any]:
+    for _ in range(steps):
+        next(made)
+    return made

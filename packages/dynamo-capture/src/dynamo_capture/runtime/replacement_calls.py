@@ -332,6 +332,12 @@ def _is_watched() -> bool:
     return torch._C._autograd._top_saved_tensors_default_hooks(True) is not None
 
 
+def compared_by(function: Any, *item: Any) -> Any:
+    """What ``functools.cmp_to_key`` makes of a function, or that of an item."""
+    made = functools.cmp_to_key(function)
+    return made(*item) if item else made
+
+
 def run_again(
     error: BaseException,
     code: types.CodeType,

@@ -37,7 +37,10 @@ def check_write(
     """Raises what ``func`` raises for arguments of these forms: where its functional counterpart does, or has a result
     that the tensor cannot take."""
     functional = functional_overload(func)
-    if functional is None or not isinstance(getattr(args[0], "spec", None), TensorSpec):
+    if not isinstance(getattr(args[0], "spec", None), TensorSpec):
+        return
+    if functional is None:  # ``x.polygamma_(n)``: ``polygamma`` takes them in another order
+        ask_kernel(inference, func, args, kwargs)
         return
     env, target = inference.env, args[0].spec
     try:

@@ -37,7 +37,7 @@ from dynamo_capture.values.numbers.integers import SymValue
 from dynamo_capture.values.numbers.text import TextValue
 from dynamo_capture.values.objects.instances import IndexIterator, ObjectIterator, ObjectValue
 from dynamo_capture.values.opaque import OpaqueValue
-from dynamo_capture.values.partial import PartialValue
+from dynamo_capture.values.partial import KeyValue, PartialValue
 from dynamo_capture.values.sequence_iterator import SequenceIterator
 from dynamo_capture.values.tensors.tensor import TensorMeta, TensorValue
 
@@ -64,6 +64,7 @@ __all__ = [
     "IndexIterator",
     "IteratorStop",
     "IteratorValue",
+    "KeyValue",
     "Lazy",
     "ListIterator",
     "ListValue",

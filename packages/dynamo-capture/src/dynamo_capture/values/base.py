@@ -45,6 +45,10 @@ class Value:
         """The class that ``type(x)`` gives."""
         raise NotImplementedError(type(self).__name__)
 
+    def class_name(self, tx: Context) -> str:
+        """The name of the class, as an exception tells it: another class is another version."""
+        return message_name(self.python_type())
+
     @property
     def is_existing(self) -> bool:
         """Whether the object existed before the trace, so that it is read rather than made."""
@@ -183,7 +187,7 @@ class Value:
         else a graph break."""
         cls = self.python_type()
         if not any(has_member(cls, name) for name in (special, *_IN_PLACE_OF.get(special, ()))):
-            return tx.raises(TypeError, text.format(name=message_name(cls)))
+            return tx.raises(TypeError, text.format(name=self.class_name(tx)))
         return self.unsupported(what)
 
     def _fixed_attribute(self, tx: Context, name: str, what: str, refused: str) -> Exception:
@@ -296,6 +300,10 @@ class Lazy(Value):
 
     def frozen(self, tx: Context, tensors: list[Any]) -> Any:
         return tx.force(self).frozen(tx, tensors)
+
+    def class_name(self, tx: Context) -> str:
+        """The name of the class, as an exception tells it: another class is another version."""
+        return message_name(self.python_type())
 
     @property
     def is_existing(self) -> bool:

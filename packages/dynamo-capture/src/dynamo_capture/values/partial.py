@@ -1,4 +1,4 @@
-"""``functools.partial``."""
+"""What ``functools`` makes of functions: ``partial``, ``cmp_to_key``."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ import functools
 from typing import TYPE_CHECKING, Any
 
 import fx_guards
+from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.values.base import Value
-from dynamo_capture.values.constant import Const
+from dynamo_capture.values.constant import NONE, Const
 from dynamo_capture.values.containers.mapping import DictValue
 from dynamo_capture.values.containers.sequences import TupleValue
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue
@@ -83,3 +84,42 @@ class PartialValue(Value):
         if self.source is not None or tx.attributes.in_class(functools.partial, name) is not fx_guards.ABSENT:
             raise self.unsupported(f"setting the attribute {name!r}")
         self.attrs[name] = value
+
+
+_KEY_CLASS: Any = type(functools.cmp_to_key(int))
+
+
+class KeyValue(Value):
+    """What ``functools.cmp_to_key`` makes of a function, and that of an ``item``, which is compared by the function."""
+
+    __slots__ = ("function", "item")
+
+    def __init__(self, function: Value, item: Value | None = None) -> None:
+        self.function = function
+        self.item = item
+
+    def python_type(self) -> type:
+        return _KEY_CLASS  # type: ignore[no-any-return]
+
+    def children(self, tx: Context) -> list[Value]:
+        return [self.function] if self.item is None else [self.function, self.item]
+
+    def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        if len(args) != 1 or kwargs:
+            raise GraphBreak("CAP230", f"{self.describe()} is called with arguments that it may not take")
+        return KeyValue(self.function, args[0])
+
+    def truth(self, tx: Context) -> bool:
+        return True
+
+    def own_attribute(self, tx: Context, name: str) -> Value | None:
+        if name == "obj":
+            return NONE if self.item is None else self.item
+        return None
+
+    def compare(self, tx: Context, symbol: str, other: Value) -> Value:
+        """``self symbol other``."""
+        if not isinstance(other, KeyValue) or self.item is None or other.item is None:
+            raise GraphBreak("CAP210", f"{symbol} between {self.describe()} and {other.describe()}")
+        found = self.function.call(tx, [self.item, other.item], {})
+        return tx.operators.compare(symbol, found, Const(0))

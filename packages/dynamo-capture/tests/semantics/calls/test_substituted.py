@@ -18,7 +18,6 @@ CALLS = [
     (functools.reduce, 3),
     (itertools.islice, [1], -1),
     (itertools.count, "a"),
-    (itertools.starmap, 3),
 ]
 
 

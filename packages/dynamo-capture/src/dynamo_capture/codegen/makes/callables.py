@@ -20,6 +20,7 @@ from dynamo_capture.values import (
     Const,
     DescriptorValue,
     FunctionValue,
+    KeyValue,
     MethodValue,
     PartialValue,
     SuperValue,
@@ -142,6 +143,14 @@ def getter(to: Reconstruction, value: GetterValue) -> None:
     to.emitter.end_callable()
     to.push_all([*value.args, *value.kwargs.values()])
     to.emitter.call(len(value.args) + len(value.kwargs), tuple(value.kwargs))
+
+
+@makes(KeyValue)
+def key(to: Reconstruction, value: KeyValue) -> None:
+    """``functools.cmp_to_key``, and what that makes of an item."""
+    to.call(
+        replacement_calls.compared_by, lambda: to.push_all(value.children(to.tx)), len(value.children(to.tx))
+    )
 
 
 @makes(ContextFunction)

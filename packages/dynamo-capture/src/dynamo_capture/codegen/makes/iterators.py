@@ -27,6 +27,8 @@ from dynamo_capture.values import (
     Value,
     ZipIterator,
 )
+from dynamo_capture.values.iteration.arrangements import LIBRARY_ITERATORS, SharedItems
+from dynamo_capture.values.iteration.library import LibraryIterator
 
 _OF_SET: type = type(iter(set()))
 
@@ -144,6 +146,16 @@ def generator(to: Reconstruction, value: GeneratorValue) -> None:
 def object_iterator(to: Reconstruction, value: ObjectIterator) -> None:
     """An object with ``__next__``."""
     to.push(value.value)
+
+
+def _library_iterator(to: Reconstruction, value: LibraryIterator | SharedItems) -> None:
+    """Iterators of ``itertools``, of what is left."""
+    made, parts = value.remaking(to.tx)
+    to.call(made, lambda: _push_started(to, parts), len(parts))
+
+
+for _kind in (*LIBRARY_ITERATORS, SharedItems):
+    makes(_kind)(_library_iterator)
 
 
 @makes(CallIterator)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.foundation.class_members import has_member, member
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.type_names import has_sequence_slots, message_name
+from dynamo_capture.foundation.type_names import has_sequence_slots
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.semantics.operators.mappings import spread_entries
 from dynamo_capture.values import (
@@ -105,7 +105,7 @@ def list_extend(frame: Frame, step: Step) -> None:
     owner = frame.stack[-step.arg]
     assert isinstance(owner, ListValue)
     if not is_iterable(value):
-        kind = message_name(value.python_type())
+        kind = value.class_name(tx)
         raise tx.raises(TypeError, f"Value after * must be an iterable, not {kind}")
     tx.effects.mutates(owner)
     owner.items.extend(value.items_for_list(tx))
@@ -202,7 +202,7 @@ def _check_iterable(tx: Context, value: Value) -> None:
     kind = value.python_type()
     by_index = has_member(kind, "__getitem__") and has_sequence_slots(kind)
     if not has_member(kind, "__iter__") and not by_index:
-        raise tx.raises(TypeError, f"cannot unpack non-iterable {message_name(kind)} object")
+        raise tx.raises(TypeError, f"cannot unpack non-iterable {value.class_name(tx)} object")
 
 
 def _at_most(tx: Context, iterator: IteratorValue, count: int) -> list[Value]:

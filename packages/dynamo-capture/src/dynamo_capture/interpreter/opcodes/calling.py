@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import fx_guards
 from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.foundation.errors import UserRaise
-from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.interpreter.opcodes.building import is_iterable, name_of_callable
 from dynamo_capture.semantics.calls.substituted import refuse
@@ -100,7 +99,7 @@ def call_function_ex(frame: Frame, step: Step) -> None:
     below, above = frame.pop_n(2)
     function = above if RULES.null_before_callable else below
     if not is_iterable(positional):
-        kind = message_name(positional.python_type())
+        kind = positional.class_name(tx)
         text = f"{name_of_callable(tx, function)} argument after * must be an iterable, not {kind}"
         raise tx.raises(TypeError, text)
     entries = spread_entries(tx, mapping) if mapping else ()

@@ -135,7 +135,7 @@ def deque_remove(self: collections.deque[Any], wanted: Any) -> None:
         if item is wanted or item == wanted:
             del self[position]
             return
-    raise ValueError("deque.remove(x): x not in deque")
+    raise ValueError(f"{wanted!r} is not in deque")
 
 
 @substitutes(collections.deque.reverse)

@@ -28,32 +28,3 @@ def reduce(function: Callable[[Any, Any], Any], iterable: Iterable[Any], initial
     for item in iterator:
         total = function(total, item)
     return total
-
-
-class _Key:
-    """What ``cmp_to_key`` makes of an item: compared by the function."""
-
-    def __init__(self, compare: Callable[[Any, Any], Any], item: Any) -> None:
-        self.compare = compare
-        self.obj = item
-
-    def __lt__(self, other: Any) -> bool:
-        return bool(self.compare(self.obj, other.obj) < 0)
-
-    def __gt__(self, other: Any) -> bool:
-        return bool(self.compare(self.obj, other.obj) > 0)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Key) and bool(self.compare(self.obj, other.obj) == 0)
-
-    __hash__ = None  # type: ignore[assignment]
-
-
-@substitutes(functools.cmp_to_key)
-def cmp_to_key(mycmp: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """A key function for sorting by comparison."""
-
-    def key(item: Any) -> _Key:
-        return _Key(mycmp, item)
-
-    return key

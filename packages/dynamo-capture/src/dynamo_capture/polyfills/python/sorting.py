@@ -7,6 +7,7 @@ lists from parts; here they are put in one by one as well. What is a run at the 
 from __future__ import annotations
 
 import bisect
+import operator
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -97,9 +98,14 @@ def _place(
     goes_before: Callable[[Any], bool],
 ) -> int:
     """The first place of which the item does not go before what is looked for."""
+    low = operator.index(low)
+    if high is not None:
+        high = operator.index(high)
     if low < 0:
         raise ValueError("lo must be non-negative")
-    high = len(a) if high is None else high
+    if isinstance(a, (dict, set, frozenset)):
+        raise TypeError(f"{type(a).__name__} is not a sequence")
+    high = len(a) if high is None or high == -1 else high
     while low < high:
         middle = (low + high) // 2
         if goes_before(a[middle] if key is None else key(a[middle])):

@@ -104,6 +104,10 @@ class Lookup:
         """A class attribute that is no descriptor."""
         if is_identity(found):
             return Const(found)
+        if source is None and has_member(
+            type(cls), name
+        ):  # ``cls.__annotations__`` is the metaclass's answer
+            cls = next(base for base in cls.__mro__ if name in base.__dict__)
         return self._tx.wrap(
             found, AttrSource(source if source is not None else self.class_source(cls), name)
         )

@@ -65,6 +65,8 @@ class WrittenAttributes(ModuleAttributes):
             return
         if name == "__class__":
             raise GraphBreak("CAP215", "an object's class is changed")
+        if name == "__dict__" and isinstance(found, C_SLOTS):
+            raise GraphBreak("CAP215", "an object's dictionary of attributes is replaced")
         if not has_dict(obj.cls) and not isinstance(found, C_SLOTS):
             raise self._tx.raises(AttributeError, _without_dict(obj.cls, name, found))
         obj.attrs[name] = value
@@ -123,6 +125,8 @@ class WrittenAttributes(ModuleAttributes):
         if found is not ABSENT and self._changed_by_descriptor(obj, found, "__delete__", []):
             return
         slot = isinstance(found, C_SLOTS)
+        if slot and name == "__dict__":
+            raise GraphBreak("CAP215", "an object's dictionary of attributes is deleted")
         if not self._exists(obj, name, found if slot else None):
             text = f"{message_name(obj.cls)!r} object has no attribute {name!r}"
             if not has_dict(obj.cls):

@@ -14,6 +14,7 @@ from dynamo_capture.semantics.calls.builtins import (  # noqa: F401
 from dynamo_capture.semantics.calls.library import (  # noqa: F401
     copying,
     handled_exceptions,
+    iterators,
     standard_library,
 )
 from dynamo_capture.semantics.calls.torch_calls import (  # noqa: F401

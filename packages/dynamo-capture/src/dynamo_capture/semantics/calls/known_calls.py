@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation import numpy_types
-from dynamo_capture.foundation.errors import GraphBreak, NotConstant
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.binding import by_position
@@ -26,7 +26,7 @@ from dynamo_capture.semantics.calls.receivers import (
     is_tensor_getter,
 )
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
-from dynamo_capture.semantics.calls.substituted import call_substitute, not_taken, refuse_names
+from dynamo_capture.semantics.calls.substituted import call_substitute, check_words, not_taken, refuse_names
 from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
@@ -55,7 +55,11 @@ Interceptor: TypeAlias = Callable[["Context", Const, Args, Kwargs], Value | None
 
 def call_known(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value:
     """Call a known object."""
-    answer = _first_answer(KNOWN, tx, owner, args, kwargs)
+    try:
+        answer = _first_answer(KNOWN, tx, owner, args, kwargs)
+    except UserRaise as raised:
+        check_words(tx, owner, args, kwargs, raised)
+        raise
     if answer is None:
         raise GraphBreak("CAP230", f"a call of {owner.describe()}, which is not written in Python")
     return answer

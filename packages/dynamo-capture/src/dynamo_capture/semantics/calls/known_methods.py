@@ -38,6 +38,7 @@ def call_method_of_known(
     if isinstance(real, (types.ModuleType, type)):
         return _call_in_namespace(tx, owner, name, args, kwargs)
     if isinstance(real, types.FunctionType) and name == "__get__":
+        check_arguments(owner, types.FunctionType.__get__, args, kwargs)
         return owner if is_none(args[0]) else MethodValue(owner, args[0])
     if name == "__call__":
         return owner.call(tx, args, kwargs)

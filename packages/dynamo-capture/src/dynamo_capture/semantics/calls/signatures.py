@@ -9,6 +9,7 @@ from __future__ import annotations
 import collections
 import functools
 import inspect
+import itertools
 import types
 import weakref
 from typing import Any
@@ -48,6 +49,11 @@ _WRITTEN: dict[Any, Any] = {
     object: lambda: None,
     types.MappingProxyType: lambda mapping: None,
     torch.Size: lambda iterable=(), /: None,
+    itertools.chain: lambda *iterables: None,
+    itertools.islice: lambda iterable, start_or_stop, stop=None, step=None, /: None,
+    itertools.repeat: lambda object, times=None: None,
+    itertools.product: lambda *iterables, repeat=1: None,
+    itertools.zip_longest: lambda *iterables, fillvalue=None: None,
 }
 _CONTAINERS = (
     list, tuple, dict, set, frozenset, str, bytes, collections.deque, collections.OrderedDict, collections.defaultdict,
@@ -70,12 +76,7 @@ def signature_of(function: Any) -> inspect.Signature | None:
 def takes(function: Any, positional: int, keywords: tuple[str, ...]) -> bool:
     """Whether a function can be called like this, as far as is known; ``self`` counts, where a method has one."""
     kinds = (types.BuiltinFunctionType, types.FunctionType, *METHOD_KINDS)
-    is_builtin_class = isinstance(function, type) and function.__module__ in (
-        "builtins",
-        "collections",
-        "torch",
-    )
-    if not isinstance(function, kinds) and not is_builtin_class:
+    if not isinstance(function, (*kinds, type)):
         return True
     signature = signature_of(function)
     if isinstance(function, METHOD_KINDS) and (signature is None or function.__name__ == "__init__"):

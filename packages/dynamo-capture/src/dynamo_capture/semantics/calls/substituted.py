@@ -8,7 +8,7 @@ If they are not, Python calls it where the exception is about the kinds of its a
 
 from __future__ import annotations
 
-import itertools
+import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -21,13 +21,7 @@ from dynamo_capture.semantics.calls.signatures import takes
 from dynamo_capture.values import (
     NONE,
     Const,
-    DictValue,
-    IteratorValue,
-    ListValue,
     ObjectValue,
-    SetValue,
-    TensorValue,
-    TupleValue,
     Value,
 )
 from dynamo_capture.values.traceback import TracebackValue
@@ -35,16 +29,8 @@ from dynamo_capture.values.traceback import TracebackValue
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
-_REFUSALS = (TypeError, AttributeError)
-_COUNTING = (
-    itertools.combinations,
-    itertools.combinations_with_replacement,
-    itertools.islice,
-    itertools.permutations,
-)
-"""Classes that take a number, which a tensor of one element may be."""
 _UNKNOWN: Any = object()
-_WITH_ITEMS = (ListValue, TupleValue, DictValue, SetValue, IteratorValue)
+_REFUSALS = (TypeError, AttributeError)
 _PLAIN = (
     int,
     float,
@@ -70,8 +56,6 @@ def call_substitute(
 ) -> Value:
     """The call ``owner(*args, **kwargs)``, by its substitute."""
     if takes(substitute, len(args), tuple(kwargs)):
-        if isinstance(owner.value, type):
-            _check_construction(tx, owner.value, args, kwargs)
         try:
             return tx.inliner.call_function(Const(substitute), args, kwargs)
         except UserRaise as raised:
@@ -87,26 +71,17 @@ def call_substitute(
     raise not_taken(owner)
 
 
-def _check_construction(tx: Context, cls: type, args: list[Value], kwargs: dict[str, Value]) -> None:
-    """An iterator of ``itertools`` looks at its arguments when it is made; a generator, which stands for it, later."""
-    shown = {name: _shown(cls, value) for name, value in (*enumerate(args), *kwargs.items())}
-    if all(value is not _UNKNOWN for value in shown.values()):
-        given = [shown.pop(index) for index in range(len(args))]
-        named = {str(name): value for name, value in shown.items()}
-        tx.fold(lambda: cls(*given, **named))
-
-
-def _shown(cls: type, value: Value) -> Any:
-    """What the class is shown for an argument: plain data as it is, no items for what has some."""
-    if isinstance(value, Const):
-        return value.value if _is_plain(value.value) else _UNKNOWN
-    if isinstance(value, TensorValue):
-        if all(size == 1 for size in value.meta.spec.sizes):
-            if cls in _COUNTING:
-                raise GraphBreak("CAP230", f"{value.describe()} is looked at when an iterator is made")
-            return _UNKNOWN
-        return torch.zeros([2] * len(value.meta.spec.sizes), dtype=value.meta.spec.dtype, device="cpu")
-    return () if isinstance(value, _WITH_ITEMS) else _UNKNOWN
+def check_words(
+    tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value], raised: UserRaise
+) -> None:
+    """What a function in C refuses is said in its own words: where capture has refused the arguments, the function is
+    asked if they are plain data, and else Python calls it. Returns for an exception that is not capture's."""
+    error = raised.value
+    if type(owner.value) is types.FunctionType or not issubclass(error.python_type(), TypeError):
+        return
+    if not error.is_exact and _is_its_own(tx, error):
+        refuse(tx, owner, args, kwargs)
+        raise GraphBreak("CAP230", f"{owner.describe()} refuses what it is given")
 
 
 def not_taken(owner: Value) -> GraphBreak:
@@ -122,7 +97,11 @@ def refuse(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value
     except (NotConstant, GraphBreak):
         return
     if all(map(_is_plain, (*real, *named.values()))):
-        tx.fold(lambda: owner.value(*real, **named))
+        try:
+            tx.fold(lambda: owner.value(*real, **named))
+        except UserRaise as raised:
+            raised.value.is_exact = True
+            raise
 
 
 def refuse_names(tx: Context, function: Any, args: list[Value], kwargs: dict[str, Value]) -> None:
@@ -135,7 +114,9 @@ def refuse_names(tx: Context, function: Any, args: list[Value], kwargs: dict[str
         function(*[_UNKNOWN] * len(args), **dict.fromkeys(kwargs, _UNKNOWN))
     except TypeError as error:
         if "keyword argument" in str(error):
-            raise tx.raises(TypeError, str(error)) from None
+            raised = tx.raises(TypeError, str(error))
+            raised.value.is_exact = True
+            raise raised from None
     except Exception:  # it has looked at the arguments
         return
 

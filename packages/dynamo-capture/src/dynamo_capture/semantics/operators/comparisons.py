@@ -6,7 +6,6 @@ import enum
 from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.errors import GraphBreak
-from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.operators import comparing_containers
@@ -14,6 +13,7 @@ from dynamo_capture.semantics.operators.refusals import check_named, refuse
 from dynamo_capture.values import (
     Const,
     DictValue,
+    KeyValue,
     ObjectValue,
     SequenceValue,
     SliceValue,
@@ -62,6 +62,8 @@ def compare(tx: Context, symbol: str, lhs: Value, rhs: Value) -> Value:
             return boolean(answer)
     if isinstance(lhs, RaggedSize) or isinstance(rhs, RaggedSize):
         return _compare_ragged(tx, symbol, lhs, rhs)
+    if isinstance(lhs, KeyValue):
+        return lhs.compare(tx, symbol, rhs)
     if isinstance(lhs, ArrayValue) or isinstance(rhs, ArrayValue):
         return tx.arrays.binary(symbol, function, lhs, rhs)
     if isinstance(lhs, Const) and isinstance(rhs, Const):
@@ -173,7 +175,7 @@ def _compare_objects(tx: Context, symbol: str, lhs: Value, rhs: Value, left: str
             raise receiver.unsupported(f"the comparison {symbol}")
     if symbol in ("==", "!="):
         return boolean(tx.operators.same(lhs, rhs) == (symbol == "=="))
-    names = message_name(lhs.python_type()), message_name(rhs.python_type())
+    names = lhs.class_name(tx), rhs.class_name(tx)
     raise tx.raises(TypeError, f"{symbol!r} not supported between instances of {names[0]!r} and {names[1]!r}")
 
 

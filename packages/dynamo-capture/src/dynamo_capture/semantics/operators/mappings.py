@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
-from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value
 from dynamo_capture.values.containers.mapping import ProxyValue
 
@@ -25,7 +24,7 @@ def spread_entries(
     except UserRaise as raised:
         if not issubclass(raised.value.python_type(), AttributeError):
             raise
-    raise tx.raises(TypeError, refusal(message_name(value.python_type())))
+    raise tx.raises(TypeError, refusal(value.class_name(tx)))
 
 
 def mapping_entries(tx: Context, value: Value) -> Iterator[list[Value]]:
@@ -52,7 +51,7 @@ def mapping_entries(tx: Context, value: Value) -> Iterator[list[Value]]:
     elif has_member(value.python_type(), "keys"):
         raise value.unsupported("reading as a mapping")
     else:
-        name = message_name(value.python_type())
+        name = value.class_name(tx)
         raise tx.raises(AttributeError, f"{name!r} object has no attribute 'keys'")
 
 
@@ -65,7 +64,7 @@ def _keys(tx: Context, value: ObjectValue) -> list[Value]:
             keys, "__iter__"
         ):
             raise
-    owner, kind = message_name(value.cls), message_name(keys.python_type())
+    owner, kind = value.class_name(tx), keys.class_name(tx)
     raise tx.raises(TypeError, f"{owner}.keys() returned a non-iterable (type {kind})")
 
 

@@ -57,7 +57,7 @@ def refused(tx: Context, lhs: Value, rhs: Value, symbol: str) -> Exception:
     known = (Const, SequenceValue, DictValue, SetValue, ObjectValue, FunctionValue)
     if repeats or not (isinstance(lhs, known) and isinstance(rhs, known)):
         return unknown
-    names = message_name(lhs.python_type()), message_name(rhs.python_type())
+    names = lhs.class_name(tx), rhs.class_name(tx)
     text = f"unsupported operand type(s) for {_SHOWN.get(symbol, symbol)}: {names[0]!r} and {names[1]!r}"
     return tx.raises(TypeError, text)
 

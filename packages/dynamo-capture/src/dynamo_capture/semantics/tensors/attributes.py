@@ -110,7 +110,7 @@ class TensorAttributes(Operations):
         if isinstance(found, (property, types.GetSetDescriptorType)):
             check_is_known(name)
             return self.operation("call_function", getattr, getattr, [owner, Const(name)], {})
-        return tx.known(getattr(torch.Tensor, name))
+        return Const(owner.meta.cls).get_attr(tx, name)
 
     def _is_leaf(self, owner: TensorValue) -> bool:
         """Whether a tensor is no result, in autograd's eyes: guarded, where an existing one may become one."""

@@ -17,7 +17,14 @@ from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.runtime.data_classes import WithDataClasses
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors import foreach
-from dynamo_capture.semantics.tensors.arguments import defaults, indexing, of_numbers, reshaping, scalars
+from dynamo_capture.semantics.tensors.arguments import (
+    defaults,
+    indexing,
+    of_numbers,
+    refused,
+    reshaping,
+    scalars,
+)
 from dynamo_capture.semantics.tensors.content import contents, data_numbers, known_sizes
 from dynamo_capture.semantics.tensors.content.followed import Followed
 from dynamo_capture.semantics.tensors.content.small_buffers import State
@@ -145,7 +152,14 @@ class Operations(Outcomes):
         check_is_operation(name, args, kwargs)
         special = METHODS.get(name)
         if special is not None:
-            answer = special(self._tx, owner, args, kwargs)
+            if args or kwargs or name.startswith("__"):
+                refused.check_arguments(self._tx, owner, name, args, kwargs)
+            try:
+                answer = special(self._tx, owner, args, kwargs)
+            except IndexError:  # of an argument that is missing
+                raise GraphBreak(
+                    "CAP230", f"{name}() of a tensor gets arguments that it does not take"
+                ) from None
             if answer is not None:
                 return answer
         if owner.attrs is not None and name in owner.attrs:

@@ -27,7 +27,18 @@ class ObjectValue(Value):
     ``real``'s own; ``reads``: attributes already read; ``tables``: of those that ``__getattr__`` found in a dictionary,
     which one. ``base``: the content of an instance of a subclass of list, dict, tuple or set."""
 
-    __slots__ = ("attrs", "base", "cls", "pseudo", "reads", "real", "source", "tables", "type_guarded")
+    __slots__ = (
+        "attrs",
+        "base",
+        "cls",
+        "is_exact",
+        "pseudo",
+        "reads",
+        "real",
+        "source",
+        "tables",
+        "type_guarded",
+    )
     is_mutable = True
 
     def __init__(self, cls: type, real: Any = None, source: Source | None = None) -> None:
@@ -40,6 +51,8 @@ class ObjectValue(Value):
         self.base: Value | None = None
         self.type_guarded = real is None
         self.pseudo: Any = None
+        self.is_exact = False
+        """Of an exception: whether Python's own function has raised it, of what the program gives it."""
 
     @property
     def space(self) -> Source | None:
@@ -62,6 +75,10 @@ class ObjectValue(Value):
 
     def python_type(self) -> type:
         return self.cls
+
+    def class_name(self, tx: Context) -> str:
+        tx.attributes.guard_type(self)
+        return super().class_name(tx)
 
     def index(self, tx: Context) -> Any:
         if not tx.attributes.has_special(self, "__index__"):

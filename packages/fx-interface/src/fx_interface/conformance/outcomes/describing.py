@@ -55,7 +55,9 @@ class Describer:
             counter = "version" if memory._cdata in self._given else "own version"
         counter = "inner version" if self._wrappers else counter
         facts[counter] = None if tensor.is_inference() else tensor._version
-        content = tensor.detach().as_subclass(torch.Tensor).resolve_conj().resolve_neg().clone()
+        strided = tensor.layout == torch.strided
+        plain = tensor.detach().as_subclass(torch.Tensor) if strided else tensor.detach()
+        content = plain.resolve_conj().resolve_neg().clone()
         return TensorForm(facts, storage, content, {} if seen else self._belongings(tensor))
 
     def _wrapper_parts(self, tensor: Any) -> dict[str, Form]:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from dynamo_capture.foundation.class_members import has_member
 from dynamo_capture.foundation.errors import UserRaise
-from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.frames import tracebacks
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.values import NONE, Const, ObjectValue, Value, boolean
@@ -94,7 +93,9 @@ def _special(frame: Frame, manager: Value, name: str, missed: str) -> Value:
     """A method of a context manager, looked up on its class."""
     kind = manager.python_type()
     if not has_member(kind, name):
-        text = f"{message_name(kind)!r} object does not support the context manager protocol{missed}"
+        text = (
+            f"{manager.class_name(frame.tx)!r} object does not support the context manager protocol{missed}"
+        )
         raise frame.tx.raises(TypeError, text)
     return frame.tx.calls.bound_special(manager, name)
 

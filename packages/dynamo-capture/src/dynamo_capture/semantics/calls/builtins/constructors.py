@@ -75,10 +75,13 @@ def make_frozenset(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
 
 @handles(collections.deque)
 def make_deque(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    made = ListValue(list(args[0].unpack(tx)) if args else [], collections.deque)
     limit = args[1] if len(args) > 1 else kwargs.get("maxlen", NONE)
-    made.maxlen = None if is_none(limit) else tx.integer(limit)
-    tx.fold(lambda: collections.deque(maxlen=made.maxlen))
+    if not is_none(limit) and not issubclass(limit.python_type(), int):
+        raise tx.raises(TypeError, "an integer is required")
+    length = None if is_none(limit) else tx.integer(limit)
+    tx.fold(lambda: collections.deque(maxlen=length))
+    made = ListValue(list(args[0].unpack(tx)) if args else [], collections.deque)
+    made.maxlen = length
     if made.maxlen is not None:
         made.items = made.items[max(0, len(made.items) - made.maxlen) :]
     return made
@@ -228,7 +231,7 @@ def make_str(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 
 @handles(type)
 def type_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
-    if len(args) != 1:
+    if len(args) != 1 or kwargs:
         raise GraphBreak("CAP232", "a class is made")
     value = args[0]
     if isinstance(value, ObjectValue):

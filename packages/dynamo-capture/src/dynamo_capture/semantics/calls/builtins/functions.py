@@ -24,6 +24,7 @@ from dynamo_capture.values import (
     HashedKey,
     IteratorStop,
     IteratorValue,
+    KeyValue,
     ListValue,
     MapIterator,
     MethodValue,
@@ -76,7 +77,7 @@ def is_callable(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Val
     value = args[0]
     if isinstance(value, Const):
         return boolean(callable(value.value))
-    if isinstance(value, (FunctionValue, MethodValue, PartialValue, BuiltinMethod)):
+    if isinstance(value, (FunctionValue, MethodValue, PartialValue, KeyValue, BuiltinMethod)):
         return boolean(True)
     if isinstance(value, ObjectValue):
         return boolean(tx.attributes.has_special(value, "__call__"))
@@ -201,7 +202,7 @@ def next_item(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
             tx.effects.advances(value)
             return value.next(tx)
         if not has_member(value.python_type(), "__next__"):
-            raise tx.raises(TypeError, f"{message_name(value.python_type())!r} object is not an iterator")
+            raise tx.raises(TypeError, f"{value.class_name(tx)!r} object is not an iterator")
         if not isinstance(value, ObjectValue):
             raise value.unsupported("asking for the next item")
         return tx.calls.special(value, "__next__", [])

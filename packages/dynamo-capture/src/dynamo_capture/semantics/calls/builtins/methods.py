@@ -11,11 +11,12 @@ import types
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from dynamo_capture.foundation.errors import GraphBreak, NotConstant
+from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise
 from dynamo_capture.foundation.type_names import message_name
 from dynamo_capture.polyfills.torch import substitute_for
 from dynamo_capture.semantics.calls.binding import by_position
 from dynamo_capture.semantics.calls.signatures import METHOD_KINDS, takes
+from dynamo_capture.semantics.calls.substituted import check_words
 from dynamo_capture.semantics.operators.mappings import pairs_or_entries
 from dynamo_capture.tables import declaring
 from dynamo_capture.values import (
@@ -31,6 +32,7 @@ from dynamo_capture.values import (
     TupleValue,
     Value,
     boolean,
+    is_none,
 )
 
 if TYPE_CHECKING:
@@ -49,6 +51,16 @@ def call_builtin_method(
     tx: Context, owner: Value, name: str, args: list[Value], kwargs: dict[str, Value]
 ) -> Value:
     """``owner.name(...)`` for a container value."""
+    try:
+        return _called(tx, owner, name, args, kwargs)
+    except UserRaise as raised:
+        original = getattr(owner.python_type(), name, None)
+        if isinstance(original, METHOD_KINDS):
+            check_words(tx, Const(original), [owner, *args], kwargs, raised)
+        raise
+
+
+def _called(tx: Context, owner: Value, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
     original = getattr(owner.python_type(), name, None)
     if original is None:
         raise tx.raises(
@@ -280,10 +292,19 @@ def dict_pop(tx: Context, owner: DictValue, args: list[Value], kwargs: dict[str,
     if found is None:
         default = args[1] if len(args) > 1 else kwargs.get("default")
         if default is None:
-            raise tx.raises(KeyError, args[0])
+            raise _missing(tx, owner, args[0])
         return default
     owner.del_item(tx, args[0])
     return found
+
+
+def _missing(tx: Context, owner: DictValue, key: Value) -> UserRaise:
+    """The KeyError; that of an ordered dict takes None for no argument, and a tuple for its arguments."""
+    if owner.cls is dict or owner.cls is collections.defaultdict:
+        return tx.raises(KeyError, key)
+    if is_none(key):
+        return tx.raises(KeyError)
+    return tx.raises(KeyError, *(key.unpack(tx) if issubclass(key.python_type(), tuple) else [key]))
 
 
 @method(dict.popitem, collections.OrderedDict.popitem)
@@ -324,7 +345,7 @@ def dict_move_to_end(tx: Context, owner: DictValue, args: list[Value], kwargs: d
     entries = owner.all_entries(tx)
     key = tx.hash_key(args[0])
     if key not in entries:
-        raise tx.raises(KeyError, args[0])
+        raise _missing(tx, owner, args[0])
     tx.effects.mutates(owner)
     entry = entries.pop(key)
     rest = dict(entries)

@@ -56,7 +56,7 @@ def make_reversed(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
     if not has_member(kind, "__reversed__") and not (
         has_member(kind, "__len__") and has_member(kind, "__getitem__")
     ):
-        raise tx.raises(TypeError, f"{message_name(kind)!r} object is not reversible")
+        raise tx.raises(TypeError, f"{value.class_name(tx)!r} object is not reversible")
     if isinstance(value, Const) and isinstance(value.value, range):
         return RangeIterator(value.value[::-1])
     made: type = reversed

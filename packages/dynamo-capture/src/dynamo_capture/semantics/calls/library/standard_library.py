@@ -26,6 +26,7 @@ from dynamo_capture.values import (
     Const,
     DictValue,
     FunctionValue,
+    KeyValue,
     MethodValue,
     ObjectValue,
     PartialValue,
@@ -284,3 +285,8 @@ def import_module(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> V
     names = [tx.constant(arg) for arg in args]
     named = {name: tx.constant(value) for name, value in kwargs.items()}
     return Const(tx.fold(lambda: importlib.import_module(*names, **named)))
+
+
+@handles(functools.cmp_to_key)
+def cmp_to_key(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    return KeyValue(args[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -15,7 +16,16 @@ from dynamo_capture.semantics.tensors.python_warnings import listening
 from dynamo_capture.semantics.tensors.results.outcome import Outcome
 from dynamo_capture.semantics.tensors.results.results import Results
 from dynamo_capture.shapes import SpecTensor
-from dynamo_capture.values import ObjectValue, TensorMeta, TensorValue, Value
+from dynamo_capture.values import (
+    DictValue,
+    Lazy,
+    ObjectValue,
+    SequenceValue,
+    SetValue,
+    TensorMeta,
+    TensorValue,
+    Value,
+)
 from fx_interface.backend import STACK_PACKAGES
 from fx_interface.errors import UnbackedSymbolError, UnsupportedProgramError
 from fx_interface.symbols import Symbol
@@ -108,11 +118,11 @@ class Outcomes(Results):
                 if error.tensor is not None and error.tensor is fakes.get(id(t))
             ]
             if not asked or not data_numbers.is_taken_as_number(tx, tensors[asked[0]]):
-                raise self.failure(function, error, args) from None
+                raise self.failure(function, error, [*args, *kwargs.values()]) from None
             tx.inference.by_data = True
             return Outcome(None, False, [], writes=False, draws=False, reads=tuple(asked))
         except Exception as error:
-            raise self.failure(function, error, args) from None
+            raise self.failure(function, error, [*args, *kwargs.values()]) from None
         outcome = self._described(result, tensors, [fakes[id(t)] for t in tensors])
         outcome.warns = heard.anything
         return outcome
@@ -145,6 +155,10 @@ class Outcomes(Results):
             return GraphBreak(
                 "CAP206", f"{name}: its sizes could not be inferred ({type(error).__name__}: {error})"
             )
+        if isinstance(error, TypeError) and _are_shown_otherwise(args):
+            return GraphBreak("CAP206", f"{name} refuses what it is given, by its class")
+        if any(re.search(rf"\b{atom.name}\b", str(error)) for atom in tx.env.symbols):
+            return GraphBreak("CAP206", f"{name} refuses sizes that vary, which it names")
         if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
             return GraphBreak("CAP217", f"{name}: {tx.env.unanswered.what}")
         kinds = [value.python_type() for value in args if isinstance(value, TensorValue)]
@@ -187,6 +201,21 @@ def _is_a_mistake_of_the_stack(error: Exception) -> bool:
         return False
     *_, last = traceback.walk_tb(error.__traceback__)
     return str(last[0].f_globals.get("__name__")).partition(".")[0] in STACK_PACKAGES - {_PACKAGE}
+
+
+def _are_shown_otherwise(args: Sequence[Value]) -> bool:
+    """Whether torch was shown arguments of other classes than the program has given, so that it names others."""
+    classes = {value.python_type() for value in args if isinstance(value, TensorValue)}
+    return len(classes) > 1 or any(map(_is_shown_otherwise, args))
+
+
+def _is_shown_otherwise(value: Value) -> bool:
+    """A number that varies, a container of a class of its own, or one that has such items."""
+    if isinstance(value, Lazy):
+        return value.value is None or _is_shown_otherwise(value.value)
+    if isinstance(value, SequenceValue):
+        return value.python_type() not in (list, tuple) or any(map(_is_shown_otherwise, value.items))
+    return value.varies or isinstance(value, (DictValue, SetValue))
 
 
 def _in_terms_of_the_program(part: Any, shown: str) -> Any:
