@@ -34,6 +34,21 @@ BUILD_TOOLS = ("hatchling>=1.25", "editables>=0.5")
 TEST_TOOLS = ("pytest>=8", "pytest-timeout>=2.3", "hypothesis>=6.100", "expecttest>=0.3", "numpy")
 TRITON_TOOLS = ("triton>=3.6,<3.7", "numpy<2.4")  # numpy 2.4 breaks the interpreter of Triton 3.6
 TRITON_TESTS = "packages/inductor-codegen/tests/codegen/triton"
+ECOSYSTEM = (  # what integration_tests/ecosystem runs; ranges that it has run with
+    "transformers>=5.20,<6",
+    "peft>=0.21,<0.22",
+    "accelerate>=1.15,<2",
+    "pytorch-lightning>=2.6,<3",
+    "diffusers>=0.42,<0.43",
+    "torch-geometric>=2.8,<3",
+    "torchao>=0.18,<0.19",
+    "sentence-transformers>=6.2,<7",
+    "torchdiffeq>=0.2.5,<0.3",
+    "einops>=0.8,<0.9",
+    "torchmetrics>=1.9,<2",
+    "kornia>=0.9,<0.10",
+    "tensordict>=0.15,<0.16",
+)
 ADVERSARIES = "integration_tests/adversaries"
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "TOKENIZERS_PARALLELISM": "false"}
 
@@ -212,6 +227,13 @@ def sweep_modules(session: nox.Session) -> None:
     install_stack(session)
     jobs = ("--jobs", str(os.cpu_count() or 1))
     session.run("python", "integration_tests/sweeps/modules.py", *jobs, *session.posargs, env=ONE_THREAD)
+
+
+@nox.session
+def ecosystem(session: nox.Session) -> None:
+    """Programs of real libraries, compiled, beside eager and stock: `nox -s ecosystem -- peft_lora --no-times`."""
+    install_stack(session, *ECOSYSTEM)
+    session.run("python", "integration_tests/ecosystem/run.py", *session.posargs, env=ONE_THREAD)
 
 
 @nox.session
