@@ -129,6 +129,6 @@ PROGRAMS = (
     Program("diffusers, DDIM loop of a U-Net", unconditional, NEEDS),
     Program("diffusers, pipeline", pipeline, NEEDS),
     Program("diffusers, guidance with Euler", guided, NEEDS),
-    Program("diffusers, DiT and scheduler in one", whole_step, NEEDS),
+    Program("diffusers, DiT and scheduler in one", whole_step, NEEDS, 5, 1),
     Program("diffusers, training a U-Net", training, NEEDS),
 )

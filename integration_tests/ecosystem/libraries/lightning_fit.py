@@ -87,6 +87,6 @@ def compiled_parts(compile: Compile) -> Step:
 
 NEEDS = ("pytorch_lightning",)
 PROGRAMS = (
-    Program("Lightning, fit of a compiled module", compiled_module, NEEDS, rounds=7),
-    Program("Lightning, fit with compiled parts", compiled_parts, NEEDS, rounds=7),
+    Program("Lightning, fit of a compiled module", compiled_module, NEEDS, 2, rounds=7),
+    Program("Lightning, fit with compiled parts", compiled_parts, NEEDS, 4, rounds=7),
 )

@@ -73,6 +73,6 @@ def collection(compile: Compile) -> Step:
 NEEDS = ("torchmetrics",)
 PROGRAMS = (
     Program("torchmetrics, functions", functional, NEEDS),
-    Program("torchmetrics, update inside", updated, NEEDS),
+    Program("torchmetrics, update inside", updated, NEEDS, 2),
     Program("torchmetrics, collection", collection, NEEDS),
 )
