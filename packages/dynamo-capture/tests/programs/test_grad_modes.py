@@ -151,3 +151,36 @@ def test_a_break_in_functions_that_modes_decorate(same):
 
     x = torch.arange(3.0, requires_grad=True)
     same(program, (x, False), (x, True))
+
+
+def test_set_grad_enabled_at_breaks(same):
+    def f(x):
+        manager = torch.set_grad_enabled(False)
+        y = x * 2
+        torch._C._set_grad_enabled(True)
+        z = x * 3
+        torch._dynamo.graph_break()
+        w = x * 4
+        with manager:
+            v = x * 5
+            torch._dynamo.graph_break()
+            u = x * 6
+        return y, z, w, v, u, torch.is_grad_enabled(), manager.mode, manager.prev
+
+    def g(x, n):
+        for i in range(n):
+            with torch.set_grad_enabled(i % 2 == 0), torch.no_grad():
+                x = x * 2
+                with torch.set_grad_enabled(True):
+                    torch._dynamo.graph_break()
+                    x = x * 3
+            torch.set_grad_enabled(i % 2 == 1)
+            try:
+                torch._dynamo.graph_break()
+                x = x + 1
+            finally:
+                torch.set_grad_enabled(True)
+        return x
+
+    same(f, (given(),), (X,))
+    same(g, (given(), 2), (X, 3), (given(), 2))

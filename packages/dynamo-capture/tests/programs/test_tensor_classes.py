@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+import torch
 
 START = """\
 import torch, functools
@@ -180,3 +181,34 @@ import torch.nn.functional as F
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_as_in_eager(name, as_in_eager):
     as_in_eager(PROGRAMS[name])
+
+
+def test_methods_of_torch_through_super(same):
+    class Own(torch.Tensor):
+        def sum(self, dim=None, keepdim=False):
+            return super().sum(dim=dim, keepdim=keepdim).as_subclass(Own) * 2
+
+        def split(self, size):
+            return [part + 1 for part in super().split(size, 1)]
+
+        def register_hook(self, hook):
+            return super().register_hook(lambda grad: hook(grad) * 3)
+
+    def program(x):
+        y = (x * 2).as_subclass(Own)
+        y.register_hook(lambda grad: grad * 5)
+        total = y.sum(dim=1)
+        return total.as_subclass(torch.Tensor), type(total) is Own, [p.as_subclass(torch.Tensor) for p in y.split(1)]
+
+    x = torch.arange(6.0).reshape(2, 3)
+    same(program, (x,), (x + 1,), (x.clone().requires_grad_(),))
+
+
+def test_reserved_words_as_names_of_arguments(same):
+    def program(x, args, kwargs):
+        torch.manual_seed(3)
+        y = x.clone().uniform_(*args, **kwargs)
+        return y + 1, x.clone().random_(**{"from": 3, "to": 4})
+
+    x = torch.zeros(2, 3)
+    same(program, (x, [], {"from": -10, "to": 10}), (x, [-10], {"to": 10}), (x, [-10, 10], {}))

@@ -244,6 +244,9 @@ class Tensors(Protocol[V]):
     def state(self) -> Any:
         """The gradient mode and what else holds for operations now."""
 
+    def torchs_method(self, owner: Any, name: str, args: list[V], kwargs: dict[str, V]) -> V:
+        """A method that torch gives each tensor, whatever the class has under that name."""
+
     def torchs_attribute(self, owner: Any, name: str) -> V:
         """What torch gives each tensor under a name, or what the class makes of that being read."""
 

@@ -8,7 +8,13 @@ from dynamo_capture.codegen.reconstruct import Reconstruction, makes
 from dynamo_capture.foundation.part_options import options_of
 from dynamo_capture.runtime import replacement_calls
 from dynamo_capture.semantics.modes.contexts import NullContext
-from dynamo_capture.semantics.modes.modes import Autocast, DeviceBlock, GradMode, InferenceMode
+from dynamo_capture.semantics.modes.modes import (
+    Autocast,
+    DeviceBlock,
+    GradMode,
+    InferenceMode,
+    SetGradEnabled,
+)
 from dynamo_capture.semantics.modes.patched_options import PartBlock
 from dynamo_capture.values import Const
 
@@ -23,6 +29,14 @@ def grad_mode(to: Reconstruction, value: GradMode) -> None:
             to.call(value.cls, lambda: None, 0)
         return
     constants = (value.cls, value.enabled, value.previous[-1][0])
+    to.call(replacement_calls.entered_grad_mode, lambda: to.push_all([Const(c) for c in constants]), 3)
+
+
+@makes(SetGradEnabled)
+def set_grad_enabled(to: Reconstruction, value: SetGradEnabled) -> None:
+    """``set_grad_enabled``, which has taken effect."""
+    inner = value.inner
+    constants = (inner.cls, inner.enabled, inner.previous[0][0])
     to.call(replacement_calls.entered_grad_mode, lambda: to.push_all([Const(c) for c in constants]), 3)
 
 

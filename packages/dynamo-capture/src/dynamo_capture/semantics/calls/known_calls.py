@@ -35,7 +35,6 @@ from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_tensor_
 from dynamo_capture.semantics.modes.contexts import ContextValue
 from dynamo_capture.semantics.modes.torch_function_modes import is_asked_about, looks_for_modes
 from dynamo_capture.semantics.registry import HANDLERS, PURE
-from dynamo_capture.semantics.tensors.not_operations import check_is_operation, registers_hook
 from dynamo_capture.session.controls import (
     disallowed_reason,
     has_constant_result,
@@ -141,12 +140,9 @@ def _tensor_method(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Val
     receiver, name = tx.force(args[0]), function.__name__
     if not isinstance(receiver, TensorValue):
         return None
-    if getattr(receiver.meta.cls, name, None) is function and name not in (receiver.attrs or ()):
-        return receiver.call_method(tx, name, args[1:], kwargs)
-    check_is_operation(name, args[1:], kwargs)  # the class has another method of that name
-    if registers_hook(name):
-        raise GraphBreak("CAP205", f"a hook is registered by Tensor.{name}")
-    return None
+    if name in (receiver.attrs or ()):
+        raise GraphBreak("CAP230", f"Tensor.{name} is called with {receiver.describe()}, which has its own")
+    return tx.tensors.torchs_method(receiver, name, args[1:], kwargs)
 
 
 def _python_operation(tx: Context, owner: Const, args: Args, kwargs: Kwargs) -> Value | None:

@@ -48,7 +48,9 @@ def call_unbound(tx: Context, function: Any, args: list[Value], kwargs: dict[str
             raise GraphBreak("CAP230", f"{function.__qualname__} is called, which the program has replaced")
         if function.__objclass__ is object and getattr(receiver.meta.cls, name) is not function:
             raise GraphBreak("CAP230", f"{function.__qualname__} is called with {receiver.describe()}")
-        return receiver.call_method(tx, name, args[1:], kwargs)
+        if name in (receiver.attrs or ()):
+            raise GraphBreak("CAP230", f"{function.__qualname__} is called with {receiver.describe()}")
+        return tx.tensors.torchs_method(receiver, name, args[1:], kwargs)
     if isinstance(receiver, ObjectValue):
         return call_slot(tx, receiver, function, args[1:], kwargs)
     if isinstance(receiver, Const):

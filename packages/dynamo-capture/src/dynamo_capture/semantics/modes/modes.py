@@ -143,10 +143,10 @@ def set_grad_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -
     given = args[0] if args else kwargs["mode"]
     if given.python_type() is not bool:
         raise GraphBreak("CAP214", f"set_grad_enabled({given.describe()})")
-    return _SetGradEnabled(tx, tx.truth(given))
+    return SetGradEnabled(tx, tx.truth(given))
 
 
-class _SetGradEnabled(ContextValue):
+class SetGradEnabled(ContextValue):
     """``set_grad_enabled`` takes effect when it is made; leaving the block restores what was before."""
 
     __slots__ = ("inner",)
@@ -158,6 +158,14 @@ class _SetGradEnabled(ContextValue):
 
     def python_type(self) -> type:
         return torch.set_grad_enabled
+
+    def children(self, tx: Context) -> list[Value]:
+        return []
+
+    def enter(self, tx: Context) -> Value:
+        if torch.is_grad_enabled() is not self.inner.enabled:  # changed since it was made
+            self.inner.enter(tx)
+        return NONE
 
     def leave(self, tx: Context, raised: Value) -> Value:
         self.inner.restore(tx, *self.inner.previous[0])
@@ -365,4 +373,4 @@ def profile(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     raise GraphBreak("CAP236", "a profiler is started, which watches operations one by one")
 
 
-__all__ = ["Autocast", "Block", "DeviceBlock", "GradMode", "InferenceMode", "set_grad"]
+__all__ = ["Autocast", "Block", "DeviceBlock", "GradMode", "InferenceMode", "SetGradEnabled", "set_grad"]

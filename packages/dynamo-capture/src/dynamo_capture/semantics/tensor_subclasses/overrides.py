@@ -136,9 +136,15 @@ class OverriddenTensors(NestedTensors):
         self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
     ) -> Value:
         """``tensor.name(...)``."""
-        cls = owner.meta.cls
-        if name not in (owner.attrs or ()) and self.is_own(cls, name):
+        if name not in (owner.attrs or ()) and self.is_own(owner.meta.cls, name):
             return self.get_attr(owner, name).call(self._tx, args, kwargs)
+        return self.torchs_method(owner, name, args, kwargs)
+
+    def torchs_method(
+        self, owner: TensorValue, name: str, args: list[Value], kwargs: dict[str, Value]
+    ) -> Value:
+        """``torch.Tensor.name(tensor, ...)``, whatever the tensor's class has under that name."""
+        cls = owner.meta.cls
         if self.modes and callable(function := getattr(torch.Tensor, name, None)):
             if looks_for_modes(function):
                 return self._tx.inliner.call_function(Const(function), [owner, *args], kwargs)

@@ -67,11 +67,6 @@ def check_is_known(name: str) -> None:
         raise GraphBreak(*_ENDING[name])
 
 
-def registers_hook(name: str) -> bool:
-    """Whether ``tensor.name(hook)`` keeps a function that a backward calls."""
-    return name in _REGISTERING
-
-
 def check_is_operation(name: str, args: Sequence[Value], kwargs: Mapping[str, Value]) -> None:
     """A graph break where ``tensor.name(*args, **kwargs)`` is no operation on tensors."""
     ending = _ENDING.get(name)

@@ -25,6 +25,7 @@ from dynamo_capture.semantics.tensors.arguments import (
     reshaping,
     scalars,
 )
+from dynamo_capture.semantics.tensors.arguments.reserved_names import without_reserved_names
 from dynamo_capture.semantics.tensors.content import contents, data_numbers, known_sizes
 from dynamo_capture.semantics.tensors.content.followed import Followed
 from dynamo_capture.semantics.tensors.content.small_buffers import State
@@ -150,6 +151,7 @@ class Operations(Outcomes):
             kept = {key: value for key, value in kwargs.items() if key != "generator"}
             return self._tx.draws.by_filling(self._tx, owner, name, dice, args, kept)
         check_is_operation(name, args, kwargs)
+        args, kwargs = without_reserved_names(name, args, kwargs)
         special = METHODS.get(name)
         if special is not None:
             if args or kwargs or name.startswith("__"):
