@@ -105,3 +105,28 @@ def test_exceptions_met_while_tracing_hold_no_tensors() -> None:
         assert alive() is None
     finally:
         gc.enable()
+
+
+def test_backwards_of_compiling_are_not_the_programs() -> None:
+    """Torch's compiled autograd gets the program's backwards, and none that a backend runs."""
+    setter = torch._C._dynamo.compiled_autograd.set_autograd_compiler  # type: ignore[attr-defined]
+    asked = []
+
+    def refuse() -> Any:
+        asked.append(1)
+        raise RuntimeError("asked")
+
+    def backend(graph_module: torch.fx.GraphModule, example_inputs: Any) -> Any:
+        x = torch.ones(3, requires_grad=True)
+        (x * 2).sum().backward()
+        return graph_module.forward
+
+    compiled = optimize(backend)(lambda x: x.sin() + 1)
+    before = setter(refuse, False)
+    try:
+        compiled(torch.ones(3))
+        assert not asked
+        now, _ = setter(refuse, False)
+        assert now is refuse, "put back"
+    finally:
+        setter(*before)

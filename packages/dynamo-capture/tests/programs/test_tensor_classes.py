@@ -198,7 +198,11 @@ def test_methods_of_torch_through_super(same):
         y = (x * 2).as_subclass(Own)
         y.register_hook(lambda grad: grad * 5)
         total = y.sum(dim=1)
-        return total.as_subclass(torch.Tensor), type(total) is Own, [p.as_subclass(torch.Tensor) for p in y.split(1)]
+        return (
+            total.as_subclass(torch.Tensor),
+            type(total) is Own,
+            [p.as_subclass(torch.Tensor) for p in y.split(1)],
+        )
 
     x = torch.arange(6.0).reshape(2, 3)
     same(program, (x,), (x + 1,), (x.clone().requires_grad_(),))

@@ -16,8 +16,20 @@ from fx_interface.torch_internals.function_modes import modes_aside
 def set_aside() -> Iterator[None]:
     """Compiling runs operators of its own, which hooks and modes of the program must not see, and makes objects by the
     thousand."""
-    with collector_paused(), _saved_tensor_hooks_hidden(), modes_aside():
+    with collector_paused(), _saved_tensor_hooks_hidden(), modes_aside(), _backwards_run_at_once():
         yield
+
+
+@contextlib.contextmanager
+def _backwards_run_at_once() -> Iterator[None]:
+    """Torch can hand each backward to a compiler of the program's: those of compiling are none of its business."""
+    setter = torch._C._dynamo.compiled_autograd.set_autograd_compiler
+    before, dynamic = setter(None, False)
+    try:
+        yield
+    finally:
+        if before is not None:
+            setter(before, dynamic)
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Keyword arguments whose names are reserved words: ``x.uniform_(**{"from": 0})``. The text of a graph could not name them."""
+"""Keyword arguments whose names are reserved words, which no text of a graph can name: ``x.uniform_(**{"from": 0})``."""
 
 from __future__ import annotations
 
