@@ -1,4 +1,4 @@
-"""Keyword arguments whose names are reserved words, which no text of a graph can name: ``x.uniform_(**{"from": 0})``."""
+"""Keyword arguments whose names are reserved words (``**{"from": 0}``), which the text of a graph cannot name."""
 
 from __future__ import annotations
 
