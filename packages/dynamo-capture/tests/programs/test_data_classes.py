@@ -65,6 +65,20 @@ def test_made_in_the_captured_code(program, forward):
         assert not differences(plain, captured)
 
 
+def test_the_graph_calls_the_function():
+    results = []
+
+    def backend(graph_module, example_inputs):
+        def run(*args):
+            results.append(graph_module(*args))
+            return results[-1]
+
+        return run
+
+    x, y = torch.ones(2), torch.arange(2.0)
+    assert torch.equal(optimize(backend, fullgraph=True)(made_inside)(x, y), results[0][0])
+
+
 def test_from_outside(forward):
     fast = optimize(forward, fullgraph=True)(given)
     for scale in (2.0, 2.0, 4.0):

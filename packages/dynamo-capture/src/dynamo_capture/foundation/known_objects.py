@@ -28,7 +28,10 @@ _TYPING_FORMS: tuple[Any, ...] = (
     typing.List, typing.List[int], typing.Optional[int], typing.Union, typing.Tuple, typing.Callable,  # noqa: UP006, UP045
     typing.Callable[[int], int], typing.Literal[1], typing.Annotated[int, 1], typing.NewType("_Int", int),
 )  # fmt: skip
+METHOD_IN_CPP: type = type(torch._C.Graph.__dict__["inputs"])
+"""Of the methods of classes that libraries in C++ define."""
 BY_IDENTITY = (
+    METHOD_IN_CPP,
     types.ModuleType,
     types.MethodDescriptorType,
     types.WrapperDescriptorType,
@@ -54,6 +57,7 @@ BY_IDENTITY = (
     contextvars.ContextVar,
     typing.TypeVar,
     *dict.fromkeys(map(type, _TYPING_FORMS)),
+    torch.jit.ScriptFunction,
     torch.finfo,
     torch.iinfo,
     functools.cached_property,

@@ -30,6 +30,7 @@ from dynamo_capture.semantics.calls.substituted import call_substitute, check_wo
 from dynamo_capture.semantics.calls.torch_calls.data_classes import call_allowed
 from dynamo_capture.semantics.calls.torch_calls.dynamo_marks import without_stock_marks
 from dynamo_capture.semantics.calls.torch_calls.optimized import call_optimized
+from dynamo_capture.semantics.calls.torch_calls.scripted import call_scripted
 from dynamo_capture.semantics.calls.unbound import call_unbound
 from dynamo_capture.semantics.leaf_functions import is_leaf_function, is_tensor_method, is_torch_builtin
 from dynamo_capture.semantics.modes.contexts import ContextValue
@@ -356,6 +357,7 @@ KNOWN: tuple[Interceptor, ...] = (
     _substitute,
     _class,
     _operation,
+    call_scripted,
     _tensor_getter,
     _cached,
     _unbound,

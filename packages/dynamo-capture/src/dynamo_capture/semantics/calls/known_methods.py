@@ -15,10 +15,12 @@ from dynamo_capture.semantics.calls.receivers import FOLDED
 from dynamo_capture.semantics.modes import modes
 from dynamo_capture.sources.sources import CallSource, known_object
 from dynamo_capture.values import (
+    NONE,
     BuiltinMethod,
     Const,
     ListValue,
     MethodValue,
+    ObjectValue,
     TensorValue,
     TupleValue,
     Value,
@@ -59,6 +61,8 @@ def call_method_of_known(
         return modes.device_block(tx, real, name)
     if name == "__get__" and isinstance(real, C_SLOTS) and args and not is_none(args[0]):
         return _read_by_descriptor(tx, real, args[0])
+    if isinstance(real, types.MemberDescriptorType) and name in _WRITING and len(args) == _WRITING[name]:
+        return _write_by_descriptor(tx, real, args)
     if isinstance(real, FOLDED):
         check_arguments(owner, method, args, kwargs)
         return tx.calls.call_folded(tx.fold(lambda: getattr(real, name)), args, kwargs)
@@ -75,6 +79,22 @@ def _read_by_descriptor(tx: Context, slot: Any, owner: Value) -> Value:
     if isinstance(owner, TensorValue):
         return tx.tensors.torchs_attribute(owner, slot.__name__)
     return owner.get_attr(tx, slot.__name__)
+
+
+_WRITING = {"__set__": 2, "__delete__": 1}
+"""The methods by which a descriptor writes, and how many arguments they take."""
+
+
+def _write_by_descriptor(tx: Context, slot: Any, args: list[Value]) -> Value:
+    """``type(owner).name.__set__(owner, value)`` of a slot, where the class has this descriptor under its name."""
+    owner, name = args[0], slot.__name__
+    if not isinstance(owner, ObjectValue) or tx.attributes.in_class(owner.cls, name) is not slot:
+        raise GraphBreak("CAP230", f"{slot!r} writes to {owner.describe()}")
+    if len(args) == 1:
+        tx.attributes.delete_generic(owner, name)
+    else:
+        tx.attributes.set_generic(owner, name, args[1])
+    return NONE
 
 
 def _call_in_namespace(

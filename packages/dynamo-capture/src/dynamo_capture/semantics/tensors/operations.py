@@ -14,7 +14,7 @@ import torch
 
 from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.polyfills.torch import substitute_for
-from dynamo_capture.runtime.data_classes import WithDataClasses
+from dynamo_capture.runtime.opaque_calls import OpaqueCall
 from dynamo_capture.semantics.numbers import floats
 from dynamo_capture.semantics.tensors import foreach
 from dynamo_capture.semantics.tensors.arguments import (
@@ -222,7 +222,8 @@ class Operations(Outcomes):
             return self.operation(call.op, call.target, function, *known)
         if outcome.warns:
             return tx.inliner.call_function(Const(function), call.args, kwargs)
-        is_users = is_allowed_in_graph(function) or isinstance(function, WithDataClasses)
+        is_opaque = isinstance(function, OpaqueCall)
+        is_users = not function.is_pure if is_opaque else is_allowed_in_graph(function)
         if not outcome.has_tensor and outcome.is_pure:
             if is_users and outcome.result is not None:
                 raise GraphBreak(

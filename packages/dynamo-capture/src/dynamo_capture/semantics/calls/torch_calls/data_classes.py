@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING
 
-from dynamo_capture.runtime.data_classes import Form, WithDataClasses
+from dynamo_capture.runtime.opaque_calls import Form, OpaqueCall
 from dynamo_capture.runtime.replacement_calls import builtin_base
 from dynamo_capture.values import Const, DictValue, ObjectValue, Value
 
@@ -20,7 +20,8 @@ def call_allowed(tx: Context, owner: Const, args: list[Value], kwargs: dict[str,
     given: list[Value] = []
     forms = tuple(_form(tx, arg, given) for arg in args)
     named = tuple((name, _form(tx, arg, given)) for name, arg in kwargs.items())
-    return tx.tensors.call_function(WithDataClasses(owner.value, forms, named), given, {})
+    name = getattr(owner.value, "__name__", type(owner.value).__name__)
+    return tx.tensors.call_function(OpaqueCall(owner.value, forms, named, name), given, {})
 
 
 def _form(tx: Context, value: Value, given: list[Value]) -> Form:

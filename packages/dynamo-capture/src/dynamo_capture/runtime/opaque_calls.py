@@ -1,6 +1,7 @@
-"""A function that takes instances of data classes, as a node of a graph calls it: with what the instances hold.
+"""Functions that a graph calls and does not look into, where the function itself is no target of a node: one that takes
+instances of data classes is given what the instances hold, one of TorchScript has no name by which to find it.
 
-inner(Pair(a, b), 2)    ->    WithDataClasses(inner, ...)(a, b, 2)
+inner(Pair(a, b), 2)    ->    OpaqueCall(inner, ...)(a, b, 2)
 """
 
 from __future__ import annotations
@@ -12,18 +13,22 @@ Form: TypeAlias = int | tuple[Any, ...]
 """How an argument is made: the place among what is given, or a class with the names and forms of its content."""
 
 
-class WithDataClasses:
-    """Equal where the function and the forms are."""
+class OpaqueCall:
+    """Equal where the function and the forms are. ``is_pure``: it does nothing but compute."""
 
     def __init__(
-        self, function: Callable[..., Any], args: tuple[Form, ...], kwargs: tuple[tuple[str, Form], ...]
+        self,
+        function: Callable[..., Any],
+        args: tuple[Form, ...],
+        kwargs: tuple[tuple[str, Form], ...],
+        name: str,
+        is_pure: bool = False,
     ) -> None:
         self.function = function
         self.args = args
         self.kwargs = kwargs
-        self.__name__ = getattr(function, "__name__", type(function).__name__)
-        self.__qualname__ = getattr(function, "__qualname__", self.__name__)
-        self.__module__ = getattr(function, "__module__", type(function).__module__)
+        self.is_pure = is_pure
+        self.__name__ = self.__qualname__ = name
 
     def __call__(self, *given: Any) -> Any:
         args = [_made(form, given) for form in self.args]
@@ -33,7 +38,7 @@ class WithDataClasses:
         return self.function, self.args, self.kwargs
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, WithDataClasses) and self._key() == other._key()
+        return isinstance(other, OpaqueCall) and self._key() == other._key()
 
     def __hash__(self) -> int:
         return hash(self._key())

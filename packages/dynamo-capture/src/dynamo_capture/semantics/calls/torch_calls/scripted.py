@@ -1,0 +1,76 @@
+"""Functions of TorchScript: a call is one operation of the graph, where the function does nothing but compute."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
+from dynamo_capture.foundation.known_objects import METHOD_IN_CPP
+from dynamo_capture.runtime.opaque_calls import OpaqueCall
+from dynamo_capture.values import Const, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+_IN_SCRIPT = frozenset(
+    f"prim::{name}"
+    for name in (
+        "Constant", "If", "Loop", "ListConstruct", "ListUnpack", "TupleConstruct", "TupleUnpack", "TupleIndex",
+        "DictConstruct", "RaiseException", "Uninitialized", "unchecked_cast", "device", "dtype", "layout", "is_cuda",
+        "min", "max", "abs", "NumToTensor", "requires_grad", "grad", "data", "isinstance", "TupleSlice", "tolist",
+    )
+)  # fmt: skip
+"""What TorchScript does by itself besides calling operators, and nobody sees from outside."""
+_SEEN = frozenset({"aten::warn", "aten::manual_seed", "aten::save", "aten::set_grad_enabled"})
+"""Operators that do more than to compute."""
+
+
+def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
+    """A call of such a function, or of the method by which it is called; None for anything else."""
+    function: Any = owner.value
+    target = function
+    if type(function) is METHOD_IN_CPP and function.__name__ == "__call__" and args:
+        receiver = args[0]
+        if not isinstance(receiver, Const) or not _is_scripted(receiver.value):
+            return None
+        target, args = types.MethodType(function, receiver.value), args[1:]
+        function = receiver.value
+    elif not _is_scripted(function) or type(tx.attributes.in_class(type(function), "__call__")) is not METHOD_IN_CPP:
+        return None
+    seen = _seen_from_outside(function)
+    if seen is not None:
+        raise GraphBreak("CAP230", f"the function {function.name} of TorchScript, in which there is {seen}")
+    try:
+        places = tuple(range(len(args)))
+        named = tuple(zip(kwargs, range(len(args), len(args) + len(kwargs)), strict=True))
+        call = OpaqueCall(target, places, named, function.name, is_pure=True)
+        return tx.tensors.call_function(call, [*args, *kwargs.values()], {})
+    except UserRaise as raised:
+        what = raised.value.python_type().__name__
+    raise GraphBreak("CAP230", f"the function {function.name} of TorchScript raises a {what}, or asks for data")
+
+
+def _is_scripted(function: Any) -> bool:
+    return isinstance(function, torch.jit.ScriptFunction)
+
+
+@functools.lru_cache(maxsize=1024)
+def _seen_from_outside(function: torch.jit.ScriptFunction[Any, Any]) -> str | None:
+    """What a function does that is no computation, if anything."""
+    for node in _nodes(function.inlined_graph):  # type: ignore[attr-defined]
+        kind = node.kind()
+        if kind in _SEEN or not (kind in _IN_SCRIPT or kind.startswith("aten::")):
+            return str(kind)
+    return None
+
+
+def _nodes(block: Any) -> Iterator[Any]:
+    for node in block.nodes():
+        yield node
+        for inner in node.blocks():
+            yield from _nodes(inner)

@@ -1,0 +1,132 @@
+"""Functions of TorchScript in captured code."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from dynamo_capture import optimize
+
+
+@torch.jit.script
+def scaled(x, c: float = 2.0):
+    return torch.cos(x) * c
+
+
+@torch.jit.script
+def with_loops(x, n: int):
+    if n > 2:
+        x = x * 2
+    for i in range(n):
+        x = x + i
+    return x, n + 1, [x.sum(), x]
+
+
+@torch.jit.script
+def chosen_by_data(x):
+    if bool(x.sum() > 0):
+        return x
+    return -x
+
+
+@torch.jit.script
+def writing(x):
+    x.add_(1)
+    return x
+
+
+@torch.jit.script
+def printing(x):
+    print("called")
+    return x + 1
+
+
+@torch.jit.script
+def raising(x, n: int):
+    if n > 1:
+        raise ValueError("no")
+    return x + n
+
+
+traced = torch.jit.trace(lambda x: x.sin() + 1, torch.ones(2))
+
+
+def defaults(x):
+    return scaled(x) + scaled(x, 3.0) + scaled(x, c=4.0) + traced(x)
+
+
+def loops(x, n):
+    a, b, c = with_loops(x, n)
+    return a * b, c, b
+
+
+def in_place(x):
+    y = x * 2
+    z = writing(y)
+    return y + z, z is y, writing(x)
+
+
+@pytest.mark.parametrize(
+    ("program", "calls"),
+    [
+        (defaults, [(torch.ones(2),), (torch.ones(2, requires_grad=True),), (torch.ones(3),)]),
+        (loops, [(torch.ones(2), 3), (torch.ones(2), 1), (torch.ones(3), 4)]),
+        (in_place, [(torch.ones(2),), (torch.ones(3),)]),
+    ],
+)
+def test_in_the_graph(whole, program, calls):
+    whole(program, *calls)
+
+
+@pytest.mark.parametrize(
+    ("function", "calls"),
+    [
+        (chosen_by_data, [(torch.ones(2),), (-torch.ones(2),)]),
+        (printing, [(torch.ones(2),), (torch.ones(2),)]),
+        (raising, [(torch.ones(2), 1), (torch.ones(2), 2)]),
+        (scaled, [(torch.ones(2), "text"), ()]),
+    ],
+)
+def test_left_to_python(same, function, calls):
+    """What is more than a computation, or fails, ends the graph: nothing happens twice, or while it is captured."""
+
+    def program(*args):
+        y = args[0] + 1 if args else None
+        return function(*args), y
+
+    same(program, *calls, breaks=None)
+
+
+def test_a_graph_break_between_calls(same, unknown):
+    def program(x):
+        y = scaled(x)
+        unknown(y)
+        for _ in range(2):
+            y = scaled(y)
+        return y
+
+    same(program, (torch.ones(2),), (torch.ones(3),))
+
+
+def test_sizes_that_vary(forward):
+    fast = optimize(forward, fullgraph=True, dynamic=True)(lambda x: scaled(x).view(x.shape[0]))
+    for size in (2, 3, 4, 5, 6):
+        assert torch.equal(fast(torch.ones(size)), scaled(torch.ones(size)))
+    assert len(fast.__fxstack_capture__.report.replacements) <= 2
+
+
+def test_the_graph_calls_the_function():
+    """And does not run in Python because it cannot."""
+    results = []
+
+    def backend(graph_module, example_inputs):
+        def run(*args):
+            results.append(graph_module(*args))
+            return results[-1]
+
+        return run
+
+    fast = optimize(backend, fullgraph=True)(defaults)
+    x = torch.ones(2)
+    assert torch.equal(fast(x), defaults(x))
+    assert torch.equal(results[0][0], defaults(x))
