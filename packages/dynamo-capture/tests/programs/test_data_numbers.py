@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy
 import torch
 
 X = torch.arange(12.0).view(6, 2)
@@ -121,3 +122,53 @@ def test_positions_in_tensors(same):
 
 def test_tensors_of_other_sizes_are_not_equal(same):
     same(lambda x, y: x if x.equal(y) else y * 2, (X, X[1:]), (X, X[0]), (X, X + 0))
+
+
+def test_numbers_in_tensors_given_to_operations_on_lists(whole):
+    def program(x, y, weight):
+        xs, ys = [x, x * 2], [y, y + 1]
+        a = torch._foreach_addcmul(xs, ys, xs, value=1 - weight)
+        b = torch._foreach_add(xs, weight)
+        torch._foreach_lerp_(ys, xs, weight)
+        torch._foreach_mul_(xs, weight)
+        return a, b, xs, ys
+
+    for weight in (torch.tensor(0.5), torch.tensor(0.25, dtype=torch.float64)):
+        whole(
+            program,
+            (torch.ones(2), torch.arange(2.0), weight),
+            (torch.ones(3), torch.arange(3.0), weight * 3),
+        )
+
+
+def test_tensors_of_nested_lists_of_numbers_from_data(whole):
+    def program(x):
+        a = torch.tensor([[x[0].item()], [2.0]])
+        return (
+            a,
+            torch.tensor([[1, x.long()[1].item()], [0, 3]]),
+            torch.tensor([(x[0].item(), 1)], dtype=torch.float64),
+        )
+
+    whole(program, (torch.ones(2),), (torch.arange(3.0),))
+
+
+def test_lists_that_are_no_tensor(same):
+    def program(x):
+        try:
+            return torch.tensor([[x[0].item()], [2.0, 3.0]])
+        except ValueError as error:
+            return x, str(error)
+
+    same(program, (torch.ones(2),))
+
+
+def test_nested_lists_and_lists_of_arrays(whole):
+    def program(x, array):
+        rows = x.tolist()
+        more = (array * 2).tolist()
+        return rows, more, array.sum().item(), x[:, : rows[0][1]]
+
+    for first in (1, 2):
+        table = torch.tensor([[first, 1], [2, 0]])
+        whole(program, (table, numpy.arange(3)), (table + 1, numpy.arange(3) * 2))

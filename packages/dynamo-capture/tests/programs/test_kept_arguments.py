@@ -72,3 +72,18 @@ def test_getters_of_tensors_are_in_the_graph(whole):
         return operator.methodcaller("add", x, alpha=2)(x)
 
     whole(program, (torch.ones(2),), (torch.ones(3),))
+
+
+def test_a_descriptor_of_a_slot_writes(whole):
+    class Slotted:
+        __slots__ = ("a", "b")
+
+    def program(x):
+        made = Slotted()
+        Slotted.a.__set__(made, x)
+        type(made).__dict__["b"].__set__(made, 3)
+        before = hasattr(made, "b")
+        Slotted.b.__delete__(made)
+        return made.a + 1, before, hasattr(made, "b"), Slotted.a.__get__(made)
+
+    whole(program, (torch.ones(2),), (torch.ones(3),))

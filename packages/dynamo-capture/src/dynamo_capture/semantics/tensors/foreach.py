@@ -20,16 +20,20 @@ _LAST_BY_NAME = {"addcdiv": (3, "value"), "addcmul": (3, "value")}
 """Operations whose last argument the single operation takes by name: its position and name."""
 _OF_NUMBER = {"maximum": "clamp_min", "minimum": "clamp_max"}
 """The single operation where the second argument is a number."""
+_BESIDE_TENSORS = frozenset({"add", "mul", "div", "copy"})
+"""Operations that take a tensor beside the list as it is."""
 _BY_FUNCTION = {"norm": torch.linalg.vector_norm}
 
 
 def taken_apart(tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value | None:
     """The results of the single operations; None if the call may stay as it is, or there is no single operation."""
+    args, kwargs = _with_numbers(tx, name, args, kwargs)
     lists = [_items(tx, arg) for arg in args]
     lengths = {len(items) for items in lists if items is not None}
     if len(lengths) != 1 or not lists:
         return None
-    if not (_has_open(lists, args, kwargs) or _all_small(lists)):
+    beside = any(isinstance(arg, TensorValue) and not arg.meta.spec.sizes for arg in args)
+    if not (beside or _has_open(lists, args, kwargs) or _all_small(lists)):
         return None
     writes = name.endswith("_")
     base = name.removeprefix(PREFIX).removesuffix("_")
@@ -41,6 +45,24 @@ def taken_apart(tx: Context, name: str, args: list[Value], kwargs: dict[str, Val
             return None
         results.append(made)
     return args[0] if writes else TupleValue(results)
+
+
+def _with_numbers(
+    tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]
+) -> tuple[list[Value], dict[str, Value]]:
+    """The arguments, with the number of a tensor where torch reads it out of one that stands for a number."""
+    base = name.removeprefix(PREFIX).removesuffix("_")
+    known = {key: _number_of(tx, value) for key, value in kwargs.items()}
+    if base in _BESIDE_TENSORS or base in _LAST_BY_NAME:  # there are overloads that take a tensor there
+        return args, known
+    return [_number_of(tx, arg) for arg in args], known
+
+
+def _number_of(tx: Context, value: Value) -> Value:
+    if isinstance(value, TensorValue) and not value.meta.spec.sizes:
+        number: Value = tx.tensors.number(value, "a number is read out of a tensor")
+        return number
+    return value
 
 
 def _single(

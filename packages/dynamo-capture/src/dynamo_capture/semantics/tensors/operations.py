@@ -222,8 +222,9 @@ class Operations(Outcomes):
             return self.operation(call.op, call.target, function, *known)
         if outcome.warns:
             return tx.inliner.call_function(Const(function), call.args, kwargs)
-        is_opaque = isinstance(function, OpaqueCall)
-        is_users = not function.is_pure if is_opaque else is_allowed_in_graph(function)
+        is_users = is_allowed_in_graph(function)
+        if isinstance(function, OpaqueCall):
+            is_users = not function.is_pure
         if not outcome.has_tensor and outcome.is_pure:
             if is_users and outcome.result is not None:
                 raise GraphBreak(

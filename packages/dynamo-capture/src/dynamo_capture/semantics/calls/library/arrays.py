@@ -172,6 +172,8 @@ class Arrays:
         method = getattr(owner.python_type(), name, None)
         if owner.is_known and callable(method) and name not in CHANGING:
             return self._computed(method, [owner, *args], kwargs)
+        if name in ("tolist", "item") and not args and not kwargs:
+            return owner.as_tensor(self._tx).call_method(self._tx, name, [], {})
         if name in ("copy", "astype") and not kwargs:
             tensor = owner.as_tensor(self._tx)
             if name == "copy" and not args:

@@ -34,13 +34,16 @@ def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str
     """A call of such a function, or of the method by which it is called; None for anything else."""
     function: Any = owner.value
     target = function
-    if type(function) is METHOD_IN_CPP and function.__name__ == "__call__" and args:
+    if isinstance(function, METHOD_IN_CPP) and getattr(function, "__name__", None) == "__call__" and args:
         receiver = args[0]
         if not isinstance(receiver, Const) or not _is_scripted(receiver.value):
             return None
-        target, args = types.MethodType(function, receiver.value), args[1:]
+        target, args = types.MethodType(owner.value, receiver.value), args[1:]
         function = receiver.value
-    elif not _is_scripted(function) or type(tx.attributes.in_class(type(function), "__call__")) is not METHOD_IN_CPP:
+    elif (
+        not _is_scripted(function)
+        or type(tx.attributes.in_class(type(function), "__call__")) is not METHOD_IN_CPP
+    ):
         return None
     seen = _seen_from_outside(function)
     if seen is not None:
@@ -52,7 +55,9 @@ def call_scripted(tx: Context, owner: Const, args: list[Value], kwargs: dict[str
         return tx.tensors.call_function(call, [*args, *kwargs.values()], {})
     except UserRaise as raised:
         what = raised.value.python_type().__name__
-    raise GraphBreak("CAP230", f"the function {function.name} of TorchScript raises a {what}, or asks for data")
+    raise GraphBreak(
+        "CAP230", f"the function {function.name} of TorchScript raises a {what}, or asks for data"
+    )
 
 
 def _is_scripted(function: Any) -> bool:
@@ -62,7 +67,7 @@ def _is_scripted(function: Any) -> bool:
 @functools.lru_cache(maxsize=1024)
 def _seen_from_outside(function: torch.jit.ScriptFunction[Any, Any]) -> str | None:
     """What a function does that is no computation, if anything."""
-    for node in _nodes(function.inlined_graph):  # type: ignore[attr-defined]
+    for node in _nodes(function.inlined_graph):
         kind = node.kind()
         if kind in _SEEN or not (kind in _IN_SCRIPT or kind.startswith("aten::")):
             return str(kind)

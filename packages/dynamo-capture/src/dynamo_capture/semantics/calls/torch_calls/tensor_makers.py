@@ -47,13 +47,23 @@ def _make_tensor(function: Any) -> Any:
 
 
 def _has_varying(tx: Context, value: Value) -> bool:
-    """Whether a value is a list or tuple of numbers of which one varies."""
+    """Whether a value is a list or tuple, perhaps of others, of numbers of which one varies."""
     if not isinstance(value, (ListValue, TupleValue)):
         return False
-    items = [tx.force(item) for item in value.items]
+    items = list(sequence_leaves(tx, [value]))
     return any(value.varies for value in items) and all(
         item.varies or isinstance(item, Const) for item in items
     )
+
+
+def _shape(tx: Context, value: Value) -> tuple[int, ...] | None:
+    """The shape of the tensor of a list of lists; None where they are not of one length."""
+    value = tx.force(value)
+    if not isinstance(value, (ListValue, TupleValue)):
+        return ()
+    inner = {_shape(tx, item) for item in value.items}
+    found = inner.pop() if len(inner) == 1 else None
+    return None if found is None else (len(value.items), *found)
 
 
 def _tensor_of_numbers(tx: Context, value: Value, kwargs: dict[str, Value]) -> Value | None:
@@ -63,8 +73,8 @@ def _tensor_of_numbers(tx: Context, value: Value, kwargs: dict[str, Value]) -> V
         return None
     if isinstance(value, (ListValue, TupleValue)):
         items = [tx.force(item) for item in value.items]
-        types = {item.python_type() for item in items}
-        if not types <= {int, float, bool}:
+        types = {item.python_type() for item in sequence_leaves(tx, [value])}
+        if not types <= {int, float, bool} or _shape(tx, value) is None:
             return None
         default = torch.get_default_dtype() if float in types else torch.int64
         options = {"dtype": Const(default), **given}

@@ -6,6 +6,7 @@ without a hint. Its node is made where somebody first asks for the number: ``siz
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -81,15 +82,16 @@ def is_taken_as_number(tx: Context, tensor: TensorValue) -> bool:
 def list_of(tx: Context, tensor: TensorValue) -> Value | None:
     """``tensor.tolist()`` of a few integers; None for other tensors."""
     spec = tensor.meta.spec
-    if spec.dtype not in _INTEGERS or spec.rank != 1 or tensor.meta.cls is not torch.Tensor:
+    if spec.dtype not in _INTEGERS or not spec.sizes or tensor.meta.cls is not torch.Tensor:
         return None
-    length = spec.sizes[0]
-    if not isinstance(length, int) or length > MOST_NUMBERS:
+    sizes = [size for size in spec.sizes if isinstance(size, int)]
+    if len(sizes) < len(spec.sizes) or math.prod(sizes) > MOST_NUMBERS:
         return None
     numbers: list[Value] = []
-    for index in range(length):
+    for index in range(sizes[0]):
         item = tensor.get_item(tx, Const(index))
-        taken = take_out(tx, item) if isinstance(item, TensorValue) else None
+        assert isinstance(item, TensorValue)
+        taken = list_of(tx, item) if item.meta.spec.sizes else take_out(tx, item)
         if taken is None:
             return None
         numbers.append(taken)
