@@ -89,6 +89,8 @@ def skip_reason(function: Any) -> str | None:
 
 def disallowed_reason(function: Any) -> str | None:
     """Why no call of a function may be part of a graph, if it may not."""
+    if str(getattr(function, "__module__", "")).startswith("torch._dynamo."):
+        return None  # stock has marked its own functions, which are known here
     if in_stock_set("_disallowed_callable_ids", function):
         return f"{getattr(function, '__qualname__', function)} is marked by torch._dynamo.disallow_in_graph"
     return None
