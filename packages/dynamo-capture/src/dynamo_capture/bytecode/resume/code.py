@@ -61,6 +61,7 @@ from dynamo_capture.bytecode.instruction import (
     Instruction,
 )
 from dynamo_capture.bytecode.resume.analysis import ResumeAnalysis, after_loop, gives_result, landing_of
+from dynamo_capture.bytecode.resume.unbound_cells import raise_as_own
 from dynamo_capture.runtime.suspension import End
 
 
@@ -180,6 +181,7 @@ class ResumeCodes:
         self, analysis: ResumeAnalysis, index: int, stack: tuple[StackSlot, ...], passed: tuple[str, ...]
     ) -> ResumePlan:
         body, twins = analysis.body.clone_with_map()
+        body.instructions += raise_as_own(decoded(analysis.code), twins)
         originals = analysis.body.instructions
         freevars = (*body.cellvars, *body.freevars)
         parameters = _parameters(analysis, stack, passed, False)
@@ -256,6 +258,7 @@ class ResumeCodes:
         callee: bool,
     ) -> ResumePlan:
         body, twins = analysis.body.clone_with_map()
+        body.instructions += raise_as_own(decoded(analysis.code), twins)
         freevars = (*body.cellvars, *body.freevars)
         parameters = _parameters(analysis, stack, passed, callee)
         names = [_parameter_name(parameter) for parameter in parameters]

@@ -103,7 +103,7 @@ def _place(
         high = operator.index(high)
     if low < 0:
         raise ValueError("lo must be non-negative")
-    if isinstance(a, (dict, set, frozenset)):
+    if isinstance(a, (dict, set, frozenset)) or hasattr(type(a), "__torch_function__"):
         raise TypeError(f"{type(a).__name__} is not a sequence")
     high = len(a) if high is None or high == -1 else high
     while low < high:

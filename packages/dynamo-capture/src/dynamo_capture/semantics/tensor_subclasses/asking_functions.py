@@ -57,6 +57,8 @@ def is_enabled(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Valu
 @handles(DISABLED)
 def without_override(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     """``__torch_function__`` of classes that leave operations as they are: ``func, types, args, kwargs``."""
+    if len(args) < 3 or kwargs:
+        raise GraphBreak("CAP230", "__torch_function__ is called with arguments that it may not take")
     function, _, given = args[:3]
     options = tx.force(args[3]) if len(args) > 3 else DictValue({})
     named = options.all_entries(tx).values() if isinstance(options, DictValue) else []
