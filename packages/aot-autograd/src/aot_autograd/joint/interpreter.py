@@ -21,6 +21,7 @@ from aot_autograd.views.memory import read
 from fx_interface.composites import COMPOSITES
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY, location_of_node, size_max, size_min
+from fx_interface.operator_facts.collectives import is_wait
 from fx_interface.regions import checkpointed, differentiable
 from fx_interface.symbols import Expr, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
@@ -67,6 +68,8 @@ def program_of(graph_module: GraphModule) -> Program:
             recorder.env.again = None
             if BORN_KEY in node.meta:
                 _note_name(recorder, node.meta[BORN_KEY], node.meta.get(SPEC_KEY), values[node])
+            if is_wait(node.target):
+                _waited(node, values)
             if node.target in BLOCKS:
                 entered[node] = values[node]
             elif node.target in _LEAVING:
@@ -74,6 +77,21 @@ def program_of(graph_module: GraphModule) -> Program:
         raise AssertionError("a graph ends in an output node")
 
     return run
+
+
+def _waited(node: Node, values: dict[Node, Any]) -> None:
+    """What is waited for is the tensor itself: who reads it afterwards reads what has been waited for. AOT127 where it
+    has been read before, by a view of it, say, whose content comes late."""
+    (pending,) = node.args
+    if not isinstance(pending, Node):
+        return
+    if any(user in values for user in pending.users if user is not node):
+        raise UnsupportedProgramError(
+            "AOT127",
+            f"the result of {pending.name} is used before it is waited for",
+            where=location_of_node(node),
+        )
+    values[pending] = values[node]
 
 
 def _note_name(recorder: Recorder, atom: Symbol, spec: Any, made: Any) -> None:

@@ -20,12 +20,11 @@ from aot_autograd.recording.graphs import (
     calls_for_effect,
     calls_that_may_fail,
     live_values,
-    operands,
     random_calls,
     symbols_in,
 )
 from aot_autograd.recording.nan_masking import singular
-from aot_autograd.recording.values import Value
+from aot_autograd.recording.values import Value, operands
 from aot_autograd.views.aliasing import memory_root
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.quick_dataclasses import dataclass

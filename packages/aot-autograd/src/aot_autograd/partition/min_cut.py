@@ -17,9 +17,8 @@ from networkx.algorithms.flow import boykov_kolmogorov
 from torch._ops import OpOverload
 
 from aot_autograd.partition.save_everything import Partitioner, save_everything
-from aot_autograd.recording.graphs import operands
 from aot_autograd.recording.record import runs_once
-from aot_autograd.recording.values import Value
+from aot_autograd.recording.values import Value, operands
 from aot_autograd.views.aliasing import memory_root
 from aot_autograd.views.views import is_view
 from fx_interface.errors import UnbackedSymbolError

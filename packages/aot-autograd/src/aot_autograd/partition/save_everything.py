@@ -12,9 +12,8 @@ from typing import TypeAlias
 
 from torch._ops import OpOverload
 
-from aot_autograd.recording.graphs import operands
 from aot_autograd.recording.record import runs_once
-from aot_autograd.recording.values import Value
+from aot_autograd.recording.values import Value, operands
 from aot_autograd.views.aliasing import memory_root
 from aot_autograd.views.views import is_view
 from fx_interface.errors import UnbackedSymbolError

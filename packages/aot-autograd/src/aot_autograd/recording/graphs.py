@@ -13,7 +13,8 @@ from torch.fx import Graph, GraphModule, Node
 from torch.fx._lazy_graph_module import _make_graph_module, _use_lazy_graph_module
 
 from aot_autograd.recording.record import is_random, is_unknown
-from aot_autograd.recording.values import Value
+from aot_autograd.recording.values import Value, operands
+from aot_autograd.recording.waiting import with_late_waits
 from fx_interface.dialect_rules.aten import is_factory
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import materialize, set_spec
@@ -56,20 +57,6 @@ class Births:
         simplified = self.env.simplify(expr)
         symbols = expr.symbols | (simplified.symbols if isinstance(simplified, Expr) else frozenset())
         return [self.calls[atom] for atom in sorted(symbols, key=str) if atom in self.calls]
-
-
-def operands(value: Value) -> list[Value]:
-    """The values among a call's arguments."""
-    found: list[Value] = []
-    pending: list[Any] = [value.args, *value.kwargs.values()]
-    while pending:
-        item = pending.pop()
-        kind = type(item)
-        if kind is Value:
-            found.append(item)
-        elif kind is list or kind is tuple:
-            pending.extend(item)
-    return found
 
 
 def live_values(
@@ -272,7 +259,8 @@ def build_graph(
     for given in inputs:
         node = builder.place(given)
         declared.append(InputDecl(node.name, given.kind, given.spec, given.source))
-    for value in in_order_of_use(live_values([value for value, _ in results], builder.nodes, keep, births)):
+    live = live_values([value for value, _ in results], builder.nodes, keep, births)
+    for value in with_late_waits(in_order_of_use(live)):
         builder.add(value)
     outputs = tuple([builder.argument(value) for value, _ in results])
     builder.graph.create_node("output", "output", (outputs,))

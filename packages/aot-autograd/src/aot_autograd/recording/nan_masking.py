@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from aot_autograd.recording.graphs import operands
-from aot_autograd.recording.values import Value
+from aot_autograd.recording.values import Value, operands
 
 _KEEP_ZERO = frozenset(
     {

@@ -62,3 +62,17 @@ class Value:
 
     def __repr__(self) -> str:
         return f"%{self.number}"
+
+
+def operands(value: Value) -> list[Value]:
+    """The values among a call's arguments."""
+    found: list[Value] = []
+    pending: list[Any] = [value.args, *value.kwargs.values()]
+    while pending:
+        item = pending.pop()
+        kind = type(item)
+        if kind is Value:
+            found.append(item)
+        elif kind is list or kind is tuple:
+            pending.extend(item)
+    return found

@@ -99,7 +99,7 @@ class BackendCall:
         """The compiled graph, which leaves nothing behind where it raises, if that can be had (``fails_whole``):
         content is put back, and ``shorter`` is run on copies before."""
         output = self._tx.output
-        output.fails_whole = output.is_repeatable or is_all_or_nothing(compiled)
+        output.fails_whole = output.is_repeatable or (is_all_or_nothing(compiled) and not output.speaks)
         written = None if output.fails_whole else output.changed_inputs()
         if written is not None:
             if output.may_fail:

@@ -54,6 +54,7 @@ class GraphOutput:
     operator raise, ``fails_last`` the last one behind what lasts; ``lasts``: a tensor that it was given gets a history
     or another form, which only a backend that promises it takes back; ``fails_whole``: the compiled graph
     leaves nothing behind where it raises;
+    ``speaks``: another process takes part in an operation, which can be neither undone nor repeated;
     ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``: where the symbols that
     come from data are read, a tensor and its dimension; ``env``: what is known of sizes."""
 
@@ -72,6 +73,7 @@ class GraphOutput:
         self.fails_last: Node | None = None
         self.lasts = False
         self.fails_whole = False
+        self.speaks = False
         self.makes_leaf = False
         self._changed: list[WrittenTensor] = []
         self.written: dict[Source, None] = {}
@@ -129,6 +131,12 @@ class GraphOutput:
         """An operation takes random numbers."""
         self.draws = True
 
+    def speak(self) -> None:
+        """Another process takes part in an operation."""
+        if self.assumes:
+            raise GraphBreak("CAP217", "another process takes part after a number from data has decided")
+        self.speaks = self.leaves = self.lasts = True
+
     def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
         """An operation changes the content of these tensors, and more than the content of those ``lasting``."""
         self.mutates = True
@@ -166,7 +174,7 @@ class GraphOutput:
         """The positions of the inputs that are written to; None where others may be."""
         positions = {item.node: position for position, item in enumerate(self.inputs)}
         found = {positions.get(self.use(tensor.node), -1) for tensor in self._changed}
-        return None if -1 in found or (self.leaves and not found) else sorted(found)
+        return None if self.speaks or -1 in found or (self.leaves and not found) else sorted(found)
 
     def _place(self, name: str, spec: ValueSpec) -> Node:
         name = self._unique(name)

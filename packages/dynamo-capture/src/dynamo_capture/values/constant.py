@@ -167,7 +167,10 @@ class Const(Value):
         value = self.value
         if isinstance(value, (types.FunctionType, types.BuiltinFunctionType, type)):
             module = getattr(value, "__module__", None)
-            return f"{module}.{value.__qualname__}" if module else value.__qualname__
+            name = value.__qualname__
+            if name.startswith("pybind11_"):  # of a function in C++: its class is pybind11's own
+                name = value.__name__ or "a getter in C++"
+            return f"{module}.{name}" if module else name
         try:
             text = repr(value)
         except Exception:  # the program's own

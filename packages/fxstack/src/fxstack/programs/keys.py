@@ -41,6 +41,8 @@ _OF_TORCH = frozenset(
         "debugprims",
         "aot_autograd",
         "c10d",
+        "_c10d_functional",
+        "_c10d_functional_autograd",
         "mkl",
         "mkldnn",
         "onednn",

@@ -20,6 +20,7 @@ from fx_interface.graph import (
     size_value,
     spec_of_node,
 )
+from fx_interface.operator_facts.collectives import reads_later
 from fx_interface.signature import SHAPE_ENV_KEY, InputKind, OutputDecl, OutputKind, signature_of
 from fx_interface.symbols import Expr, ShapeEnv, Symbol
 from fx_interface.tensor_spec import SymFloatSpec, SymSpec, TensorSpec, contiguous_strides
@@ -243,7 +244,7 @@ class Lowering:
                 results.append(None)
             else:
                 raise unsupported("IND104", f"result {position} of {op} is {item!r}", where)
-        aliases = any(result.alias_info is not None for result in op._schema.returns)
+        aliases = reads_later(op) or any(result.alias_info is not None for result in op._schema.returns)
         numbers = tuple(None if value is None else value.number for value in results)
         born = self._sizes_born(listed, results) if self.env.symbols else ()
         token = self._token(node.name, where) if born else None

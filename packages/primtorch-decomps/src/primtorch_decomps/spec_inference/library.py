@@ -10,11 +10,13 @@ from weakref import WeakKeyDictionary
 import torch
 from torch._ops import OpOverload
 
+from fx_interface.operator_facts.collectives import is_collective
 from fx_interface.symbols import Expr, Relation, ShapeEnv, Symbol, symbol
 from fx_interface.tensor_spec import TensorSpec, ValueSpec
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.prims import PrimTensor, Trace, freeze, tracing
 from primtorch_decomps.registry import Decomposition, OperatorTable
+from primtorch_decomps.spec_inference.collectives import infer_collective
 from primtorch_decomps.spec_inference.complex_numbers import spec_of_complex
 from primtorch_decomps.spec_inference.fake_kernels import infer_by_fake, is_foreign
 from primtorch_decomps.spec_inference.fallback import run_for_spec
@@ -89,6 +91,8 @@ class Library:
         except _UNCOVERED:
             found = NotImplemented
         if found is NotImplemented:
+            if is_collective(op):
+                return infer_collective(op, args, kwargs, env)
             if is_foreign(op):
                 return infer_by_fake(op, args, kwargs, env, self.infer)
             return run_for_spec(op, args, kwargs, env)

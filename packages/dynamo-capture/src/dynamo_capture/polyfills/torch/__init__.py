@@ -2,6 +2,7 @@
 
 from dynamo_capture.polyfills import substitute_for
 from dynamo_capture.polyfills.torch import (
+    collectives,
     counting,
     forms,
     graphs,
@@ -14,6 +15,7 @@ from dynamo_capture.polyfills.torch import (
 )
 
 __all__ = [
+    "collectives",
     "counting",
     "forms",
     "graphs",

@@ -6,6 +6,8 @@ import functools
 import types
 from typing import Any
 
+import torch
+
 import fx_guards
 from dynamo_capture._eval_frame import RegionFunction
 from dynamo_capture.foundation.class_members import member
@@ -38,6 +40,7 @@ from dynamo_capture.values import (
 from dynamo_capture.values.objects.instance_dict import InstanceDictValue
 from fx_interface.source import AttrSource, ItemSource
 
+_INSTANCE_METHOD = type(vars(torch._C.Graph)["nodes"])
 _OF_EXCEPTIONS = frozenset({"args", "__cause__", "__context__", "__traceback__", "__suppress_context__"})
 
 
@@ -232,6 +235,8 @@ class InstanceAttributes(Lookup):
             if kind is types.ClassMethodDescriptorType:
                 return Const(cls).get_attr(tx, name)
             return BuiltinMethod(receiver, name)
+        if kind is _INSTANCE_METHOD:  # of a class that C++ declares through pybind11
+            return MethodValue(Const(found.__get__(None, cls)), receiver)
         getter = self.in_class(kind, "__get__")
         if isinstance(getter, types.FunctionType):
             return tx.inliner.call_function(Const(getter), [tx.known(found), receiver, Const(cls)], {})

@@ -19,6 +19,7 @@ from dynamo_capture.semantics.calls.library import (  # noqa: F401
 )
 from dynamo_capture.semantics.calls.torch_calls import (  # noqa: F401
     nested,
+    process_groups,
     tensor_makers,
     torch_functions,
     wrappers,

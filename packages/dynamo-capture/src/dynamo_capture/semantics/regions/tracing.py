@@ -121,6 +121,8 @@ def call_region(
     """The node that calls a region; the bodies' lifted nodes are put in when the graph is closed."""
     held = [outer.body("body", body) for body in bodies]
     pure = not any(body.outside or body.draws or body.may_fail for body in bodies)
+    if any(body.speaks for body in bodies):
+        outer.speak()
     made = outer.call("call_function", target, (*held, *args), options, spec, where, pure=pure)
     if any(body.may_fail for body in bodies):
         outer.fail(made, behind=outer.lasts)

@@ -41,6 +41,7 @@ from dynamo_capture.session.controls import is_allowed_in_graph
 from dynamo_capture.values import Const, TensorMeta, TensorValue, Value
 from dynamo_capture.values.numbers.random_generator import DiceValue
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY
+from fx_interface.operator_facts.collectives import is_collective, is_wait
 from fx_interface.symbols import Symbol
 
 if TYPE_CHECKING:
@@ -233,6 +234,8 @@ class Operations(Outcomes):
             if not is_users:
                 return self.constant_result(outcome.result)
         lasts = tx.output.lasts
+        if is_collective(call.target) and not is_wait(call.target):
+            tx.output.speak()
         self._note_effects(outcome, tensors)
         spec = self.spec_tree(outcome.result, tensors)
         node = tx.output.call(

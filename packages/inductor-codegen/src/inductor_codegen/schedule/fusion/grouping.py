@@ -14,6 +14,8 @@ from enum import Enum
 
 import torch
 
+from fx_interface.operator_facts.collectives import is_wait
+from fx_interface.operator_facts.data_errors import is_opaque
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.lower.values import Fill, Iota, Lowered, Placed, Pointwise, Reduction, Value, placed_in
 from inductor_codegen.schedule.fusion.cost import TreeCost, tree_costs
@@ -103,6 +105,7 @@ class _Grouper:
             if call.token is not None:
                 self.dependencies.extend(unit, call.token)
         self._collect_waiting()
+        self._keep_order()
         for output in self.lowered.outputs:
             if isinstance(output, Placed):
                 self.uses[output.source].output = True
@@ -123,6 +126,15 @@ class _Grouper:
                 min(made, default=len(self.lowered.values)), (call.args, call.kwargs, sizes)
             ):
                 self.uses[token].calls.add(unit)
+
+    def _keep_order(self) -> None:
+        """What calls of operators do besides that nothing is known of happens in the program's order."""
+        last: int | None = None
+        for unit, call in enumerate(self.lowered.calls):
+            if is_opaque(call.op) and not is_wait(call.op):
+                if last is not None:
+                    self.dependencies.add(unit, last)
+                last = unit
 
     def run(self) -> Grouping:
         for value in reversed(self.lowered.values):

@@ -1,0 +1,61 @@
+"""Compiled programs of two processes do what eager's do: values, gradients, the order of collectives, no hang."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+from integration_tests.distributed import processes
+
+pytestmark = pytest.mark.skipif(
+    not (torch.distributed.is_available() and torch.distributed.is_gloo_available()),
+    reason="torch without gloo",
+)
+COLLECTIVES = {
+    "functional_collectives": 1,
+    "collectives_in_place": 1,
+    "unequal_parts": 1,
+    "asynchronous": 1,
+    "waiting_after_a_break": 2,
+    "gradients": 1,
+    "collectives_in_a_custom_function": 1,
+    "a_history_that_autograd_keeps": None,
+    "a_failure_after_a_collective": None,
+    "groups_of_some": 3,
+    "only_one_process_compiles": None,
+    "layouts": 1,
+    "other_sizes": None,
+}
+"""The programs, and in how many graphs each is captured."""
+
+Records = dict[str, list[dict[str, Any]]]
+
+
+@pytest.fixture(scope="module")
+def collectives(tmp_path_factory: pytest.TempPathFactory) -> Records:
+    """What the programs gave."""
+    return processes.run("integration_tests.distributed.collectives", tmp_path_factory.mktemp("collectives"))
+
+
+def _check(records: Records, name: str, graphs: int | None) -> None:
+    assert len(records[name]) == 2
+    for record in records[name]:
+        assert "raised" not in record, record["raised"]
+        assert not record["wrong"]
+        if graphs is not None:
+            assert record["graphs"] == graphs
+
+
+@pytest.mark.parametrize("name", COLLECTIVES)
+def test_collectives(collectives: Records, name: str) -> None:
+    _check(collectives, name, COLLECTIVES[name])
+
+
+def test_varying_sizes_are_one_version(collectives: Records) -> None:
+    assert all(record["versions"] == 2 for record in collectives["other_sizes"])
+
+
+def test_all_programs_are_listed(collectives: Records) -> None:
+    assert set(collectives) == set(COLLECTIVES)
