@@ -229,7 +229,7 @@ def test_content_that_decides_inside_breaks(same):
     same(f, (X,), (X - 9,))
 
 
-def test_writing_to_an_argument_inside_breaks(same):
+def test_writing_to_an_argument_inside(same):
     def f(x):
         def writing(row):
             row.add_(1)

@@ -55,6 +55,17 @@ class Body(GraphOutput):
         self.parameters.append(made)
         return made
 
+    def copied(self, parameter: Node) -> Node:
+        """A copy of what a parameter holds at the beginning, which takes its place everywhere."""
+        assert self._first_call is not None
+        with self.graph.inserting_before(self._first_call):
+            made = self.graph.create_node("call_method", "clone", (parameter,))
+        made.meta[SPEC_KEY] = parameter.meta[SPEC_KEY]
+        self._pure.add(made)
+        self._first_call = made
+        parameter.replace_all_uses_with(made, lambda user: user is not made)
+        return made
+
     def use(self, node: Node) -> Node:
         if node.graph is self.graph:
             return node

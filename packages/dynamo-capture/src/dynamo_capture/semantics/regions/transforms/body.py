@@ -17,14 +17,16 @@ if TYPE_CHECKING:
 
 
 class TransformBody(Body):
-    """A sub-graph that may not write to its parameters: they stand for tensors of the outside. ``own_rule``: how a
+    """A sub-graph that does not write to its parameters: they stand for tensors of the outside. ``own_rule``: how a
     ``torch.autograd.Function`` says what this means for it, if it is not by its backward."""
 
     own_rule = ""
+    may_write = False
+    """Whether it may write to parameters after all: who traces it sees to those."""
 
     def write(self, written: Sequence[WrittenTensor], lasting: Sequence[WrittenTensor] = ()) -> None:
         super().write(written, lasting)
-        if any(tensor.memory.node in self.parameters for tensor in written):
+        if not self.may_write and any(tensor.memory.node in self.parameters for tensor in written):
             raise GraphBreak("CAP242", f"{self.what} writes to its argument")
 
     def argument(self, name: str, meta: TensorMeta) -> TensorValue:

@@ -11,6 +11,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.declared import handles_loaded
 from dynamo_capture.semantics.regions.tracing import trace_body
 from dynamo_capture.semantics.regions.transforms.body import TransformBody, open_transform
+from dynamo_capture.semantics.regions.transforms.written import Arguments
 from dynamo_capture.values import Const, DictValue, ListValue, TensorMeta, TensorValue, TupleValue, Value
 from dynamo_capture.values.structures import leaves_of, mapped_leaves
 from fx_interface.python_runtime.quick_dataclasses import dataclass
@@ -76,7 +77,7 @@ class _Mapped:
         """The function mapped over all slices."""
         function, passed = self.function, list(given)
         body = TransformBody(tx.output, f"the mapped function ({function.describe()})")
-        body.own_rule = "vmap"
+        body.own_rule, body.may_write = "vmap", True
         over: list[TensorValue] = []
         dims: list[int] = []
 
@@ -118,9 +119,23 @@ class _Mapped:
             )
         results = leaves_of(tx, result, only=True)
         wanted = _per_leaf(tx, result, self.out_dims)
-        options = {"in_dims": tuple(dims), "out_dims": tuple(wanted), "randomness": mode}
-        found = open_transform(tx, mapped, body, over, results, options)
-        return mapped_leaves(tx, result, lambda _: found.pop(0))
+        arguments = Arguments(body, over, dims)
+        plain = [k for k, leaf in enumerate(results) if not arguments.is_one(leaf)]
+        contents = arguments.written(results)
+        options = {
+            "in_dims": tuple(dims),
+            "out_dims": (*(wanted[k] for k in plain), *(0 for _ in contents)),
+            "randomness": mode,
+        }
+        inner = [*(results[k] for k in plain), *contents]
+        found = open_transform(tx, mapped, body, over, inner, options) if inner else []
+        arguments.write(tx, found[len(plain) :])
+        outer = dict(zip(plain, found, strict=False))
+        made = [
+            outer[k] if k in outer else arguments.outside(tx, leaf, wanted[k])
+            for k, leaf in enumerate(results)
+        ]
+        return mapped_leaves(tx, result, lambda _: made.pop(0))
 
 
 def _ask_modes(tx: Context, over: list[TensorValue], dims: list[int]) -> bool:
