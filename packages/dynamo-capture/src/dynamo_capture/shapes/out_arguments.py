@@ -39,10 +39,11 @@ def take_sizes(
     targets: list[Any] = [kwargs.get(name) for name in out_names(func)]
     if not targets:
         return []
+    if any(isinstance(target, (list, tuple)) for target in targets) or functional_overload(func) is None:
+        _check_forms(inference, func, args, kwargs)
+        return []
     if not all(hasattr(target, "spec") for target in targets):
-        raise UnsupportedProgramError(
-            "CAP403", f"{func} writes to an out= that is no single tensor of the graph"
-        )
+        raise UnsupportedProgramError("CAP403", f"{func} writes to an out= that is no tensor of the graph")
     results = _results(inference, func, args, kwargs, targets[0])
     for target, spec in zip(targets, results, strict=True):
         _check_dtype(func, target.spec.dtype, spec.dtype)
@@ -62,6 +63,45 @@ def take_sizes(
         raise UnsupportedProgramError("CAP403", f"{func} makes no elements, as its out= has none")
     tried = dict(zip(map(id, targets), _tried(inference, func, args, kwargs), strict=True))
     return [(target, _form(func, spec, tried[id(target)], inference.env)) for target, spec in resized]
+
+
+def _check_forms(
+    inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> None:
+    """Tensors in a list, and those of an operator that has no other form, are to be formed as they will be."""
+    targets = [_items(kwargs.get(name)) for name in out_names(func)]
+    given = [target for items in targets for target in items]
+    if not all(hasattr(target, "spec") for target in given):
+        raise UnsupportedProgramError("CAP403", f"{func} writes to an out= that is no tensor of the graph")
+    functional = functional_overload(func)
+    if functional is not None:
+        spec = inference.spec_of(
+            functional, args, {k: v for k, v in kwargs.items() if k not in out_names(func)}
+        )
+        made = [one for part in _items(spec) for one in _items(part)]
+        if len(made) != len(given):
+            raise UnsupportedProgramError(
+                "CAP403", f"{func} gets an out= of {len(given)} tensors for {len(made)}"
+            )
+        for target, one in zip(given, made, strict=True):
+            _check_dtype(func, target.spec.dtype, one.dtype)
+    tried = [item for one in _tried(inference, func, args, kwargs) for item in _items(one)]
+    for target, after in zip(given, tried, strict=True):
+        if _numbers(target.spec.sizes, inference.env) != tuple(after.shape):
+            raise UnsupportedProgramError("CAP403", f"{func} resizes a tensor that it is given in out=")
+        if (
+            _numbers(target.spec.strides, inference.env) != after.stride()
+            or target.spec.dtype is not after.dtype
+        ):
+            raise UnsupportedProgramError("CAP403", f"{func} changes the form of a tensor in out=")
+
+
+def _items(value: Any) -> list[Any]:
+    return list(value) if isinstance(value, (list, tuple)) else [value]
+
+
+def _numbers(sizes: Sequence[Any], env: ShapeEnv) -> tuple[int, ...]:
+    return tuple(env.specialize(n) if isinstance(n, Expr) else n for n in sizes)
 
 
 def _results(
