@@ -21,8 +21,6 @@ def repeat_of(joint: Joint) -> Repeat:
 
 
 def _why_not(joint: Joint, draws: list[Value]) -> str:
-    if joint.training and not torch.is_grad_enabled():
-        return "it turns gradients on by itself"
     if draws and joint.decomposed:
         return "its random numbers are not torch's"
     if any(isinstance(arg, torch.Generator) for value in draws for arg in value.kwargs.values()):

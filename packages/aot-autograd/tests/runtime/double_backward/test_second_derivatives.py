@@ -358,3 +358,25 @@ def test_a_write_without_history_to_another_input(compiled: Any) -> None:
     (slope,) = torch.autograd.grad(compiled(program)(x, y), x, create_graph=True)
     (second,) = torch.autograd.grad(slope.sum(), x)
     torch.testing.assert_close(second, x.detach().exp())
+
+
+def test_a_program_that_turns_gradients_on_by_itself(compiled: Any) -> None:
+    x, w = D(3), D(3)
+
+    def function(x: torch.Tensor, w: torch.Tensor) -> Any:
+        constant = x * w
+        with torch.enable_grad():
+            hidden = (constant * x).sin() * w
+            return hidden, hidden.exp()
+
+    found = []
+    for run in (function, compiled(function)):
+        with torch.no_grad():
+            hidden, result = run(x, w)
+        (first,) = torch.autograd.grad(result.sum(), x, create_graph=True)
+        second = torch.autograd.grad(first.sum(), [x, w])
+        with torch.no_grad():
+            hidden, result = run(x, w)
+        found.append((first, *second, *torch.autograd.grad(result.sum(), hidden)))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other)

@@ -64,6 +64,7 @@ class Repetition:
         self.why_not = "its graph was not kept" if program is None else plan.repeat.why_not
         self.draws = plan.repeat.draws and not self.why_not
         self.autocast = plan.repeat.autocast
+        self.begins_with_gradients = not plan.opens_grad
         self.written = frozenset(m.input_index for m in plan.mutated)
         self.place_of = _places(plan)
         saved = [  # behind the inputs are the program's constants, which it makes again
@@ -206,7 +207,8 @@ class Repetition:
         assert self.program is not None
         with torch.enable_grad(), _random_state_of(random), self._autocasting():
             aliases = [x.view_as(x) if isinstance(x, torch.Tensor) and x.requires_grad else x for x in inputs]
-            return aliases, self.program(*aliases)
+            with torch.set_grad_enabled(self.begins_with_gradients):
+                return aliases, self.program(*aliases)
 
     def result_again(self, node: Any, saved: Sequence[Any], index: int) -> torch.Tensor | None:
         """Graph result ``index`` of ``node``'s call; None where the program cannot be repeated."""
