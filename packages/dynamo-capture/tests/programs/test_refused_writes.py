@@ -49,7 +49,21 @@ def after_another_form(x, log):
     x[torch.tensor([5])] = 0
 
 
+def out_without_a_kernel(x, log):
+    x.mul_(2)
+    log.append(1)
+    torch.arange(4, out=x > 0)
+
+
+def random_numbers_without_a_kernel(x, log):
+    x.mul_(2)
+    log.append(1)
+    (x > 0).normal_()
+
+
 PROGRAMS = (
+    out_without_a_kernel,
+    random_numbers_without_a_kernel,
     over_a_part,
     expanded,
     of_another_dtype,

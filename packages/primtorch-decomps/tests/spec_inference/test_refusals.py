@@ -100,3 +100,35 @@ def test_a_number_that_was_taken_does_not_speak_for_larger_ones() -> None:
     library.infer(ATEN.scalar_tensor.default, (100,), {"dtype": torch.int8}, env)
     with pytest.raises(RuntimeError, match="overflow"):
         library.infer(ATEN.scalar_tensor.default, (300,), {"dtype": torch.int8}, env)
+
+
+MADE: list[tuple[Any, tuple[Any, ...], torch.dtype]] = [
+    (ATEN.arange.default, (3,), torch.bool),
+    (ATEN.arange.start_step, (0, 5, 2), torch.complex64),
+    (ATEN.linspace.default, (0, 1, 3), torch.bool),
+    (ATEN.randperm.default, (3,), torch.bool),
+    (ATEN.rand.default, ([3],), torch.int64),
+    (ATEN.randint.low, (0, 3, [3]), torch.bool),
+]
+
+
+@pytest.mark.parametrize(("op", "args", "dtype"), MADE, ids=str)
+def test_what_is_made_of_numbers_alone_needs_a_kernel_for_its_dtype(
+    op: Any, args: tuple[Any, ...], dtype: torch.dtype
+) -> None:
+    with pytest.raises(RuntimeError) as told:
+        op(*args, dtype=dtype)
+    with pytest.raises(type(told.value)) as found:
+        LIBRARY.infer(op, args, {"dtype": dtype, "device": torch.device("cpu")}, ShapeEnv())
+    assert str(found.value) == str(told.value)
+
+
+def test_asking_draws_no_random_number() -> None:
+    state = torch.get_rng_state()
+    library = Library(LIBRARY.decompositions, LIBRARY.rules)
+    options = {"dtype": torch.float32, "device": torch.device("cpu")}
+    library.infer(ATEN.rand.default, ([3],), options, ShapeEnv())
+    library.infer(ATEN.uniform.default, _specs((torch.ones(3),)), {}, ShapeEnv())
+    with pytest.raises(NotImplementedError, match="check_uniform_bounds"):
+        library.infer(ATEN.uniform.default, _specs((INTEGERS,)), {}, ShapeEnv())
+    assert torch.equal(state, torch.get_rng_state())

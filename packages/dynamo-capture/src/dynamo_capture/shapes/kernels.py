@@ -25,17 +25,28 @@ LARGEST: Final = 1 << 12
 def ask_kernel(
     inference: Inferring, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
 ) -> None:
-    """Raise what the kernel of ``func`` raises for such tensors on a CPU, whether they hold zeros or ones."""
+    """Raise what the kernel of ``func`` raises for such tensors on a CPU, whether they hold zeros or ones.
+
+    What it draws does not count.
+    """
     env = inference.env
+    draws = torch.Tag.nondeterministic_seeded in func.tags
     given = [inference.plain(arg) for arg in (*args, *kwargs.values())]
+    if draws:
+        given = [None if isinstance(value, torch.Generator) else value for value in given]
     specs = _specs(given)
-    if torch.Tag.nondeterministic_seeded in func.tags or any(spec.device.type != "cpu" for spec in specs):
+    if any(spec.device.type != "cpu" for spec in specs):
         return
     sizes = [size for spec in specs for size in spec.sizes]
     if any(env.is_from_data(size) for size in sizes):
         return
     whole = sum(prod(map(env.hint, spec.sizes)) for spec in specs) <= LARGEST
-    refusal = _refusal(func, given, tuple(kwargs), env, whole)
+    state = torch.get_rng_state() if draws else None
+    try:
+        refusal = _refusal(func, given, tuple(kwargs), env, whole)
+    finally:
+        if state is not None:
+            torch.set_rng_state(state)
     if isinstance(refusal, NotImplementedError):
         raise refusal
     if refusal is not None and whole:

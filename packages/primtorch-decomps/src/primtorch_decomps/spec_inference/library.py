@@ -96,7 +96,7 @@ class Library:
             if is_foreign(op):
                 return infer_by_fake(op, args, kwargs, env, self.infer)
             return run_for_spec(op, args, kwargs, env)
-        if op in self.decompositions:
+        if op in self.decompositions or self._kernels.asks_about(op):
             self._kernels.check(op, args, kwargs, env)
         return found  # type: ignore[no-any-return]
 

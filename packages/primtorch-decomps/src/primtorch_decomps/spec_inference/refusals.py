@@ -7,6 +7,7 @@ nowhere but in the kernel, so it is asked: it runs on small tensors, once for ea
 from __future__ import annotations
 
 import bisect
+import contextlib
 import functools
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,6 +18,8 @@ from torch._ops import OpOverload
 
 from fx_interface.symbols import Expr, ShapeEnv
 from fx_interface.tensor_spec import SymSpec, TensorSpec
+
+aten = torch.ops.aten
 
 LARGEST_ELEMENTS: Final = 1 << 12
 """The kernel is asked about larger tensors in sizes of at most two. What it then refuses may be the sizes, so that only
@@ -30,8 +33,33 @@ _BOUNDS: Final = sorted(bound for info in _RANGES for bound in (info.min, info.m
 """The least and largest numbers of all dtypes: numbers between the same two are converted alike."""
 _OVERFLOW: Final = "without overflow"
 """What a kernel says of a number that its dtype cannot hold, whatever the sizes."""
-_FILLS: Final = {torch.ops.aten.scalar_tensor.default: 0, torch.ops.aten.full.default: 1}
+_FILLS: Final = {aten.scalar_tensor.default: 0, aten.full.default: 1}
 """Operators without tensors that convert a number, and which argument that is."""
+
+_OF_TWO: Final[Mapping[OpOverload, tuple[Any, ...]]] = {
+    aten.arange.default: (2,),
+    aten.arange.start: (0, 2),
+    aten.arange.start_step: (0, 2, 1),
+    aten.range.default: (0, 1),
+    aten.range.step: (0, 1),
+    aten.linspace.default: (0, 1, 2),
+    aten.logspace.default: (0, 1, 2),
+    aten.tril_indices.default: (2, 2),
+    aten.triu_indices.default: (2, 2),
+    aten.randperm.default: (2,),
+}
+"""Operators without tensors that have a kernel for some dtypes, and what they make two elements of."""
+_OF_SIZES: Final = frozenset(
+    {aten.rand.default, aten.randn.default, aten.randint.default, aten.randint.low, aten.normal.float_float}
+)
+"""As these, with a list of sizes among the arguments."""
+_RANDOM: Final = frozenset(
+    {
+        *(aten.uniform, aten.normal_functional, aten.random, aten.exponential, aten.geometric, aten.cauchy),
+        *(aten.log_normal, aten.bernoulli, aten.rand_like, aten.randn_like, aten.randint_like),
+    }
+)
+"""Operators that fill a tensor like one that they are given with random numbers."""
 
 
 class Kernels:
@@ -50,7 +78,11 @@ class Kernels:
             return
         others = tuple((name, _kind(value)) for name, value in kwargs.items())
         kind = (op, torch.get_default_dtype(), _kind(args), others)
-        if kind in self._taken or torch.Tag.nondeterministic_seeded in op.tags:
+        if kind in self._taken:
+            return
+        if op in _OF_TWO or op in _OF_SIZES:
+            _make_two(op, args, kwargs)
+        elif torch.Tag.nondeterministic_seeded in op.tags and op.overloadpacket not in _RANDOM:
             return
         if env.has_data and _is_open((*args, *kwargs.values())):
             return  # perhaps only data tell the size, and any that we choose may be a wrong one
@@ -64,6 +96,30 @@ class Kernels:
         if op in _FILLS:
             _convert(args[_FILLS[op]], kwargs.get("dtype"))
         self._taken.add(kind)
+
+    def asks_about(self, op: OpOverload) -> bool:
+        """Whether kernels are asked about an operator although no decomposition is written for it."""
+        return op in _OF_TWO or op in _OF_SIZES or op.overloadpacket in _RANDOM
+
+
+def _make_two(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    """Raise what the kernel raises that has none for the dtype, or takes no such numbers with it."""
+    dtype = kwargs.get("dtype")
+    if dtype is None or torch.device(kwargs.get("device") or "cpu").type != "cpu" or _is_open(args):
+        return
+    few = _OF_TWO.get(op) or [[2] if isinstance(arg, (list, tuple)) else arg for arg in args]
+    with _drawing_nothing(), torch._C._DisableTorchDispatch():
+        op(*few, dtype=dtype, device="cpu")
+
+
+@contextlib.contextmanager
+def _drawing_nothing() -> Iterator[None]:
+    """What is drawn in this block from torch's generator does not count."""
+    state = torch.get_rng_state()
+    try:
+        yield
+    finally:
+        torch.set_rng_state(state)
 
 
 @functools.cache
@@ -98,6 +154,19 @@ def _takes(
     op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], specs: Sequence[TensorSpec], env: ShapeEnv
 ) -> bool:
     """Whether the kernel took such a call. False where it cannot be told, since the sizes were others."""
+    if torch.Tag.nondeterministic_seeded in op.tags:
+        with _drawing_nothing():
+            return _takes_now(op, args, _without_generator(kwargs), specs, env)
+    return _takes_now(op, args, kwargs, specs, env)
+
+
+def _without_generator(kwargs: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {name: None if name == "generator" else value for name, value in kwargs.items()}
+
+
+def _takes_now(
+    op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any], specs: Sequence[TensorSpec], env: ShapeEnv
+) -> bool:
     whole = _are_few(specs, env)
     refusal: Exception | None = None
     for fill in (torch.zeros, torch.ones):
