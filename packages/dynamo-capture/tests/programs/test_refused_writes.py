@@ -73,6 +73,18 @@ PROGRAMS = (
 )
 
 
+def test_a_range_of_a_size_that_varies():
+    def f(x, log):
+        log.append(1)
+        x.mul_(2)
+        return torch.arange(x.numel(), out=x > 0)
+
+    run = optimize(as_it_is)(f)
+    for count in (3, 4, 5):
+        outcomes = [observe(g, torch.ones(count), [], lines_of=__file__) for g in (f, run)]
+        assert not differences(*outcomes)
+
+
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_effects_before_a_refused_write(program):
     expected = observe(program, X.clone(), [], lines_of=__file__)

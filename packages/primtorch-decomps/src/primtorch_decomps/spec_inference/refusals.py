@@ -105,9 +105,9 @@ class Kernels:
 def _make_two(op: OpOverload, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
     """Raise what the kernel raises that has none for the dtype, or takes no such numbers with it."""
     dtype = kwargs.get("dtype")
-    if dtype is None or torch.device(kwargs.get("device") or "cpu").type != "cpu" or _is_open(args):
-        return
     few = _OF_TWO.get(op) or [[2] if isinstance(arg, (list, tuple)) else arg for arg in args]
+    if dtype is None or torch.device(kwargs.get("device") or "cpu").type != "cpu" or _is_open(few):
+        return
     with _drawing_nothing(), torch._C._DisableTorchDispatch():
         op(*few, dtype=dtype, device="cpu")
 
