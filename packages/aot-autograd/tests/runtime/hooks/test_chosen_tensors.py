@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import torch
 
+from aot_autograd.runtime.hooks import chosen_tensors
+
 
 def _two(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
     return x.sin(), y.cos() * 2
@@ -132,3 +134,20 @@ def test_long_chains(compiled: Any, chosen: int) -> None:
     (found,) = torch.autograd.grad((h + c).sum(), state[chosen])
     assert len(seen) == 3
     assert found.item() < 1e-10
+
+
+def test_the_engine_is_not_asked_about_leaves(compiled: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It raises about one that was chosen: a model's parameters would cost an exception each."""
+    asked: list[str] = []
+
+    def will_execute(node: Any) -> bool:
+        asked.append(node.name())
+        return bool(torch._C._will_engine_execute_node(node))
+
+    monkeypatch.setattr(chosen_tensors, "_will_execute", will_execute)
+    x, y = (torch.tensor([0.5, 1.5], requires_grad=True) for _ in range(2))
+    a, b = compiled(_two)(x, y)
+    (gradient,) = torch.autograd.grad(a.sum() + b.sum(), x)
+    assert torch.equal(gradient, x.cos())
+    assert "torch::autograd::AccumulateGrad" not in asked
+    assert "AccumulateGrad" not in asked

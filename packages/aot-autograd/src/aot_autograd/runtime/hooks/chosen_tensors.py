@@ -29,6 +29,7 @@ _runs_all: Callable[[], bool] = torch.autograd.Variable._execution_engine.is_che
 _RUNS: Final = getattr(getattr(_graph, "_engine_run_backward", None), "__code__", None)
 _INPUTS: Final = 3
 """Where, among what the engine is given beside the tensors to differentiate, the chosen tensors are."""
+_Leaf: Final = torch._C._functions.AccumulateGrad
 _PASSING: Final = frozenset({"_BetweenBackward", "_SpreadBackward", "_DeliveryBackward"})
 """Nodes around a compiled function's node, each of which leads where its next ones do."""
 
@@ -100,6 +101,12 @@ def _following(edge: Edge) -> list[Edge]:
 def _engine_runs(node: Any) -> bool:
     if node is None:
         return False
+    if (
+        type(node) is _Leaf
+    ):  # the engine raises about a leaf that was chosen, which costs more than all else here
+        leaves = _leaves_of_this_backward()
+        if leaves:
+            return id(node.variable) in leaves
     try:
         return bool(_will_execute(node))
     except RuntimeError:  # a leaf that was chosen
@@ -108,11 +115,26 @@ def _engine_runs(node: Any) -> bool:
 
 def _known_of_this_backward() -> _Known:
     """What has been told of outputs of nodes of ours: each is asked about by all that lead to it."""
-    task = torch._C._current_graph_task_id()
-    if getattr(_told, "task", None) != task:
-        _told.task, _told.known = task, weakref.WeakKeyDictionary()
+    _begin_this_backward()
     known: _Known = _told.known
     return known
+
+
+def _leaves_of_this_backward() -> frozenset[int]:
+    """The leaves that were chosen, by identity; none where that cannot be told."""
+    _begin_this_backward()
+    if _told.leaves is None:
+        chosen = _chosen() or ()
+        are_tensors = all(isinstance(one, torch.Tensor) for one in chosen)
+        _told.leaves = frozenset(map(id, chosen)) if are_tensors else frozenset()
+    leaves: frozenset[int] = _told.leaves
+    return leaves
+
+
+def _begin_this_backward() -> None:
+    task = torch._C._current_graph_task_id()
+    if getattr(_told, "task", None) != task:
+        _told.task, _told.known, _told.leaves = task, weakref.WeakKeyDictionary(), None
 
 
 def is_chosen(node: Any, place: int) -> bool:
