@@ -29,7 +29,7 @@ _runs_all: Callable[[], bool] = torch.autograd.Variable._execution_engine.is_che
 _RUNS: Final = getattr(getattr(_graph, "_engine_run_backward", None), "__code__", None)
 _INPUTS: Final = 3
 """Where, among what the engine is given beside the tensors to differentiate, the chosen tensors are."""
-_Leaf: Final = torch._C._functions.AccumulateGrad
+_Leaf: Final = torch._C._functions.AccumulateGrad  # type: ignore[attr-defined]  # not in the stubs
 _PASSING: Final = frozenset({"_BetweenBackward", "_SpreadBackward", "_DeliveryBackward"})
 """Nodes around a compiled function's node, each of which leads where its next ones do."""
 
