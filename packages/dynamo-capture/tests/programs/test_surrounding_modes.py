@@ -301,3 +301,70 @@ def test_what_a_mode_calls_without_a_receiver(same, name):
     for x in kinds.get(name, (X.sum(), whole, whole > 2)):
         same(program, lambda: [Seen()], (x,), (x,))
         same(lambda x: program(x), list, (x,), (x,))
+
+
+def test_the_default_device_is_set_inside():
+    def program(x, devices):
+        found = [torch.get_default_device(), torch.ones(2) + 1]
+        for device in devices:
+            torch.set_default_device(device)
+            found += [torch.get_default_device(), torch.ones(2) + 1, torch.zeros(3, device="cpu")]
+        return found, x + 1
+
+    loose = optimize(lambda graph, inputs: graph.forward)(program)
+    strict = optimize(lambda graph, inputs: graph.forward, fullgraph=True)(program)
+    for before in (None, "cpu", "meta"):
+        for devices in (["cpu"], ["meta", None], ["cpu", "meta", "cpu"], [None], ["meta"]):
+            for modes in ([], [Seen()]):
+                seen = []
+                for function in (program, loose if modes else strict):
+                    torch.set_default_device(before)
+                    try:
+                        with contextlib.ExitStack() as stack:
+                            for mode in modes:
+                                stack.enter_context(mode)
+                            found, y = function(X, devices)
+                            inside = [type(mode) for mode in program_stack()]
+                        after = torch.get_default_device()
+                    finally:
+                        torch.set_default_device(None)
+                    assert not program_stack()
+                    seen.append([str(one.device if isinstance(one, torch.Tensor) else one) for one in found])
+                    seen[-1] += [str(after), inside, [mode.log for mode in modes]]
+                    for mode in modes:
+                        mode.__init__()
+                    assert torch.equal(y, X + 1)
+                assert seen[0] == seen[1]
+
+
+def test_a_graph_ends_behind_another_default_device():
+    def program(x):
+        torch.set_default_device("meta")
+        y = torch.ones(2)
+        if x.sum() > 1:
+            y = torch.zeros(3)
+        torch.set_default_device(None)
+        return y, torch.ones(1), x * 2
+
+    fast = optimize(lambda graph, inputs: graph.forward)(program)
+    for x in (X, X - 9, X):
+        y, one, double = fast(x)
+        assert (y.device.type, y.shape, one.device.type) == ("meta", (2 + int(x.sum() > 1),), "cpu")
+        assert torch.equal(double, x * 2)
+        assert not program_stack()
+
+
+def test_what_torch_asks_no_mode_about(same):
+    def program(x):
+        made = (
+            torch.Tensor([1.0, 2.0]),
+            torch.IntTensor(2, 3).shape,
+            torch.nn.Parameter(x, requires_grad=False),
+        )
+        y = made[0] + 1
+        if torch._is_all_true(y > 1):
+            y = y * 2
+        return y, made[1], made[2] + 1
+
+    same(program, lambda: [Seen()], (X,), (X + 1,))
+    same(program, lambda: [Seen(), Scaled(2)], (X,), (X + 1,))

@@ -143,6 +143,8 @@ def _modes_restored(tx: Trace) -> Iterator[None]:
         finally:
             for block in reversed(tx.blocks):
                 block.undo()
+            if tx.tensors.modes.devices is not None:
+                tx.tensors.modes.devices()
 
 
 def _variables(tx: Trace, view: FrameView) -> dict[str, Value]:

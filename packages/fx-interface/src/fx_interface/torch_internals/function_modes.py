@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from torch.utils import _device
 from torch.utils._device import DeviceContext
 
 
@@ -94,3 +95,22 @@ def without_program(compiled: Callable[..., Any]) -> Callable[..., Any]:
             _aside.modes = before
 
     return run
+
+
+def default_devices_kept() -> Callable[[], None]:
+    """What puts this thread's default devices back as they are now; modes that are asked have to be aside then."""
+    stack, current = torchs_stack(), _device.CURRENT_DEVICE
+    space: Any = getattr(torch, "_GLOBAL_DEVICE_CONTEXT")  # noqa: B009
+    chosen = getattr(space, "device_context", None)
+    parts = [(mode, dict(vars(mode))) for mode in stack]
+
+    def put_back() -> None:
+        for _ in range(torch._C._len_torch_function_stack()):
+            torch._C._pop_torch_function_stack()
+        for mode, attributes in parts:
+            vars(mode).clear()
+            vars(mode).update(attributes)
+            torch._C._push_on_torch_function_stack(mode)
+        _device.CURRENT_DEVICE, space.device_context = current, chosen
+
+    return put_back

@@ -27,6 +27,7 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.semantics.leaf_functions import is_torch_builtin
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import NONE, Const, ObjectValue, TupleValue, Value
+from fx_interface.torch_internals.function_modes import default_devices_kept
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -46,6 +47,8 @@ class FunctionModes:
         self.active: list[Value] = []
         self.around: list[Value] = []
         self.entered = 0
+        self.devices: Callable[[], None] | None = None
+        """What puts the default devices back that the program has changed."""
 
     def surround(self, modes: list[Value]) -> None:
         """The program is called in these modes."""
@@ -123,6 +126,30 @@ def is_asked_about(function: Any) -> bool:
     if isinstance(function, types.MethodWrapperType):
         return getattr(function.__self__, "__objclass__", None) is torch._C.TensorBase
     return False
+
+
+@handles(torch.get_default_device)
+def get_default_device(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    if tx.tensors.modes:
+        raise GraphBreak("CAP239", "the default device is asked for, for which torch makes a tensor")
+    return Const(tx.fold(torch.get_default_device))
+
+
+@handles(torch.set_default_device)
+def set_default_device(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """It is set for what is traced from here on, and for the program behind the graph, which states its devices."""
+    modes: FunctionModes = tx.tensors.modes
+    device = tx.constant(args[0] if args else kwargs["device"])
+    if tx.blocks or modes.entered:
+        raise GraphBreak("CAP239", "the default device is set inside of a block of a mode")
+    if modes.active and device is not None:
+        asked = modes.ask(tx, torch.device, [], TupleValue([Const(device)]), None)
+        device = tx.constant(asked)
+    if modes.devices is None:
+        modes.devices = default_devices_kept()
+    tx.fold(lambda: torch.set_default_device(device))
+    tx.effects.deferred(torch.set_default_device, [Const(device)], {})
+    return NONE
 
 
 def _check_is_mode(mode: Value) -> None:

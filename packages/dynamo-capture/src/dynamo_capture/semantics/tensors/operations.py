@@ -215,7 +215,7 @@ class Operations(Outcomes):
     def _node(self, call: Operation) -> Value:
         tx, function = self._tx, call.function
         tensors: list[TensorValue] = []
-        kwargs = defaults.with_surrounding_device(function, call.kwargs)
+        kwargs = defaults.with_surrounding_device(tx, function, call.kwargs)
         outcome, made = self._outcome(call.target, function, call.args, kwargs, tensors)
         if outcome.reads:
             chosen = [tensors[index] for index in outcome.reads]

@@ -108,6 +108,11 @@ _LEGACY = {
 
 
 def _make_legacy(cls: Any) -> Any:
+    def unasked(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        """Torch asks no mode of the program about these classes."""
+        with tx.tensors.modes.without(len(tx.tensors.modes.active)):
+            return make(tx, args, kwargs)
+
     def make(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         """``torch.IntTensor([2, 3])`` has this content, ``torch.IntTensor(2, 3)`` this shape,
         ``torch.IntTensor()`` no elements."""
@@ -126,7 +131,7 @@ def _make_legacy(cls: Any) -> Any:
             return alias
         raise GraphBreak("CAP233", f"{cls.__name__} is called with something else than numbers")
 
-    return make
+    return unasked
 
 
 for _class in _LEGACY:

@@ -57,7 +57,6 @@ pure(
     torch._C._len_torch_dispatch_stack,
     torch._C._get_deterministic_algorithms,
     torch.cuda.is_current_stream_capturing,
-    torch.get_default_device,
     torch._C._has_torch_function_unary,
 )
 
@@ -243,7 +242,7 @@ def parameter(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
     dtype = data.meta.spec.dtype
     if (trained and not (dtype.is_floating_point or dtype.is_complex)) or data.is_replaced:
         raise GraphBreak("CAP233", "a parameter is made")
-    with torch.no_grad():
+    with torch.no_grad(), tx.tensors.modes.without(len(tx.tensors.modes.active)):
         made = tx.tensors.call_method(data, "detach", [], {})
     assert isinstance(made, TensorValue)
     made.meta = TensorMeta.of(made.meta.spec, trained, True, torch.nn.Parameter, made.meta.is_inference)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
 
 _INITIAL = torch.float32
+_FIRST_DEVICE = torch.device("cpu")
 
 
 def makers() -> Any:
@@ -35,9 +36,13 @@ def with_default_device(
     return _with_device(function, kwargs, default_device(tx))
 
 
-def with_surrounding_device(function: Any, kwargs: dict[str, Value]) -> dict[str, Value]:
-    """The arguments of a call that no mode of the program has taken, under the default device outside of the trace."""
-    return _with_device(function, kwargs, _surrounding_device())
+def with_surrounding_device(tx: Context, function: Any, kwargs: dict[str, Value]) -> dict[str, Value]:
+    """The arguments of a call that no mode of the program has taken, under the default device outside of the trace, or
+    that which the program has set since."""
+    device = _surrounding_device()
+    if device is None and tx.tensors.modes.devices is not None:
+        device = _FIRST_DEVICE
+    return _with_device(function, kwargs, device)
 
 
 def _with_device(function: Any, kwargs: dict[str, Value], device: torch.device | None) -> dict[str, Value]:

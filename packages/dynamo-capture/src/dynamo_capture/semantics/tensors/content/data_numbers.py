@@ -99,7 +99,9 @@ def list_of(tx: Context, tensor: TensorValue) -> Value | None:
 
 
 def truth_of(tx: Context, tensor: TensorValue) -> DataCondition | None:
-    """``bool(tensor)`` as a value to return; None where that is not one integer or bool."""
+    """``bool(tensor)`` as a value to return; None where that is not one integer or bool, or a mode is to be asked."""
+    if tx.tensors.modes:
+        return None
     spec = tensor.meta.spec
     if spec.dtype is torch.bool and all(isinstance(size, int) and size == 1 for size in spec.sizes):
         converted = tensor.call_method(tx, "to", [Const(torch.int64)], {})
