@@ -14,6 +14,7 @@ CODES = {
     "IND108": "indices that come from data decide about each other",
     "IND120": "a kernel that breaks a rule of the loop IR (a defect of this package)",
     "IND121": "a primitive that has no Triton text",
+    "IND122": "attention that no kernel is written for",
 }
 """Every code with its meaning, for the README and for ``fxstack doctor``."""
 

@@ -368,6 +368,9 @@ RULED = {
         "_scaled_dot_product_efficient_attention_backward.default "
         "_scaled_dot_product_flash_attention.default _scaled_dot_product_flash_attention_backward.default "
     ),
+    "primtorch_decomps.rules.neural_networks.flex_attention": (
+        "fx_interface.attention.default fx_interface.attention_backward.default "
+    ),
     "primtorch_decomps.rules.neural_networks.losses": (
         "binary_cross_entropy.default binary_cross_entropy_backward.default "
         "binary_cross_entropy_with_logits.default huber_loss.default huber_loss_backward.default "

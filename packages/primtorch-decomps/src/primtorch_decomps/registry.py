@@ -49,7 +49,11 @@ _RULES: dict[str, SpecRule] = {}
 
 
 def _by_name(modules: Mapping[str, str]) -> dict[str, str]:
-    return {f"aten.{name}": module for module, names in modules.items() for name in names.split()}
+    return {
+        name if name.count(".") > 1 else f"aten.{name}": module
+        for module, names in modules.items()
+        for name in names.split()
+    }
 
 
 _DECOMPOSED_IN = _by_name(DECOMPOSED)

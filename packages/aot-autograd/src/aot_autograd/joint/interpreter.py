@@ -14,6 +14,7 @@ from torch.fx import GraphModule, Node
 from torch.fx.node import map_arg
 
 from aot_autograd.functionalization.out_arguments import call_with_out
+from aot_autograd.joint.attention import record_attention
 from aot_autograd.joint.joint import Program
 from aot_autograd.recording.record import Recorder
 from aot_autograd.recording.trace import TracedTensor
@@ -22,7 +23,7 @@ from fx_interface.composites import COMPOSITES
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.graph import BORN_KEY, EXPECTED_KEY, location_of_node, size_max, size_min
 from fx_interface.operator_facts.collectives import is_wait
-from fx_interface.regions import checkpointed, differentiable
+from fx_interface.regions import attention, checkpointed, differentiable
 from fx_interface.symbols import Expr, Symbol, symbol
 from fx_interface.tensor_spec import SPEC_KEY, SymSpec, TensorSpec
 from fx_interface.torch_internals.modes import BLOCKS
@@ -120,6 +121,7 @@ def _body(recorder: Recorder, graph_module: GraphModule) -> Callable[..., Any]:
     def run(*args: Any) -> Sequence[Any]:
         return tuple(program(recorder, args))
 
+    run.graph_module = graph_module  # type: ignore[attr-defined]
     return run
 
 
@@ -142,7 +144,13 @@ def _differentiable(recorder: Recorder, forward: Callable[..., Any], *args: Any,
     return differentiable(lambda *inputs: _checkpointed(recorder, forward, *inputs), *args, **options)
 
 
+def _attention(recorder: Recorder, score: Any, mask: Any, *args: Any, **options: Any) -> Any:
+    """Operators that are given what the sub-graphs compute."""
+    return record_attention(recorder, program_of, (score, mask), args, options)
+
+
 _REGIONS: Final[Mapping[Callable[..., Any], Callable[..., Any]]] = {
+    attention: _attention,
     checkpointed: _checkpointed,
     differentiable: _differentiable,
 }

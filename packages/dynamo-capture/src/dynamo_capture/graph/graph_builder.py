@@ -55,6 +55,8 @@ class GraphOutput:
     or another form, which only a backend that promises it takes back; ``fails_whole``: the compiled graph
     leaves nothing behind where it raises;
     ``speaks``: another process takes part in an operation, which can be neither undone nor repeated;
+    ``indexes_by_tensors``: a tensor without dimensions is no number where it is an index, ``indexed``: tensors
+    that are elements of others in some dimensions;
     ``makes_leaf``: the program asks for gradients of a tensor that it made; ``born``: where the symbols that
     come from data are read, a tensor and its dimension; ``env``: what is known of sizes."""
 
@@ -75,6 +77,8 @@ class GraphOutput:
         self.fails_whole = False
         self.speaks = False
         self.makes_leaf = False
+        self.indexes_by_tensors = False
+        self.indexed: dict[Node, Any] = {}
         self._changed: list[WrittenTensor] = []
         self.written: dict[Source, None] = {}
         self.overwritten: list[WrittenTensor] = []

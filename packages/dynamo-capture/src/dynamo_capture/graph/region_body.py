@@ -43,6 +43,7 @@ class Body(GraphOutput):
         self.exporter: Callable[[Node], Node] | None = None
         self.pinned: set[Node] = set()
         self.once = False
+        self.indexes_by_tensors = parent.indexes_by_tensors
 
     @property
     def may_be_recorded(self) -> bool:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
+import torch
 from torch._ops import OpOverload
-from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._python_dispatch import TorchDispatchMode, _pop_mode, _push_mode
 
 
 class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -37,3 +39,16 @@ class DispatchMode(TorchDispatchMode):  # type: ignore[no-untyped-call]
     @abstractmethod
     def dispatch(self, func: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Any:
         """What ``func`` gives."""
+
+
+@contextmanager
+def without_dispatch_modes() -> Iterator[None]:
+    """Operators reach their kernels, or a mode that is entered inside."""
+    put_aside: list[Any] = []
+    try:
+        while torch._C._len_torch_dispatch_stack():
+            put_aside.append(_pop_mode())
+        yield
+    finally:
+        for mode in reversed(put_aside):
+            _push_mode(mode)

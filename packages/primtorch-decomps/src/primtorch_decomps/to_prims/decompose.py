@@ -100,6 +100,8 @@ class _Interpreter:
         if isinstance(target, OpOverload):
             trace.meta["origin"] = target._name
             trace.operator_start = len(trace.calls)
+            if target.namespace == "fx_interface":
+                args = self.programs(target, args)
             return self.operator(target, args, kwargs, spec)
         pure = isinstance(target, PrimOp)
         return self.symbolic(trace.emit_library(target, args, kwargs, spec, pure=pure), spec)
@@ -189,6 +191,18 @@ class _Interpreter:
             return False
         known = self.env.known
         return all(a is b or known(Relation("==", a, b)) is True for a, b in zip(one, other, strict=True))
+
+    def programs(self, op: OpOverload, args: Sequence[Any]) -> Sequence[Any]:
+        """The arguments of an operator, the programs among them in primitives as well."""
+        from fx_interface.attention.operators import PROGRAMS
+        from fx_interface.attention.programs import program_of, text_of
+
+        return tuple(
+            text_of(_Interpreter(program_of(arg), self.table, self.library).run())
+            if declared.name in PROGRAMS
+            else arg
+            for declared, arg in zip(op._schema.arguments, args, strict=False)
+        )
 
     def is_pure(self, op: OpOverload) -> bool:
         """Whether equal calls may be one, and unused ones dropped: not for random numbers and assertions, nor

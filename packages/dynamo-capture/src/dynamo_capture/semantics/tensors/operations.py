@@ -21,6 +21,7 @@ from dynamo_capture.semantics.tensors.arguments import (
     defaults,
     indexing,
     of_numbers,
+    points,
     refused,
     reshaping,
     scalars,
@@ -179,6 +180,10 @@ class Operations(Outcomes):
 
     def get_item(self, owner: TensorValue, key: Value) -> Value:
         """``tensor[key]``."""
+        if self._tx.output.indexes_by_tensors:
+            found = points.element(self._tx, owner, key)
+            if found is not None:
+                return found
         owner, rest = indexing.without_data(self._tx, owner, key)
         if rest is None:
             return owner

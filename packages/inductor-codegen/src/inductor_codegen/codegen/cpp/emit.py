@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from inductor_codegen.codegen.cpp.attention.forward import emit_attention
 from inductor_codegen.codegen.cpp.loops.lanes import LaneWriter
 from inductor_codegen.codegen.cpp.loops.rows import RowWriter
 from inductor_codegen.codegen.cpp.loops.slices import SliceWriter
@@ -11,6 +12,7 @@ from inductor_codegen.codegen.cpp.loops.stored_bits import without_conversions
 from inductor_codegen.codegen.cpp.loops.threads import Sharing, sharing_of
 from inductor_codegen.codegen.cpp.text.dtypes import STORED
 from inductor_codegen.codegen.cpp.text.preamble import with_preamble
+from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.kernel import (
     Access,
     BufferParameter,
@@ -25,6 +27,8 @@ _HEAD = 'extern "C" int32_t {}(const int64_t* given, int64_t share, int64_t shar
 
 def emit_kernel(kernel: Kernel) -> str:
     """The C++ function of one kernel; ``with_preamble`` makes a file of it."""
+    if isinstance(kernel, AttentionKernel):
+        return emit_attention(kernel, _HEAD.format(kernel.name), _parameters(kernel))
     kernel = without_conversions(kernel)
     writer = _writer_of(kernel)
     lines = [

@@ -14,12 +14,14 @@ from typing import assert_never
 import torch
 
 from fx_interface.symbols import IntLike
+from inductor_codegen.codegen.triton.attention.source import attention_source
 from inductor_codegen.codegen.triton.formulas import FUNCTIONS
 from inductor_codegen.codegen.triton.indices import size_text
 from inductor_codegen.codegen.triton.kernel import kernel_source
 from inductor_codegen.codegen.triton.out_of_place import out_of_place
 from inductor_codegen.codegen.triton.reductions import PRELUDE
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of, split_source
+from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.blocks import point_loops, reduces, row_loops
 from inductor_codegen.ir.kernel import Kernel, Vector, extent_product
 from inductor_codegen.ir.program import (
@@ -63,8 +65,14 @@ def program_source(program: Program) -> str:
 
 def kernels_source(program: Program) -> str:
     """The module with the kernels alone."""
-    texts = [text for kernel in program.kernels for text in (kernel_source(kernel), split_source(kernel))]
+    texts = [text for kernel in program.kernels for text in _texts(kernel)]
     return "\n\n".join((HEADER, FUNCTIONS, PRELUDE, *filter(None, texts)))
+
+
+def _texts(kernel: Kernel) -> tuple[str | None, ...]:
+    if isinstance(kernel, AttentionKernel):
+        return (attention_source(kernel),)
+    return kernel_source(kernel), split_source(kernel)
 
 
 def _call(program: Program) -> str:
@@ -116,6 +124,9 @@ def _run(step: RunKernel, kernel: Kernel) -> list[str]:
     rows, points = _bound(extent_product(row_loops(kernel)), values), "None"
     if point_loops(kernel):
         points = _bound(extent_product(point_loops(kernel)), values)
+    if isinstance(kernel, AttentionKernel):
+        given = ", ".join([*step.buffers, *map(python_size, step.sizes)])
+        return [f"if {rows}:", f"    {kernel.name}[({rows},)]({given}, XBLOCK=1, RBLOCK=1)"]
     along = kernel.vector is Vector.OUTER
     arguments = [*step.buffers, *(python_size(size) for size in step.sizes), *step.floats]
     if points != "None" and not reduces(kernel):

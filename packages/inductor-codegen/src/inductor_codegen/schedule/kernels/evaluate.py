@@ -48,6 +48,10 @@ class Evaluator:
         self._totals: dict[int, Scalar] = {}
         self.accumulations: list[Accumulate] = []
 
+    def known(self, number: int, point: Point, scalar: Scalar) -> None:
+        """Take ``scalar`` for the element of a value at ``point``."""
+        self._memo[number, point] = scalar
+
     def value(self, number: int, point: Point) -> Scalar:
         """The element of a value at ``point``, one index for each of its dimensions."""
         key = (number, point)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 
+from fx_interface.errors import UnsupportedProgramError
 from fx_interface.symbols import IntLike, ShapeEnv, product
 from inductor_codegen.ir.kernel import Access, Kernel
 from inductor_codegen.ir.program import (
@@ -108,6 +109,8 @@ class _Assembler:
         return Launch(launch.kernel, names, launch.sizes, launch.floats, where)
 
     def _call(self, call: ExternalCall) -> None:
+        if call.op.namespace == "fx_interface" and self._attention(call):
+            return
         args = tuple(self._argument(arg) for arg in call.args)
         kwargs = tuple((name, self._argument(arg)) for name, arg in call.kwargs)
         results = tuple(None if n is None else _buffer(self.lowered.values[n]) for n in call.results)
@@ -117,6 +120,24 @@ class _Assembler:
                 if result is not None:
                     self.aliases[result.name] = set(reads(step))
         self.steps.append(step)
+
+    def _attention(self, call: ExternalCall) -> bool:
+        """Kernels in place of a call of attention; whether there are any."""
+        from inductor_codegen.schedule.attention.build import attention_kernels, refused
+
+        try:
+            made = attention_kernels(call, self.lowered, self.env)
+        except UnsupportedProgramError as error:
+            return refused(call, error)
+        for value in (self.lowered.values[number] for number in call.results if number is not None):
+            self.steps.append(Allocate(_buffer(value), Storage.SCRATCH))
+        for one in made:
+            names = tuple(
+                self._placed(held) if isinstance(held, Placed) else held.name for held in one.buffers
+            )
+            self.kernels.setdefault(one.kernel.name, one.kernel)
+            self.steps.append(RunKernel(one.kernel.name, names, one.sizes, (), call.where))
+        return True
 
     def _argument(self, arg: object) -> Argument:
         match arg:

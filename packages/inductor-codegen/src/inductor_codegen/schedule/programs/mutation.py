@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from fx_interface.python_runtime.quick_dataclasses import dataclass
+from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.kernel import Access, Kernel
 from inductor_codegen.ir.program import Allocate, Buffer, BufferRef, CallExtern, Output, RunKernel, Step, View
 from inductor_codegen.ir.scalar import Apply
@@ -94,6 +95,8 @@ _CHECKING = frozenset(("wrap_index", "check_index", "floor_div", "trunc_div", "r
 
 
 def _checks_indices(kernel: Kernel) -> bool:
+    if isinstance(kernel, AttentionKernel):
+        return True
     statements = [
         statement for step in kernel.passes for part in (step.points, step.row) for statement in part
     ]

@@ -17,6 +17,7 @@ from __future__ import annotations
 from enum import Enum
 
 from fx_interface.symbols import IntLike
+from inductor_codegen.ir.attention.form import AttentionKernel
 from inductor_codegen.ir.kernel import Accumulate, Kernel, extent_product
 from inductor_codegen.ir.traverse import statements_of
 
@@ -42,6 +43,8 @@ def work_of(kernel: Kernel) -> IntLike:
 
 def sharing_of(kernel: Kernel) -> Sharing:
     """How a kernel is written and has to be called."""
+    if isinstance(kernel, AttentionKernel):
+        return Sharing.CALLER
     work = work_of(kernel)
     if isinstance(work, int) and work < PARALLEL_FROM:
         return Sharing.ALONE

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from inductor_codegen.codegen.cpp.text.math_functions import math_functions
+from inductor_codegen.codegen.cpp.text.tile_product import TILE_PRODUCT
 
 _TYPES = """\
 #define INLINE static inline __attribute__((always_inline))
@@ -286,4 +287,6 @@ _HALF_WORDS = ("half", "halves", "bfloat16")
 def with_preamble(kernels: Sequence[str]) -> str:
     """A C++ file: what the texts of ``emit_kernel`` need before them, and the texts. Includes no header."""
     halves = any(word in text for text in kernels for word in _HALF_WORDS)
-    return "\n".join([_PREAMBLE, math_functions(kernels), *([_HALVES] if halves else []), *kernels])
+    products = any("tile_product" in text for text in kernels)
+    parts = [*([_HALVES] if halves else []), *([TILE_PRODUCT] if products else [])]
+    return "\n".join([_PREAMBLE, math_functions(kernels), *parts, *kernels])

@@ -14,6 +14,8 @@ import torch
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from inductor_codegen.codegen.triton.launch.sizes import OPTIONS, Launch, choose, choose_tile, joining
 from inductor_codegen.codegen.triton.split import JOINED, PARTS, cells_of
+from inductor_codegen.ir.attention.form import AttentionKernel
+from inductor_codegen.ir.attention.tiles import gpu_tiles
 from inductor_codegen.ir.blocks import point_loops, reduces
 from inductor_codegen.ir.kernel import BufferParameter, Kernel, SizeParameter, Vector
 
@@ -37,6 +39,7 @@ POINTERS_ALIGNED, SIZES_ALIGNED = 1, 2
 class KernelRecord:
     """What compiling a kernel needs besides its text. ``types`` are its parameters' types as Triton writes them,
     ``cells`` those of the arrays between its two functions, if it can be split. ``tiled``: pointwise, in tiles.
+    ``fixed``: warps and stages of a kernel that says itself what a program does.
     """
 
     name: str
@@ -45,29 +48,46 @@ class KernelRecord:
     along_rows: bool
     cells: tuple[str, ...] = ()
     tiled: bool = False
+    fixed: tuple[int, int] | None = None
 
     @staticmethod
     def of(kernel: Kernel) -> KernelRecord:
         """The record of a kernel."""
         types = tuple(_type_of(parameter) for parameter in kernel.parameters)
         cells = tuple(_POINTERS[dtype] for dtype in cells_of(kernel))
+        if isinstance(kernel, AttentionKernel):
+            tiles = gpu_tiles(kernel.form)
+            assert tiles is not None
+            return KernelRecord(kernel.name, types, False, False, fixed=(tiles.warps, tiles.stages))
         reducing = reduces(kernel)
         tiled = not reducing and bool(point_loops(kernel))
         return KernelRecord(kernel.name, types, reducing, kernel.vector is Vector.OUTER, cells, tiled)
 
     def to_data(self) -> list[Any]:
         """JSON data."""
-        return [self.name, list(self.types), self.reduces, self.along_rows, list(self.cells), self.tiled]
+        fixed = None if self.fixed is None else list(self.fixed)
+        return [
+            self.name,
+            list(self.types),
+            self.reduces,
+            self.along_rows,
+            list(self.cells),
+            self.tiled,
+            fixed,
+        ]
 
     @staticmethod
     def from_data(data: Any) -> KernelRecord:
         """What ``to_data`` wrote; ValueError or TypeError for anything else."""
-        name, types, reducing, along_rows, cells, tiled = data
+        name, types, reducing, along_rows, cells, tiled, fixed = data
         own, between = tuple(map(str, types)), tuple(map(str, cells))
-        return KernelRecord(str(name), own, bool(reducing), bool(along_rows), between, bool(tiled))
+        counts = None if fixed is None else (int(fixed[0]), int(fixed[1]))
+        return KernelRecord(str(name), own, bool(reducing), bool(along_rows), between, bool(tiled), counts)
 
     def launch(self, rows: int, points: int) -> Launch:
         """The launch for ``2**rows`` rows of ``2**points`` points, and for fewer down to the next power of two."""
+        if self.fixed is not None:
+            return Launch(1 << rows, 1, 1, self.fixed[0], stages=self.fixed[1])
         if self.tiled:
             return choose_tile(1 << rows, 1 << points)
         length = 1 << points if self.reduces else None
@@ -149,4 +169,6 @@ def compile_kernel(function: Any, record: KernelRecord, launch: Launch, traits: 
     constants = {"XBLOCK": launch.rows, "RBLOCK": launch.points}
     source = ASTSource(function, signature, constants, record.attributes(traits))
     options = {"num_warps": launch.warps, **OPTIONS}
+    if launch.stages:
+        options["num_stages"] = launch.stages
     return triton.compile(source, target=target, options=options)

@@ -32,13 +32,15 @@ LEAST_PARTS = 4
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """The constants of one launch. ``programs`` counts blocks of rows; each row's points are split in ``parts``."""
+    """The constants of one launch. ``programs`` counts blocks of rows; each row's points are split in ``parts``;
+    ``stages`` of a loop overlap, 0 where Triton chooses."""
 
     programs: int
     rows: int
     points: int
     warps: int
     parts: int = 1
+    stages: int = 0
 
 
 def power_of_two(value: int) -> int:

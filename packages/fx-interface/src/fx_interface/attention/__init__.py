@@ -1,0 +1,1 @@
+"""Attention with programs for scores, in the dialects ``aten`` and ``prims``: two operators, and what they compute."""

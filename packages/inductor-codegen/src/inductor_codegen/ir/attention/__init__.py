@@ -1,0 +1,1 @@
+"""Attention with programs: what its kernels are, and the tiles that a GPU takes them in."""

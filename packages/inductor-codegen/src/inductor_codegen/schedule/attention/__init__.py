@@ -1,0 +1,1 @@
+"""Attention with programs: from the operator's call to a kernel."""
