@@ -100,6 +100,7 @@ class Trace:
         self.effects = Effects(self._is_namespace, self.attribute_dicts)
         self.keyed: dict[int, Value] = {}
         self.weakly_referenced: set[Source] = set()
+        self.new_classes: dict[type, Value] = {}
         self.draws = Draws()
         self.outside = Outside()
         self.running: list[RunningIterator] = []
@@ -124,6 +125,10 @@ class Trace:
         if self.env.unanswered is not None:
             forget_frames(self.env.unanswered)
         vars(self).clear()
+
+    def new_class(self, real: Any) -> Value | None:
+        """What stands for a class that this trace has made, where ``real`` is the sample of one."""
+        return self.new_classes.get(real) if self.new_classes and type(real) is type else None
 
     def where(self) -> UserLocation | None:
         """The line that is being traced, of the innermost frame."""

@@ -16,6 +16,7 @@ from dynamo_capture.values import (
     SourcedConst,
     SymValue,
     TensorValue,
+    TupleValue,
     Value,
 )
 from dynamo_capture.values.numbers.condition import DataCondition
@@ -57,12 +58,17 @@ class Collector:
                 self.nodes[self._tx.output.use(value.tensor().node)] = None
             return
         if isinstance(value, Const) or kind is NullValue:
+            new = self._tx.new_class(value.value) if isinstance(value, Const) else None
+            if new is not None:
+                self.visit(new)
             return
         if id(value) in self._seen:
             self.shared.add(id(value))
             return
         self._seen.add(id(value))
         self._kept.append(value)
+        if kind is TupleValue and value.cls in self._tx.new_classes:
+            self.visit(self._tx.new_classes[value.cls])
         if kind is WrapperValue and value.meta.requires_grad and value.source is None:
             self.followed.append(value)
         if kind is TensorValue:

@@ -104,7 +104,11 @@ class Reconstruction:
             self._push_unread(value)
             return
         if isinstance(value, Const):
-            emitter.load_const(value.value)
+            new = self.tx.new_class(value.value)
+            if new is not None:
+                self.push(new)
+            else:
+                emitter.load_const(value.value)
             return
         if type(value) is NullValue:
             emitter.push_null()

@@ -49,6 +49,7 @@ class Tracing(Protocol[V]):
     """What torch's switches stood at where the graph begins."""
     keyed: dict[int, V]
     weakly_referenced: set[Source]
+    new_classes: dict[type, V]
     size_bindings: list[tuple[Any, Source]]
     packed_strides: list[tuple[Expr, Source]]
     """Strides of inputs that are to be products of sizes in each call."""
@@ -103,6 +104,9 @@ class Tracing(Protocol[V]):
 
     def wrap(self, real: Any, source: Source) -> V:
         """An existing object as a value."""
+
+    def new_class(self, real: Any) -> V | None:
+        """What stands for a class that this trace has made, where ``real`` is the sample of one."""
 
     def where(self) -> UserLocation | None:
         """The line that is being traced, of the innermost frame."""

@@ -20,6 +20,7 @@ from dynamo_capture.values import (
     TupleValue,
 )
 from dynamo_capture.values.containers.mapping import ProxyValue
+from dynamo_capture.values.new_class import NewClass
 from dynamo_capture.values.objects.instance_dict import FunctionDictValue, InstanceDictValue
 from dynamo_capture.values.tensors.array import ArrayValue
 
@@ -29,10 +30,21 @@ def tuple_(to: Reconstruction, value: TupleValue) -> None:
     """Tuples, named tuples, ``torch.Size`` and torch's result tuples."""
     if value.cls is tuple:
         to.push_tuple(value.items)
+    elif value.cls in to.tx.new_classes:
+        to.call(
+            replacement_calls.new_tuple, lambda: to.push_all([Const(value.cls), TupleValue(value.items)]), 2
+        )
     elif has_member(value.cls, "_fields"):
         to.call(value.cls._make, lambda: to.push_tuple(value.items))  # type: ignore[attr-defined]
     else:
         to.call(value.cls, lambda: to.push_tuple(value.items))
+
+
+@makes(NewClass)
+def class_(to: Reconstruction, value: NewClass) -> None:
+    """Classes of named tuples."""
+    arguments = value.arguments
+    to.call(lambda: collections.namedtuple(**arguments), lambda: None, 0)
 
 
 @makes(ListValue)
@@ -65,7 +77,7 @@ def dict_(to: Reconstruction, value: DictValue) -> None:
 @makes(SetValue)
 def set_(to: Reconstruction, value: SetValue) -> None:
     """Sets and frozensets."""
-    if value.all_constant:
+    if value.all_constant and not to.tx.new_classes:
         members = frozenset if value.cls is frozenset else set
         to.call(members, lambda: to.emitter.load_const(value.order))
         return

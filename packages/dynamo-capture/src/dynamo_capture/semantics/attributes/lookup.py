@@ -10,7 +10,7 @@ import torch
 
 import fx_guards
 from dynamo_capture.foundation.class_members import has_member
-from dynamo_capture.foundation.errors import UserRaise
+from dynamo_capture.foundation.errors import GraphBreak, UserRaise
 from dynamo_capture.foundation.known_objects import is_immutable, is_known
 from dynamo_capture.runtime.replacement_calls import instance_dict
 from dynamo_capture.sources.sources import known_object
@@ -57,7 +57,7 @@ class Lookup:
 
     def guard_lookup(self, cls: type, name: str, found: Any) -> None:
         """What the lookup in ``cls`` found has been relied on. Plain data is guarded where it is read."""
-        if all(map(is_immutable, cls.__mro__)):
+        if cls in self._tx.new_classes or all(map(is_immutable, cls.__mro__)):
             return
         plain = not (_has(type(found), "__get__") or is_identity(found))
         if not (plain or is_immutable(type(found))):  # a descriptor of the program: what kind of one
@@ -74,7 +74,7 @@ class Lookup:
 
     def guard_bases(self, cls: type) -> None:
         """What ``cls`` inherits from has been relied on."""
-        if not all(map(is_immutable, cls.__mro__)):
+        if cls not in self._tx.new_classes and not all(map(is_immutable, cls.__mro__)):
             self._tx.guards.class_bases(self.class_source(cls), cls)
 
     def has_special(self, value: Value, name: str) -> bool:
@@ -103,6 +103,10 @@ class Lookup:
     def class_value(self, found: Any, cls: type, name: str, source: Source | None) -> Value:
         """A class attribute that is no descriptor."""
         if is_identity(found):
+            return Const(found)
+        if cls in self._tx.new_classes:
+            if not is_known(found):
+                raise GraphBreak("CAP214", f"{name} of the class {cls.__name__}, which is made here")
             return Const(found)
         if source is None and has_member(
             type(cls), name

@@ -8,6 +8,7 @@ from dynamo_capture.semantics.calls.builtins import (  # noqa: F401
     functions,
     methods,
     new,
+    new_classes,
     reversing,
     set_methods,
 )

@@ -129,7 +129,7 @@ def variables(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value
 @handles(id)
 def identity(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
-    if isinstance(value, Const):
+    if isinstance(value, Const) and tx.new_class(value.value) is None:
         return Const(id(value.value))
     if isinstance(value, ObjectValue) and value.real is not None and value.source is not None:
         tx.guards.is_object(value.source, value.real)
@@ -144,7 +144,7 @@ def identity(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
 def hash_of(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value = args[0]
     key = tx.hash_key(value)
-    if _holds_identity(key):
+    if _holds_identity(key) or tx.new_class(key) is not None:
         raise GraphBreak("CAP212", f"the hash of {value.describe()}")
     return Const(tx.fold(lambda: hash(key)))
 

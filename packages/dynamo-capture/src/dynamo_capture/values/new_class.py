@@ -1,0 +1,27 @@
+"""Classes that the trace makes: each call makes its own, while the trace works with a sample of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.values.base import Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+class NewClass(Value):
+    """What a call of ``collections.namedtuple`` with these arguments makes. Wherever a value has ``sample``, the class
+    that was made while tracing, this is what outlives the graph."""
+
+    __slots__ = ("arguments", "sample")
+
+    def __init__(self, sample: type, arguments: dict[str, Any]) -> None:
+        self.sample = sample
+        self.arguments = arguments
+
+    def python_type(self) -> type:
+        return type(self.sample)
+
+    def children(self, tx: Context) -> list[Value]:
+        return []
