@@ -172,3 +172,29 @@ def test_nested_lists_and_lists_of_arrays(whole):
     for first in (1, 2):
         table = torch.tensor([[first, 1], [2, 0]])
         whole(program, (table, numpy.arange(3)), (table + 1, numpy.arange(3) * 2))
+
+
+def test_whether_a_list_holds_a_tensor_is_data(whole):
+    def program(x, n):
+        a, b = x[:1], x.sum()
+        return (
+            1 in [a],
+            2.0 not in (a, b),
+            n in [a, n],
+            [1] == [1],
+            b in [b],
+            (x + 1 if 5 in [n, n + 1] else x),
+        )
+
+    for n in (4, 7):
+        whole(program, (torch.ones(2), n), (torch.arange(2.0), n))
+
+
+def test_a_list_of_tensors_decides_on_a_branch(same):
+    def program(x):
+        y = x * 2
+        if 2 in [y[:1], y[1:]]:
+            return y + 1
+        return y - 1, torch.ones(3) in [x]
+
+    same(program, (torch.ones(2),), (torch.zeros(2),), (torch.full((2,), 3.0),))

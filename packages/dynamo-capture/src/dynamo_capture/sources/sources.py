@@ -4,6 +4,7 @@ class's own ``__getitem__``."""
 from __future__ import annotations
 
 import gc
+import weakref
 from collections.abc import Callable, Sequence
 from dataclasses import field
 from types import FunctionType
@@ -35,6 +36,7 @@ __all__ = [
     "KnownObjectSource",
     "PlainTensorSource",
     "ProxiedSource",
+    "ProxyReferentSource",
     "ReferentSource",
     "TensorAttributeSource",
     "ThreadDictSource",
@@ -75,6 +77,20 @@ class ReferentSource(DerivedSource):
 
     def step(self, value: Any) -> Any:
         return value()
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyReferentSource(ReferentSource):
+    """What an object of ``weakref.proxy`` stands for; None if that is gone, or does not say."""
+
+    form = "referent_of({0.parent})"
+
+    def step(self, value: Any) -> Any:
+        try:
+            found = value.__dir__.__self__
+        except (ReferenceError, AttributeError):
+            return None
+        return found if any(one is value for one in weakref.getweakrefs(found)) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,6 +52,31 @@ class WeakReference(OpaqueValue):
         return True
 
 
+class WeakProxy(OpaqueValue):
+    """``weakref.proxy``: its attributes are those of what it stands for."""
+
+    __slots__ = ("referent",)
+
+    def __init__(self, real: Any, source: Source, reason: GraphBreak, referent: Value) -> None:
+        super().__init__(real, source, reason)
+        self.referent = referent
+
+    def get_attr(self, tx: Context, name: str) -> Value:
+        return self.referent.get_attr(tx, name)
+
+    def set_attr(self, tx: Context, name: str, value: Value) -> None:
+        self.referent.set_attr(tx, name, value)
+
+    def del_attr(self, tx: Context, name: str) -> None:
+        self.referent.del_attr(tx, name)
+
+    def call_method(self, tx: Context, name: str, args: list[Value], kwargs: dict[str, Value]) -> Value:
+        return self.get_attr(tx, name).call(tx, args, kwargs)
+
+    def truth(self, tx: Context) -> bool:
+        return tx.truth(self.referent)
+
+
 def check_no_arguments(args: list[Value], kwargs: dict[str, Value]) -> None:
     """Break the graph, so that Python raises, at a call with arguments of a reference, which takes none."""
     if args or kwargs:
@@ -59,7 +84,8 @@ def check_no_arguments(args: list[Value], kwargs: dict[str, Value]) -> None:
 
 
 class NewReference(Value):
-    """``weakref.ref(target)``, made by the trace, of an object that existed before and is held by its owner."""
+    """``weakref.ref(target)``, made by the trace, of an object that existed before and is held by its owner, or of a
+    tensor that the trace computes."""
 
     __slots__ = ("target",)
 
@@ -74,6 +100,8 @@ class NewReference(Value):
 
     def call(self, tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
         check_no_arguments(args, kwargs)
+        if self.target.source is None:  # which may have died by now
+            raise GraphBreak("CAP233", "what a weak reference to a computed tensor refers to is asked for")
         return self.target
 
     def truth(self, tx: Context) -> bool:

@@ -27,7 +27,7 @@ from dynamo_capture.foundation.known_objects import (
 )
 from dynamo_capture.guard_kinds.iterators import LengthAtLeast
 from dynamo_capture.guard_kinds.sets import SetMembers, SetObjects
-from dynamo_capture.sources.sources import CallSource, ProxiedSource, item_source
+from dynamo_capture.sources.sources import CallSource, ProxiedSource, ProxyReferentSource, item_source
 from dynamo_capture.tables import declaring
 from dynamo_capture.values import (
     Const,
@@ -46,7 +46,7 @@ from dynamo_capture.values.containers.mapping import VIEWS, DictView, ProxyValue
 from dynamo_capture.values.containers.sequences import keeps_tuple_methods
 from dynamo_capture.values.functions import CellValue
 from dynamo_capture.values.numbers.random_generator import DiceValue
-from dynamo_capture.values.opaque import WeakReference
+from dynamo_capture.values.opaque import WeakProxy, WeakReference
 from dynamo_capture.values.tensors.array import ArrayValue
 from dynamo_capture.values.tensors.floating import InputFloat
 from fx_interface.source import AttrSource, InstanceDictSource, ItemSource, LocalSource, Source
@@ -204,7 +204,7 @@ class Wrapping:
         if issubclass(cls, super):
             raise GraphBreak("CAP214", f"{source} is a super object, which reads attributes of another one")
         if issubclass(cls, weakref.ProxyTypes):
-            raise GraphBreak("CAP214", f"{source} stands for another object, which it refers to weakly")
+            return self.remember(real, _weak_proxy(tx, real, source))
         if issubclass(cls, weakref.finalize):
             raise GraphBreak(
                 "CAP214", f"{source} is a finalizer, one of a table that the compiler's own are in"
@@ -232,6 +232,16 @@ class Wrapping:
         if tx.effects:
             tx.attribute_dicts.check_object(made)
         return self.remember(real, made)
+
+
+def _weak_proxy(tx: Context, real: Any, source: Source) -> Value:
+    reason = GraphBreak("CAP214", f"{source} stands for another object, which it refers to weakly")
+    place = ProxyReferentSource(source)
+    referent = place.step(real)
+    if referent is None or runs_program(type(referent)):
+        raise reason
+    tx.guards.type_is(source, type(real))
+    return WeakProxy(real, source, reason, tx.wrap(referent, place))
 
 
 def _answers_itself(cls: type) -> bool:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from dynamo_capture.bytecode.versions.running import RULES
 from dynamo_capture.frames.opcode_table import opcode
 from dynamo_capture.interpreter.opcodes.assuming import assumed
+from dynamo_capture.semantics.operators.membership import contained
 from dynamo_capture.values import NONE, SliceValue, boolean
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ def contains_op(frame: Frame, step: Step) -> None:
     stack = frame.stack
     owner = stack.pop()
     frame.operands = (owner,)
-    stack.append(boolean(owner.contains(frame.tx, stack.pop()) != bool(step.arg)))
+    stack.append(contained(frame.tx, owner, stack.pop(), bool(step.arg)))
 
 
 def _unary(frame: Frame, symbol: str) -> None:

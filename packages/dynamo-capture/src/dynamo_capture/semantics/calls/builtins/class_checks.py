@@ -15,6 +15,7 @@ from dynamo_capture.foundation.known_objects import LIBRARIES, is_immutable
 from dynamo_capture.guard_kinds.classes import InstanceIs, SubclassIs
 from dynamo_capture.semantics.registry import handles
 from dynamo_capture.values import Const, ObjectValue, OpaqueValue, TensorValue, Value, boolean
+from dynamo_capture.values.opaque import WeakProxy
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -28,6 +29,8 @@ _REGISTERED = (abc.ABCMeta.__instancecheck__, abc.ABCMeta.__subclasscheck__)
 @handles(isinstance)
 def is_instance(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     value, wanted = args[0], tx.constant(args[1])
+    if isinstance(value, WeakProxy) and not _is_told_by_class(value.python_type(), wanted):
+        value = value.referent  # whose ``__class__`` the proxy shows
     if isinstance(value, ObjectValue):
         tx.attributes.guard_type(value)
     known = isinstance(value, Const) and not value.is_open

@@ -25,6 +25,8 @@ def make_reference(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> 
     if len(args) > 1 or kwargs:
         raise GraphBreak("CAP233", "a weak reference with a callback is made")
     existing = isinstance(target, (ObjectValue, DictValue, ListValue, SetValue, TensorValue))
+    if type(target) is TensorValue and target.source is None:
+        return NewReference(target)
     if not existing or target.source is None:
         raise GraphBreak("CAP233", f"a weak reference to {target.describe()} is made")
     if not has_weak_references(target.python_type()):
