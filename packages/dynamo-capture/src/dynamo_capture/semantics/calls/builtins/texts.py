@@ -9,7 +9,7 @@ import types
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant
-from dynamo_capture.values import Const, ObjectValue, Value
+from dynamo_capture.values import Const, ObjectValue, TextValue, Value
 
 if TYPE_CHECKING:
     from dynamo_capture.values.base import Context
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
     """``str(value)`` (or ``repr``, by ``name``) of an object of the program."""
+    if isinstance(value, TextValue) and name == "__str__":
+        return value
     if isinstance(value, ObjectValue):
         for special in ("__str__", "__repr__") if name == "__str__" else ("__repr__",):
             found = tx.attributes.in_class(value.cls, special)
@@ -31,6 +33,8 @@ def text_of(tx: Context, value: Value, name: str = "__str__") -> Value:
                 return text
             if issubclass(value.cls, BaseException):
                 return text_of_exception(tx, value, name)
+            if found is object.__repr__:  # says where the object is in memory: when the code runs
+                return TextValue([(value, 1 if name == "__str__" else 2)])
             if special == "__str__" and found is not object.__str__:
                 break
     raise GraphBreak("CAP211", f"the text of {value.describe()}")
