@@ -29,6 +29,19 @@ COLLECTIVES = {
     "other_sizes": None,
 }
 """The programs, and in how many graphs each is captured."""
+DATA_PARALLEL = {
+    "one_bucket": None,
+    "buckets": None,
+    "gradients_are_views_of_buckets": None,
+    "static_graph": None,
+    "accumulated": None,
+    "unused_parameters": None,
+    "communication_hook": None,
+    "under_autocast": None,
+    "gradients_come_early": None,
+    "sharded_blocks": None,
+    "sharded_whole": None,
+}
 
 Records = dict[str, list[dict[str, Any]]]
 
@@ -37,6 +50,14 @@ Records = dict[str, list[dict[str, Any]]]
 def collectives(tmp_path_factory: pytest.TempPathFactory) -> Records:
     """What the programs gave."""
     return processes.run("integration_tests.distributed.collectives", tmp_path_factory.mktemp("collectives"))
+
+
+@pytest.fixture(scope="module")
+def data_parallel(tmp_path_factory: pytest.TempPathFactory) -> Records:
+    """What the programs gave."""
+    return processes.run(
+        "integration_tests.distributed.data_parallel", tmp_path_factory.mktemp("data_parallel")
+    )
 
 
 def _check(records: Records, name: str, graphs: int | None) -> None:
@@ -53,9 +74,15 @@ def test_collectives(collectives: Records, name: str) -> None:
     _check(collectives, name, COLLECTIVES[name])
 
 
+@pytest.mark.parametrize("name", DATA_PARALLEL)
+def test_data_parallel(data_parallel: Records, name: str) -> None:
+    _check(data_parallel, name, DATA_PARALLEL[name])
+
+
 def test_varying_sizes_are_one_version(collectives: Records) -> None:
     assert all(record["versions"] == 2 for record in collectives["other_sizes"])
 
 
-def test_all_programs_are_listed(collectives: Records) -> None:
+def test_all_programs_are_listed(collectives: Records, data_parallel: Records) -> None:
     assert set(collectives) == set(COLLECTIVES)
+    assert set(data_parallel) == set(DATA_PARALLEL)

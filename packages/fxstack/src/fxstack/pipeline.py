@@ -22,10 +22,11 @@ import fx_interface
 import inductor_codegen
 import primtorch_decomps
 from aot_autograd import finish, has_parts
-from fx_interface import SHAPE_ENV_KEY, CompiledGraph
+from fx_interface import SHAPE_ENV_KEY, CompiledGraph, UnsupportedProgramError
 from fx_interface.execution.rehearsal import rehearsal_of
 from fx_interface.python_runtime.quick_dataclasses import dataclass
 from fxstack.options import Options
+from fxstack.programs.data_parallel import cuts_for_buckets
 from fxstack.programs.keys import program_key
 from fxstack.programs.stored import StoredProgram, load_program, store_program
 from inductor_codegen.cache import ArtifactStore, temporary_store
@@ -64,6 +65,12 @@ def compile_captured(
         return run, made.plan
 
     try:
+        cuts = cuts_for_buckets(graph_module, example_inputs)
+        if cuts:
+            try:
+                return aot_autograd.compile_in_parts(graph_module, example_inputs, compile_part, cuts)
+            except UnsupportedProgramError as error:
+                logger.info("a graph is not cut where gradients are sent: %s", error)
         if has_parts(graph_module):
             return aot_autograd.compile_in_parts(graph_module, example_inputs, compile_part)
         return compile_part(graph_module, example_inputs)[0]

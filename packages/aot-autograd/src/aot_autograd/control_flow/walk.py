@@ -10,7 +10,7 @@ is not taken computes nothing, neither forward nor backward.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any, TypeAlias
 
 import torch
@@ -35,9 +35,12 @@ PartCompiler: TypeAlias = Callable[[GraphModule, Sequence[Any]], tuple[CompiledG
 
 
 def compile_in_parts(
-    graph_module: GraphModule, example_inputs: Sequence[Any], compile_part: PartCompiler
+    graph_module: GraphModule,
+    example_inputs: Sequence[Any],
+    compile_part: PartCompiler,
+    cuts: Collection[Node] = (),
 ) -> CompiledGraph:
-    """The callable for a program with branches and loops; each part is compiled now.
+    """The callable for a program with branches and loops; each part is compiled now. At ``cuts`` others begin, too.
 
     UnsupportedProgramError for what the caller must run as it is.
     """
@@ -47,7 +50,7 @@ def compile_in_parts(
     whole = _Whole(compile_part, env, {atom: example_inputs[i] for atom, i in values.items()})
     flags = [isinstance(value, torch.Tensor) and value.requires_grad for value in example_inputs]
     with restored():
-        run, _ = _Walk(whole, graph_module, list(example_inputs), flags).compiled()
+        run, _ = _Walk(whole, graph_module, list(example_inputs), flags, cuts).compiled()
     positions = tuple(values.values())
 
     def program(*inputs: Any) -> Sequence[Any]:
@@ -70,9 +73,15 @@ class _Walk:
     """One graph, the program's or a sub-graph's, on its way to steps."""
 
     def __init__(
-        self, whole: _Whole, graph_module: GraphModule, examples: Sequence[Any], flags: Sequence[bool]
+        self,
+        whole: _Whole,
+        graph_module: GraphModule,
+        examples: Sequence[Any],
+        flags: Sequence[bool],
+        cuts: Collection[Node] = (),
     ) -> None:
         self._whole = whole
+        self._cuts = cuts
         self._module = graph_module
         places = placeholders(graph_module.graph)
         self._flags: dict[Node, bool] = dict(zip(places, flags, strict=True))
@@ -94,6 +103,9 @@ class _Walk:
             for node in self._module.graph.nodes:
                 if node.op in ("placeholder", "get_attr", "output"):
                     continue
+                if node in self._cuts:
+                    self._part(pending)
+                    pending = []
                 if is_cut(node, self._module) or (in_parts and node.target in CHANGING):
                     self._part(pending)
                     pending = []
