@@ -14,11 +14,10 @@ from typing import Any
 
 import torch
 from programs import Compile, Program, Step
-from torch import Tensor, nn
+from torch import Tensor
 
 import dynamo_capture
 import fxstack
-from fxstack.module import compile_module
 from primtorch_decomps import LIBRARY
 
 CALLS = 3
@@ -129,7 +128,7 @@ def _captured(program: Program) -> tuple[Any, Counts]:
     def compile(target: Any, **_: Any) -> Any:
         optimize = dynamo_capture.optimize(_as_captured, operators=LIBRARY)
         captures.append(optimize)
-        return compile_module(target, optimize) if isinstance(target, nn.Module) else optimize(target)
+        return optimize(target)
 
     step = _built(program, compile)
     found = [_run(step) for _ in range(CALLS)]

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from dynamo_capture import CaptureError, optimize, set_stance
+from dynamo_capture import CaptureError, optimize, original_of, set_stance
 
 X = torch.arange(3.0) + 1
 
@@ -58,9 +58,24 @@ def test_an_optimized_module_in_an_optimized_module():
             return self.scaled(self.layer(x).relu())
 
     net = Net()
-    expected = net.layer.__fxstack_original__(X).relu() * 3
+    expected = original_of(net.layer)(X).relu() * 3
     assert torch.equal(optimize(backend)(net)(X), expected)
     assert backend.graphs == [3]
+
+
+def test_a_region_of_several_graphs_is_part_of_one_that_is_one_graph():
+    backend = Named()
+    compiled = optimize(backend)(torch.nn.ReLU())
+
+    def outer(x):
+        return compiled(x + 1) - 1
+
+    assert torch.equal(optimize(backend, fullgraph=True)(outer)(X), outer(X))
+    assert backend.graphs[0] == 3
+    whole = optimize(backend, fullgraph=True)(torch.sin)
+    backend.graphs.clear()
+    assert torch.equal(optimize(backend)(lambda x: whole(x + 1) - 1)(X), torch.sin(X + 1) - 1)
+    assert backend.graphs == [1, 1, 1]
 
 
 def test_another_backend_keeps_its_region():
@@ -97,8 +112,11 @@ def test_a_region_that_must_be_one_graph_says_so_inside_of_one_that_need_not():
 def test_a_region_of_other_options_breaks_one_that_must_be_whole():
     backend = Named()
     loose = optimize(backend)(breaking)
-    with pytest.raises(CaptureError, match="options of its own"):
+    with pytest.raises(CaptureError, match="CAP236"):
         optimize(backend, fullgraph=True)(lambda x: loose(x * 3))(X)
+    other = optimize(Named())(inner)
+    with pytest.raises(CaptureError, match="options of its own"):
+        optimize(backend, fullgraph=True)(lambda x: other(x * 3))(X)
 
 
 def test_stances_reach_into_nested_regions():

@@ -11,6 +11,7 @@ from dynamo_capture import (
     allow_in_graph,
     assume_constant_result,
     disable,
+    explain,
     export,
     graph_break,
     is_compiling,
@@ -139,6 +140,24 @@ def test_graph_break_with_a_message():
     (text,) = breaks(capture(f, (X,)))
     assert "because I say so" in text
     assert f":{f.__code__.co_firstlineno + 2}" in text
+
+
+def test_graph_break_of_torch_is_passed_over_in_torchs_own_code():
+    import torch._dynamo
+
+    weight = torch.nn.Parameter(torch.ones(3))
+    optimizer = torch.optim.SGD([weight], lr=0.1)
+
+    def step(x):
+        weight.grad = x
+        optimizer.step()
+        return weight * 2
+
+    report = explain(step)(X[0])
+    assert breaks(report) == []
+    assert "torch._dynamo.graph_break() was called" in str(
+        breaks(explain(lambda x: torch._dynamo.graph_break())(X))
+    )
 
 
 def test_graph_break_of_torch():

@@ -16,7 +16,6 @@ from fx_interface import Backend, plugins
 from fx_interface.errors import UnknownBackendError
 from fx_interface.plugins import load_backend
 from fxstack.backends import resolve
-from fxstack.module import compile_module, original_of
 from fxstack.options import MODES, Options, is_own_option
 from primtorch_decomps import LIBRARY
 
@@ -147,15 +146,7 @@ def _named(name: str) -> Callable[..., Any]:
 
 
 def _apply(function: Any, capture: Callable[[], dynamo_capture.Optimizer]) -> Any:
-    def optimize(target: Callable[..., Any]) -> Callable[..., Any]:
-        optimized: Callable[..., Any] = capture()(target)
-        return optimized
-
-    return (
-        compile_module(function, optimize)
-        if isinstance(function, nn.Module)
-        else optimize(original(function))
-    )
+    return capture()(original(function))
 
 
 def in_place_of_torch_compile() -> contextlib.AbstractContextManager[None]:
@@ -179,5 +170,5 @@ def reset() -> None:
 def original(function: Any) -> Any:
     """What was compiled, given what ``compile`` returned; anything else unchanged."""
     if isinstance(function, nn.Module):
-        return original_of(function)
+        return dynamo_capture.original_of(function)
     return getattr(function, "__fxstack_original__", function)

@@ -234,7 +234,16 @@ def _patched_inside() -> None:
             x = x + 1
         return x * 2
 
-    assert len(_graphs(function, (X,))) >= 1
+    assert len(_graphs(function, (X,), fullgraph=True)) == 1
+
+    def broken(x: torch.Tensor) -> torch.Tensor:
+        with torch._dynamo.patch_dynamo_config(capture_scalar_outputs=True):  # type: ignore[attr-defined]
+            x = x + 1
+            torch._dynamo.graph_break()
+            x = x * 3
+        return x * 2
+
+    assert len(_graphs(broken, (X,))) == 3  # at the break, and where the block ends in Python
 
 
 @case(

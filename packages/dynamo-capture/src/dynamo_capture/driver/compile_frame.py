@@ -55,6 +55,7 @@ from dynamo_capture.session.specialization import Policy
 from dynamo_capture.session.stock_settings import stock_setting
 from dynamo_capture.trace import Trace
 from dynamo_capture.values.special_methods import replaced_method
+from dynamo_capture.variable_builder.modes import register_loaded_blocks
 from fx_interface.errors import UnsupportedProgramError
 from fx_interface.python_runtime.own_builtins import replaced
 from fx_interface.source import LocalSource
@@ -313,6 +314,7 @@ class FrameCompiler:
         session = self._session
         history = history_of(session, view.code, session.resumes)
         register_loaded()
+        register_loaded_blocks()
         follows_data = id(view.code) not in session.without_data
         leaves_apart = id(view.code) in session.leaves_apart
         policy = Policy(session.dynamic, history, session.fullgraph, follows_data, leaves_apart)

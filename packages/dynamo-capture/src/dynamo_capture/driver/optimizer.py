@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import copy
 import functools
 import logging
 import os
 import weakref
 from collections.abc import Callable
-from types import FunctionType
+from types import FunctionType, MethodType
 from typing import Any, Literal
 from weakref import WeakKeyDictionary
 
@@ -16,6 +17,7 @@ from torch import nn
 
 from dynamo_capture import _eval_frame
 from dynamo_capture.driver.compile_frame import FrameCompiler
+from dynamo_capture.driver.compiled_module import compile_module
 from dynamo_capture.hook import frame_hook
 from dynamo_capture.session.controls import when_backend_changes
 from dynamo_capture.session.report import RecompileReport, Report
@@ -78,13 +80,23 @@ class Optimizer:
         self.capture.reset()
 
     def __call__(self, function: Any) -> Any:
-        """``function`` (a function, bound method or any other callable, a module for instance), optimised."""
+        """``function`` (a function, bound method or any other callable), optimised. Of a module it is one: the module
+        for all purposes but being called."""
+        return (
+            compile_module(function, self._optimize)
+            if isinstance(function, nn.Module)
+            else self._optimize(function)
+        )
+
+    def _optimize(self, function: Any) -> Any:
         target = function if hasattr(function, "__code__") and not _is_torchs(function) else _entry(function)
         self.capture.targets[id(target.__code__)] = target.__code__
         _eval_frame.set_skip(target.__code__, 0)
         wrapped = frame_hook.optimize(target, self._callback)
         if target is not function:
             functools.update_wrapper(wrapped, function)  # its own signature, name and text
+        if isinstance(function, MethodType):  # its copy belongs to the copy of its object
+            wrapped.__deepcopy__ = lambda memo: self(copy.deepcopy(function, memo))  # type: ignore[attr-defined]
         wrapped.__fxstack_original__ = function  # type: ignore[attr-defined]
         wrapped.__fxstack_capture__ = self.capture  # type: ignore[attr-defined]
         wrapped.__fxstack_optimizer__ = self  # type: ignore[attr-defined]  # alive as long, for ``reset``
@@ -109,6 +121,7 @@ def _entry(function: Callable[..., Any]) -> FunctionType:
         else getattr(function, "__qualname__", "call")
     )
     call.__code__ = call.__code__.replace(co_name=name, co_qualname=name)
+    call.__name__ = call.__qualname__ = name
     return call  # type: ignore[return-value]
 
 

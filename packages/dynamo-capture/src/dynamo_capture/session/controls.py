@@ -88,10 +88,11 @@ def skip_reason(function: Any) -> str | None:
 
 
 def disallowed_reason(function: Any) -> str | None:
-    """Why no call of a function may be part of a graph, if it may not."""
-    if str(getattr(function, "__module__", "")).startswith("torch._dynamo."):
-        return None  # stock has marked its own functions, which are known here
-    if in_stock_set("_disallowed_callable_ids", function):
+    """Why no call of a function may be part of a graph, if the program says that it may not. What stock's compiler says
+    of its own functions, as of ``graph_break``, is not meant for others."""
+    if not in_stock_set("_disallowed_callable_ids", function):
+        return None
+    if not str(getattr(function, "__module__", "")).startswith("torch._dynamo."):
         return f"{getattr(function, '__qualname__', function)} is marked by torch._dynamo.disallow_in_graph"
     return None
 

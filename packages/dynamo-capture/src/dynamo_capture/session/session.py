@@ -48,13 +48,15 @@ class Session:
     refusals: Refusals = field(default_factory=Refusals)
 
     def takes_in(self, function: RegionFunction) -> bool:
-        """Whether an optimized function would be captured as here: same backend, operators and options."""
+        """Whether an optimized function would be captured as here: same backend, operators and options. One that may be
+        several graphs is part of one that is to be a single graph."""
         other = getattr(function, "__fxstack_capture__", None)
         return isinstance(other, Session) and (
             other is self
             or (
                 other.library is self.library
                 and _options(other) == _options(self)
+                and (self.fullgraph or not other.fullgraph)
                 and other.waits == self.waits
             )
         )
@@ -73,5 +75,5 @@ class Session:
         self.seen_once.clear()
 
 
-def _options(session: Session) -> tuple[Any, bool, bool | None]:
-    return session.backend, session.fullgraph, session.dynamic
+def _options(session: Session) -> tuple[Any, bool | None]:
+    return session.backend, session.dynamic

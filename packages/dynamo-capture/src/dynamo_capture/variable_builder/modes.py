@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -10,11 +11,11 @@ from dynamo_capture.foundation.errors import GraphBreak
 from dynamo_capture.foundation.part_options import patch_options
 from dynamo_capture.semantics.modes.contexts import RecordFunction
 from dynamo_capture.semantics.modes.modes import Autocast, InferenceMode
-from dynamo_capture.semantics.modes.patched_options import PartBlock
+from dynamo_capture.semantics.modes.patched_options import STOCK, PartBlock
 from dynamo_capture.values import (
     Value,
 )
-from dynamo_capture.variable_builder.objects import wraps, wraps_once
+from dynamo_capture.variable_builder.objects import WRAPPERS, wraps, wraps_once
 from fx_interface.source import AttrSource, Source
 
 if TYPE_CHECKING:
@@ -39,6 +40,18 @@ def _autocast(tx: Context, real: Any, source: Source) -> Value:
 def _part(tx: Context, real: Any, source: Source) -> Value:
     tx.guards.equals(AttrSource(source, "changes"), real.changes)
     return PartBlock(real.changes)
+
+
+def _stock_flags(tx: Context, real: Any, source: Source) -> Value:
+    """What ``torch._dynamo.patch_dynamo_config`` made: it changes no flag that means anything here."""
+    return PartBlock({})
+
+
+def register_loaded_blocks() -> None:
+    """Declare how a class of stock's compiler is read, if it is loaded."""
+    kind = getattr(sys.modules.get(STOCK), "DynamoConfigPatchProxy", None)
+    if kind is not None and kind not in WRAPPERS:
+        wraps_once(kind)(_stock_flags)
 
 
 @wraps_once(torch.inference_mode)

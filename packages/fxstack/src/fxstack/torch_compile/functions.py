@@ -76,8 +76,7 @@ DYNAMO = (
     Entry(
         "patch_dynamo_config",
         DONE,
-        "the graph ends at the block, inside of which the flags hold;"
-        " `fxstack.patch_options` keeps one graph",
+        "a block is part of the graph; the flags that it may change mean nothing here",
     ),
     Entry("config.patch", DONE, "around a call: the flags hold for what is compiled meanwhile"),
     Entry("is_compiling", DONE, "as `torch.compiler.is_compiling`"),

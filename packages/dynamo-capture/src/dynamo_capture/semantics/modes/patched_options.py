@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 from dynamo_capture.foundation.part_options import error_on_graph_break, patch_options
@@ -52,8 +53,20 @@ def patched(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     return PartBlock(tx.fold(lambda: patch_options(**changes)).changes)
 
 
+STOCK = "torch._dynamo.decorators"
+
+
+@handles_loaded(STOCK, "patch_dynamo_config")
+def stock_flags(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
+    """Torch's block. None of the flags that it may change means anything here, so it is a block without options."""
+    names = [tx.constant(value) for value in args]
+    changes = {name: tx.constant(value) for name, value in kwargs.items()}
+    tx.fold(lambda: sys.modules[STOCK].patch_dynamo_config(*names, **changes))
+    return PartBlock({})
+
+
 @handles(error_on_graph_break)
-@handles_loaded("torch._dynamo.decorators", "error_on_graph_break")
+@handles_loaded(STOCK, "error_on_graph_break")
 def errors(tx: Context, args: list[Value], kwargs: dict[str, Value]) -> Value:
     flag = tx.truth(args[0] if args else kwargs["error_on_graph_break"])
     return PartBlock({"error_on_graph_break": flag})
