@@ -44,7 +44,7 @@ def check_write(
         return
     env, target = inference.env, args[0].spec
     try:
-        made = inference.spec_of(functional, args, kwargs)
+        made = inference.spec_of(functional, args, _with_defaults(func, functional, args, kwargs))
     except (UnsupportedProgramError, DataDependent):
         return
     except NotImplementedError:
@@ -64,6 +64,16 @@ def check_write(
     if not torch.can_cast(made.dtype, target.dtype):
         names = (_NAMES.get(dtype, str(dtype)) for dtype in (made.dtype, target.dtype))
         raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
+
+
+def _with_defaults(
+    func: OpOverload, functional: OpOverload, args: tuple[Any, ...], kwargs: Mapping[str, Any]
+) -> Mapping[str, Any]:
+    """The keyword arguments, with what only ``func`` has a default for: ``x.bernoulli_()`` is ``bernoulli(x, 0.5)``."""
+    needed = {argument.name for argument in functional._schema.arguments if not argument.has_default_value()}
+    left_out = [argument for argument in func._schema.arguments[len(args) :] if argument.name not in kwargs]
+    defaults = {a.name: a.default_value for a in left_out if a.has_default_value() and a.name in needed}
+    return {**kwargs, **defaults} if defaults else kwargs
 
 
 def _same_sizes(one: TensorSpec, other: TensorSpec, env: ShapeEnv) -> bool:
