@@ -152,6 +152,20 @@ def multiplied_by_others(x: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
     return x[mask].t() @ x[~mask | (x[:, 0] < 0)]
 
 
+def padded(x: torch.Tensor, mask: torch.Tensor) -> Any:
+    y = x[mask]
+    n = y.shape[0]
+    z = torch.zeros(n + 1, 4)
+    z[:n] = y
+    return z, z[:n] + y, y.sum()
+
+
+def degrees(x: torch.Tensor, number: torch.Tensor) -> torch.Tensor:
+    """How many counts there are is known to be at least 8; the division needs 8."""
+    places = torch.stack([number.abs(), number.abs() * 0, number.abs() + 1])
+    return x / torch.bincount(places, minlength=8).clamp(min=1)[:, None]
+
+
 PROGRAMS: list[tuple[Callable[..., Any], list[torch.Tensor]]] = [
     *(
         (program, MASKS)
@@ -159,7 +173,7 @@ PROGRAMS: list[tuple[Callable[..., Any], list[torch.Tensor]]] = [
     ),
     *((program, MASKS) for program in (refused, complex_numbers, multiplied, multiplied_by_others)),
     *((program, NUMBERS) for program in (sliced, picked, cut, indexed)),
-    *((program, NUMBERS) for program in (narrowed, filled, aligned, weighted)),
+    *((program, NUMBERS) for program in (narrowed, filled, aligned, weighted, degrees)),
 ]
 
 
@@ -196,6 +210,15 @@ def test_one_graph_for_all_data(
         expected, found = outcome(program, X, other), outcome(compiled, X, other)
         assert same(expected, found), (other, expected, found)
     assert len(compiled.__fxstack_capture__.report.replacements) == 1
+
+
+@pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])
+def test_beside_sizes_that_vary(backend: str) -> None:
+    compiled = fxstack.compile(padded, backend=backend, fullgraph=True, dynamic=True)
+    for length in (8, 5):
+        for mask in MASKS:
+            x = X[:length]
+            assert same(outcome(padded, x, mask[:length]), outcome(compiled, x, mask[:length]))
 
 
 @pytest.mark.parametrize("backend", ["eager", "aot_eager", "inductor"])

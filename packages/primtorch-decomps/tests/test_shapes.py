@@ -7,6 +7,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from fx_interface.errors import UnbackedSymbolError
 from fx_interface.symbols import ShapeEnv
 from primtorch_decomps.errors import RuleMismatchError
 from primtorch_decomps.shapes import (
@@ -15,6 +16,7 @@ from primtorch_decomps.shapes import (
     broadcast,
     canonical_dim,
     canonical_dims,
+    expand_sizes,
     infer_size,
     reduced_sizes,
     same,
@@ -56,6 +58,23 @@ def test_symbolic_broadcast_asks_nothing_about_size_one() -> None:
     assert env.guards == []
     with pytest.raises(RuleMismatchError):
         broadcast([(n,), (m,)], env)
+
+
+def test_a_size_from_data_that_cannot_stretch_is_left_to_the_operator() -> None:
+    env = ShapeEnv()
+    count = env.create_symbol(None, low=3)
+    assert broadcast([(4, 2), (count, 1)], env) == (4, 2)
+    assert [str(relation) for relation in env.expected] == ["4 == u0"]
+    assert expand_sizes((env.create_symbol(None, low=2),), (5,), env) == (5,)
+    with pytest.raises(UnbackedSymbolError):
+        broadcast([(4,), (env.create_symbol(None, low=0),)], env)
+
+
+def test_a_slice_without_an_end_asks_nothing_of_a_size_from_data() -> None:
+    env = ShapeEnv()
+    count = env.create_symbol(None, low=0)
+    assert slice_bounds(count, 0, 2**63 - 1, 1, env) == (0, count, count)
+    assert slice_bounds(count + 1, None, count, 1, env) == (0, count, count)
 
 
 def test_equal_hints_are_recorded() -> None:

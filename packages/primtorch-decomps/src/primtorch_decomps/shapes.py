@@ -8,6 +8,8 @@ from fx_interface.symbols import Expr, IntLike, Relation, ShapeEnv, floordiv, ma
 from primtorch_decomps.errors import RuleMismatchError
 
 Sizes = tuple[IntLike, ...]
+_NO_END = 2**62
+"""No size is so large: torch writes the largest integer for an end that is left out."""
 
 
 def same(one: IntLike, other: IntLike, env: ShapeEnv) -> bool:
@@ -106,7 +108,7 @@ def _broadcast_size(one: IntLike, other: IntLike, env: ShapeEnv) -> IntLike:
             unsettled = isinstance(candidate, Expr) and env.known(Relation("<", 1, candidate)) is None
             if unsettled and env.decide(Relation("==", candidate, 1)):
                 return rest
-    if not same(one, other, env):
+    if not required(one, other, env):
         raise RuleMismatchError(f"sizes {one} and {other} do not broadcast")
     return one if isinstance(one, int) else other
 
@@ -138,15 +140,23 @@ def expand_sizes(sizes: Sizes, target: Sequence[IntLike], env: ShapeEnv) -> Size
         wanted = target[axis]
         if isinstance(wanted, int) and wanted == -1:
             result[axis] = size
-        elif not (isinstance(size, int) and size == 1) and not same(size, wanted, env):
+        elif not (isinstance(size, int) and size == 1) and not _keeps(size, wanted, env):
             raise RuleMismatchError(f"cannot expand size {size} to {wanted}")
     return tuple(result)
+
+
+def _keeps(size: IntLike, wanted: IntLike, env: ShapeEnv) -> bool:
+    """Whether ``size`` is what it is to be; one that cannot stretch is left to the operator where only data tell."""
+    cannot_stretch = isinstance(size, int) or env.known(Relation("<", 1, size)) is True
+    return required(size, wanted, env) if cannot_stretch else same(size, wanted, env)
 
 
 def slice_bounds(
     size: IntLike, start: IntLike | None, end: IntLike | None, step: int, env: ShapeEnv
 ) -> tuple[IntLike, IntLike, IntLike]:
     """Start, end and length of ``[start:end:step]`` on a dimension, clamped as Python clamps them."""
+    if isinstance(end, int) and end >= _NO_END:
+        end = None
     low = _clamp_index(0 if start is None else start, size, env)
     high = size if end is None else _clamp_index(end, size, env)
     by_data = _only_data_tells(low, size, env) or (end is not None and _only_data_tells(end, size, env))
@@ -162,7 +172,7 @@ def slice_bounds(
 def _clamp_index(index: IntLike, size: IntLike, env: ShapeEnv) -> IntLike:
     if isinstance(index, int) and isinstance(size, int):
         return min(max(index + size if index < 0 else index, 0), size)
-    if isinstance(index, int) and index >= 2**62:
+    if isinstance(index, int) and index >= _NO_END:
         return size
     if _only_data_tells(0, index, env):
         return minimum(maximum(from_front(index, size), 0), size)
