@@ -11,7 +11,7 @@ from dynamo_capture.bytecode.resume.code import ResumeCodes
 from dynamo_capture.context.pending_calls import Outside
 from dynamo_capture.foundation.errors import GraphBreak, NotConstant, UserRaise, forget_frames
 from dynamo_capture.foundation.known_objects import is_known
-from dynamo_capture.frames import tracebacks  # three of them fill the table of wrappers
+from dynamo_capture.frames import tracebacks  # these fill the table of wrappers
 from dynamo_capture.frames.hash_keys import hash_key
 from dynamo_capture.graph.graph_builder import GraphOutput
 from dynamo_capture.guard_kinds.guard_log import GuardLog
@@ -42,9 +42,10 @@ from dynamo_capture.values import (
 from dynamo_capture.values.iteration.running import RunningIterator
 from dynamo_capture.values.tensors.floating import RuntimeFloat
 from dynamo_capture.variable_builder import (
-    functions,  # noqa: F401  # three of them fill the table of wrappers
-    iterators,  # noqa: F401  # three of them fill the table of wrappers
-    modes,  # noqa: F401  # three of them fill the table of wrappers
+    functions,  # noqa: F401  # these fill the table of wrappers
+    iterators,  # noqa: F401  # these fill the table of wrappers
+    modes,  # noqa: F401  # these fill the table of wrappers
+    storages,  # noqa: F401  # these fill the table of wrappers
 )
 from dynamo_capture.variable_builder.objects import Wrapping
 from fx_interface.errors import UnbackedSymbolError, UserLocation

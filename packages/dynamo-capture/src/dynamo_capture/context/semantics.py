@@ -250,6 +250,8 @@ class Tensors(Protocol[V]):
     def torchs_attribute(self, owner: Any, name: str) -> V:
         """What torch gives each tensor under a name, or what the class makes of that being read."""
 
+    emptied: bool
+
     @property
     def trained(self) -> set[Any]:
         """Nodes of tensors that the program asks gradients of."""

@@ -30,6 +30,8 @@ def trace_body(
     """
     if tx.tensors.modes and not body.asks_modes:
         raise GraphBreak("CAP239", f"{body.what} is called in a TorchFunctionMode")
+    if tx.tensors.emptied:
+        raise GraphBreak("CAP204", f"{body.what} is called after a storage was emptied")
     _forget_restored(tx)
     outer, modes, blocks = tx.output, switches(), list(tx.blocks)
     watched, first, logged = tx.effects.watching, len(tx.effects.touched), set(tx.effects.log)

@@ -109,6 +109,17 @@ def _storage_offset(
     return size_value(known)
 
 
+@method("untyped_storage")
+def _untyped_storage(
+    tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
+) -> Value | None:
+    memory = owner.memory
+    if args or kwargs or memory.real is None or memory.source is None or memory.is_replaced:
+        raise GraphBreak("CAP204", "the storage of a tensor is asked for")
+    source = AnswerSource(memory.source, "untyped_storage")
+    return tx.force(tx.wrap(source.step(memory.real), source))
+
+
 def _answer(tx: Context, owner: TensorValue, name: str) -> Value | None:
     """What the method of an existing tensor gives, guarded; None for others."""
     if owner.real is None or owner.source is None:

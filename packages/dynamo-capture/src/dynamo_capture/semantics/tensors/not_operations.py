@@ -34,7 +34,6 @@ _ENDING: Final = {
     "storage": _STORAGE,
     "storage_type": _STORAGE,
     "_typed_storage": _STORAGE,
-    "untyped_storage": _STORAGE,
     "_register_hook_dict": _HOOK,
     "apply_": _CALLBACK,
     "map_": _CALLBACK,

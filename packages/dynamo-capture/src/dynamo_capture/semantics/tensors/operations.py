@@ -122,6 +122,8 @@ class Operations(Outcomes):
         self.trained: set[Node] = set()
         """Nodes of tensors that have come to require grad by what was written to them."""
         self.state = State()
+        self.emptied = False
+        """Whether the program has emptied the storage of an existing tensor."""
 
     def get_attr(self, owner: TensorValue, name: str) -> Value:
         """``tensor.name``."""
@@ -222,6 +224,8 @@ class Operations(Outcomes):
         tensors: list[TensorValue] = []
         kwargs = defaults.with_surrounding_device(tx, function, call.kwargs)
         outcome, made = self._outcome(call.target, function, call.args, kwargs, tensors)
+        if self.emptied and any(tensor.memory.real is not None for tensor in tensors):
+            raise GraphBreak("CAP204", "an existing tensor is used after a storage was emptied")
         if outcome.reads:
             chosen = [tensors[index] for index in outcome.reads]
             known = contents.with_numbers(tx, call.args, kwargs, chosen)
