@@ -41,10 +41,10 @@ _UNARY = (
         "{a}.prod()",
         "{a}.cumprod(-1)",
         "{a}.mean()",
-        "{a}.clamp(-1e15, 1e15).std(-1, correction=0, keepdim=True)",
+        "({a}.clamp(-1e15, 1e15) + 1.0).std(-1, correction=0, keepdim=True)",
     ),
     *(
-        "{a}.clamp(-1e15, 1e15).var()",
+        "({a}.clamp(-1e15, 1e15) + 1.0).var()",
         "torch.where({a} > 0, {a}.sqrt(), 0.0)",
         "torch.where({a} != 0, 1 / {a}, 0.0)",
     ),

@@ -209,7 +209,7 @@ class _Moving(TorchDispatchMode):
 
 def _has_numbers(tensor: torch.Tensor) -> bool:
     """Whether the tensor has memory of numbers that roundings may have changed."""
-    strided = tensor.layout == torch.strided and tensor.device.type == "cpu" and not tensor._is_zerotensor()
+    strided = tensor.layout == torch.strided and not tensor.is_meta and not tensor._is_zerotensor()
     return strided and tensor.dtype == torch.float64
 
 

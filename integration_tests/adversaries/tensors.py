@@ -7,11 +7,13 @@ programs get somewhere; some keep it, since exceptions must be those of eager to
 from __future__ import annotations
 
 import contextlib
+import re
 import warnings
 from random import Random
 from typing import Any
 
-from driver import Comparing, main
+import torch
+from driver import Comparing, main, module_of
 from tensor_statements import (
     BINARY,
     DTYPES,
@@ -38,6 +40,7 @@ from tensor_statements import (
 _SINGLE_VIEWS = tuple(view for view in VIEWS if not view.startswith(("split", "unbind", "chunk")))
 """For programs with gradients: what is read of one of several views raises in eager if its base was written to, and a
 graph that does not read it further does not (docs/soundness.md)."""
+_OF_AN_INDEX = re.compile("out of (range|bounds)|[Ii]ndex|Class values")
 _PREAMBLE = compile(PREAMBLE, "<preamble>", "exec")
 
 
@@ -228,11 +231,33 @@ eager refuses, as a saved tensor was overwritten, may pass, or name other versio
 
 
 def draw(random: Random) -> str:
-    """The text of a program."""
-    drawing = Drawing(random)
-    for _ in range(random.randint(2, 8)):
-        drawing.extend()
-    return drawing.text()
+    """The text of a program, drawn on a CPU; for another device none in which a kernel refuses an index, which ends the
+    process there."""
+    elsewhere = torch.get_default_device().type != "cpu"
+    with torch.device("cpu") if elsewhere else contextlib.nullcontext():
+        while True:
+            drawing = Drawing(random)
+            for _ in range(random.randint(2, 8)):
+                drawing.extend()
+            text = drawing.text()
+            if not elsewhere or not refuses_an_index(text):
+                return text
+
+
+def refuses_an_index(text: str) -> bool:
+    """Whether a call of the program, uncompiled, raises what kernels say of an index."""
+    made = module_of(text, "<drawn>")
+    for make in made.CALLS:
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                result = made.program(*make())
+                trained = [t for t in result if t.requires_grad]
+                if trained:
+                    sum(t.sum() for t in trained).backward()
+        except Exception as error:
+            if isinstance(error, IndexError) or _OF_AN_INDEX.search(str(error)):
+                return True
+    return False
 
 
 if __name__ == "__main__":

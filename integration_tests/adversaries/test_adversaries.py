@@ -27,6 +27,8 @@ RUNS: tuple[tuple[str, int, str], ...] = (
     ("gradient_nodes", 300, "eager"),
     ("gradient_nodes", 150, "aot_eager"),
     ("gradient_values", 500, "aot_eager"),
+    ("training", 60, "eager"),
+    ("training", 60, "aot_eager"),
 )
 """An adversary, how many of its programs run in CI, and the backends."""
 

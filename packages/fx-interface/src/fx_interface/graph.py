@@ -31,7 +31,8 @@ _MEMO_ATTRIBUTE = "_fx_interface_sizes"
 
 def call_block(body: Callable[..., Any], *args: Any) -> Any:
     """Call a repeated sub-graph. ``body`` is a ``get_attr`` of a ``GraphModule`` of the caller's dialect."""
-    return body(*args)
+    run: Callable[..., Any] = body.forward if isinstance(body, GraphModule) else body
+    return run(*args)
 
 
 def size_min(lhs: int, rhs: int) -> int:

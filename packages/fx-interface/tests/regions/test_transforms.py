@@ -10,6 +10,7 @@ from torch import func
 from torch.fx import Graph, GraphModule
 
 from fx_interface.errors import InvalidGraphError
+from fx_interface.graph import call_block
 from fx_interface.regions import gradient, mapped, pushed
 from fx_interface.signature import DIALECT_KEY
 from fx_interface.tensor_spec import SPEC_KEY, spec_of
@@ -121,3 +122,28 @@ def test_a_derivative_that_does_not_fit_is_invalid(target: Any, options: dict[st
     module.meta[DIALECT_KEY] = "torch"
     with pytest.raises(InvalidGraphError, match="FXI113"):
         verify(module)
+
+
+def _failing() -> GraphModule:
+    graph = Graph()
+    x = graph.placeholder("x")
+    graph.output((graph.call_function(torch.matmul, (x, x)),))
+    return GraphModule({}, graph)
+
+
+def test_a_sub_graph_that_fails_prints_nothing_and_calls_no_hooks(capsys: Any) -> None:
+    seen: list[Any] = []
+    handle = torch.nn.modules.module.register_module_forward_pre_hook(lambda *given: seen.append(given))
+    try:
+        for call in (
+            lambda: gradient(_failing(), X, wrt=1),
+            lambda: pushed(_failing(), X, X, wrt=1, results=1),
+            lambda: mapped(_failing(), X[None], in_dims=(0,), out_dims=(0,)),
+            lambda: call_block(_failing(), X),
+        ):
+            with pytest.raises(RuntimeError, match=r"shapes cannot be multiplied|size"):
+                call()
+    finally:
+        handle.remove()
+    assert seen == []
+    assert capsys.readouterr().err == ""

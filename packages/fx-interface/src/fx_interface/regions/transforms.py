@@ -15,7 +15,7 @@ import torch
 from torch.autograd import forward_ad
 
 from fx_interface.dialects.dialect import broken
-from fx_interface.regions.region import RegionCall, region, results_of
+from fx_interface.regions.region import RegionCall, code_of, region, results_of
 
 Body = Callable[..., Sequence[Any]]
 _levels: Any = torch._C._functorch
@@ -46,7 +46,7 @@ def gradient(body: Body, *args: Any, wrt: int, seeds: int = 0) -> tuple[Any, ...
         with torch.enable_grad(), _requires_grad_allowed():
             leaves = [_levels._wrap_for_grad(arg, level).requires_grad_() for arg in args[:wrt]]
             given = [_wrapped(arg, level) for arg in args[wrt:]]
-            results = list(body(*leaves, *given[seeds:]))
+            results = list(code_of(body)(*leaves, *given[seeds:]))
             found = _gradients(
                 results[: max(seeds, 1)], given[:seeds] or [torch.ones_like(results[0])], leaves
             )
@@ -99,7 +99,7 @@ def pushed(body: Body, *args: Any, wrt: int, results: int) -> tuple[Any, ...]:
             given = [_wrapped(arg, level) for arg in args[2 * wrt :]]
             found = [
                 _unpacked(value) if isinstance(value, torch.Tensor) else (value, None)
-                for value in body(*duals, *given)
+                for value in code_of(body)(*duals, *given)
             ]
         changes = [torch.zeros_like(value) if change is None else change for value, change in found[:results]]
         return tuple(_unwrapped(value, level) for value in (*changes, *(value for value, _ in found)))
@@ -162,7 +162,7 @@ def mapped(
         lambda: _levels._vmap_increment_nesting(count, randomness), _levels._vmap_decrement_nesting
     ) as level:
         sliced = [_levels._add_batch_dim(arg, dim, level) for arg, dim in zip(args, in_dims, strict=False)]
-        results = body(*sliced, *args[len(in_dims) :])
+        results = code_of(body)(*sliced, *args[len(in_dims) :])
         return tuple(
             value if dim is None else _levels._remove_batch_dim(value, level, count, dim)
             for value, dim in zip(results, out_dims, strict=True)
