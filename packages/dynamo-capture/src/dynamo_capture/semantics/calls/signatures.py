@@ -44,6 +44,7 @@ _WRITTEN: dict[Any, Any] = {
     super: lambda cls=None, instance=None, /: None,
     staticmethod: lambda function, /: None,
     classmethod: lambda function, /: None,
+    functools.cmp_to_key: lambda mycmp: None,
     functools.partial: lambda function, /, *args, **kwargs: None,
     weakref.ref: lambda referent, callback=None, /: None,
     object: lambda: None,

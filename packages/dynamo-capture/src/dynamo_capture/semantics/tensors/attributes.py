@@ -79,6 +79,8 @@ class TensorAttributes(Operations):
                 return tx.operators.binary(
                     "*", super().call_method(owner, "numel", [], {}), Const(spec.dtype.itemsize)
                 )
+            case "_has_symbolic_sizes_strides":
+                return Const(False)
             case "is_leaf":
                 return Const(self._is_leaf(owner))
             case "__class__":

@@ -190,7 +190,10 @@ def _fill_diagonal(
 def _as_subclass(
     tx: Context, owner: TensorValue, args: list[Value], kwargs: dict[str, Value]
 ) -> Value | None:
-    return tx.tensors.as_class(owner, tx.constant(args[0])) if len(args) == 1 else None
+    cls = tx.constant(args[0]) if len(args) == 1 else None
+    if not (isinstance(cls, type) and issubclass(cls, torch.Tensor)):
+        raise GraphBreak("CAP230", f"{owner.describe()}.as_subclass gets no class of tensors")
+    return tx.tensors.as_class(owner, cls)
 
 
 @method("__len__")

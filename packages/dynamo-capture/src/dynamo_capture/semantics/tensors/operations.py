@@ -171,6 +171,8 @@ class Operations(Outcomes):
         if owner.attrs is not None and name in owner.attrs:
             return owner.attrs[name].call(self._tx, args, kwargs)
         function = getattr(torch.Tensor, name, None)
+        if owner.meta.cls is torch.nn.Parameter and name in vars(torch.nn.Parameter):
+            raise GraphBreak("CAP214", f"{name}() of a parameter is called, which is not that of a tensor")
         if getattr(function, "__objclass__", None) is object:
             raise GraphBreak("CAP214", f"{name}() of an object is called on a tensor")
         if function is None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import traceback
+import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -155,7 +156,8 @@ class Outcomes(Results):
             return GraphBreak(
                 "CAP206", f"{name}: its sizes could not be inferred ({type(error).__name__}: {error})"
             )
-        if isinstance(error, TypeError) and _are_shown_otherwise(args):
+        in_python = isinstance(function, types.FunctionType)  # what it calls may name itself otherwise
+        if isinstance(error, TypeError) and (in_python or _are_shown_otherwise(args)):
             return GraphBreak("CAP206", f"{name} refuses what it is given, by its class")
         if any(re.search(rf"\b{atom.name}\b", str(error)) for atom in tx.env.symbols):
             return GraphBreak("CAP206", f"{name} refuses sizes that vary, which it names")
