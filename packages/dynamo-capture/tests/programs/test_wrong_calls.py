@@ -196,7 +196,7 @@ EXPRESSIONS = {
     ],
     "classes that are named": [
         "x.dist(x.shape[0])", "x.sort(x.shape[0], slice(0, 2))", "x.diagonal_scatter(x.shape)", "x.ne(1j, x.shape[0], ())",
-        "x.unsqueeze(x.shape)", "x.sum(weight[0])", "weight.clamp_max(x, int, {})",
+        "x.unsqueeze(x.shape)", "x._has_symbolic_sizes_strides", "x.sum(weight[0])", "weight.clamp_max(x, int, {})",
         "weight.requires_grad_(x)", "weight.__module__",
     ],
     "methods that capture knows": [
@@ -204,7 +204,9 @@ EXPRESSIONS = {
         "x.requires_grad_(2)", "x.numpy(y)", "x.size('a')", "added.__get__(1, 2, 3, a=1)", "type(2.5, default=1)",
         "contextlib.nullcontext(1, 2)", "collections.deque([1]).remove({1: 2})", "collections.deque({}, ())",
         "collections.deque([1]).__getitem__(2.5)", "collections.deque([1]).__delitem__(len)", "x.clone().polygamma_(-1)",
-        "bisect.bisect({}, 1, x.shape[0])", "bisect.bisect(x[0], x[0])", "x.__torch_function__('a')", "bisect.bisect(2.5, None, x[0])", "bisect.bisect([1], 2, 0, -1)",
+        "bisect.bisect({}, 1, x.shape[0])", "bisect.bisect(x[0], x[0])", "x.__torch_function__('a')",
+        "functools.cmp_to_key(1, int)", "weight.__deepcopy__(2, -1)", "x.as_subclass((1, 2))", "x.stft()",
+        "x.long().log_normal_()", "(x > 0).normal_()", "ValueError().with_traceback()", "Item(1).__format__()", "bisect.bisect(2.5, None, x[0])", "bisect.bisect([1], 2, 0, -1)",
         "Item.__setattr__(Item, len, 3)", "Annotated().__annotations__",
         "collections.OrderedDict(a=1).pop(None)", "collections.OrderedDict(a=1).pop((1, 2))", "x[0]._is_view((), 1)",
     ],

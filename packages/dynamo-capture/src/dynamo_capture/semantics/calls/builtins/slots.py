@@ -82,6 +82,24 @@ def attribute_name(tx: Context, value: Value) -> str:
     return str(name)
 
 
+_LEAST = {
+    "__setattr__": 2,
+    **dict.fromkeys(
+        (
+            "__delattr__",
+            "__eq__",
+            "__format__",
+            "__getattribute__",
+            "__getitem__",
+            "__ne__",
+            "with_traceback",
+        ),
+        1,
+    ),
+}
+"""Arguments that methods in C take at least, beside their object."""
+
+
 def call_slot(
     tx: Context, receiver: ObjectValue, function: Any, args: list[Value], kwargs: dict[str, Value]
 ) -> Value:
@@ -91,7 +109,8 @@ def call_slot(
         answer = HANDLERS[function](tx, [receiver, *args], kwargs)
         assert answer is not None  # they do not decline
         return answer
-    if isinstance(function, METHOD_KINDS) and not takes(function, 1 + len(args), tuple(kwargs)):
+    is_taken = len(args) >= _LEAST.get(name, 0) and takes(function, 1 + len(args), tuple(kwargs))
+    if isinstance(function, METHOD_KINDS) and not is_taken:
         raise GraphBreak("CAP230", f"{function.__qualname__} gets arguments that it does not take")
     match name:
         case "__init__":

@@ -157,7 +157,8 @@ class Outcomes(Results):
                 "CAP206", f"{name}: its sizes could not be inferred ({type(error).__name__}: {error})"
             )
         in_python = isinstance(function, types.FunctionType)  # what it calls may name itself otherwise
-        if isinstance(error, TypeError) and (in_python or _are_shown_otherwise(args)):
+        marks = "invalid combination of arguments" in str(error)  # by classes, which stand-ins do not have
+        if isinstance(error, TypeError) and (marks or in_python or _are_shown_otherwise(args)):
             return GraphBreak("CAP206", f"{name} refuses what it is given, by its class")
         if any(re.search(rf"\b{atom.name}\b", str(error)) for atom in tx.env.symbols):
             return GraphBreak("CAP206", f"{name} refuses sizes that vary, which it names")
