@@ -62,6 +62,7 @@ def check_write(
         found, given = ([env.specialize(size) for size in spec.sizes] for spec in (made, target))
         raise RuntimeError(f"output with shape {given} doesn't match the broadcast shape {found}")
     if not torch.can_cast(made.dtype, target.dtype):
+        ask_kernel(inference, func, args, kwargs)  # which may have other words
         names = (_NAMES.get(dtype, str(dtype)) for dtype in (made.dtype, target.dtype))
         raise RuntimeError("result type {} can't be cast to the desired output type {}".format(*names))
 

@@ -193,7 +193,8 @@ def _as_subclass(
     cls = tx.constant(args[0]) if len(args) == 1 else None
     if not (isinstance(cls, type) and issubclass(cls, torch.Tensor)):
         raise GraphBreak("CAP230", f"{owner.describe()}.as_subclass gets no class of tensors")
-    return tx.tensors.as_class(owner, cls)
+    made: Value = tx.tensors.as_class(owner, cls)
+    return made
 
 
 @method("__len__")

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import traceback
-import types
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -15,14 +13,11 @@ from dynamo_capture.semantics.tensors.arguments import scalars
 from dynamo_capture.semantics.tensors.content import data_numbers
 from dynamo_capture.semantics.tensors.python_warnings import listening
 from dynamo_capture.semantics.tensors.results.outcome import Outcome
+from dynamo_capture.semantics.tensors.results.refusals import worded_otherwise
 from dynamo_capture.semantics.tensors.results.results import Results
 from dynamo_capture.shapes import SpecTensor
 from dynamo_capture.values import (
-    DictValue,
-    Lazy,
     ObjectValue,
-    SequenceValue,
-    SetValue,
     TensorMeta,
     TensorValue,
     Value,
@@ -156,12 +151,9 @@ class Outcomes(Results):
             return GraphBreak(
                 "CAP206", f"{name}: its sizes could not be inferred ({type(error).__name__}: {error})"
             )
-        in_python = isinstance(function, types.FunctionType)  # what it calls may name itself otherwise
-        marks = "invalid combination of arguments" in str(error)  # by classes, which stand-ins do not have
-        if isinstance(error, TypeError) and (marks or in_python or _are_shown_otherwise(args)):
-            return GraphBreak("CAP206", f"{name} refuses what it is given, by its class")
-        if any(re.search(rf"\b{atom.name}\b", str(error)) for atom in tx.env.symbols):
-            return GraphBreak("CAP206", f"{name} refuses sizes that vary, which it names")
+        other = worded_otherwise(tx, function, name, error, args)
+        if other is not None:
+            return GraphBreak("CAP206", other)
         if tx.env.unanswered is not None:  # C++ code has asked, and raised something else then
             return GraphBreak("CAP217", f"{name}: {tx.env.unanswered.what}")
         kinds = [value.python_type() for value in args if isinstance(value, TensorValue)]
@@ -204,21 +196,6 @@ def _is_a_mistake_of_the_stack(error: Exception) -> bool:
         return False
     *_, last = traceback.walk_tb(error.__traceback__)
     return str(last[0].f_globals.get("__name__")).partition(".")[0] in STACK_PACKAGES - {_PACKAGE}
-
-
-def _are_shown_otherwise(args: Sequence[Value]) -> bool:
-    """Whether torch was shown arguments of other classes than the program has given, so that it names others."""
-    classes = {value.python_type() for value in args if isinstance(value, TensorValue)}
-    return len(classes) > 1 or any(map(_is_shown_otherwise, args))
-
-
-def _is_shown_otherwise(value: Value) -> bool:
-    """A number that varies, a container of a class of its own, or one that has such items."""
-    if isinstance(value, Lazy):
-        return value.value is None or _is_shown_otherwise(value.value)
-    if isinstance(value, SequenceValue):
-        return value.python_type() not in (list, tuple) or any(map(_is_shown_otherwise, value.items))
-    return value.varies or isinstance(value, (DictValue, SetValue))
 
 
 def _in_terms_of_the_program(part: Any, shown: str) -> Any:

@@ -1,0 +1,53 @@
+"""Refusals of torch's that it would word otherwise for the program's own arguments than for what stands for them."""
+
+from __future__ import annotations
+
+import re
+import types
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from dynamo_capture.values import DictValue, Lazy, SequenceValue, SetValue, TensorValue, Value
+
+if TYPE_CHECKING:
+    from dynamo_capture.values.base import Context
+
+
+def worded_otherwise(
+    tx: Context, function: Callable[..., Any], name: str, error: Exception, args: Sequence[Value]
+) -> str | None:
+    """Why the words of ``error`` may be others for the program; None: they are its own."""
+    in_python = isinstance(function, types.FunctionType)
+    match error:
+        case TypeError() if "invalid combination of arguments" in str(error):
+            return f"{name} marks what it is given by its class"
+        case TypeError() if in_python or _are_shown_otherwise(args):
+            return f"{name} refuses what it is given, by its class"
+        case AssertionError() if not in_python:  # C++ raises RuntimeError
+            return f"{name} is refused by a rule: {error}"
+        case RuntimeError() if name.endswith("_") and _share_memory(args):  # which is looked at first
+            return f"{name} refuses tensors that share memory: {error}"
+    if any(re.search(rf"\b{atom.name}\b", str(error)) for atom in tx.env.symbols):
+        return f"{name} refuses sizes that vary, which it names"
+    return None
+
+
+def _are_shown_otherwise(args: Sequence[Value]) -> bool:
+    """Whether torch was shown arguments of other classes than the program has given, so that it names others."""
+    classes = {value.python_type() for value in args if isinstance(value, TensorValue)}
+    return len(classes) > 1 or any(map(_is_shown_otherwise, args))
+
+
+def _share_memory(args: Sequence[Value]) -> bool:
+    """Whether one tensor among the arguments is a view of another one, or of what another one is a view of."""
+    roots = [id(value.root) for value in args if isinstance(value, TensorValue)]
+    return len(set(roots)) < len(roots)
+
+
+def _is_shown_otherwise(value: Value) -> bool:
+    """A number that varies, a container of a class of its own, or one that has such items."""
+    if isinstance(value, Lazy):
+        return value.value is None or _is_shown_otherwise(value.value)
+    if isinstance(value, SequenceValue):
+        return value.python_type() not in (list, tuple) or any(map(_is_shown_otherwise, value.items))
+    return value.varies or isinstance(value, (DictValue, SetValue))
